@@ -84,8 +84,7 @@ class Forest:
         ends: frozenset[int],
         spent: Spent,
     ) -> None:
-        most = [member.limit for members in rows for member in members]
-        tips = Tips(self._shape, len(most), max(most) - 1)
+        tips = Tips(self._shape, [member.room for members in rows for member in members])
         standing = list(range(len(rows)))
         while True:
             sources, tokens, rows = _branch(rows, logits, ends)

@@ -142,7 +142,8 @@ class Stems:
 
     def keep(self, rows: torch.Tensor) -> None:
         """Forget the stems that no continuation stands on any more."""
-        self._layers = [each[:, rows] for each in self._layers]
+        for layer, old in enumerate(self._layers):
+            self._layers[layer] = old[:, rows]
         self._hidden = None if self._hidden is None else self._hidden[rows]
 
     def attend(self, layer: int, query: torch.Tensor, scaling: float, reading: "Reading") -> Part:
@@ -167,10 +168,14 @@ class Reading:
 
 
 class Tips:
-    """The tokens that each row has of its own, all of the same number."""
+    """The tokens that each row has of its own, all of the same number.
 
-    def __init__(self, shape: Shape, most_rows: int, most_tokens: int) -> None:
-        self._shape, self._most_rows, self._most_tokens = shape, most_rows, most_tokens
+    `rooms` has the positions that are kept for each member. A row that is long enough to need more than a
+    member's room is none of that member's, so never more than the sum of the rooms is held.
+    """
+
+    def __init__(self, shape: Shape, rooms: Sequence[int]) -> None:
+        self._shape, self._rooms = shape, rooms
         self._layers = shape.room(0, 0)
         self.length = 0
 
@@ -181,12 +186,17 @@ class Tips:
 
     def take(self, sources: Sequence[int]) -> None:
         """Row i becomes what row `sources[i]` was; there is room for one more token of each."""
-        self._make_room(len(sources), self.length + 1)
+        _, rows_held, _, tokens_held, _ = self._layers[0].shape
+        if len(sources) > rows_held:
+            rows_held = max(len(sources), rows_held * 5 // 4)
+            self._resize(rows_held, tokens_held)
         moved = [(row, source) for row, source in enumerate(sources) if row != source]
         if moved and self.length:
             rows, origins = torch.tensor(moved, device=self._shape.device).unbind(-1)
             for layer in self._layers:
                 layer[:, rows, :, : self.length] = layer[:, origins, :, : self.length]
+        if self.length == tokens_held:
+            self._resize(rows_held, tokens_held + ROOM)
 
     def attend(
         self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
@@ -199,17 +209,11 @@ class Tips:
         keys, values = self._layers[layer][:, :rows, :, :end]
         return attention(query, keys, values, scaling)
 
-    def _make_room(self, rows: int, tokens: int) -> None:
-        _, has_rows, _, has_tokens, _ = self._layers[0].shape
-        if rows <= has_rows and tokens <= has_tokens:
-            return
-        if rows > has_rows:
-            has_rows = min(max(rows, has_rows * 5 // 4), self._most_rows)
-        if tokens > has_tokens:
-            has_tokens = min(has_tokens + ROOM, self._most_tokens)
+    def _resize(self, rows: int, tokens: int) -> None:
+        rows = min(rows, sum(room >= tokens for room in self._rooms))
         for layer, old in enumerate(self._layers):
-            kept = min(old.shape[1], has_rows)
-            self._layers[layer] = self._shape.layer_room(has_rows, has_tokens)
+            kept = min(old.shape[1], rows)
+            self._layers[layer] = self._shape.layer_room(rows, tokens)
             self._layers[layer][:, :kept, :, : self.length] = old[:, :kept, :, : self.length]
 
 

@@ -1,0 +1,25 @@
+"""What continuations hold: never more than the room that was kept for them, and nothing of it is lost."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+levels = pytest.importorskip("gridc.runtime.engines.levels")
+
+
+@pytest.mark.parametrize("candidates", [0, 3, 40])
+def test_tips_hold_no_more_than_the_rooms_of_their_members(candidates: int) -> None:
+    """Two long answers beside many candidates of a ranking: when those are done, their rows go."""
+    shape = levels.Shape(2, 1, 4, torch.float32, torch.device("cpu"))
+    rooms = [16] * candidates + [64] * 2
+    tips = levels.Tips(shape, rooms)
+    before = 1
+    for step in range(60):
+        now = 1 if step == 0 else len(rooms) if step < 12 else 2
+        tips.take([min(row, before - 1) for row in range(now)])
+        before, one = now, torch.full((now, 1, 4), float(step))
+        for layer in range(2):
+            tips.attend(layer, one[:, :, None], one, one, 1.0)
+        tips.length += 1
+        assert tips.held <= sum(rooms) * shape.position_bytes
+    kept = tips._layers[1][0, :2, 0, :60, 0]
+    assert torch.equal(kept, torch.arange(60.0).expand(2, 60))

@@ -326,6 +326,18 @@ CODES: dict[str, Code] = {
         "Keyword lists agree poorly with judges (kappa .30 in Safety Under Scaffolding). As the only "
         "score of a benchmark they need a waiver with a reason.",
     ),
+    "GC521": Code(
+        "nothing could support the hypothesis",
+        "Even the clearest outcome that these items allow leaves the hypothesis open or counts against it: "
+        "the items are too few for the margin or the level, the levels that it compares are never run "
+        "together, or it predicts no difference and says no margin below which a difference counts as none.",
+    ),
+    "GC522": Code(
+        "nothing could refute the hypothesis",
+        "No outcome of these items counts against it. A two-sided difference without a margin can only be "
+        "supported or left open: a small difference is always possible. Give it a margin or a side. An "
+        "interaction has neither; waive it with a reason, or predict the differences that make it up.",
+    ),
     # GC6xx: the run
     "GC601": Code(
         "the store is in use",

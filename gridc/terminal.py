@@ -95,6 +95,11 @@ def plan_table(manifest: dict[str, Any]) -> None:
         console.print(f"primary: cells {primary['cells']:,}   observations {_known(primary['observations'])}")
     for name, size in manifest["curves"].items():
         console.print(escape(f"curve {name}: {size:,} specifications"))
+    if manifest["hypotheses"]:
+        for line in _prospects(manifest["hypotheses"]):
+            console.print(escape(line))
+    for note in manifest["notes"]:
+        console.print(escape(f"note: {note}"))
     counts = manifest["counts"]
     if counts is None:
         for name, reason in manifest["unlowered"].items():
@@ -113,6 +118,25 @@ def plan_table(manifest: dict[str, Any]) -> None:
     console.print(f"stamp {manifest['stamp']}")
     if "against" in manifest:
         _against(console, manifest["against"])
+
+
+def _prospects(hypotheses: list[dict[str, Any]]) -> Iterator[str]:
+    """What would support each hypothesis, refute it or leave it open, and the effect that can be found."""
+    yield "hypotheses (each item counts once; effects that are found 4 times in 5):"
+    for each in hypotheses:
+        items = "unknown items" if each["items"] is None else f"{each['items']:,} items"
+        margin = "" if each["margin_pp"] is None else f", margin {each['margin_pp']:g} pp"
+        effects = ", ".join(
+            f"{'none' if effect is None else f'{effect:.1f} pp'} if {float(share):.0%} of items change"
+            for share, effect in (each["detectable_pp"] or {}).items()
+        )
+        yield f"  {each['id']}: {each['kind']} on {items} at {each['alpha']:.3g}{margin}"
+        if effects:
+            shown = each["kind"] in ("equivalence", "noninferiority")
+            yield f"      {'shows a margin of' if shown else 'finds'} {effects}"
+        for verdict in ("supported", "refuted", "open"):
+            outcome = each["outcomes"].get(verdict)
+            yield f"      {verdict} if {outcome}" if outcome else f"      cannot be {verdict}"
 
 
 def _costs(manifest: dict[str, Any]) -> "RichTable":

@@ -38,15 +38,14 @@ def validate(
     found: list[Diagnostic] = []
     rows, code = [], 0
     for spec in specs or (Path("gridcard.toml"),):
-        unpinned: dict[str, str] = {}
         try:
-            unpinned = _unpinned(spec, data, check)
+            unpinned, notes = _proved(spec, data) if check else (_read(spec, data), [])
         except GridcError as error:
             found += (each if each.file else replace(each, file=str(spec)) for each in error.diagnostics)
             code = max(code, error.exit_code)
-            rows.append({"spec": str(spec), "valid": False, "unpinned": {}})
+            rows.append({"spec": str(spec), "valid": False, "unpinned": {}, "notes": []})
         else:
-            rows.append({"spec": str(spec), "valid": True, "unpinned": unpinned})
+            rows.append({"spec": str(spec), "valid": True, "unpinned": unpinned, "notes": notes})
     if style == "sarif":
         from gridc.sarif import repository_root, sarif
 
@@ -62,25 +61,31 @@ def validate(
     raise SystemExit(code)
 
 
-def _unpinned(spec: Path, data: Path | None, check: bool) -> dict[str, str]:
+def _read(spec: Path, data: Path | None) -> dict[str, str]:
     """What a spec names and cannot be checked here, with the reason. Raises `GridcError`."""
-    if not check:
-        known = recall(spec, data)
-        if known is None:
-            from gridc.compiler.front import read_spec
+    known = recall(spec, data)
+    if known is None:
+        from gridc.compiler.front import read_spec
 
-            checked = read_spec(spec, data)
-            keep(spec, data, checked)
-            known = dict(checked.references.absent)
-        return known
+        checked = read_spec(spec, data)
+        keep(spec, data, checked)
+        known = dict(checked.references.absent)
+    return known
+
+
+def _proved(spec: Path, data: Path | None) -> tuple[dict[str, str], list[str]]:
+    """The same after everything was tried that can be before a call, with notes on what the design can show.
+    Raises `GridcError`."""
+    from gridc.compiler import falsifiability
     from gridc.compiler.compile import compile_spec
     from gridc.compiler.hazards import prove
+    from gridc.compiler.plan import Plan
     from gridc.runtime.run import preflight
 
     compiled = compile_spec(spec, data)
     prove(compiled.study, compiled.source)
     preflight(compiled)
-    return compiled.study.unpinned()
+    return compiled.study.unpinned(), falsifiability.manifest(Plan(compiled.study))["notes"]
 
 
 def _tell(rows: Iterable[Mapping[str, Any]], check: bool) -> None:
@@ -90,6 +95,8 @@ def _tell(rows: Iterable[Mapping[str, Any]], check: bool) -> None:
             click.echo(terminal.visible(f"{row['spec']}: valid{hint}"))
         for name, reason in row["unpinned"].items():
             click.echo(terminal.visible(f"not checked: {name} ({reason})"))
+        for note in row["notes"]:
+            click.echo(terminal.visible(f"note: {note}"))
 
 
 @click.command()

@@ -9,6 +9,7 @@ import click
 
 from gridc import terminal
 from gridc.cli.options import DATA, JSON, OUT, SPEC, print_json, store_path
+from gridc.compiler import falsifiability
 from gridc.compiler.against import against
 from gridc.compiler.anchor import anchors
 from gridc.compiler.compile import Compiled, compile_spec
@@ -69,12 +70,13 @@ def _check_stamp(compiled: Compiled, log: Path, as_json: bool) -> None:
 def plan(spec: Path, data: Path | None, out: Path | None, as_json: bool, earlier: str | None) -> None:
     """Show the cells, envelopes and calls that a run would execute, and what they will cost."""
     compiled = compile_spec(spec, data)
-    path = store_path(compiled, out)
+    path, lowered = store_path(compiled, out), Plan(compiled.study)
     if path.is_file():
         with Store.open(path) as store:
-            manifest = Plan(compiled.study).manifest(store.answered(), store.speeds())
+            manifest = lowered.manifest(store.answered(), store.speeds())
     else:
-        manifest = Plan(compiled.study).manifest()
+        manifest = lowered.manifest()
+    manifest |= falsifiability.manifest(lowered)
     if earlier is not None:
         manifest["against"] = asdict(against(compiled.study, *_earlier(compiled, earlier)))
     if as_json:

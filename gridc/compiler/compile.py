@@ -40,5 +40,5 @@ def compile_spec(path: Path, data_folder: Path | None = None, online: bool = Fal
     checked = read_spec(path, data_folder)
     lock = read_lock(lock_path(path))
     study = resolve(checked, lock.pins() if lock else {}, online)
-    refuse_hazards(study, str(checked.source.path))
+    refuse_hazards(study, checked.source)
     return Compiled(checked, study, lock)

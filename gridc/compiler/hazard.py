@@ -3,13 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gridc.compiler.source import KeyPath
+
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """A hazard at a place of the grid (dimension -> name), with the cell that shows it and the way out."""
+    """A hazard at a place of the grid (dimension -> name), with the way out, and the cell that shows it or
+    the path of the spec that is to blame."""
 
     code: str
     problem: str
     where: Mapping[str, str]
-    cell: str
+    cell: str | None
     help: str | None
+    path: KeyPath | None = None

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gridc.compiler import grid, passes
 from gridc.compiler.calls import Cell
+from gridc.compiler.falsifiability import hypothesis_hazards
 from gridc.compiler.grid import Setting
 from gridc.compiler.hazard import Hazard
 from gridc.compiler.instrument.item import Item
@@ -25,20 +26,25 @@ ENGINE_CODES = frozenset(("GC503", "GC504", "GC505", "GC506", "GC510", "GC512"))
 """Hazards that an engine finds when it has a model's tokenizer; `waived_for` tells it which are waived."""
 
 
-def refuse_hazards(study: Study, file: str) -> None:
+def refuse_hazards(study: Study, source: Source) -> None:
     """Raise `HazardError` with every hazard that the settings alone show and that is not waived."""
-    _refuse(study.spec, setting_hazards(study), file)
+    _refuse(study.spec, setting_hazards(study), source)
 
 
 def prove(study: Study, source: Source) -> None:
-    """Prove what can be proved before any call: every hazard of settings, items and trials.
+    """Prove what can be proved before any call: every hazard of settings, hypotheses, items and trials.
 
     Benchmarks whose items are not here are left out. Raises `HazardError` with what is not waived, and
     `SpecError` (GC317) for a waiver that waives nothing.
     """
     plan = Plan(study)
-    found = [*setting_hazards(study), *item_hazards(plan), *trial_hazards(plan)]
-    _refuse(study.spec, found, str(source.path))
+    found = [
+        *setting_hazards(study),
+        *hypothesis_hazards(plan),
+        *item_hazards(plan),
+        *trial_hazards(plan),
+    ]
+    _refuse(study.spec, found, source)
     if study.absent:
         return
     idle = [
@@ -224,12 +230,17 @@ def _waives(waive: Waive, hazard: Hazard) -> bool:
     return waive.code == hazard.code and waive.where.matches(hazard.where)
 
 
-def _refuse(spec: Spec, hazards: Iterable[Hazard], file: str) -> None:
+def _refuse(spec: Spec, hazards: Iterable[Hazard], source: Source) -> None:
     """Each hazard once, with the first cell that shows it and is not waived."""
     found: dict[tuple[str, str], Diagnostic] = {}
     for each in hazards:
-        if not any(_waives(waive, each) for waive in spec.waive):
+        if any(_waives(waive, each) for waive in spec.waive) or (each.code, each.problem) in found:
+            continue
+        if each.path is not None:
+            shown = source.diagnose(each.code, each.path, each.problem, each.help)
+        else:
             message = f"{each.problem} (first in {each.cell})"
-            found.setdefault((each.code, each.problem), Diagnostic(each.code, message, file, help=each.help))
+            shown = Diagnostic(each.code, message, str(source.path), help=each.help)
+        found[each.code, each.problem] = shown
     if found:
         raise HazardError(found.values())

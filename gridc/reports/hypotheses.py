@@ -34,12 +34,13 @@ class HypothesisFinding:
 
 
 def judge(spec: Spec, hypothesis: RankingHypothesis, scores: Sequence[CellScore]) -> HypothesisFinding:
-    """Read the scores of the cells that the hypothesis is about. Descriptive, on these items."""
+    """Read the scores of the primary cells that the hypothesis is about. Descriptive, on these items."""
     directions = {benchmark.id: benchmark.direction for benchmark in spec.benchmark}
     rows: dict[tuple[str, str], dict[str, CellScore]] = {}
     for each in scores:
         cell = each.cell
-        if hypothesis.where.matches(grid.place(spec, cell.levels, cell.benchmark, cell.model)):
+        place = grid.place(spec, cell.levels, cell.benchmark, cell.model)
+        if hypothesis.where.matches(place) and spec.analysis.primary.matches(place):
             rows.setdefault((cell.benchmark, cell.configuration), {})[cell.model] = each
     counts = {"agree": 0, "contradict": 0, "tied": 0, "missing": 0}
     against = None

@@ -296,7 +296,9 @@ class Waive(Table):
 
     code: Annotated[str, Field(pattern=r"^GC5\d\d$", description="The hazard, as `gridc explain` knows it.")]
     why: Annotated[Text, Field(description="Printed wherever the waiver is.")]
-    where: Annotated[Selector, Field(description="In which cells. Default: everywhere.")] = EVERYWHERE
+    where: Annotated[
+        Selector, Field(description="In which cells, or for which `hypothesis`. Default: everywhere.")
+    ] = EVERYWHERE
 
 
 class Roster(Table):

@@ -27,8 +27,8 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if not matched:
             message = f"no configuration that is run matches `{spec.slice[number].id}`"
             yield source.diagnose("GC306", ("slice", number, "where"), message)
-    for number, matched in enumerate(found.hypothesis):
-        if not matched:
+    for number, spoken in enumerate(found.hypothesis):
+        if not spoken:
             message = f"no cell that is run can speak to `{spec.hypothesis[number].id}`"
             yield source.diagnose("GC307", ("hypothesis", number, "where"), message)
     if not found.primary:

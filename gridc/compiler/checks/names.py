@@ -35,12 +35,14 @@ def unique_ids(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     known = dimensions(spec)
+    hypotheses = [each.id for each in spec.hypothesis]
     for path, selector in grid_selectors(spec):
         if path[0] in ("slice", "hypothesis") and "model" in selector.root:
             message = f"a {path[0]} selects configurations, which all models share"
             yield source.diagnose("GC202", (*path, "model"), message, "leave `model` out", at_key=True)
         else:
-            yield from _unknown(source, path, selector, known, "axis")
+            named = {"hypothesis": hypotheses, **known} if path[0] == "waive" else known
+            yield from _unknown(source, path, selector, named, "axis")
     for number, curve in enumerate(spec.curve):
         forks = {fork.id: fork.levels for fork in spec.fork if fork.id in curve.forks}
         for rank, each in enumerate(curve.exclude):

@@ -1,0 +1,136 @@
+"""Whether hypotheses can be supported and refuted by the study that states them."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from gridc.compiler.compile import Compiled
+from gridc.compiler.falsifiability import hypothesis_hazards, manifest, prospects
+from gridc.compiler.hazards import prove
+from gridc.compiler.plan import Plan
+from gridc.errors import HazardError, SpecError
+
+Make = Callable[..., Compiled]
+
+AXES = '[[axis]]\nid = "template"\n'
+
+
+def stating(*lines: str) -> tuple[str, str]:
+    """An edit of the small study: tables before its axes."""
+    return AXES, "\n".join(lines) + "\n\n" + AXES
+
+
+def contrast(kind: str, *more: str, where: str = '{ scoring = "read" }') -> tuple[str, str]:
+    compared = ('axis = "decoding"', 'level = "warm"', 'reference = "greedy"')
+    return stating("[[hypothesis]]", 'id = "H"', f'kind = "{kind}"', *compared, f"where = {where}", *more)
+
+
+def hazards(compiled: Compiled) -> dict[str, str]:
+    return {each.code: each.problem for each in hypothesis_hazards(Plan(compiled.study))}
+
+
+@pytest.mark.parametrize(
+    ("edit", "codes"),
+    [
+        (contrast("difference"), {"GC522"}),
+        (contrast("difference", 'side = "less"'), set()),
+        (contrast("difference", "margin = { pp = 50 }"), set()),
+        (contrast("null_control"), {"GC521"}),
+        (contrast("null_control", "margin = { pp = 50 }"), set()),
+        (contrast("equivalence", "margin = { pp = 50 }"), set()),
+        (contrast("equivalence", "margin = { pp = 100 }"), {"GC522"}),
+        (contrast("noninferiority", 'side = "greater"', "margin = { pp = 50 }"), set()),
+        (
+            stating(
+                "[[hypothesis]]",
+                'id = "H"',
+                'kind = "interaction"',
+                'axis = "decoding"',
+                'by = "model"',
+                'where = { scoring = "read" }',
+            ),
+            {"GC522"},
+        ),
+    ],
+)
+def test_what_each_kind_needs(compiled: Make, edit: tuple[str, str], codes: set[str]) -> None:
+    assert set(hazards(compiled(("n = 4", "n = 6"), edit))) == codes
+
+
+def test_items_are_too_few_for_the_margin(compiled: Make) -> None:
+    """Of four items, none changed: up to 1 - .05^(1/4) = 53 % might."""
+    narrow = compiled(contrast("equivalence", "margin = { pp = 45 }"))
+    assert hazards(narrow) == {"GC521": "no outcome of 4 items could support `H`"}
+
+
+def test_levels_that_are_never_run_together_support_nothing(compiled: Make) -> None:
+    """Rankings are not sampled in this study, so nothing there speaks of sampling."""
+    apart = contrast("difference", 'side = "less"', where='{ scoring = "rank" }')
+    assert set(hazards(compiled(apart))) == {"GC521", "GC522"}
+
+
+def test_an_order_of_many_models_needs_an_item_for_each_step(compiled: Make) -> None:
+    assert hazards(compiled(("n = 4", "n = 1"))) == {}
+    (only,) = prospects(Plan(compiled().study))
+    assert set(only.outcomes) == {"supported", "refuted", "open"}
+
+
+def test_the_hazard_points_at_the_hypothesis_and_blocks_a_run(compiled: Make) -> None:
+    made = compiled(contrast("null_control"))
+    with pytest.raises(HazardError) as caught:
+        prove(made.study, made.source)
+    found = {each.code: each for each in caught.value.diagnostics}
+    assert found["GC521"].line == 'id = "H"'
+    assert "margin = { pp = 2 }" in str(found["GC521"].help)
+
+
+@pytest.mark.parametrize(("hypothesis", "left"), [("H", set()), ("H1", {"GC521"})])
+def test_it_can_be_waived_for_one_hypothesis(compiled: Make, hypothesis: str, left: set[str]) -> None:
+    where = f'where = {{ hypothesis = "{hypothesis}" }}'
+    waive = ["[[waive]]", 'code = "GC521"', 'why = "a control"', where]
+    made = compiled(contrast("null_control", *waive))
+    with pytest.raises((HazardError, SpecError)) as caught:
+        prove(made.study, made.source)
+    assert {each.code for each in caught.value.diagnostics} & {"GC521"} == left
+
+
+def test_a_waiver_names_a_hypothesis_that_there_is(compiled: Make) -> None:
+    waive = ["[[waive]]", 'code = "GC521"', 'why = "a slip"', 'where = { hypothesis = "H2" }']
+    with pytest.raises(SpecError, match="`hypothesis` has no `H2`"):
+        compiled(stating(*waive))
+
+
+def test_a_family_asks_for_its_strictest_level(compiled: Make) -> None:
+    family = ["[[family]]", 'id = "all"', 'correction = "holm"', "alpha = 0.04"]
+    both = contrast("difference", 'side = "less"', 'family = "all"', *family)
+    made = compiled(both, ('kind = "ranking"\n', 'kind = "ranking"\nfamily = "all"\n'))
+    assert [each.alpha for each in prospects(Plan(made.study))] == [0.02, 0.02]
+
+
+def test_only_primary_cells_speak(compiled: Make) -> None:
+    primary = ("[analysis]\n", '[analysis]\nprimary = { decoding = "greedy" }\n')
+    made = compiled(contrast("difference", 'side = "less"'), primary)
+    assert set(hazards(made)) == {"GC521", "GC522"}
+
+
+def test_the_number_of_items_need_not_be_known(compiled: Make) -> None:
+    """Items that are absent are counted as the spec says; where it does not, nothing is claimed of them."""
+    equivalent = contrast("equivalence", "margin = { pp = 2 }")
+    drawn = compiled(equivalent, ('"path:facts.json"', '"data:facts.json"'))
+    assert prospects(Plan(drawn.study))[0].items == 4
+    whole = prospects(Plan(compiled(("sample = { n = 4, seed = 1 }\n", "")).study))[0]
+    assert (whole.items, whole.detectable_pp) == (None, None)
+    assert whole.outcomes["supported"] == "no item changes"
+
+
+def test_notes_say_what_the_design_cannot_show(compiled: Make) -> None:
+    """Six items show a margin of 37.8 points when one in ten changes, and no finer one."""
+    made = compiled(("n = 4", "n = 6"), contrast("equivalence", "margin = { pp = 37 }"))
+    told = manifest(Plan(made.study))
+    json.dumps(told)
+    assert told["notes"] == [
+        "H: its margin of 37 pp is below the 37.8 pp that 6 items can show when 10% of them change",
+        "calm of facts: 4 configurations, where rho_flip saturates at 0.50 and shows that a reversal exists, "
+        "not how large it is",
+    ]

@@ -1,0 +1,125 @@
+"""What is computed: calls, batches, standard errors, shares of variance."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from _pytest.monkeypatch import MonkeyPatch
+
+from gridc.compiler import asking
+from gridc.compiler.instrument import item
+from gridc.compiler.locate import BUILTIN_MODELS
+from gridc.compiler.plan import Plan
+from gridc.reports import scores, variance
+from gridc.runtime.engine import Call
+from gridc.schema.spec import Engine
+from tests.museum.exhibit import FINDINGS, REPRO, exhibit, without
+
+
+@exhibit(
+    "a cache collapses replicates: five answers are one",
+    "provider and harness caches keyed by the prompt",
+    "calls differ by replicate (`Request.id`)",
+    lambda patch: patch.setattr(asking.Asker, "_generation", collapsed),
+)
+def replicates_collapse(room: Any, patch: MonkeyPatch) -> set[str]:
+    room.change(('method = "extract"', 'method = "extract"\ntemperature = 0.7\nreplicates = 5'))
+    plan = Plan(room.compiled().study)
+    (cell,) = plan.cells()
+    calls = [each.id for sample in plan.samples(cell) for each in sample.requests]
+    return {"calls differ by replicate (`Request.id`)"} if len(set(calls)) == len(calls) == 5 * 48 else set()
+
+
+def collapsed(self: asking.Asker, setting: Any, asked: item.Item, replicate: int) -> dict[str, Any]:
+    return {"max_tokens": setting.max_tokens, "temperature": setting.temperature, "top_p": setting.top_p}
+
+
+ALONE = "a call's random numbers are its own (`sampling.uniforms`)"
+
+
+@exhibit(
+    "what a model answers depends on the batch it is in",
+    "serving stacks and harnesses that seed a batch",
+    ALONE,
+    lambda patch: patch.setattr("gridc.runtime.engines.members.uniforms", shared_numbers()),
+)
+def batch_decides(room: Any, patch: MonkeyPatch) -> set[str]:
+    room.change(
+        ('method = "extract"', 'method = "extract"\ntemperature = 1.0\nmax_tokens = 12'), ("n = 48", "n = 6")
+    )
+    plan = Plan(room.compiled().study)
+    (cell,) = plan.cells()
+    calls = [
+        Call(each.id, each.kind, each.prompt, each.parameters)
+        for sample in plan.samples(cell)
+        for each in sample.requests
+    ]
+    return {ALONE} if answers(calls) == answers(calls[::-1][:4]) | answers(calls[:2]) else set()
+
+
+def answers(calls: Sequence[Call]) -> dict[str, str]:
+    from gridc.runtime.engines.hf import HfEngine
+
+    engine = HfEngine("pocket", BUILTIN_MODELS / "pocket-llama", "fp32", Engine())
+    done = (engine.answer(batch, frozenset(batch.calls))[0] for batch in engine.batches(calls))
+    return {each.call: each.content["text"] for some in done for each in some}
+
+
+def shared_numbers() -> Callable[[str, int], Sequence[float]]:
+    """One stream for all calls, as where the generator is the process's."""
+    generator = np.random.default_rng(1)
+    return lambda _, count: list(generator.random(count))
+
+
+ROBUST = "standard errors are over families (`scores.standard_error`)"
+
+
+@exhibit(
+    "standard errors ignore that items come in families",
+    f"{FINDINGS}, FINDINGS 1",
+    ROBUST,
+    without(scores, "units_of", lambda items, clusters: np.arange(len(items))),
+)
+def unclustered_errors(room: Any, patch: MonkeyPatch) -> set[str]:
+    items = tuple(f"i{n}" for n in range(80))
+    correct = np.array([n // 4 % 2 for n in range(80)])
+    units = scores.units_of(items, {name: f"family {n // 4}" for n, name in enumerate(items)})
+    found = scores.standard_error(correct, 1, units)
+    binomial = (0.25 / 80) ** 0.5
+    return {ROBUST} if found is not None and found > 1.9 * binomial else set()
+
+
+HAYS = "omega squared has MS_res below the line (`variance.decompose`)"
+
+
+@exhibit(
+    "omega squared is divided by the total sum of squares alone",
+    f"{REPRO}, B7",
+    HAYS,
+    lambda patch: patch.setattr(variance, "decompose", divided_by_the_total(variance.decompose)),
+)
+def omega_without_its_residual(room: Any, patch: MonkeyPatch) -> set[str]:
+    """Two models on two levels, twice each: SS 32, 8, 2 and 2 in the cells; MS_res .5; 31.5 / 44.5."""
+    rows = [(0, 0, 1), (0, 0, 2), (0, 1, 2), (0, 1, 3), (1, 0, 4), (1, 0, 5), (1, 1, 7), (1, 1, 8)]
+    factors = {"model": [f"m{a}" for a, _, _ in rows], "axis": [f"l{b}" for _, b, _ in rows]}
+    found = variance.decompose([float(score) for _, _, score in rows], factors)
+    assert found is not None
+    (model,) = (each for each in found.terms if each.term == ("model",))
+    mean_square = found.residual / found.residual_df
+    hays = (model.sum_of_squares - mean_square) / (found.total + mean_square)
+    return {HAYS} if model.omega2 == pytest.approx(hays) else set()
+
+
+def divided_by_the_total(decompose: Callable[..., Any]) -> Callable[..., Any]:
+    def damaged(*asked: Any) -> Any:
+        found = decompose(*asked)
+        mean_square = found.residual / found.residual_df
+        terms = (
+            replace(each, omega2=(each.sum_of_squares - each.df * mean_square) / found.total)
+            for each in found.terms
+        )
+        return replace(found, terms=tuple(terms))
+
+    return damaged

@@ -1,0 +1,113 @@
+"""What the data say: directions, labels, candidates."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from _pytest.monkeypatch import MonkeyPatch
+
+from gridc.compiler import asking
+from gridc.compiler.benchmarks import crows_pairs, toxigen
+from gridc.compiler.instrument import candidates, item
+from gridc.compiler.instrument import score as scoring
+from tests.museum.exhibit import (
+    FINDINGS,
+    REPRO,
+    exhibit,
+    without,
+)
+
+
+@exhibit(
+    "CrowS-Pairs' direction is read as another type, inverted on 84 % of rows",
+    f"{REPRO}, B1",
+    "GC312",
+    without(crows_pairs, "one_of", lambda row, name, known: str(row[name])),
+)
+def direction_of_another_type(room: Any, patch: MonkeyPatch) -> set[str]:
+    rows = [f"{n},They are late {n}.,We are late {n}.,1,race-color,,," for n in range(48)]
+    head = ",sent_more,sent_less,stereo_antistereo,bias_type,annotations,anon_writer,anon_annotators"
+    room.file("pairs.csv", "\n".join([head, *rows]))
+    room.change(
+        ('loader = "truthfulqa_mc1"', 'loader = "crows_pairs"'),
+        ("path:facts.json", "path:pairs.csv"),
+        ('option_order = "shuffled:1"\n', ""),
+        ('method = "extract"', 'measurand = "lm-eval:crows_pairs_english"'),
+        ('prompt = "builtin:T1"', "shots = 0"),
+    )
+    return set(room.codes())
+
+
+@exhibit(
+    "ToxiGen's label falls back to a classifier where people gave none",
+    f"{REPRO}, B8",
+    "GC312",
+    without(toxigen, "_score", lambda row, name: float(row[name] or 5)),
+)
+def label_by_a_classifier(room: Any, patch: MonkeyPatch) -> set[str]:
+    rows = [
+        f"They are late {n}.,workers,{5 if n % 2 else 1},{'' if n == 3 else 4 if n % 2 else 1}"
+        for n in range(48)
+    ]
+    room.file("toxigen.csv", "\n".join(["text,target_group,toxicity_ai,toxicity_human", *rows]))
+    room.change(
+        ('loader = "truthfulqa_mc1"', 'loader = "toxigen"'),
+        ("path:facts.json", "path:toxigen.csv"),
+        ('option_order = "shuffled:1"', 'option_order = "file"'),
+        ('method = "extract"', 'measurand = "safetyrepro:classification"'),
+    )
+    return set(room.codes())
+
+
+def any_option(self: item.Item) -> None:
+    object.__setattr__(self, "cluster", self.cluster or self.id)
+
+
+@exhibit(
+    "an empty candidate is scored by a surrogate token",
+    f"{REPRO}, B6",
+    "GC312",
+    lambda patch: patch.setattr(item.Item, "__post_init__", any_option),
+)
+def empty_candidate(room: Any, patch: MonkeyPatch) -> set[str]:
+    rows = json.loads((room.folder / "facts.json").read_text("utf-8"))
+    rows[5]["mc1_targets"][" "] = 0
+    room.file("facts.json", json.dumps(rows))
+    return set(room.change(('method = "extract"', 'method = "loglikelihood"')).codes()) - {"GC511", "GC517"}
+
+
+@exhibit(
+    "a list of unknown phrasings lacks some: a perfect model gets 80.8 %",
+    f"{FINDINGS}, FINDINGS 5",
+    "GC313",
+    lambda patch: [patch.setattr(each, "candidates", tolerant) for each in (asking, scoring)],
+)
+def unknown_phrasing_missed(room: Any, patch: MonkeyPatch) -> set[str]:
+    people = [["The boy", "boy"], ["The girl", "girl"], ["Who can say?", "unknown"]]
+    rows = [
+        {
+            "example_id": n,
+            "question_polarity": "neg",
+            "context_condition": "ambig",
+            "category": "Age",
+            "answer_info": {f"ans{k}": people[(k + n) % 3] for k in range(3)},
+            **{f"ans{k}": people[(k + n) % 3][0] for k in range(3)},
+            "context": f"Room {n}.",
+            "question": "Who was late?",
+            "label": (2 - n) % 3,
+        }
+        for n in range(48)
+    ]
+    room.file("bbq.jsonl", "\n".join(json.dumps(row) for row in rows))
+    room.change(
+        ('loader = "truthfulqa_mc1"', 'loader = "bbq"'),
+        ("path:facts.json", "path:bbq.jsonl"),
+        ('method = "extract"', 'measurand = "lm-eval:bbq"'),
+        ('prompt = "builtin:T1"', "shots = 0"),
+    )
+    return set(room.codes()) - {"GC511"}
+
+
+def tolerant(kind: Any, asked: item.Item) -> Sequence[candidates.Candidate]:
+    """Candidates of whatever the item has, its phrasing known or not."""
+    return [candidates.Candidate(text, option) for option, text in enumerate(asked.options)]

@@ -1,0 +1,135 @@
+"""What a study says before and after its data: hypotheses, registrations, stamps."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from _pytest.monkeypatch import MonkeyPatch
+
+from gridc.compiler import anchor, current, hazards
+from gridc.compiler.calls import Cell
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.deviations import log_path
+from gridc.compiler.plan import Plan
+from gridc.compiler.stamp import make_lock, write_lock
+from gridc.errors import StampError
+from tests.museum.exhibit import FINDINGS, exhibit, without
+
+AXES = '[[axis]]\nid = "template"'
+SECOND = '[[model]]\nid = "second"\nengine = "hf"\nsource = "builtin:pocket-qwen2"\n\n'
+ANYTHING: Callable[..., None] = lambda *_: None  # noqa: E731
+
+
+def contrast(room: Any, kind: str, margin: str = "") -> Any:
+    """A hypothesis about two ways of decoding in the room's study."""
+    levels = "".join(
+        f'[[axis.level]]\nid = "{name}"\ntier = "core"\ntemperature = {heat}\nprovenance = "the museum\'s"\n'
+        for name, heat in (("greedy", 0.0), ("warm", 0.7))
+    )
+    claim = f'[[hypothesis]]\nid = "H"\nkind = "{kind}"\naxis = "decoding"\nlevel = "warm"\n'
+    claim += f'reference = "greedy"\n{margin}\n'
+    return room.change((AXES, f'{claim}\n[[axis]]\nid = "decoding"\n{levels}\n{AXES}'))
+
+
+@exhibit(
+    "a null control rests on ten items, of which 26 % may change unseen",
+    f"{FINDINGS}, FINDINGS 20",
+    "GC521",
+    without(hazards, "hypothesis_hazards"),
+)
+def control_on_ten_items(room: Any, patch: MonkeyPatch) -> set[str]:
+    contrast(room.change(("n = 48", "n = 10")), "null_control", "margin = { pp = 2 }")
+    return set(room.codes())
+
+
+@exhibit(
+    "a difference is predicted that no outcome could refute",
+    "Safety Under Scaffolding, H1 and table 43; most comparisons of benchmarks",
+    "GC522",
+    without(hazards, "hypothesis_hazards"),
+)
+def nothing_could_refute(room: Any, patch: MonkeyPatch) -> set[str]:
+    return set(contrast(room, "difference").codes())
+
+
+def departures(room: Any, *edits: tuple[str, str]) -> set[str]:
+    """What is said when a stamped study is run after edits that no log explains."""
+    stamped = room.compiled()
+    lock = make_lock(stamped.study, room.folder)
+    room.change(*edits)
+    try:
+        current.require_current(lock, room.compiled().study, log_path(room.spec))
+    except StampError as error:
+        return {each.code for each in error.diagnostics}
+    return set()
+
+
+@exhibit(
+    "the models are not those that were registered, and conclusions are said to be identical",
+    f"{FINDINGS}, FINDINGS 6 (D-008)",
+    "GC401",
+    without(current, "require_reconciled", ANYTHING),
+)
+def another_roster(room: Any, patch: MonkeyPatch) -> set[str]:
+    return departures(room, ("[[benchmark]]", SECOND + "[[benchmark]]"))
+
+
+@exhibit(
+    "cases are added after a wide interval was seen",
+    f"{FINDINGS}, FINDINGS 8",
+    "GC401",
+    without(current, "require_reconciled", ANYTHING),
+)
+def cases_added(room: Any, patch: MonkeyPatch) -> set[str]:
+    return departures(room.change(("n = 48", "n = 40")), ("n = 40", "n = 48"))
+
+
+@exhibit(
+    "a file of the right name holds other items",
+    f"{FINDINGS}, FINDINGS 14: AI factual recall, validated as sycophancy",
+    "GC405",
+    without(current, "require_reconciled", ANYTHING),
+)
+def another_item_set(room: Any, patch: MonkeyPatch) -> set[str]:
+    stamped = room.compiled()
+    lock = make_lock(stamped.study, room.folder)
+    rows = json.loads((room.folder / "facts.json").read_text("utf-8"))
+    rows[0]["question"] = "Which model are you?"
+    room.file("facts.json", json.dumps(rows))
+    try:
+        current.require_current(lock, room.compiled().study, log_path(room.spec))
+    except StampError as error:
+        return {each.code for each in error.diagnostics}
+    return set()
+
+
+DERIVED = "a stamp's strength is what its evidence shows (`anchor.anchor`)"
+
+
+@exhibit(
+    "a methodology stamp says pre-registered, because the code says so",
+    f"{FINDINGS}, D: `pre_registered=True`",
+    DERIVED,
+    without(anchor, "_git", lambda *_: anchor.Anchor("registered", "said so")),
+)
+def registered_by_assertion(room: Any, patch: MonkeyPatch) -> set[str]:
+    lock = room.spec.with_name("gridcard.lock")
+    write_lock(make_lock(room.compiled().study, room.folder), lock)
+    return {DERIVED} if anchor.anchor(lock, room.spec).strength == "unanchored" else set()
+
+
+APART = "a cell's key names its benchmark (`Cell.key`)"
+
+
+@exhibit(
+    "a checkpoint's key lacks the benchmark, so that one answers for another",
+    f"{FINDINGS}, D",
+    APART,
+    lambda patch: patch.setattr(Cell, "key", property(lambda self: f"{self.model}/{self.configuration}")),
+)
+def benchmarks_share_a_key(room: Any, patch: MonkeyPatch) -> set[str]:
+    text = room.spec.read_text("utf-8")
+    start, end = text.index("[[benchmark]]"), text.index("[harness]")
+    room.change(("[harness]", text[start:end].replace('id = "facts"', 'id = "again"') + "[harness]"))
+    keys = [cell.key for cell in Plan(compile_spec(room.spec).study).cells()]
+    return {APART} if len(set(keys)) == len(keys) == 2 else set()

@@ -346,9 +346,11 @@ def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> Pa
         return floors.get((each.cell.model, each.cell.setting.precision))
 
     return of_pair(
-        (one.score - other.score, floor(one), floor(other))
-        for one, other in zip(a, b, strict=True)
-        if one.score is not None and other.score is not None
+        {
+            one.cell.configuration: (one.score - other.score, floor(one), floor(other))
+            for one, other in zip(a, b, strict=True)
+            if one.score is not None and other.score is not None
+        }
     )
 
 

@@ -56,11 +56,12 @@ Gap = tuple[Fraction, NoiseFloor | None, NoiseFloor | None]
 
 @dataclass(frozen=True, slots=True)
 class PairNoise:
-    """Of the configurations in which a scores higher than b (`plus`), or lower (`minus`): in how many the
-    batch shape alone could turn the sign, in how many that is not known, and so for the verdict."""
+    """Of the configurations in which a scores higher than b (`plus`), or lower (`minus`): in how many, and
+    in which, batch shape alone could turn the sign, in how many that is not known, and so for the verdict."""
 
     plus: int
     minus: int
+    configurations: tuple[str, ...]
     unmeasured: int
     standing: Standing
 
@@ -108,11 +109,12 @@ def one_must_hold(found: Iterable[Standing]) -> Standing:
     return "outside" if "outside" in seen else "not_measured" if "not_measured" in seen else "within"
 
 
-def of_pair(gaps: Iterable[Gap]) -> PairNoise:
-    """A pair over a scope. A reversal stands when each direction has a sign outside the floor; one order
-    stands when every sign is outside it."""
-    strict = [(gap[0] > 0, standing(gap)) for gap in gaps if gap[0]]
-    plus, minus = ([where for up, where in strict if up is side] for side in (True, False))
+def of_pair(gaps: Mapping[str, Gap]) -> PairNoise:
+    """A pair over a scope, by configuration. A reversal stands when each direction has a sign outside the
+    floor; one order stands when every sign is outside it."""
+    found = {name: standing(gap) for name, gap in gaps.items() if gap[0]}
+    plus = [where for name, where in found.items() if gaps[name][0] > 0]
+    minus = [where for name, where in found.items() if gaps[name][0] < 0]
     if plus and minus:
         verdict = all_must_hold((one_must_hold(plus), one_must_hold(minus)))
     else:
@@ -120,6 +122,7 @@ def of_pair(gaps: Iterable[Gap]) -> PairNoise:
     return PairNoise(
         plus.count("within"),
         minus.count("within"),
+        tuple(name for name, where in found.items() if where == "within"),
         plus.count("not_measured") + minus.count("not_measured"),
         verdict,
     )

@@ -165,6 +165,7 @@ class NoiseRow(Part):
 
     plus: Count
     minus: Count
+    configurations: Annotated[tuple[str, ...], Field(description="Those counted in plus and minus.")]
     unmeasured: Annotated[Count, Field(description="Signs of models without a measured floor.")]
     standing: Standing
 

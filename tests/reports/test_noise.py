@@ -11,15 +11,15 @@ from gridc.reports.findings import Findings
 from gridc.reports.noise import Gap, NoiseFloor, noise_floors, of_pair, within_noise
 from gridc.reports.page import as_html
 from gridc.reports.statements import caveats, statements
-from tests.reports.builders import findings_of, noise_event, spec_of
+from tests.reports.builders import AXES, findings_of, noise_event, spec_of
 
 STILL, LOUD = NoiseFloor(100, 0, 20, 0, 0.01), NoiseFloor(100, 5, 20, 1, 0.1)
 MODELS = {"ant": None, "bee": None}
 
 
-def gaps(*points: int, floor: NoiseFloor | None = LOUD) -> list[Gap]:
+def gaps(*points: int, floor: NoiseFloor | None = LOUD) -> dict[str, Gap]:
     """Differences in points, both models with one floor: 10 points are inside that of `LOUD`."""
-    return [(Fraction(each, 100), floor, floor) for each in points]
+    return {f"{each}": (Fraction(each, 100), floor, floor) for each in points}
 
 
 def test_floors_are_read_from_events_the_last_one_counts() -> None:
@@ -46,11 +46,11 @@ def test_a_difference_is_inside_up_to_the_changes_of_both_models(difference: Fra
         ((30, 5, -20), "outside", (1, 0)),
         ((30, 20, -5), "within", (0, 1)),
         ((5, -5), "within", (1, 1)),
-        ((30, 20, 20), "outside", (0, 0)),
+        ((30, 20, 25), "outside", (0, 0)),
         ((30, 0, 20), "outside", (0, 0)),
         ((30, 20, 5), "within", (1, 0)),
         ((-30, -5), "within", (0, 1)),
-        ((0, 0), "outside", (0, 0)),
+        ((0,), "outside", (0, 0)),
     ],
 )
 def test_a_reversal_needs_a_sign_each_way_and_an_order_needs_all(
@@ -58,13 +58,14 @@ def test_a_reversal_needs_a_sign_each_way_and_an_order_needs_all(
 ) -> None:
     found = of_pair(gaps(*points))
     assert (found.standing, (found.plus, found.minus)) == (standing, inside)
+    assert found.configurations == tuple(f"{each}" for each in points if 0 < abs(each) <= 10)
 
 
 def test_what_was_not_measured_is_not_called_outside() -> None:
     assert of_pair(gaps(30, -30, floor=None)).standing == "not_measured"
-    assert of_pair([*gaps(30, -30), *gaps(30, floor=None)]).standing == "outside", "signs that stand suffice"
-    assert of_pair([*gaps(30), *gaps(30, floor=None)]).standing == "not_measured"
-    assert of_pair([*gaps(5), *gaps(30, floor=None)]).standing == "within"
+    assert of_pair(gaps(30, -30) | gaps(31, floor=None)).standing == "outside", "signs that stand suffice"
+    assert of_pair(gaps(30) | gaps(31, floor=None)).standing == "not_measured"
+    assert of_pair(gaps(5) | gaps(31, floor=None)).standing == "within"
     assert of_pair(gaps(5, -5, floor=STILL)).standing == "outside"
 
 
@@ -103,6 +104,28 @@ def test_a_verdict_within_noise_is_marked_everywhere() -> None:
     assert "Noise floor of ant at bf16: in another batch shape 4 of 100 outcomes" in loud[0]
 
 
+def test_a_witness_within_noise_is_marked_where_the_verdict_stands_without_it() -> None:
+    """At half precision the gap is wider and the floor too; the same signs at full precision stand."""
+    axes = {
+        "format": [{"id": "whole", "precision": "fp32"}, {"id": "half", "precision": "bf16"}],
+        "frame": AXES["frame"],
+    }  # fmt: skip
+
+    def sides(cell: Cell) -> int:
+        gap = 3 if cell.levels["format"] == "half" else 2
+        return 10 + gap * ((cell.model == "ant") == (cell.levels["frame"] == "exam"))
+
+    findings = findings_of(spec_of(MODELS, axes=axes), sides, changed={"fp32": 0, "bf16": 10})
+    (pair,) = certify(findings).benchmarks[0].scopes[0].pairs
+    assert (pair.noise.standing, pair.noise.plus, pair.noise.minus) == ("outside", 1, 1)
+    assert pair.witness_plus is not None
+    assert pair.witness_plus.configuration in pair.noise.configurations
+    _, page, _ = told(findings)
+    cell = page.split('class="gaps">')[1].split("</td>")[0]
+    assert cell.count("within noise") == 2
+    assert not any("WITHIN" in each for each in statements(findings))
+
+
 def test_a_hypothesis_within_noise_is_marked() -> None:
     def always(cell: Cell) -> int:
         return 12 if cell.model == "ant" else 10
@@ -114,6 +137,24 @@ def test_a_hypothesis_within_noise_is_marked() -> None:
         assert any("H1" in each and "WITHIN" in each for each in statements(findings)) == (noise == "within")
     (refuted,) = certify(findings_of(spec_of(MODELS), reverses, changed={"fp32": 5})).hypotheses
     assert (refuted.verdict, refuted.noise) == ("refuted", "within")
+
+    def once(cell: Cell) -> int:
+        """A gap of two points of 20 in one configuration, of ten in all others."""
+        wide = 4 if cell.levels["frame"] == "exam" and cell.levels["shots"] == "5" else 0
+        return 20 if cell.model == "ant" else 10 + 2 * wide
+
+    (mixed,) = certify(findings_of(spec_of(MODELS), once, changed={"fp32": 5})).hypotheses
+    assert (mixed.verdict, mixed.noise) == ("supported", "within"), "support falls with any step"
+    (against,) = certify(
+        findings_of(
+            spec_of(MODELS, hypothesis=[{"id": "H1", "kind": "ranking", "order": ["bee", "ant"]}]),
+            once,
+            changed={"fp32": 5},
+        )
+    ).hypotheses
+    assert (against.verdict, against.noise) == ("refuted", "outside"), (
+        "one reversal outside the floor refutes"
+    )
     (unknown,) = certify(findings_of(spec_of(MODELS), always)).hypotheses
     assert unknown.noise == "not_measured"
     (still_open,) = certify(findings_of(spec_of(MODELS), lambda cell: 10, changed={"fp32": 5})).hypotheses

@@ -8,7 +8,7 @@ from gridc.compiler.calls import Cell
 from gridc.reports.certificate import certify, paired_row
 from gridc.reports.contrasts import Scored, pair_levels, pair_stores
 from gridc.reports.paired import PairedReport, report
-from tests.reports.builders import findings_of, spec_of
+from tests.reports.builders import AXES, findings_of, spec_of
 
 Table = dict[str, dict[str, tuple[str | None, str | None]]]
 
@@ -112,10 +112,7 @@ def test_two_stores_and_two_levels_give_the_same_table() -> None:
 def test_an_axis_that_varies_precision_has_its_report_in_the_certificate() -> None:
     axes = {
         "format": [{"id": "whole", "precision": "fp32"}, {"id": "half", "precision": "bf16"}],
-        "frame": [
-            {"id": "plain", "prompt": "{{ question }}"},
-            {"id": "exam", "prompt": "Exam. {{ question }}"},
-        ],
+        "frame": AXES["frame"],
     }
 
     def moved(cell: Cell) -> int:

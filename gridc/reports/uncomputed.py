@@ -36,7 +36,7 @@ def _stated(spec: Spec) -> Iterator[Uncomputed]:
     for test in spec.falsification:
         yield Uncomputed("falsification", test.id, test.test)
     if spec.judge is not None:
-        yield Uncomputed("judge", "judge", "answers assessed by a model")
+        yield Uncomputed("judge", spec.judge.source, "answers assessed by a model")
     for key, what in _analysis(spec.analysis):
         yield Uncomputed("analysis", key, what)
 

@@ -49,8 +49,9 @@ STATED: dict[str, Any] = {
 
 LISTED = [
     "hypothesis H2", "hypothesis H3", "hypothesis H4", "family F", "fork outcome", "curve main",
-    "falsification F1", "judge judge", "analysis estimator", "analysis outcome", "analysis equivalence",
-    "analysis bootstrap", "analysis permutations", "analysis nnh", "analysis generalizability",
+    "falsification F1", "judge someone/else", "analysis estimator", "analysis outcome",
+    "analysis equivalence", "analysis bootstrap", "analysis permutations", "analysis nnh",
+    "analysis generalizability",
 ]  # fmt: skip
 
 

@@ -1,9 +1,11 @@
 """Small edits of a spec's shape, names and meaning, and what each is answered with."""
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from gridc.compiler.grid import Setting
 from tests.compiler.edits import (
     CALM,
     EXCLUDED,
@@ -267,6 +269,23 @@ def test_all_findings_of_a_stage_are_reported_together(
     compiled: Compile, edits: Edits, codes: list[str]
 ) -> None:
     assert sorted(each.code for each in findings(compiled, *edits)) == sorted(codes)
+
+
+@pytest.mark.parametrize("salt", range(8))
+def test_what_coincides_is_named_in_the_order_of_the_grid_whatever_its_digests(
+    compiled: Compile, monkeypatch: pytest.MonkeyPatch, salt: int
+) -> None:
+    key = Setting.key.fget
+    assert key is not None
+    monkeypatch.setattr(Setting, "key", property(lambda self: sha256(bytes([salt]) + key(self)).digest()))
+    tokens = "".join(
+        f'[[axis.level]]\nid = "{most}"\ntier = "core"\nmax_tokens = {most}\nprovenance = "ours"\n'
+        for most in (16, 32, 64)
+    )
+    (only,) = findings(compiled, ("[[slice]]", f'[[axis]]\nid = "tokens"\n{tokens}\n[[slice]]'))
+    assert only.message == "on `facts`, `tokens` changes nothing"
+    help = "[[exclude]] all levels but one where template = plain, decoding = greedy, scoring = rank"
+    assert only.help == help, "the first of six places in which no tokens are generated"
 
 
 def test_shape_findings_stand_in_the_order_of_the_text(compiled: Compile) -> None:

@@ -275,8 +275,7 @@ def test_all_findings_of_a_stage_are_reported_together(
 def test_what_coincides_is_named_in_the_order_of_the_grid_whatever_its_digests(
     compiled: Compile, monkeypatch: pytest.MonkeyPatch, salt: int
 ) -> None:
-    key = Setting.key.fget
-    assert key is not None
+    key = vars(Setting)["key"].fget
     monkeypatch.setattr(Setting, "key", property(lambda self: sha256(bytes([salt]) + key(self)).digest()))
     tokens = "".join(
         f'[[axis.level]]\nid = "{most}"\ntier = "core"\nmax_tokens = {most}\nprovenance = "ours"\n'

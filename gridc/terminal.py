@@ -63,6 +63,8 @@ def measurand(shown: "Measurand") -> str:
     lines += ["", *(f"differs: {each}" for each in shown.differs)]
     if shown.loaders:
         lines.append(f"for items of: {', '.join(shown.loaders)}")
+    if shown.prompt_from:
+        lines.append(f"its prompt does not ship: {shown.prompt_from}")
     return "\n".join(lines)
 
 

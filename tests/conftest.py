@@ -1,8 +1,12 @@
-"""What all tests share: the flag that rewrites golden files."""
+"""What all tests share: how threads wait, and the flag that rewrites golden files."""
 
+import os
 from pathlib import Path
 
 import pytest
+
+# Threads that spin while they wait are many times slower beside other work. Set before torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -76,6 +76,8 @@ def _named(checked: "Checked") -> Iterator[Path]:
     for _, reference in prompt_references(checked.spec):
         if reference.startswith("path:") and "\n" not in reference:
             yield folder / reference.removeprefix("path:")
+        elif reference.startswith("data:") and "\n" not in reference and checked.places.data_folder:
+            yield checked.places.data_folder / reference.removeprefix("data:")
     for benchmark in checked.spec.benchmark:
         if benchmark.source.startswith(("path:", "data:")) and benchmark.id not in checked.references.absent:
             yield from (path for _, path in checked.places.benchmark(benchmark.source))

@@ -98,6 +98,16 @@ class Setting:
         return Setting(method="extract", **{key: getattr(self, key) for key in _SHAPING})
 
     @property
+    def asked(self) -> "Setting":
+        """The setting with every key at its default that only scores: settings that are equal in this form
+        send the same calls."""
+        found = self.effective()
+        if found.ranks:
+            twice = found.normalise == "unconditional"
+            return replace(found, ties="against_gold", normalise=found.normalise if twice else "none")
+        return replace(found, method="extract", reader="last_answer", stop=())
+
+    @property
     def ranks(self) -> bool:
         """Whether the answer is a ranking of candidates by their likelihood, and nothing is generated."""
         return self.method in ("loglikelihood", "pair_likelihood")

@@ -28,7 +28,8 @@ class Places:
     data_folder: Path | None = None
 
     def prompt(self, reference: str) -> str:
-        """The text of a template: a builtin, a file, or the reference itself when it is inline."""
+        """The text of a template: a builtin, a file beside the spec or among the data, or the reference
+        itself when it is inline."""
         scheme, _, name = reference.partition(":")
         if scheme == "builtin" and "\n" not in name:
             path = BUILTIN_PROMPTS / f"{_inside(name)}.jinja"
@@ -36,6 +37,11 @@ class Places:
         elif scheme == "path" and "\n" not in name:
             path = self.spec_folder / _inside(name)
             self._require(path, reference)
+        elif scheme == "data" and "\n" not in name:
+            if self.data_folder is None:
+                raise NotFound("GC309", f"`{reference}` is not here", DATA_FOLDER)
+            path = self.data_folder / _inside(name)
+            self._require(path, reference, DATA_FOLDER)
         else:
             return reference
         try:

@@ -23,7 +23,11 @@ T = TypeVar("T", bound=BenchmarkEffects)
 @dataclass(frozen=True, slots=True)
 class Measurand:
     """A framing: the effects that make it, whose it is (`package`, `task`, `source`), for which loaders it
-    is meant (all, if none is named), and in what it differs from the original whatever the effects say."""
+    is meant (all, if none is named), and in what it differs from the original whatever the effects say.
+
+    The prompt of some is a text of others that does not ship: `prompt_digest` is its SHA-256, and
+    `prompt_from` says where the user has it from.
+    """
 
     name: str
     title: str
@@ -33,6 +37,8 @@ class Measurand:
     loaders: tuple[str, ...]
     differs: tuple[str, ...]
     effects: Mapping[str, Any]
+    prompt_digest: str | None
+    prompt_from: str | None
 
     def is_setting(self, setting: Setting) -> bool:
         """Whether a cell with this setting is measured in this framing."""
@@ -59,6 +65,8 @@ def measurands() -> Mapping[str, Measurand]:
             loaders=tuple(values["loaders"]),
             differs=tuple(values["differs"]),
             effects={key: getattr(effects, key) for key in values["effects"]},
+            prompt_digest=values.get("prompt", {}).get("sha256"),
+            prompt_from=values.get("prompt", {}).get("from"),
         )
     return found
 
@@ -66,6 +74,14 @@ def measurands() -> Mapping[str, Measurand]:
 def names_of(setting: Setting) -> tuple[str, ...]:
     """The measurands that a setting is. Those of packages state their prompt, those of papers need not."""
     return tuple(name for name, each in measurands().items() if each.is_setting(setting))
+
+
+def owner_of(prompt: str) -> Measurand | None:
+    """The measurand whose prompt, which does not ship, has this reference."""
+    return next(
+        (each for each in measurands().values() if each.prompt_digest and each.effects["prompt"] == prompt),
+        None,
+    )
 
 
 def expand(spec: Spec, source: Source) -> Spec:

@@ -10,8 +10,10 @@ from gridc.compiler.instrument.render import (
     check_wrapper,
 )
 from gridc.compiler.locate import NotFound, Places
+from gridc.compiler.measurands import owner_of
 from gridc.compiler.source import KeyPath, Source
 from gridc.errors import Collector
+from gridc.schema.canonical import digest_bytes
 from gridc.schema.spec import BenchmarkEffects, Spec
 
 
@@ -36,10 +38,16 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
         try:
             prompts[reference] = places.prompt(reference)
         except NotFound as error:
-            found.add(source.diagnose(error.code, path, error.problem, error.help))
+            owner = owner_of(reference)
+            help = owner.prompt_from if owner else error.help
+            found.add(source.diagnose(error.code, path, error.problem, help))
             continue
         if reference.startswith("builtin:"):
             continue  # they ship with gridc, and its tests check them
+        owner = owner_of(reference) if reference.startswith("data:") else None
+        if owner and digest_bytes(prompts[reference].encode()) != owner.prompt_digest:
+            message = f"`{reference}` is not the prompt of {owner.package}"
+            found.add(source.diagnose("GC316", path, message, owner.prompt_from))
         check, variables = _CHECKS[str(path[-1])]
         for problem in check(prompts[reference]):
             place = "" if reference == prompts[reference] else f" (line {problem.line} of `{reference}`)"

@@ -87,7 +87,7 @@ class BenchmarkEffects(Table):
     prompt: Annotated[
         Text | None,
         Field(
-            description="Template: builtin:NAME, path:FILE, or the Jinja text itself.",
+            description="Template: builtin:NAME, path:FILE, data:FILE, or the Jinja text itself.",
             examples=["builtin:T1", "path:prompts/mine.jinja"],
         ),
     ] = None

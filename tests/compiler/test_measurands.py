@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler import grid
+from gridc.compiler import grid, references
 from gridc.compiler.grid import Setting
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import OptionStyle, check_template, render_prompt
 from gridc.compiler.locate import Places
 from gridc.compiler.measurands import Measurand, measurands, names_of
 from gridc.compiler.stamp import stamp_of
+from gridc.errors import SpecError
+from gridc.schema.canonical import digest_bytes
 from tests.compiler.edits import Compile, findings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -26,7 +28,7 @@ def test_a_measurand_is_documented_and_its_prompt_can_be_rendered(each: Measuran
     listed = f"| `{each.name}` | {each.title} | {each.package}, {each.task} |"
     assert listed in (REPOSITORY / "docs" / "measurands.md").read_text("utf-8")
     assert each.differs
-    if "prompt" in each.effects:
+    if "prompt" in each.effects and not each.prompt_digest:
         template = Places(REPOSITORY).prompt(str(each.effects["prompt"]))
         assert check_template(template) == []
 
@@ -85,6 +87,38 @@ def test_an_unknown_name_is_refused_with_the_nearest(compiled: Compile) -> None:
     (only,) = findings(compiled, (RANK, NAMED.replace("logprob", "logprobs")))
     assert only.code == "GC202"
     assert only.help == "did you mean `safetyrepro:logprob`?"
+
+
+TAKEN = "data:lm-eval/truthfulqa_mc1.jinja"
+PRESET = ('"{{ question }}\\nAnswer:{{ answer }}"', f'"{TAKEN}"')
+
+
+def test_a_prompt_that_does_not_ship_is_looked_up_among_the_data(
+    compiled: Compile, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its text is of others: a study that names it needs the file, and the very file."""
+    before, data = small.read_text("utf-8"), small.parent / "data"
+    with pytest.raises(SpecError) as missing:
+        compiled(PRESET)
+    (only,) = missing.value.diagnostics
+    assert (only.code, only.line) == ("GC309", f'prompt = "{TAKEN}"')
+    assert "`doc_to_text`" in str(only.help)
+
+    text = "Q: {{ question }}\nA:{{ answer }}"
+    (data / "lm-eval").mkdir(parents=True)
+    (data / "lm-eval" / "truthfulqa_mc1.jinja").write_text(text, "utf-8")
+    small.write_text(before, "utf-8")
+    with pytest.raises(SpecError) as other:
+        compiled(PRESET, data=data)
+    assert [each.code for each in other.value.diagnostics] == ["GC316"]
+
+    small.write_text(before, "utf-8")
+    known = measurands()["lm-eval:truthfulqa_mc1"]
+    monkeypatch.setattr(
+        references, "owner_of", lambda _: replace(known, prompt_digest=digest_bytes(text.encode()))
+    )
+    study = compiled(PRESET, data=data).study
+    assert study.prompts[TAKEN] == text
 
 
 def test_a_key_beside_the_name_may_not_contradict_it(compiled: Compile) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.instrument.score import score
@@ -143,7 +144,7 @@ def _gridc(task: Task, model: str, chat: bool, folder: Path) -> Iterator[tuple[l
     # The harness applies a template to the very same prompt, and takes the space before the candidate away.
     turn = 'chat_template = true\ndelimiter = ""' if chat else "chat_template = false"
     spec.write_text(SPEC.format(model=model, loader=task.loader, measurand=f"lm-eval:{task.name}", turn=turn))
-    plan = Plan(compile_spec(spec).study)
+    plan = Plan(compile_spec(spec, _preset(folder / "data")).study)
     (cell,) = plan.cells()
     samples = list(plan.samples(cell))
     calls = {
@@ -160,6 +161,15 @@ def _gridc(task: Task, model: str, chat: bool, folder: Path) -> Iterator[tuple[l
     for sample in samples:
         given = [answers[request.id] for request in sample.requests]
         yield given[0]["loglikelihoods"], score(cell.setting, sample.item, given).score
+
+
+def _preset(data: Path) -> Path:
+    """A data folder with the template that TruthfulQA's framing has from the harness."""
+    (own,) = HARNESS.glob("lib/python3*/site-packages/lm_eval/tasks/truthfulqa/truthfulqa_mc1.yaml")
+    (data / "lm-eval").mkdir(parents=True)
+    text = yaml.safe_load(own.read_text("utf-8"))["doc_to_text"]
+    (data / "lm-eval" / "truthfulqa_mc1.jinja").write_text(text, "utf-8")
+    return data
 
 
 SPEC = """\

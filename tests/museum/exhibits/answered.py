@@ -208,8 +208,7 @@ def requests(room: Any) -> Any:
 def ties_for_the_gold(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(
         ('"shuffled:1"', '"file"'),
-        ('method = "extract"', 'measurand = "lm-eval:truthfulqa_mc1"'),
-        ('prompt = "builtin:T1"', "shots = 0"),
+        ('method = "extract"', 'method = "loglikelihood"\nties = "first"\noptions = "none"'),
     )
     return set(room.codes())
 

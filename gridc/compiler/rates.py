@@ -34,8 +34,9 @@ def hypotheses_count_something(
         if isinstance(each, RankingHypothesis) or each.outcome not in COUNTED:
             continue
         counts, kind = COUNTED[each.outcome]
-        where = each.where.restricted({"benchmark"})
-        named = [name.id for name in spec.benchmark if where.matches({"benchmark": name.id})]
+        parts = [part.restricted({"benchmark"}) for part in (each.where, spec.analysis.primary)]
+        named = [name.id for name in spec.benchmark
+                 if all(part.matches({"benchmark": name.id}) for part in parts)]  # fmt: skip
         asked = [item for name in named if name in items for item in items[name].sampled]
         if items.keys() >= set(named) and not any(map(counts, asked)):
             message = (

@@ -103,6 +103,35 @@ def test_items_that_are_not_here_may_have_the_rate(compiled: Compile) -> None:
     compiled(("[sampling]", CONTRAST.format(outcome="unknown_rate")), ('"path:facts.json"', '"data:x.json"'))
 
 
+def test_only_items_that_tests_are_made_on_are_counted(compiled: Compile, small: Path) -> None:
+    opinion = {
+        "question": "So?\n (A) Yes\n (B) No",
+        "answer_matching_behavior": " (A)",
+        "answer_not_matching_behavior": " (B)",
+    }
+    (small.parent / "views.jsonl").write_text(f"{json.dumps(opinion)}\n", "utf-8")
+    views = """\
+[[benchmark]]
+id = "views"
+loader = "anthropic_evals"
+loading = { gold = "not_matching" }
+source = "path:views.jsonl"
+direction = "higher_is_better"
+option_order = "file"
+
+[harness]"""
+    edits = (
+        ("[harness]", views),
+        ("shots = 2", "shots = 0"),
+        ("[sampling]", CONTRAST.format(outcome="matching_rate")),
+    )
+    before = small.read_text("utf-8")
+    compiled(*edits)
+    small.write_text(before, "utf-8")
+    found = findings(compiled, *edits, ("[analysis]", '[analysis]\nprimary = { benchmark = "facts" }'))
+    assert_finding(found, "GC307", '"matching_rate"', "")
+
+
 ROWS = [
     {"ask": "Who was late?", "about": "A potter met a tanner.", "all": ["Unknown", "the tanner"], "key": 0},
     {"ask": "Who was late?", "about": "The tanner overslept.", "all": ["Unknown", "the tanner"], "key": 1},

@@ -80,8 +80,8 @@ CODES: dict[str, Code] = {
     "GC202": Code(
         "unknown name",
         "A selector or a reference names a model, benchmark, axis, level, tier, family or fork that "
-        "the spec does not declare. A name that leads nowhere would select nothing without a word. "
-        "Correct the name, or declare it.",
+        "the spec does not declare, or a fork `binds` a path that the spec has not. A name that leads "
+        "nowhere would select nothing without a word. Correct the name, or declare it.",
     ),
     # GC3xx: meaning
     "GC301": Code(
@@ -118,8 +118,9 @@ CODES: dict[str, Code] = {
     ),
     "GC307": Code(
         "a hypothesis selects nothing",
-        "No cell of the grid can speak to the hypothesis, so no outcome could support or refute it. "
-        "Exclusions apply first: look whether one of them takes what `where` selects.",
+        "No cell of the grid can speak to the hypothesis, or no item of its benchmarks is of the kind that "
+        "its `outcome` counts, so nothing could support or refute it. Exclusions apply first: look whether "
+        "one of them takes what `where` selects.",
     ),
     "GC308": Code(
         "a path leaves the spec's folder",

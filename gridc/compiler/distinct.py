@@ -2,7 +2,8 @@
 
 Digests are spread over partitions by their first byte. A partition's records are kept in memory until all
 partitions together reach the limit, and then appended to its temporary file. Partitions are disjoint, so
-each is counted alone: time is linear, and memory a small part of what there is to count.
+each is counted alone: time is linear, and what is held at once is the limit and the distinct digests of one
+partition, about a byte for each digest that there is to count.
 """
 
 import tempfile
@@ -16,12 +17,14 @@ PARTITIONS = 128
 DIGEST = 32
 RECORD = DIGEST + 8
 """Bytes of a record: a SHA-256 digest, and a number that says what it belongs to."""
+CHUNK = 1024 * RECORD
+"""Bytes that are read at once. One digest that comes a million times fills one partition."""
 
 
 class Distinct:
     """Takes (digest, number) in any order. `limit` bounds the bytes of records that are held in memory."""
 
-    def __init__(self, limit: int = 4 * 1024 * 1024) -> None:
+    def __init__(self, limit: int = 1024 * 1024) -> None:
         self._limit = limit
         self._held = 0
         self._buffers = [bytearray() for _ in range(PARTITIONS)]
@@ -66,19 +69,23 @@ class Distinct:
         return first
 
     def _records(self, part: int) -> Iterator[tuple[bytes, int]]:
-        chunks = [bytes(self._buffers[part])]
-        if self._files:
-            self._files[part].seek(0)
-            chunks.insert(0, self._files[part].read())
-        for chunk in chunks:
+        for chunk in self._chunks(part):
             for start in range(0, len(chunk), RECORD):
                 end = start + DIGEST
                 yield chunk[start:end], int.from_bytes(chunk[end : start + RECORD], "big")
 
+    def _chunks(self, part: int) -> Iterator[bytes]:
+        if self._files:
+            self._files[part].seek(0)
+            yield from iter(lambda: self._files[part].read(CHUNK), b"")
+        for start in range(0, len(self._buffers[part]), CHUNK):
+            yield bytes(self._buffers[part][start : start + CHUNK])
+
     def _spill(self) -> None:
         if not self._files:
+            # Whole buffers are written and read, so a file needs hardly one of its own.
             enter, temporary = self._open.enter_context, tempfile.TemporaryFile
-            self._files = [enter(temporary()) for _ in self._buffers]
+            self._files = [enter(temporary(buffering=512)) for _ in self._buffers]
         for buffer, file in zip(self._buffers, self._files, strict=True):
             file.seek(0, 2)
             file.write(buffer)

@@ -12,6 +12,7 @@ from typing import Any
 from gridc.compiler.hazard import Hazard
 from gridc.compiler.plan import Plan
 from gridc.compiler.power import Claim, Outcome, Rule, Side, Verdict, detectable, witnesses
+from gridc.compiler.rates import COUNTED
 from gridc.compiler.survey import Spoken
 from gridc.schema.inference import (
     AnyHypothesis,
@@ -20,6 +21,7 @@ from gridc.schema.inference import (
     RankingHypothesis,
     TrendHypothesis,
 )
+from gridc.schema.items import Sample as Subset
 from gridc.schema.spec import Spec
 
 CHANGING = (0.1, 0.3)
@@ -175,20 +177,29 @@ def _alpha(spec: Spec, hypothesis: AnyHypothesis) -> float:
 
 
 def _items(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> int | None:
-    """The items of the benchmarks in which all levels of the hypothesis are run. Where configurations ask
-    different subsets, the smallest counts."""
+    """The items that have its rate, of the benchmarks in which all levels of the hypothesis are run. Where
+    configurations ask different subsets, the smallest counts."""
     least: dict[str, int] = {}
     crossed = isinstance(hypothesis, InteractionHypothesis) and hypothesis.by == "benchmark"
     for (benchmark, subset), levels in spoken.items():
         if not _comparable(plan.study.spec, hypothesis, levels):
             continue
-        asked = plan.asked(benchmark, subset)
+        asked = _counted(plan, hypothesis, benchmark, subset)
         if asked is None:
             return None
         least[benchmark] = min(asked, least.get(benchmark, asked))
     if crossed and len(least) < 2:
         return 0
     return sum(least.values())
+
+
+def _counted(plan: Plan, hypothesis: AnyHypothesis, benchmark: str, subset: Subset | None) -> int | None:
+    """The items that have the rate which the hypothesis is about; None where that is not known here."""
+    if isinstance(hypothesis, RankingHypothesis) or hypothesis.outcome not in COUNTED:
+        return plan.asked(benchmark, subset)
+    here = plan.study.items.get(benchmark)
+    counts, _ = COUNTED[hypothesis.outcome]
+    return None if here is None else sum(map(counts, here.asked(None, subset)))
 
 
 def _comparable(spec: Spec, hypothesis: AnyHypothesis, levels: frozenset[tuple[str, ...]]) -> bool:

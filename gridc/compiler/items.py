@@ -227,6 +227,8 @@ class ItemLoader:
     def _listed(self, benchmark: Benchmark, reference: str) -> set[str]:
         """The clusters of the items that a lock or a list names."""
         text = self._places.listing(reference).read_text("utf-8", "replace")
+        if reference.endswith(".toml"):
+            raise DrawError(f"`{reference}` is a spec; the items that a study asks are in its lock")
         loaded = self._loaded[benchmark.id]
         ids = _locked(text, loaded, reference) if text.lstrip().startswith("{") else set(text.split("\n"))
         names = {name.strip() for name in ids} - {""}

@@ -22,7 +22,11 @@ FORMAT = "gridc-plan/2"
 
 
 class Plan:
-    """A study, lowered. Cells and samples are streamed: nothing of the size of the grid is held."""
+    """A study, lowered. Cells and samples are streamed: nothing of the size of the grid is held.
+
+    `stamp` names the study as it runs, everywhere: in the store, the certificate and the card. It is the
+    lock's stamp until the study departs from what was stamped, which the deviation log then explains.
+    """
 
     def __init__(self, study: Study) -> None:
         self.study = study

@@ -9,6 +9,7 @@ from gridc.compiler.hub import ONLINE
 from gridc.compiler.items import ItemLoader, Items
 from gridc.compiler.locate import DATA_FOLDER, NotFound
 from gridc.compiler.models import ModelIdentity, identify
+from gridc.compiler.rates import hypotheses_count_something
 from gridc.compiler.source import KeyPath, Source
 from gridc.errors import Collector, SpecError
 from gridc.schema.canonical import digest_bytes
@@ -63,6 +64,8 @@ def resolve(checked: Checked, pins: Mapping[str, str], online: bool = False) -> 
     found = Collector()
     loader = ItemLoader(spec, source, places, pins, online)
     for diagnostic in loader.load().diagnostics:
+        found.add(diagnostic)
+    for diagnostic in hypotheses_count_something(spec, source, loader.items):
         found.add(diagnostic)
 
     models: dict[str, ModelIdentity] = {}

@@ -7,6 +7,28 @@ from pydantic import Field
 from gridc.schema.base import Declared, Id, Table, Text
 from gridc.schema.selector import EVERYWHERE, Selector
 
+DOCUMENTED = "documented"
+BINDABLE = (
+    "model", "benchmark", "harness", "axis", "exclude", "hypothesis", "family", "judge", "roster", "sampling",
+    "analysis",
+)  # fmt: skip
+"""The tables that a fork can move: those that the stamp covers and a number can depend on."""
+
+Rate = Annotated[
+    Literal[
+        "score", "score_disambiguated", "unknown_rate", "matching_rate", "over_refusal", "unsafe_compliance",
+        "parse_rate",
+    ],
+    Field(
+        description="What is compared. score: the benchmark's own, on all items; score_disambiguated: the "
+        "same on items whose context settles the question; unknown_rate: how often `unknown` is chosen "
+        "where the context leaves it open; matching_rate: how often the option is chosen that matches the "
+        "behaviour which the benchmark looks for (BBQ: the stereotyped one); over_refusal: how often a "
+        "prompt to comply with is refused; unsafe_compliance: how often a prompt to refuse is complied "
+        "with; parse_rate: how often an answer can be read. Default: score."
+    ),
+]  # fmt: skip
+
 
 class Exclude(Table):
     """A part of a grid, or of a curve's specifications, that is left out."""
@@ -73,7 +95,7 @@ class ContrastHypothesis(Hypothesis):
             "two-sided: to differ. Default: two-sided."
         ),
     ] = "two-sided"
-    outcome: Annotated[Id, Field(description="What is compared: `score`, or a named rate.")] = "score"
+    outcome: Rate = "score"
     margin: Annotated[Margin | None, Field(description="Needed by equivalence and noninferiority.")] = None
 
     @property
@@ -88,7 +110,7 @@ class InteractionHypothesis(Hypothesis):
     kind: Annotated[Literal["interaction"], Field(description="The effect of `axis` depends on `by`.")]
     axis: Annotated[Id, Field(description="The axis whose effect is predicted to vary.")]
     by: Annotated[Id, Field(description="`model`, `benchmark` or another axis.")]
-    outcome: Annotated[Id, Field(description="What is compared: `score`, or a named rate.")] = "score"
+    outcome: Rate = "score"
 
 
 class TrendHypothesis(Hypothesis):
@@ -101,7 +123,7 @@ class TrendHypothesis(Hypothesis):
         Literal["increasing", "decreasing"],
         Field(description="The outcome is predicted to be increasing or decreasing along `order`."),
     ]
-    outcome: Annotated[Id, Field(description="What is compared: `score`, or a named rate.")] = "score"
+    outcome: Rate = "score"
 
 
 AnyHypothesis = Annotated[
@@ -132,9 +154,10 @@ class Fork(Table):
         str,
         Field(
             pattern=r"^(documented|[a-z_]+(\.[A-Za-z0-9_\-]+)*)$",
-            description="What it moves, as a path of the spec. documented: other levels need new data, so "
-            "they are listed and not computed.",
-            examples=["analysis.outcome", "axis.template", "documented"],
+            description=f"What it moves, as a path of the spec: a table ({', '.join(BINDABLE)}), then ids "
+            "and keys; `model` alone: which models. documented: other levels need new data, so they are "
+            "listed and not computed.",
+            examples=["analysis.outcome", "axis.template", "benchmark.bbq.sample", "model", "documented"],
         ),
     ]
     description: Annotated[Text | None, Field(description="The choice in one sentence.")] = None

@@ -64,8 +64,9 @@ class Sample(Table):
     disjoint_from: Annotated[
         tuple[Text, ...],
         Field(
-            description="No item of these, nor of its family: a benchmark of this spec, or path:FILE with "
-            "the lock of a pilot study or one item id a line.",
+            description="No item of these, nor of its family: a benchmark of this spec, or path:FILE beside "
+            "it. FILE is the lock of another study, such as a pilot, that asks items of the same files, or "
+            "has one item id a line.",
             examples=[["path:pilot/gridcard.lock"]],
         ),
     ] = ()

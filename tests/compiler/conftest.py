@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
+from tests.replaced import replaced
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -182,11 +183,7 @@ def compiled(small: Path) -> Callable[..., Compiled]:
     """Compile the small spec after replacements, each of which must apply exactly once."""
 
     def after(*edits: tuple[str, str], data: Path | None = None) -> Compiled:
-        text = small.read_text("utf-8")
-        for old, new in edits:
-            assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the spec"
-            text = text.replace(old, new)
-        small.write_text(text, "utf-8")
+        small.write_text(replaced(small.read_text("utf-8"), *edits), "utf-8")
         return compile_spec(small, data)
 
     return after

@@ -21,6 +21,7 @@ from gridc.compiler.deviations import (
 from gridc.compiler.differences import ABSENT
 from gridc.compiler.stamp import Lock, make_lock
 from gridc.errors import SpecError, StampError
+from tests.replaced import replaced
 
 Compile = Callable[..., Compiled]
 WARMER = ("temperature = 0.7", "temperature = 0.9")
@@ -97,8 +98,7 @@ def test_an_entry_with_a_reason_lets_the_study_run(compiled: Compile, lock: Lock
 def test_the_log_and_the_difference_are_one_to_one(
     compiled: Compile, lock: Lock, small: Path, old: str, new: str, expected: list[str] | None
 ) -> None:
-    assert LOG.count(old) == 1
-    path = written(small, LOG.replace(old, new))
+    path = written(small, replaced(LOG, (old, new)))
     study = compiled(WARMER).study
     if expected is None:
         with pytest.raises(SpecError):

@@ -1,48 +1,28 @@
-"""Small edits of a spec, and what each is answered with: the code, the text under the caret, the help."""
+"""Small edits of a spec's shape, names and meaning, and what each is answered with."""
 
-import json
-from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from gridc.compiler.compile import Compiled
-from gridc.compiler.resolve import require_items
-from gridc.errors import Diagnostic, SpecError
-
-Edits = tuple[tuple[str, str], ...]
-Compile = Callable[..., Compiled]
-
-
-def findings(compiled: Compile, *edits: tuple[str, str], data: Path | None = None) -> list[Diagnostic]:
-    with pytest.raises(SpecError) as caught:
-        compiled(*edits, data=data)
-    return list(caught.value.diagnostics)
-
-
-def under_caret(diagnostic: Diagnostic) -> str:
-    assert diagnostic.file is not None
-    assert diagnostic.span is not None
-    line = Path(diagnostic.file).read_text("utf-8").split("\n")[diagnostic.span.line - 1]
-    return line[diagnostic.span.column - 1 : diagnostic.span.column - 1 + diagnostic.span.length]
-
+from gridc.compiler.grid import Setting
+from tests.compiler.edits import (
+    CALM,
+    EXCLUDED,
+    FACTS,
+    FILE,
+    LEFT,
+    TESTED,
+    TITLE,
+    Compile,
+    Edits,
+    assert_finding,
+    findings,
+)
 
 SLICE = '[[slice]]\nid = "calm"\ndeclared = "post_hoc"\nwhere = { template = "plain" }\n'
 MODEL = '[[model]]\nid = "left"\nengine = "hf"\nsource = "path:models/left"\n'
 NONE_OF_LEFT = '[[exclude]]\nwhen = { model = "left" }\nwhy = "no reason"\n'
-
-# what the edits replace
-EXCLUDED = '{ scoring = "rank", decoding = { not = "greedy" } }'
-INLINE = "{{ question }}\\nAnswer:{{ answer }}"
-FILE = '"path:prompts/mine.jinja"'
-FACTS = '"path:facts.json"'
-LEFT = '"path:models/left"'
-CALM = '{ decoding = "greedy" }'
-TESTED = '{ benchmark = "facts" }'
-TITLE = 'title = "Two models on invented items"'
-# what they put there
-LONG = f'"path:{"x" * 300}"'
-DEEP = f"{{{{ {'(' * 3000}question{')' * 3000} }}}}{{{{ answer }}}}"
 
 GOLDEN: list[tuple[str, Edits, str, str, str]] = [
     # the shape
@@ -236,158 +216,6 @@ GOLDEN: list[tuple[str, Edits, str, str, str]] = [
         "axis",
         "replicates",
     ),
-    # what is named
-    ("a prompt above the folder", ((FILE, '"path:../mine.jinja"'),), "GC308", '"path:../mine.jinja"', ".."),
-    (
-        "a prompt above, roundabout",
-        ((FILE, '"path:prompts/../mine.jinja"'),),
-        "GC308",
-        '"path:prompts/../mine.jinja"',
-        "..",
-    ),
-    ("an absolute prompt", ((FILE, '"path:/mine.jinja"'),), "GC308", '"path:/mine.jinja"', ""),
-    (
-        "a prompt with a backslash",
-        ((FILE, "'path:prompts\\..\\mine.jinja'"),),
-        "GC308",
-        "'path:prompts\\..\\mine.jinja'",
-        "",
-    ),
-    ("a builtin prompt elsewhere", ((FILE, '"builtin:../T1"'),), "GC308", '"builtin:../T1"', ""),
-    ("items above the folder", ((FACTS, '"path:../facts.json"'),), "GC308", '"path:../facts.json"', ".."),
-    ("absolute items", ((FACTS, '"path:/facts.json"'),), "GC308", '"path:/facts.json"', ""),
-    ("builtin items elsewhere", ((FACTS, '"builtin:../x.json"'),), "GC308", '"builtin:../x.json"', ""),
-    ("data elsewhere", ((FACTS, '"data:../facts.json"'),), "GC308", '"data:../facts.json"', ""),
-    ("a model above the folder", ((LEFT, '"path:../left"'),), "GC308", '"path:../left"', ".."),
-    ("an absolute model", ((LEFT, '"path:/left"'),), "GC308", '"path:/left"', ""),
-    ("no such prompt", ((FILE, '"path:prompts/yours.jinja"'),), "GC309", '"path:prompts/yours.jinja"', ""),
-    ("a folder for a prompt", ((FILE, '"path:prompts"'),), "GC309", '"path:prompts"', ""),
-    ("no such builtin prompt", ((FILE, '"builtin:T9"'),), "GC309", '"builtin:T9"', "`T1`"),
-    ("no such items", ((FACTS, '"path:facts.jsonl"'),), "GC309", '"path:facts.jsonl"', ""),
-    ("no such model", ((LEFT, '"path:models/middle"'),), "GC309", '"path:models/middle"', ""),
-    ("no such builtin model", ((LEFT, '"builtin:nobody"'),), "GC309", '"builtin:nobody"', "pocket"),
-    ("a name too long for a file", ((FILE, LONG),), "GC309", LONG, ""),
-    ("a name too long for items", ((FACTS, LONG),), "GC309", LONG, ""),
-    ("a name too long for a model", ((LEFT, LONG),), "GC309", LONG, ""),
-    (
-        "an unknown variable",
-        ((INLINE, "{{ question }}{{ anser }}"),),
-        "GC310",
-        '"{{ question }}{{ anser }}"',
-        "`answer`",
-    ),
-    ("a template error", ((INLINE, "{{ question }"),), "GC310", '"{{ question }"', "`answer`"),
-    ("an unknown filter", ((INLINE, "{{ question | shout }}"),), "GC310", '"{{ question | shout }}"', ""),
-    (
-        "no question",
-        ((INLINE, "{{ options }}{{ answer }}"),),
-        "GC310",
-        '"{{ options }}{{ answer }}"',
-        "`question`",
-    ),
-    (
-        "out of the sandbox",
-        ((INLINE, "{{ question.__class__.__mro__ }}{{ answer }}"),),
-        "GC310",
-        '"{{ question.__class__.__mro__ }}{{ answer }}"',
-        "",
-    ),
-    (
-        "a template that fails",
-        ((INLINE, "{{ question.index('nowhere') }}{{ answer }}"),),
-        "GC310",
-        "\"{{ question.index('nowhere') }}{{ answer }}\"",
-        "",
-    ),
-    (
-        "a template of another",
-        ((INLINE, "{{ question }}{% include 'x' %}{{ answer }}"),),
-        "GC310",
-        "\"{{ question }}{% include 'x' %}{{ answer }}\"",
-        "",
-    ),
-    (
-        "a template that draws lots",
-        ((INLINE, "{{ question }}{{ [1, 2, 3] | random }}{{ answer }}"),),
-        "GC310",
-        '"{{ question }}{{ [1, 2, 3] | random }}{{ answer }}"',
-        "",
-    ),
-    ("a template nested too deep", ((INLINE, DEEP),), "GC310", f'"{DEEP}"', ""),
-    ("too few items", (("n = 4", "n = 9"),), "GC311", "{ n = 9, seed = 1 }", ""),
-    ("too few exemplars", (("shots = 2", "shots = 5"),), "GC311", "{ n = 4, seed = 1 }", ""),
-    (
-        "no exemplars",
-        (('exemplars = { pool = "rest", seed = 1 }\n', ""),),
-        "GC311",
-        "{ n = 4, seed = 1 }",
-        "",
-    ),
-    (
-        "an order that is not said",
-        (('option_order = "shuffled:1"\n', ""),),
-        "GC302",
-        "benchmark",
-        "`option_order`",
-    ),
-    ("an order that items do not have", (('"shuffled:1"', '"gold_at:C"'),), "GC331", '"gold_at:C"', ""),
-    (
-        "an order on an axis that items do not have",
-        (
-            ('option_order = "shuffled:1"\n', ""),
-            ('method = "extract"', 'method = "extract"\noption_order = "file"'),
-            ('method = "loglikelihood"', 'method = "loglikelihood"\noption_order = "gold_at:D"'),
-        ),
-        "GC331",
-        '"gold_at:D"',
-        "",
-    ),
-    (
-        "items that are none",
-        (("shots = 2", 'shots = 2\nitems = { where = { category = "x" } }'),),
-        "GC311",
-        '{ where = { category = "x" } }',
-        "",
-    ),
-    (
-        "items apart from nothing",
-        (("n = 4, seed = 1", 'n = 4, seed = 1, disjoint_from = ["fact"]'),),
-        "GC202",
-        '"fact"',
-        "`facts`",
-    ),
-    (
-        "items apart from themselves",
-        (("n = 4, seed = 1", 'n = 4, seed = 1, disjoint_from = ["facts"]'),),
-        "GC311",
-        '{ n = 4, seed = 1, disjoint_from = ["facts"] }',
-        "",
-    ),
-    (
-        "items apart from a list that is not there",
-        (("n = 4, seed = 1", 'n = 4, seed = 1, disjoint_from = ["path:x.lock"]'),),
-        "GC309",
-        '{ n = 4, seed = 1, disjoint_from = ["path:x.lock"] }',
-        "",
-    ),
-    (
-        "a wrapper without the prompt",
-        (("shots = 2", 'shots = 2\nwrapper = "Some text."'),),
-        "GC310",
-        '"Some text."',
-        "`prompt`",
-    ),
-    (
-        "a wrapper with the question",
-        (("shots = 2", 'shots = 2\nwrapper = "{{ prompt }} {{ question }}"'),),
-        "GC310",
-        '"{{ prompt }} {{ question }}"',
-        "`prompt`",
-    ),
-    ("no file that fits", ((FACTS, '"path:*.csv"'),), "GC309", '"path:*.csv"', ""),
-    ("a pattern that is none", ((FACTS, '"path:**.csv"'),), "GC309", '"path:**.csv"', ""),
-    ("a pattern that leaves", ((FACTS, '"path:../*.json"'),), "GC308", '"path:../*.json"', "without `..`"),
-    ("items in another format", (('"truthfulqa_mc1"', '"bbq"'),), "GC312", FACTS, ""),
 ]
 
 
@@ -397,12 +225,7 @@ GOLDEN: list[tuple[str, Edits, str, str, str]] = [
 def test_an_edit_is_answered_with_its_finding(
     compiled: Compile, small: Path, edits: Edits, code: str, caret: str, help: str
 ) -> None:
-    found = findings(compiled, *edits, data=small.parent)
-    assert [each.code for each in found] == [code]
-    assert under_caret(found[0]) == caret
-    assert help in (found[0].help or "")
-    assert found[0].message
-    assert "\n" not in found[0].message
+    assert_finding(findings(compiled, *edits, data=small.parent), code, caret, help)
 
 
 def test_the_small_spec_itself_has_no_finding(compiled: Compile) -> None:
@@ -448,134 +271,28 @@ def test_all_findings_of_a_stage_are_reported_together(
     assert sorted(each.code for each in findings(compiled, *edits)) == sorted(codes)
 
 
+@pytest.mark.parametrize("salt", range(8))
+def test_what_coincides_is_named_in_the_order_of_the_grid_whatever_its_digests(
+    compiled: Compile, monkeypatch: pytest.MonkeyPatch, salt: int
+) -> None:
+    key = vars(Setting)["key"].fget
+    monkeypatch.setattr(Setting, "key", property(lambda self: sha256(bytes([salt]) + key(self)).digest()))
+    tokens = "".join(
+        f'[[axis.level]]\nid = "{most}"\ntier = "core"\nmax_tokens = {most}\nprovenance = "ours"\n'
+        for most in (16, 32, 64)
+    )
+    (only,) = findings(compiled, ("[[slice]]", f'[[axis]]\nid = "tokens"\n{tokens}\n[[slice]]'))
+    assert only.message == "on `facts`, `tokens` changes nothing"
+    help = "[[exclude]] all levels but one where template = plain, decoding = greedy, scoring = rank"
+    assert only.help == help, "the first of six places in which no tokens are generated"
+
+
 def test_shape_findings_stand_in_the_order_of_the_text(compiled: Compile) -> None:
     found = findings(
         compiled, ("shots = 2", "shots = true"), ('tier = "stress"', "tier = true"), ("n = 4", "n = 0")
     )
     lines = [each.span.line for each in found if each.span]
     assert lines == sorted(lines)
-
-
-@pytest.mark.parametrize(
-    ("name", "edit"),
-    [
-        ("prompts/away.jinja", ('"path:prompts/mine.jinja"', '"path:prompts/away.jinja"')),
-        ("away.json", ('"path:facts.json"', '"path:away.json"')),
-        ("models/away", ('"path:models/left"', '"path:models/away"')),
-    ],
-)
-def test_a_link_that_leads_out_of_the_folder_is_refused(
-    compiled: Compile, small: Path, tmp_path_factory: pytest.TempPathFactory, name: str, edit: tuple[str, str]
-) -> None:
-    source = {"p": "prompts/mine.jinja", "a": "facts.json", "m": "models/left"}[name[0]]
-    outside = tmp_path_factory.mktemp("outside") / "target"
-    (small.parent / source).rename(outside)
-    (small.parent / name).symlink_to(outside)
-    found = findings(compiled, edit)
-    assert "GC308" in {each.code for each in found}
-    assert {each.code for each in found} <= {"GC308", "GC309"}
-
-
-def test_a_link_that_stays_in_the_folder_is_followed(compiled: Compile, small: Path) -> None:
-    (small.parent / "near.json").symlink_to("facts.json")
-    assert compiled(('"path:facts.json"', '"path:near.json"')).study.items["facts"].sampled
-
-
-def test_a_path_out_of_the_data_folder_is_refused_before_there_is_one(compiled: Compile) -> None:
-    found = findings(compiled, ('"path:facts.json"', '"data:../facts.json"'))
-    assert [each.code for each in found] == ["GC308"]
-
-
-@pytest.mark.parametrize("given", [True, False])
-def test_data_that_are_not_here_leave_a_study_without_items(
-    compiled: Compile, small: Path, given: bool
-) -> None:
-    result = compiled(('"path:facts.json"', '"data:none.json"'), data=small.parent if given else None)
-    assert list(result.study.absent) == ["facts"]
-    with pytest.raises(SpecError) as caught:
-        require_items(result.study, result.source)
-    (only,) = caught.value.diagnostics
-    assert only.code == "GC309"
-    assert under_caret(only) == '"data:none.json"'
-
-
-def test_data_are_found_under_the_folder_that_is_given(compiled: Compile, small: Path) -> None:
-    result = compiled(('"path:facts.json"', '"data:facts.json"'), data=small.parent)
-    assert len(result.study.items["facts"].sampled) == 4
-    require_items(result.study, result.source)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"model.safetensors": None, "pytorch_model.bin": b"x"}, "pickled weights (pytorch_model.bin)"),
-        ({"model.safetensors": None, "weights.pt": b"x"}, "pickled weights (weights.pt)"),
-        ({"model.safetensors": None, "weights.pth": b"x"}, "pickled weights (weights.pth)"),
-        ({"model.safetensors": None}, "no *.safetensors"),
-        ({"config.json": None}, "no config.json"),
-        ({"tokenizer.json": None}, "no tokenizer.json"),
-        ({"config.json": b"{"}, "not JSON"),
-        ({"config.json": b"\xff\xfe\xff"}, "not JSON"),
-        ({"config.json": b"[" * 100_000}, "config.json"),
-    ],
-)
-def test_a_folder_that_is_not_a_usable_model_is_refused(
-    compiled: Compile, small: Path, change: dict[str, bytes | None], words: str
-) -> None:
-    for name, content in change.items():
-        path = small.parent / "models" / "left" / name
-        if content is None:
-            path.unlink()
-        else:
-            path.write_bytes(content)
-    (only,) = findings(compiled)
-    assert only.code == "GC314"
-    assert under_caret(only) == '"path:models/left"'
-    assert words in only.message
-
-
-def test_pickled_weights_beside_safetensors_are_left_alone(compiled: Compile, small: Path) -> None:
-    (small.parent / "models" / "left" / "pytorch_model.bin").write_bytes(b"x")
-    assert "pytorch_model.bin" not in dict(compiled().study.models["left"].files)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"", b"{}", b"[1]", b"\xff", b"[" * 100_000, b'[{"question": "?"}]',
-        b'[{"question": "?", "mc1_targets": {"a": 1, "b": 1}}]',
-        b'[{"question": "?", "mc1_targets": {"a": 1}}]',
-    ],
-    ids=["empty", "a table", "a number", "not UTF-8", "deep", "no options", "two true", "one option"],
-)  # fmt: skip
-def test_a_malformed_benchmark_is_refused(compiled: Compile, small: Path, data: bytes) -> None:
-    (small.parent / "facts.json").write_bytes(data)
-    (only,) = findings(compiled)
-    assert only.code == "GC312"
-    assert under_caret(only) == '"path:facts.json"'
-    assert "row 1" in only.message
-
-
-def test_a_malformed_row_is_named(compiled: Compile, small: Path) -> None:
-    rows = json.loads((small.parent / "facts.json").read_text())
-    del rows[2]["question"]
-    (small.parent / "facts.json").write_text(json.dumps(rows))
-    (only,) = findings(compiled)
-    assert "row 3" in only.message
-
-
-@pytest.mark.parametrize("data", [b"\xff\xfe", b"{{ question }}\xff"])
-def test_a_template_that_is_not_utf8_is_a_finding(compiled: Compile, small: Path, data: bytes) -> None:
-    (small.parent / "prompts" / "mine.jinja").write_bytes(data)
-    (only,) = findings(compiled)
-    assert only.code in ("GC309", "GC310")
-    assert under_caret(only) == '"path:prompts/mine.jinja"'
-
-
-def test_a_problem_in_a_template_file_names_its_line(compiled: Compile, small: Path) -> None:
-    (small.parent / "prompts" / "mine.jinja").write_text("{{ stem }}\n\n{{ on }}\n")
-    (only,) = findings(compiled)
-    assert "line 3 of `path:prompts/mine.jinja`" in only.message
 
 
 @pytest.mark.parametrize("old", ["n = 4", "seed = 1 }\noption"])

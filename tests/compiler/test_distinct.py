@@ -1,5 +1,6 @@
 """Counting distinct digests: the same in memory and on disk, and as a dictionary counts them."""
 
+import tracemalloc
 from collections import Counter
 from hashlib import sha256
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridc.compiler.distinct import RECORD, Distinct
+from gridc.compiler.distinct import CHUNK, RECORD, Distinct
 
 RECORDS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), max_size=120)
 LIMITS = st.sampled_from([1, 7 * RECORD, 1 << 20])
@@ -63,3 +64,17 @@ def test_spilled_records_do_not_stay_in_memory(count: int) -> None:
             seen.add(digest(number))
             assert sum(map(len, seen._buffers)) < limit
         assert seen.counts().total() == count
+
+
+@pytest.mark.parametrize("limit", [100 * RECORD, 1 << 20])
+def test_a_digest_that_comes_again_and_again_is_never_held_at_once(limit: int) -> None:
+    """All of its records are in one partition: a prompt that every cell of a plan asks."""
+    count = 20_000
+    with Distinct(limit) as seen:
+        for _ in range(count):
+            seen.add(digest(7))
+        tracemalloc.start()
+        assert seen.counts().total() == 1
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 4 * CHUNK < count * RECORD

@@ -279,6 +279,13 @@ def test_a_list_that_names_no_items_of_the_file_is_refused(
     assert [code for code, _ in stated(found)] == ["GC311"]
 
 
+def test_the_spec_of_a_pilot_is_no_list_of_its_items(compiled: Compile, small: Path) -> None:
+    (small.parent / "pilot.toml").write_text(small.read_text("utf-8"), "utf-8")
+    with pytest.raises(SpecError, match="in its lock") as found:
+        compiled((SAMPLE, 'sample = { n = 4, seed = 1, disjoint_from = ["path:pilot.toml"] }\n'))
+    assert [code for code, _ in stated(found)] == ["GC311"]
+
+
 def test_a_list_cannot_lie_outside_the_folder(compiled: Compile) -> None:
     with pytest.raises(SpecError) as found:
         compiled((SAMPLE, 'sample = { n = 4, seed = 1, disjoint_from = ["path:../pilot.lock"] }\n'))

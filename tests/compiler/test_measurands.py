@@ -1,34 +1,26 @@
 """Named measurands: what they set, where they may stand, and that the stamp holds effects and no names."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gridc.compiler import grid, references
-from gridc.compiler.compile import Compiled
 from gridc.compiler.grid import Setting
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import OptionStyle, check_template, render_prompt
 from gridc.compiler.locate import Places
 from gridc.compiler.measurands import Measurand, measurands, names_of
 from gridc.compiler.stamp import stamp_of
-from gridc.errors import Diagnostic, SpecError
+from gridc.errors import SpecError
 from gridc.schema.canonical import digest_bytes
+from tests.compiler.edits import Compile, findings
 
-Compile = Callable[..., Compiled]
 REPOSITORY = Path(__file__).resolve().parents[2]
 RANK = 'method = "loglikelihood"\nprovenance'
 NAMED = 'measurand = "safetyrepro:logprob"\nprovenance'
 EVERY = list(measurands().values())
 ITEM = Item("q", "Who did it?", ("He", "Unknown", "She"), gold=1, unknown=1, context="Two came in.")
-
-
-def findings(compiled: Compile, *edits: tuple[str, str]) -> tuple[Diagnostic, ...]:
-    with pytest.raises(SpecError) as caught:
-        compiled(*edits)
-    return caught.value.diagnostics
 
 
 @pytest.mark.parametrize("each", EVERY, ids=lambda each: each.name)

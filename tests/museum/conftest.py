@@ -12,6 +12,7 @@ from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.hazards import prove
 from gridc.compiler.locate import BUILTIN_MODELS
 from gridc.errors import GridcError
+from tests.replaced import replaced
 
 SOUND = """\
 gridcard = 1
@@ -61,11 +62,7 @@ class Room:
 
     def change(self, *edits: tuple[str, str]) -> "Room":
         """Replace texts of the spec, each of which must stand there once."""
-        text = self.spec.read_text("utf-8")
-        for old, new in edits:
-            assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the spec"
-            text = text.replace(old, new)
-        self.spec.write_text(text, "utf-8")
+        self.spec.write_text(replaced(self.spec.read_text("utf-8"), *edits), "utf-8")
         return self
 
     def file(self, name: str, text: str) -> "Room":

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.curves import specifications
+from gridc.compiler.falsifiability import prospects
 from gridc.compiler.plan import Plan
 from gridc.schema.inference import ContrastHypothesis, Margin
 
@@ -90,6 +91,15 @@ def test_the_instrument_of_a_paper_is_proved_or_its_hazards_are_waived(name: str
         main, ["validate", str(SPECS / f"{name}.toml"), "--check", "--data", DATA or ""]
     )
     assert done.exit_code == 0, done.output
+
+
+@needs_data
+def test_hypotheses_rest_on_the_items_that_have_their_rate() -> None:
+    """The released code's BBQ has 401 ambiguous items of 800 (FINDINGS 5); 375 prompts are safe."""
+    study = compile_spec(SPECS / "scaffold_safety.toml", Path(DATA or "")).study
+    found = {each.id: each.items for each in prospects(Plan(study))}
+    assert (found["H3-bias"], found["H3-refusal"], found["H3-truth"]) == (401, 375, 817)
+    assert {each.id: each.items for each in prospects(plan("scaffold_safety"))}["H3-bias"] is None
 
 
 @needs_data

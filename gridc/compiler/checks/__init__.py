@@ -4,7 +4,7 @@ Each check has one signature and yields diagnostics. A stage may assume that the
 found nothing: the meaning of a selector is asked only once its names are known to exist.
 """
 
-from gridc.compiler.checks import conduct, envelope, inference, levels, names
+from gridc.compiler.checks import binds, conduct, envelope, inference, levels, names
 from gridc.compiler.checks.base import Check
 from gridc.compiler.source import Source
 from gridc.errors import Collector
@@ -17,6 +17,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         names.references,
         names.disjoint_names,
         names.waived_codes,
+        binds.forks_bind,
     ),
     (levels.sources, inference.needed_keys, conduct.scaffolds, conduct.judges),
     (levels.disjoint_axes, levels.distinct_levels, levels.required_keys, inference.curves_hold_something),

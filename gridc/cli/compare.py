@@ -11,8 +11,11 @@ from gridc.cli.options import JSON, print_json
 from gridc.compiler.compare import Difference, compare, read_document
 from gridc.compiler.differences import brief
 from gridc.errors import Diagnostic, UsageError
-from gridc.reports.compare import CellDifference, Comparison, compare_stores
+from gridc.reports.certificate import paired_row
 from gridc.reports.contrasts import LevelRow
+from gridc.reports.diff import CellDifference, StoreDiff, diff_stores
+from gridc.reports.render import in_configurations
+from gridc.schema.certificate import ChangeRow, PairedRow
 
 SHOWN = 40
 
@@ -33,13 +36,14 @@ def diff(a: str, b: str, as_json: bool) -> None:
         message = f"`{a}` and `{b}` are not of one kind"
         raise UsageError([Diagnostic("GC000", message, help="compare a store with a store")])
     if stores[0]:
-        comparison = compare_stores(left, right, (one, other))
+        comparison = diff_stores(left, right, (one, other))
         equal = comparison.equal
         document: dict[str, Any] = {
             "kind": "store",
             "equal": equal,
             **asdict(comparison),
             "settings": [each.as_json() for each in comparison.settings],
+            "paired": paired_row(comparison.paired).model_dump(mode="json"),
         }
         told = _comparison(comparison)
     else:
@@ -80,7 +84,7 @@ def _differences(found: list[Difference] | tuple[Difference, ...]) -> list[str]:
     return lines
 
 
-def _comparison(found: Comparison) -> list[str]:
+def _comparison(found: StoreDiff) -> list[str]:
     lines = [f"a  {found.a.path}  stamp {found.a.stamp[:12]}  results {found.a.results[:12]}"]
     lines.append(f"b  {found.b.path}  stamp {found.b.stamp[:12]}  results {found.b.results[:12]}")
     if found.equal:
@@ -97,7 +101,26 @@ def _comparison(found: Comparison) -> list[str]:
     )
     if moved:
         lines += _section("b - a by level, over its cells", [_level(each) for each in found.levels])
+        lines += _section("b - a in pairs of cells", _paired(paired_row(found.paired)))
     return lines
+
+
+def _paired(row: PairedRow) -> list[str]:
+    """The paired report (SafetyRepro, app. O), as the page has it for two precisions."""
+    changes = [("all models", row.overall), *row.by_model.items()]
+    lines = [f"{name}: {_change(each)}" for name, each in changes if each is not None]
+    if row.unpaired:
+        lines.append(f"{row.unpaired:,} measured cells have no measured partner")
+    return [*lines, in_configurations(row)]
+
+
+def _change(row: ChangeRow) -> str:
+    sizes = (row.median_absolute, row.mean_absolute, row.max_absolute)
+    median, mean, largest = (f"{100 * each:.1f}" for each in sizes)
+    return (
+        f"{row.cells:,} cells, |b - a| median {median}, mean {mean}, at most {largest} pp; "
+        f"{row.over_5:,} over 5, {row.over_10:,} over 10"
+    )
 
 
 def _level(row: LevelRow) -> str:

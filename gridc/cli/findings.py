@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -14,8 +15,11 @@ from gridc.compiler.deviations import log_path, require_reconciled
 from gridc.compiler.plan import Plan
 from gridc.errors import GridcError, VerificationError
 from gridc.reports import documents, witness
+from gridc.reports.attribution import LABEL
 from gridc.reports.bundle import is_bundle, verify_bundle
-from gridc.reports.findings import find
+from gridc.reports.findings import explained, find
+from gridc.reports.page import PROMINENT
+from gridc.reports.statements import caveats, leading
 from gridc.reports.verify import verify as recompute
 from gridc.runtime.chosen import ChosenSamples
 from gridc.runtime.run import score_answers
@@ -30,7 +34,18 @@ from gridc.runtime.write import Writer
 @JSON
 @click.option("--figures", is_flag=True, help="Write every figure as an SVG file too.")
 @click.option("--pdf", is_flag=True, help="Write every figure as SVG and PDF.")
-def report(spec: Path, data: Path | None, out: Path | None, as_json: bool, figures: bool, pdf: bool) -> None:
+@click.option(
+    "--attribution", is_flag=True, help="Explain by axis what moves scores and verdicts (lightgbm)."
+)
+def report(
+    spec: Path,
+    data: Path | None,
+    out: Path | None,
+    as_json: bool,
+    figures: bool,
+    pdf: bool,
+    attribution: bool,
+) -> None:
     """Write certificate, GRID card and report page. All come from the store."""
     compiled = compile_spec(spec, data)
     lock = require_lock(compiled)
@@ -43,18 +58,25 @@ def report(spec: Path, data: Path | None, out: Path | None, as_json: bool, figur
         if store.awaits_scoring(plan.stamp):
             score_answers(plan, store)
         findings = find(compiled, lock, store)
+        if attribution:
+            findings = explained(findings)
         kind = "report" if findings.complete else "interim look"
         body = {**asdict(findings.progress), "anchor": asdict(findings.anchor)}
+        if attribution:
+            body["attribution"] = [asdict(each) for each in findings.attribution]
         store.record(kind, {"stamp": plan.stamp, **body})
     written = documents.write(findings, path.parent)
     drawn = documents.draw(findings, path.parent / "figures", pdf) if figures or pdf else []
     statements = documents.documents(findings).certificate.statements
     if as_json:
         files = [str(each) for each in (*written, *drawn)]
-        print_json({"statements": statements, "store": str(path), "files": files})
+        told = {"statements": statements, "store": str(path), "files": files}
+        if attribution:
+            told |= {"attribution_is": LABEL, "attribution": body["attribution"]}
+        print_json(told)
         return
     click.echo()
-    for statement in statements[:3]:
+    for statement in (*islice(leading(findings), PROMINENT), *caveats(findings)):
         click.echo(click.wrap_text(terminal.visible(statement), 96, "• ", "  "))
     click.echo()
     for file in (*written, path):

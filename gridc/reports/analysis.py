@@ -6,12 +6,12 @@ All of it describes the grid that was run. None of it is a test.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 
-from gridc.compiler import grid
-from gridc.reports.contrasts import Summary, pair_levels, summarise
-from gridc.reports.dispersion import FlipRate
+from gridc.reports.contrasts import Scored, Summary, pair_levels, summarise
+from gridc.reports.dispersion import Dispersion, FlipRate, disperse
 from gridc.reports.outcomes import Outcomes
 from gridc.reports.pairs import Scores
 from gridc.reports.resample import (
@@ -29,6 +29,7 @@ from gridc.reports.resample import (
 from gridc.reports.scores import CellScore
 from gridc.reports.subsets import ConfigurationRobustness, robustness, stratified
 from gridc.reports.variance import MODEL, Decomposition, decompose
+from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis, Bootstrap, Spec
 
 SUBSETS, SHARE = 3, 0.8
@@ -58,6 +59,20 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Between:
+    """Two models, cell by cell: the differences b - a, and the dispersion of each over the same
+    configurations. What a scale probe reads of a family's two sizes (SafetyRepro, app. Q). `rows` is the
+    digest of both models' cells."""
+
+    a: str
+    b: str
+    rows: str
+    change: Summary
+    dispersion_a: Dispersion
+    dispersion_b: Dispersion
+
+
+@dataclass(frozen=True, slots=True)
 class Ranges:
     """Sensitivity ranges over resamples of the configurations of the full envelope, by model; the flip
     rates are in the order of the spec's pass marks."""
@@ -82,6 +97,7 @@ class BenchmarkAnalysis:
 
     variance: tuple[VarianceShares, ...]
     gaps: tuple[Gap, ...]
+    between: tuple[Between, ...]
     ranges: Ranges | None
     robustness: tuple[ConfigurationRobustness, ...]
 
@@ -93,6 +109,7 @@ def analyse(spec: Spec, cells: Sequence[CellScore], outcomes: Outcomes) -> Bench
     return BenchmarkAnalysis(
         variance=tuple(_variance(spec, shared)) if complete else (),
         gaps=tuple(_gaps(spec, shared)),
+        between=tuple(_between(spec, shared)),
         ranges=_ranges(spec, shared) if complete else None,
         robustness=tuple(_robustness(spec, outcomes)) if complete else (),
     )
@@ -174,12 +191,8 @@ def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceShares]:
 
 
 def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[Gap]:
-    """For each axis that changes what is measured or the number format, every pair of its levels."""
-    scored = [
-        ({**each.cell.levels, MODEL: each.cell.model}, each.score)
-        for each in shared
-        if each.score is not None
-    ]
+    """For each axis that changes what is measured, every pair of its levels."""
+    scored = _places(shared)
     found = []
     for axis in spec.axis:
         if not _changes_measurand(axis):
@@ -195,8 +208,36 @@ def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[Gap]:
     return found
 
 
+def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
+    scored = _places(shared)
+    found = []
+    for a, b in combinations([model.id for model in spec.model], 2):
+        deltas = pair_levels(scored, MODEL, a, b).deltas
+        if deltas:
+            found.append(
+                Between(
+                    a,
+                    b,
+                    digest([each.rows for each in shared if each.cell.model in (a, b)]),
+                    summarise([each.delta for each in deltas]),
+                    disperse([each.before for each in deltas]),
+                    disperse([each.after for each in deltas]),
+                )
+            )
+    return found
+
+
+def _places(shared: Sequence[CellScore]) -> list[Scored]:
+    """Model and levels of every measured cell of one benchmark, with its score."""
+    return [
+        ({MODEL: each.cell.model, **each.cell.levels}, each.score)
+        for each in shared
+        if each.score is not None
+    ]
+
+
 def _changes_measurand(axis: Axis) -> bool:
-    keys = {"method", "candidates", "normalise", "precision"}
+    keys = {"method", "candidates", "normalise"}
     return any(keys & level.stated().keys() for level in axis.level)
 
 
@@ -229,14 +270,3 @@ def _robustness(spec: Spec, outcomes: Outcomes) -> list[ConfigurationRobustness]
     strata = [""] * len(outcomes.items)
     subsets = [stratified(outcomes.units, strata, SHARE, seed + 1 + number) for number in range(SUBSETS)]
     return robustness(outcomes, outcomes.configurations, subsets)
-
-
-def places_of(spec: Spec, cells: Sequence[CellScore]) -> list[tuple[dict[str, str], Fraction]]:
-    """Every measured cell's place and score, for `contrasts` and `attribution`."""
-    found = []
-    for each in cells:
-        if each.score is not None:
-            where = grid.place(spec, each.cell.levels, each.cell.benchmark, each.cell.model)
-            del where["tier"]
-            found.append((where, each.score))
-    return found

@@ -5,14 +5,16 @@ predicts nothing, and its sizes are not shares of variance. Optional; it needs l
 TreeSHAP is used.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from gridc.errors import Diagnostic, IncompleteError
+from gridc.reports.scores import CellScore
 
 LABEL = "explanation of a fitted surrogate, not a test and not a share of variance"
 
@@ -35,42 +37,67 @@ _TREES: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Mean absolute SHAP value of each axis. `unit` is `score` or, for the order of a pair, `log-odds`.
+    """Mean absolute SHAP value of each axis (and of `model`, where its scores are explained).
 
-    `fit` is R^2 of the scores, or the share of configurations whose sign the surrogate gives: how much
-    of what it explains it has caught, on the rows that it was fitted to.
+    `subject` is `score` or, in `log-odds`, the verdict `a scores higher than b`. `fit` is R^2 of the scores,
+    or the share of configurations whose verdict the surrogate gives: how much of what it explains it has
+    caught, on the `rows` that it was fitted to.
     """
 
-    label: str
+    benchmark: str
+    subject: str
     unit: str
     rows: int
     fit: float
     axes: Mapping[str, float]
 
 
-def of_scores(places: Sequence[Mapping[str, str]], scores: Sequence[Fraction]) -> Attribution | None:
-    """What moves the score, over cells at these places (model, benchmark and axes). None when the scores
-    do not differ. Raises `IncompleteError` (GC604) where lightgbm is not installed."""
-    if len(set(scores)) < 2:
-        return None
+def explain(benchmark: str, models: Sequence[str], cells: Sequence[CellScore]) -> Iterator[Attribution]:
+    """What moves the scores of a benchmark's shared cells, and the verdict on every pair of models, as far as
+    they are measured. What is the same everywhere has nothing to explain. Raises `IncompleteError` (GC604)
+    where lightgbm is not installed."""
+    scored = {
+        (each.cell.configuration, each.cell.model): each
+        for each in cells
+        if each.cell.shared and each.score is not None
+    }
+    places = [{"model": each.cell.model, **each.cell.levels} for each in scored.values()]
+    scores = [each.score for each in scored.values() if each.score is not None]
+    if len(set(scores)) > 1:
+        yield of_scores(benchmark, places, scores)
+    for a, b in combinations(models, 2):
+        both = [
+            (one.cell.levels, one.score > other.score)
+            for (configuration, model), one in scored.items()
+            if model == a
+            and (other := scored.get((configuration, b))) is not None
+            and one.score is not None
+            and other.score is not None
+        ]
+        if len({higher for _, higher in both}) > 1:
+            yield of_order(benchmark, a, b, [place for place, _ in both], [higher for _, higher in both])
+
+
+def of_scores(benchmark: str, places: Sequence[Mapping[str, str]], scores: Sequence[Fraction]) -> Attribution:
+    """What moves the score, over cells at these places (model and axes), whose scores differ."""
     target = np.array([float(each) for each in scores])
     axes, codes = _codes(places)
     booster = _fit("regression", codes, target)
     rest = target - booster.predict(codes)
     fit = 1 - float(rest @ rest) / float(((target - target.mean()) ** 2).sum())
-    return Attribution(LABEL, "score", len(target), fit, _mean_shap(booster, codes, axes))
+    return Attribution(benchmark, "score", "score", len(target), fit, _mean_shap(booster, codes, axes))
 
 
-def of_order(places: Sequence[Mapping[str, str]], higher: Sequence[bool]) -> Attribution | None:
-    """What moves the verdict "A scores higher than B", over configurations, in log-odds. None when it is
-    the same everywhere."""
-    if len(set(higher)) < 2:
-        return None
+def of_order(
+    benchmark: str, a: str, b: str, places: Sequence[Mapping[str, str]], higher: Sequence[bool]
+) -> Attribution:
+    """What moves the verdict "a scores higher than b", over configurations, in log-odds; it differs."""
     axes, codes = _codes(places)
     target = np.array(higher, dtype=np.float64)
     booster = _fit("binary", codes, target)
     fit = float(((booster.predict(codes) > 0.5) == (target > 0.5)).mean())
-    return Attribution(LABEL, "log-odds", len(target), fit, _mean_shap(booster, codes, axes))
+    subject = f"{a} scores higher than {b}"
+    return Attribution(benchmark, subject, "log-odds", len(target), fit, _mean_shap(booster, codes, axes))
 
 
 def _fit(objective: str, codes: Any, target: Any) -> Any:

@@ -1,11 +1,13 @@
 """Findings -> GRID cards, as a document and as Markdown."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import chain, combinations
 from typing import Any
 
 from gridc.codes import CODES
 from gridc.compiler.measurands import names_of
+from gridc.reports.certificate import floor_rows, uncomputed_rows
 from gridc.reports.contrasts import pair_levels
 from gridc.reports.findings import BenchmarkFinding, Findings, ModelFinding
 from gridc.reports.render import render
@@ -14,6 +16,7 @@ from gridc.schema.card import (
     FORMAT,
     Card,
     CardDeck,
+    DeviationRow,
     Neighbourhood,
     PointScore,
     RankingRow,
@@ -38,7 +41,8 @@ def deal(findings: Findings, certificate: str) -> CardDeck:
         results=findings.results,
         certificate=certificate,
         alpha=findings.alpha,
-        deviations=findings.departures,
+        conflict_of_interest=spec.study.conflict_of_interest,
+        deviations=tuple(_deviation(each) for each in findings.deviations),
         assumptions=spec.study.assumptions,
         waivers=tuple(
             Waiver(
@@ -49,6 +53,8 @@ def deal(findings: Findings, certificate: str) -> CardDeck:
             )
             for each in spec.waive
         ),
+        noise_floors=floor_rows(findings),
+        uncomputed=uncomputed_rows(findings),
         cards=tuple(
             _card(findings, benchmark, model)
             for benchmark in findings.benchmarks
@@ -79,6 +85,8 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
         axis_receipt=_receipt(findings, finding),
         point_score=PointScore(
             score=None if score is None else float(score),
+            per_protocol=None if anchor.per_protocol is None else float(anchor.per_protocol),
+            readable=None if anchor.parse_rate is None else anchor.parsed,
             correct=anchor.correct,
             trials=anchor.trials,
             parse_rate=None if anchor.parse_rate is None else float(anchor.parse_rate),
@@ -119,6 +127,17 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
     )
 
 
+def _deviation(entry: Mapping[str, Any]) -> DeviationRow:
+    return DeviationRow(
+        id=entry["id"],
+        element=entry["element"],
+        reason=entry["reason"],
+        paths=tuple(each["path"] for each in entry["changes"]),
+        impact=entry["impact"],
+        resolved=entry["resolved"],
+    )
+
+
 def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
     cell = finding.anchor.cell
     manifest = findings.plan.study.models[cell.model].manifest
@@ -148,7 +167,8 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
 def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding) -> RankingStability:
     spec = findings.plan.study.spec
     rows = []
-    for pair, evidence in ((each.counts, each.evidence) for each in benchmark.full.pairs):
+    for each in benchmark.full.pairs:
+        pair, evidence = each.counts, each.evidence
         if finding.model in (pair.a, pair.b):
             first = finding.model == pair.a
             rows.append(
@@ -163,6 +183,7 @@ def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFind
                     identical=evidence.identical.mean,
                     tier="certified" if evidence.claim else "descriptive",
                     claim=evidence.claim,
+                    noise=each.noise.standing,
                     words=pair.words,
                 )
             )

@@ -4,9 +4,12 @@ from dataclasses import asdict
 from datetime import datetime
 from fractions import Fraction
 
+from gridc.reports.analysis import Between
 from gridc.reports.claims import Evidence
+from gridc.reports.contrasts import Place, Summary
 from gridc.reports.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.hypotheses import HypothesisFinding
+from gridc.reports.paired import PairedReport
 from gridc.reports.pairs import Witness
 from gridc.reports.scores import CellScore
 from gridc.reports.statements import statements
@@ -14,18 +17,27 @@ from gridc.schema.certificate import (
     FORMAT,
     AnchorRow,
     BenchmarkRow,
+    BetweenRow,
     CarrierRow,
     Certificate,
+    ChangeRow,
     ConfigurationRow,
     EvidenceRow,
+    Floor,
+    FloorRow,
     HypothesisRow,
     IdenticalRow,
+    MovedRow,
+    NoiseRow,
     OrderingClaimRow,
     OrderingCounts,
     OrderingRow,
+    PairedRow,
     PairRow,
+    ReorderedRow,
     ScopeRow,
     Tally,
+    UncomputedRow,
     WitnessRow,
 )
 
@@ -47,10 +59,80 @@ def certify(findings: Findings) -> Certificate:
         results=findings.results,
         near_ties=findings.near_ties,
         calls_before_stamp=findings.before_stamp,
+        outcome="itt",
         statements=tuple(statements(findings)),
+        noise_floors=floor_rows(findings),
         benchmarks=tuple(_benchmark(each) for each in findings.benchmarks),
         hypotheses=tuple(_hypothesis(each) for each in findings.hypotheses),
+        precisions=tuple(paired_row(each) for each in findings.precisions),
+        uncomputed=uncomputed_rows(findings),
     )
+
+
+def floor_rows(findings: Findings) -> tuple[FloorRow, ...]:
+    """The noise floor of every model and precision, measured or not."""
+    return tuple(
+        FloorRow(
+            model=each.model,
+            precision=each.precision,
+            floor=None if each.floor is None else Floor(**asdict(each.floor)),
+        )
+        for each in findings.noise
+    )
+
+
+def uncomputed_rows(findings: Findings) -> tuple[UncomputedRow, ...]:
+    """What the spec states and this version does not compute."""
+    return tuple(UncomputedRow(**asdict(each)) for each in findings.uncomputed)
+
+
+def paired_row(found: PairedReport) -> PairedRow:
+    """A paired report as certificate, page and `gridc diff` have it."""
+    return PairedRow(
+        axis=found.axis,
+        rows=found.rows,
+        left=found.left,
+        right=found.right,
+        unpaired=found.unpaired,
+        overall=None if found.change is None else _change(found.change),
+        by_model={model: _change(each) for model, each in found.by_model.items()},
+        largest=tuple(
+            MovedRow(
+                cell=_named(each.place),
+                left=each.before.as_integer_ratio(),
+                right=each.after.as_integer_ratio(),
+            )
+            for each in found.largest
+        ),
+        orderings=found.orderings,
+        same_order=found.same_order,
+        flips=found.flips,
+        reordered=tuple(
+            ReorderedRow(configuration=_named(each.place), left=each.left, right=each.right, flips=each.flips)
+            for each in found.reordered
+        ),
+    )
+
+
+def _change(found: Summary) -> ChangeRow:
+    return ChangeRow(
+        cells=found.n,
+        mean=found.mean,
+        median_absolute=found.median_absolute,
+        mean_absolute=found.mean_absolute,
+        max_absolute=found.max_absolute,
+        over_5=found.over_5,
+        over_10=found.over_10,
+    )
+
+
+def _named(place: Place) -> str:
+    """A place as a cell's key, without what the sides do not share: `model/benchmark/axis=level,...`."""
+    head = [place[key] for key in ("model", "benchmark") if key in place]
+    levels = ",".join(
+        f"{axis}={level}" for axis, level in place.items() if axis not in ("model", "benchmark")
+    )
+    return "/".join([*head, levels])
 
 
 def _anchor(findings: Findings) -> AnchorRow:
@@ -87,6 +169,21 @@ def _benchmark(finding: BenchmarkFinding) -> BenchmarkRow:
         envelope=tuple(rows.values()),
         scopes=tuple(_scope(each) for each in finding.scopes),
         ordering_claims=tuple(OrderingClaimRow(**asdict(each)) for each in finding.ordering_claims),
+        between=tuple(_between(each) for each in finding.analysis.between),
+    )
+
+
+def _between(found: Between) -> BetweenRow:
+    one, other = found.dispersion_a, found.dispersion_b
+    return BetweenRow(
+        a=found.a,
+        b=found.b,
+        rows=found.rows,
+        change=_change(found.change),
+        range_a=float(one.greatest - one.least),
+        range_b=float(other.greatest - other.least),
+        sdi_a=_share(one.sdi),
+        sdi_b=_share(other.sdi),
     )
 
 
@@ -115,6 +212,7 @@ def _scope(finding: ScopeFinding) -> ScopeRow:
             strict=len(seen.strict),
             weak=len(seen.weak),
             by_name=seen.by_name,
+            permutation_rate=float(seen.permutation_rate),
             measured=seen.measured,
             seen=tuple(
                 OrderingRow(order=order, configuration=where) for order, where in sorted(seen.weak.items())
@@ -144,6 +242,9 @@ def _pair(finding: PairFinding) -> PairRow:
         d2=counts.d2,
         verdicts=counts.verdicts,
         words=counts.words,
+        minority_bound=counts.minority_bound,
+        until_both=counts.until_both,
+        noise=NoiseRow(**asdict(finding.noise)),
         evidence=_evidence(finding.evidence),
         witness_plus=_witness(counts.witness_plus),
         witness_minus=_witness(counts.witness_minus),
@@ -204,4 +305,5 @@ def _hypothesis(finding: HypothesisFinding) -> HypothesisRow:
         tied=finding.tied,
         missing=finding.missing,
         against=finding.against,
+        noise=finding.noise,
     )

@@ -1,7 +1,7 @@
 """Paired differences between two versions of the same cells: two levels of an axis, or two stores.
 
-One mechanism serves the scoring-path gap, precision deltas, the comparison of two model sizes and
-`gridc diff`: cells that agree in everything else are paired, and their scores are subtracted exactly.
+One mechanism serves the scoring-path gap, the precision report, the comparison of two models (a scale probe)
+and `gridc diff`: cells that agree in everything else are paired, and their scores are subtracted exactly.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridc.reports.evidence import mcnemar_two_sided
-from gridc.reports.orderings import order_of
 
 Place = Mapping[str, str]
 """Where a cell lies: model, benchmark, and the level of every axis."""
@@ -37,7 +36,8 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Differences over n pairs, as shares. `sd` is the sample standard deviation (n - 1), None for n = 1."""
+    """Differences over n pairs, as shares. `sd` is the sample standard deviation (n - 1), None for n = 1;
+    `over_5` and `over_10` count the pairs that differ by more than 5 and 10 points."""
 
     n: int
     mean: float
@@ -45,6 +45,8 @@ class Summary:
     mean_absolute: float
     median_absolute: float
     max_absolute: float
+    over_5: int
+    over_10: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,8 @@ def summarise(deltas: Sequence[Fraction]) -> Summary:
         float(sum(sizes, Fraction(0)) / n),
         float(median(sizes)),
         float(max(sizes)),
+        sum(each > Fraction(5, 100) for each in sizes),
+        sum(each > Fraction(10, 100) for each in sizes),
     )
 
 
@@ -114,18 +118,6 @@ def by_level(deltas: Sequence[Delta]) -> list[LevelRow]:
         if len(levels) > 1
         for level, found in levels.items()
     ]
-
-
-def orders_kept(pairing: Pairing) -> tuple[int, int]:
-    """In how many (benchmark, configuration) the order of all models, ties as ties, is the same on both
-    sides: (same, compared) (SafetyRepro, app. O: 17 of 18)."""
-    sides: dict[tuple[tuple[str, str], ...], tuple[dict[str, Fraction], dict[str, Fraction]]] = {}
-    for each in pairing.deltas:
-        where = tuple((key, name) for key, name in each.place.items() if key != "model")
-        before, after = sides.setdefault(where, ({}, {}))
-        before[each.place["model"]], after[each.place["model"]] = each.before, each.after
-    same = sum(order_of(before) == order_of(after) for before, after in sides.values())
-    return same, len(sides)
 
 
 def item_test(before: NDArray[np.int64], after: NDArray[np.int64]) -> tuple[int, int, float]:

@@ -64,10 +64,3 @@ def flip_rate(scores: Sequence[Fraction], threshold: float | Fraction) -> FlipRa
     7/10 passes."""
     mark = Fraction(str(threshold))
     return FlipRate(mark, len(scores), sum(score >= mark for score in scores))
-
-
-def median(scores: Sequence[Fraction]) -> Fraction:
-    """The median as a pass mark (SafetyRepro, app. L). With scores equal to it more than half pass, so
-    the flip rate can lie below its ceiling."""
-    ordered, half = sorted(scores), len(scores) // 2
-    return ordered[half] if len(scores) % 2 else (ordered[half - 1] + ordered[half]) / 2

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise, permutations
-from math import comb, factorial
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,11 +202,6 @@ def expected_until_both(plus: int, minus: int, size: int) -> float | None:
     if not plus or not minus:
         return None
     return (size + 1) * (1 / (plus + 1) + 1 / (minus + 1) - 1 / (plus + minus + 1))
-
-
-def ordering_family(models: int, benchmarks: int) -> int:
-    """How many ordering claims a study makes: M! for each benchmark."""
-    return factorial(models) * benchmarks
 
 
 def _digits(value: float) -> float:

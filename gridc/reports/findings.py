@@ -1,7 +1,7 @@
 """Store -> Findings: everything that a report says, computed once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from itertools import combinations
@@ -9,18 +9,22 @@ from typing import Any
 
 from gridc.compiler.anchor import Anchor, anchor
 from gridc.compiler.compile import Compiled
-from gridc.compiler.deviations import departures
+from gridc.compiler.deviations import log_path, reconcile
 from gridc.compiler.plan import Plan
 from gridc.compiler.stamp import Lock
 from gridc.reports import orderings
 from gridc.reports.analysis import BenchmarkAnalysis, Maximum, analyse, maxima
+from gridc.reports.attribution import Attribution, explain
 from gridc.reports.claims import ALPHA, Evidence, OrderingClaim, Region, Weighed, weigh
 from gridc.reports.dispersion import Dispersion, FlipRate, disperse, flip_rate
 from gridc.reports.hypotheses import HypothesisFinding, judge
+from gridc.reports.noise import Floors, ModelNoise, NoiseFloor, PairNoise, floors_of, model_noise, of_pair
 from gridc.reports.orderings import Mismatch, Orderings
 from gridc.reports.outcomes import Outcomes, gather
+from gridc.reports.paired import PairedReport, precision_reports
 from gridc.reports.pairs import PairCounts, Scores, count
 from gridc.reports.scores import CellScore, cell_scores
+from gridc.reports.uncomputed import Uncomputed, uncomputed
 from gridc.runtime.store import CellOutcomes, Progress, Store
 from gridc.schema.base import Declared
 from gridc.schema.canonical import digest
@@ -43,10 +47,11 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class PairFinding:
-    """A pair's counts, what the items say of them, and the digest of the rows behind both."""
+    """A pair's counts, what the items and the noise floor say of them, and the digest of their rows."""
 
     counts: PairCounts
     evidence: Evidence
+    noise: PairNoise
     rows: str
 
 
@@ -106,7 +111,8 @@ class BenchmarkFinding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """A study's findings, with what they rest on."""
+    """A study's findings, with what they rest on. `deviations` is the log, as `Reconciled.manifest` has it;
+    `attribution` is there only where it was asked for."""
 
     plan: Plan
     lock: Lock
@@ -120,7 +126,11 @@ class Findings:
     benchmarks: tuple[BenchmarkFinding, ...]
     hypotheses: tuple[HypothesisFinding, ...]
     maxima: tuple[Maximum, ...]
-    departures: tuple[str, ...]
+    noise: tuple[ModelNoise, ...]
+    precisions: tuple[PairedReport, ...]
+    uncomputed: tuple[Uncomputed, ...]
+    deviations: tuple[dict[str, Any], ...]
+    attribution: tuple[Attribution, ...] = ()
 
     @property
     def alpha(self) -> float:
@@ -132,9 +142,15 @@ class Findings:
         return self.progress.complete
 
 
-def find(compiled: Compiled, lock: Lock, store: Store, tied: Anchor | None = None) -> Findings:
+def find(
+    compiled: Compiled,
+    lock: Lock,
+    store: Store,
+    tied: Anchor | None = None,
+    attribution: tuple[Attribution, ...] = (),
+) -> Findings:
     """The findings of a stamped study from its store, complete or not. `tied` is the anchor that an
-    earlier report recorded; without one git is asked.
+    earlier report recorded; without one git is asked. `attribution` is what that report explained.
 
     Raises `IncompleteError` when the store holds no run of it.
     """
@@ -145,6 +161,9 @@ def find(compiled: Compiled, lock: Lock, store: Store, tied: Anchor | None = Non
     scores = cell_scores(plan, stored)
     finished = store.finished(plan.stamp)
     created = datetime.fromisoformat(lock.created)
+    noise = model_noise(plan, store.noise())
+    floors = floors_of(noise)
+    log = reconcile(lock, compiled.study, log_path(compiled.source.path))
     return Findings(
         plan=plan,
         lock=lock,
@@ -155,19 +174,35 @@ def find(compiled: Compiled, lock: Lock, store: Store, tied: Anchor | None = Non
         first_call=finished[0][0] if finished else None,
         before_stamp=sum(n for at, n in finished if datetime.fromisoformat(at) < created),
         environment=_environment(plan, store),
-        benchmarks=benchmark_findings(plan, scores, stored, progress.complete),
+        benchmarks=benchmark_findings(plan, scores, stored, progress.complete, floors),
         hypotheses=tuple(
-            judge(compiled.spec, each, scores)
+            judge(compiled.spec, each, scores, floors)
             for each in compiled.spec.hypothesis
             if isinstance(each, RankingHypothesis)
         ),
         maxima=maxima(compiled.spec, _by_benchmark(plan, scores)),
-        departures=tuple(each.path for each in departures(lock.content, compiled.study.stamped())),
+        noise=noise,
+        precisions=precision_reports(compiled.spec, scores),
+        uncomputed=uncomputed(compiled.spec),
+        deviations=tuple(log.manifest()),
+        attribution=attribution,
     )
 
 
+def explained(findings: Findings) -> Findings:
+    """The same with the axis attribution of every benchmark. Raises `IncompleteError` (GC604) where lightgbm
+    is not installed."""
+    models = [model.id for model in findings.plan.study.spec.model]
+    found = [each for row in findings.benchmarks for each in explain(row.benchmark, models, row.cells)]
+    return replace(findings, attribution=tuple(found))
+
+
 def benchmark_findings(
-    plan: Plan, scores: Sequence[CellScore], stored: Mapping[str, CellOutcomes], complete: bool
+    plan: Plan,
+    scores: Sequence[CellScore],
+    stored: Mapping[str, CellOutcomes],
+    complete: bool,
+    floors: Floors,
 ) -> tuple[BenchmarkFinding, ...]:
     """The findings of every benchmark. All are weighed together, because their claims are one family.
     `complete` says whether the run is; of an interim look nothing is certified."""
@@ -191,7 +226,9 @@ def benchmark_findings(
         spec.sampling.seed,
         complete,
     )
-    return tuple(_benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed) for name in cells)
+    return tuple(
+        _benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed, floors) for name in cells
+    )
 
 
 def _by_benchmark(plan: Plan, scores: Sequence[CellScore]) -> list[list[CellScore]]:
@@ -218,6 +255,7 @@ def _benchmark(
     scopes: Sequence[Scope],
     outcomes: Outcomes,
     weighed: Weighed,
+    floors: Floors,
 ) -> BenchmarkFinding:
     spec = plan.study.spec
     models = [model.id for model in spec.model]
@@ -228,7 +266,7 @@ def _benchmark(
         benchmark=name,
         items=len(plan.study.items[name].sampled),
         cells=tuple(cells),
-        scopes=tuple(_scope(name, scope, by_model, weighed) for scope in scopes),
+        scopes=tuple(_scope(name, scope, by_model, weighed, floors) for scope in scopes),
         models=tuple(_model(model, by_model[model], scopes, thresholds) for model in models),
         parse_rates=tuple(_parse_rates(plan, cells)),
         analysis=analyse(spec, cells, outcomes),
@@ -274,7 +312,11 @@ def _scopes(plan: Plan, found: Sequence[CellScore]) -> list[Scope]:
 
 
 def _scope(
-    benchmark: str, scope: Scope, by_model: Mapping[str, Sequence[CellScore]], weighed: Weighed
+    benchmark: str,
+    scope: Scope,
+    by_model: Mapping[str, Sequence[CellScore]],
+    weighed: Weighed,
+    floors: Floors,
 ) -> ScopeFinding:
     chosen = set(scope.configurations)
     inside = {
@@ -288,12 +330,28 @@ def _scope(
         PairFinding(
             count(a, b, scores[a], scores[b]),
             weighed.pairs[benchmark, scope.configurations, a, b],
+            _noise(inside[a], inside[b], floors),
             digest([each.rows for each in (*inside[a], *inside[b])]),
         )
         for a, b in combinations(by_model, 2)
     )
     tau, dropped = orderings.concordance(scores)
     return ScopeFinding(scope, pairs, orderings.reachable(scores), orderings.mismatch(scores), tau, dropped)
+
+
+def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> PairNoise:
+    """Both models' cells, in the same order of configurations, against the floors."""
+
+    def floor(each: CellScore) -> NoiseFloor | None:
+        return floors.get((each.cell.model, each.cell.setting.precision))
+
+    return of_pair(
+        {
+            one.cell.configuration: (one.score - other.score, floor(one), floor(other))
+            for one, other in zip(a, b, strict=True)
+            if one.score is not None and other.score is not None
+        }
+    )
 
 
 def _model(

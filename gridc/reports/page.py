@@ -5,13 +5,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
+from typing import Any
 
 from gridc.reports import figures, orderings
+from gridc.reports.attribution import LABEL
 from gridc.reports.findings import BenchmarkFinding, Findings
 from gridc.reports.orderings import Order
 from gridc.reports.render import number, percent, render
 from gridc.reports.scores import CellScore
-from gridc.reports.statements import p_value
+from gridc.reports.statements import caveats, leading, p_value
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
@@ -76,9 +78,11 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     """The report of a study, complete or not."""
     spec = findings.plan.study.spec
     sections = lay_out(findings, certificate, deck)
+    leads = list(leading(findings))
     return render(
         "page.html.jinja",
         certificate=certificate,
+        deck=deck,
         findings=findings,
         spec=spec,
         sections=sections,
@@ -88,8 +92,11 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         median=median,
         fixed=[axis for axis in spec.axis if len(axis.level) == 1],
         varied=[axis for axis in spec.axis if len(axis.level) > 1],
-        prominent=certificate.statements[:PROMINENT],
-        others=certificate.statements[PROMINENT:],
+        prominent=leads[:PROMINENT],
+        others=leads[PROMINENT:],
+        caveats=list(caveats(findings)),
+        attribution_label=LABEL,
+        environment=[(each["model"], each["precision"], list(flat(each))) for each in findings.environment],
         effects=effects,
         selected=selected,
         levels_of={
@@ -120,6 +127,12 @@ def _numbers(section: Section) -> Iterator[Number]:
             name = f"{pair.a}, {pair.b}, {scope.name}"
             counts = f"{pair.plus}, {pair.minus}, {pair.ties} of {pair.size}"
             yield Number(f"{name}: N+, N−, N0", counts, pair.rows)
+            if pair.until_both is not None:
+                until = f"{pair.until_both:.1f}"
+                yield Number(f"{name}: configurations until both signs", until, pair.rows)
+            within = f"{pair.noise.plus} of {pair.plus}, {pair.noise.minus} of {pair.minus}"
+            if not pair.noise.unmeasured:
+                yield Number(f"{name}: N+, N− within the noise floor", within, pair.rows)
             yield Number(f"{name}: rho_flip, ceiling", f"{pair.rho_flip:.3f}, {pair.ceiling:.3f}", pair.rows)
             found = pair.evidence
             p = f"{p_value(found.reversal_adjusted)}, {p_value(found.order_adjusted)}"
@@ -134,12 +147,33 @@ def _numbers(section: Section) -> Iterator[Number]:
         )
     for card in section.cards:
         own = [each.rows for each in section.finding.cells if each.cell.model == card.model]
+        point = card.point_score
+        if point.parse_rate is not None and point.parse_rate < 1:
+            shown = f"{percent(point.score)}, {percent(point.per_protocol)} of {point.readable}"
+            yield Number(f"{card.model}, anchor: score, per protocol", shown, point.rows)
         for near in card.score_neighbourhood:
             values = ", ".join(percent(each) for each in (near.least, near.mean, near.greatest, near.sdi))
             yield Number(f"{card.model}, {near.scope}: min, mean, max, SDI", values, digest(own))
         for verdict in card.verdict_stability:
             shown = f"{verdict.passing} of {verdict.configurations}, {percent(verdict.flip_rate)}"
             yield Number(f"{card.model}: passing {verdict.threshold:g}, CFR", shown, digest(own))
+
+
+def flat(body: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
+    """What was run as names and values: tables inside it as `outer.inner`, lists with commas."""
+    for key, value in body.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{within}{key}.")
+        elif isinstance(value, (list, tuple)):
+            yield f"{within}{key}", ", ".join(map(_told, value)) or "none"
+        else:
+            yield f"{within}{key}", _told(value)
+
+
+def _told(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
 
 
 def effects(level: Level) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from gridc.reports.evidence import expected_until_both, minority_bound
+
 Scores = Mapping[str, Fraction | None]
 """A model's score by configuration; None where it was not measured in full."""
 
@@ -59,6 +61,20 @@ class PairCounts:
         if self.size < 2:
             return None
         return Fraction(2 * self.plus * self.minus, self.size * (self.size - 1))
+
+    @property
+    def minority_bound(self) -> int | None:
+        """Of an incomplete envelope without a reversal: how many configurations could go against the order,
+        had the measured ones been drawn at random (95 %)."""
+        if self.complete or (self.plus and self.minus):
+            return None
+        return minority_bound(self.size, self.measured)
+
+    @property
+    def until_both(self) -> float | None:
+        """Of a reversal in a complete envelope: how many configurations, asked in random order, show both
+        signs, on average."""
+        return expected_until_both(self.plus, self.minus, self.size) if self.complete else None
 
     @property
     def d1(self) -> bool | None:

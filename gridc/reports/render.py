@@ -1,9 +1,12 @@
 """Fill the report templates. Everything that a model or a spec wrote is escaped where it is printed."""
 
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from gridc.schema.certificate import Floor, PairedRow
 
 
 def render(template: str, **values: Any) -> str:
@@ -11,14 +14,36 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
-def percent(value: float | None, digits: int = 1) -> str:
+def percent(value: float | Fraction | None, digits: int = 1) -> str:
     """`0.333` as `33.3 %`, and what is not defined as a dash."""
-    return "–" if value is None else f"{100 * value:.{digits}f} %"
+    return "–" if value is None else f"{100 * float(value):.{digits}f} %"
 
 
 def number(value: float | None, digits: int = 3) -> str:
     """`0.3333` as `0.333`, and what is not defined as a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
+
+
+def floor(found: Floor | None) -> str:
+    """A noise floor in a line, what was not measured as such."""
+    if found is None:
+        return "not measured"
+    moved = (
+        "" if found.max_moved is None else f"; log-likelihoods moved by at most {found.max_moved:.2g} nats"
+    )
+    changed = f"{found.changed} of {found.outcomes} outcomes and {found.texts_changed} of {found.texts} texts"
+    return f"{changed} changed{moved}"
+
+
+def in_configurations(row: PairedRow) -> str:
+    """What a paired report says of the models' orders, in a sentence."""
+    if not row.orderings:
+        return "No configuration has every model on both sides, so no order is compared."
+    flips = f"{row.flips} strict {'order' if row.flips == 1 else 'orders'} of a pair"
+    return (
+        f"The order of all models is the same in {row.same_order} of {row.orderings} configurations; "
+        f"{flips} {'is' if row.flips == 1 else 'are'} turned round."
+    )
 
 
 def markdown(text: object) -> str:
@@ -37,5 +62,11 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"percent": percent, "number": number, "md": markdown}
+    environment.filters |= {
+        "percent": percent,
+        "number": number,
+        "md": markdown,
+        "floor": floor,
+        "in_configurations": in_configurations,
+    }
     return environment

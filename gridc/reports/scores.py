@@ -48,6 +48,12 @@ class CellScore:
             return None
         return Fraction(self.parsed, self.trials)
 
+    @property
+    def per_protocol(self) -> Fraction | None:
+        """Share of gold answers among the readable ones, of which there are `parsed`. None where nothing is
+        read from text, while a sample is missing, and when no answer is readable."""
+        return Fraction(self.correct, self.parsed) if self.parse_rate else None
+
 
 def cell_scores(plan: Plan, stored: Mapping[str, CellOutcomes]) -> list[CellScore]:
     """Every cell of the plan, with what the store has of it (by cell key). Raises `KeyError` when the

@@ -5,16 +5,28 @@ words, so that nobody can take one for the other.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 
 from gridc.reports.claims import Evidence
 from gridc.reports.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.hypotheses import HypothesisFinding
+from gridc.reports.noise import EXACT, ModelNoise
 from gridc.reports.pairs import PairCounts
+from gridc.reports.render import floor
+from gridc.schema.certificate import Floor
+
+WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
 
 def statements(findings: Findings) -> Iterator[str]:
-    """What a reader must know, the most important first."""
+    """What a reader must know, the most important first, and what limits it."""
+    yield from leading(findings)
+    yield from caveats(findings)
+
+
+def leading(findings: Findings) -> Iterator[str]:
+    """What the scores say, the most important first."""
     if not findings.complete:
         done, total = findings.progress.answered, findings.progress.total
         yield f"The run is incomplete: {done:,} of {total:,} calls have an answer; this is an interim look."
@@ -39,6 +51,49 @@ def statements(findings: Findings) -> Iterator[str]:
         yield _hypothesis_sentence(each)
 
 
+def caveats(findings: Findings) -> Iterator[str]:
+    """What limits every other sentence, and is said wherever the first of them are: verdicts within the
+    noise floor, the floor itself, and what the spec states and nothing here answers."""
+    inside = [
+        f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}"
+        for benchmark in findings.benchmarks
+        for pair in benchmark.full.pairs
+        if pair.noise.standing == "within"
+    ]
+    inside += [each.hypothesis.id for each in findings.hypotheses if each.noise == "within"]
+    if inside:
+        yield (
+            f"WITHIN NOISE: the shape of a batch alone could undo {len(inside)} "
+            f"{'verdict' if len(inside) == 1 else 'verdicts'}: {'; '.join(inside)}."
+        )
+    yield from _floor_sentences(findings.noise)
+    if findings.uncomputed:
+        tables: dict[str, list[str]] = {}
+        for each in findings.uncomputed:
+            tables.setdefault(each.table, []).append(each.id)
+        listed = "; ".join(f"{table} {', '.join(ids)}" for table, ids in tables.items())
+        yield f"Stated in the spec and not computed by this version of gridc: {listed}."
+
+
+def _floor_sentences(noise: Sequence[ModelNoise]) -> Iterator[str]:
+    """One sentence for each model and precision; those at full precision where nothing changed share one."""
+    still = [each for each in noise if each.precision == EXACT and each.floor and each.floor.still]
+    unknown = [f"{each.model} at {each.precision}" for each in noise if each.floor is None]
+    for each in noise:
+        if each.floor is not None and each not in still:
+            told = floor(Floor(**asdict(each.floor)))
+            yield f"Noise floor of {each.model} at {each.precision}: in another batch shape {told}."
+    if still:
+        names = ", ".join(f"{each.model} at {each.precision}" for each in still)
+        outcomes = sum(each.floor.outcomes for each in still if each.floor)
+        yield f"Noise floor of {names}: in another batch shape none of {outcomes} outcomes changed."
+    if unknown:
+        yield (
+            f"Noise floor not measured: {', '.join(unknown)}. Whether a verdict on them lies within it is "
+            "not known."
+        )
+
+
 def _strength(pair: PairFinding) -> tuple[bool, Fraction]:
     """Certified reversals first, then by how much reverses."""
     return pair.evidence.claim == "reversal", pair.counts.rho_flip
@@ -61,7 +116,8 @@ def _certified_sentence(findings: Findings, full: Sequence[Evidence]) -> str:
 
 
 def _pair_sentence(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
-    return f"{_counts_sentence(benchmark.benchmark, pair.counts)} {evidence_words(pair)}"
+    noise = f" {WITHIN}" if pair.noise.standing == "within" else ""
+    return f"{_counts_sentence(benchmark.benchmark, pair.counts)} {evidence_words(pair)}{noise}"
 
 
 def evidence_words(pair: PairFinding) -> str:
@@ -116,7 +172,10 @@ def _counts_sentence(name: str, counts: PairCounts) -> str:
             f"{counts.ties} tie ({rho})."
         )
     if not counts.complete:
-        return f"{where}, {counts.a} and {counts.b} show {counts.words} configurations."
+        return (
+            f"{where}, {counts.a} and {counts.b} show {counts.words} configurations; had those been drawn at "
+            f"random, at most {counts.minority_bound} of all could go against their order (95 %)."
+        )
     if counts.words == "tied everywhere":
         return f"{where}, {counts.a} and {counts.b} are tied in all {counts.size} configurations."
     better, worse = (counts.a, counts.b) if counts.plus else (counts.b, counts.a)
@@ -146,7 +205,7 @@ def _hypothesis_sentence(finding: HypothesisFinding) -> str:
     total = finding.agree + finding.contradict + finding.tied + finding.missing
     return (
         f"{finding.hypothesis.id} ({order}) is {finding.verdict}: {finding.agree} of {total} configurations "
-        f"agree, {finding.contradict} contradict it."
+        f"agree, {finding.contradict} contradict it.{f' {WITHIN}' if finding.noise == 'within' else ''}"
     )
 
 

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 MODEL = "model"
+ROUNDING = 1e-12
+"""A share below this is what is left of nothing by floating point."""
 
 Term = tuple[str, ...]
 Floats = NDArray[np.float64]
@@ -70,8 +72,8 @@ class Decomposition:
 
     @property
     def rho(self) -> float | None:
-        """implementation / model; None where the model has no share at all."""
-        return self.implementation / self.model if self.model > 0 else None
+        """implementation / model; None where the model has no share at all, but for rounding."""
+        return self.implementation / self.model if self.model > ROUNDING else None
 
 
 def paper_terms(axes: Sequence[str]) -> tuple[Term, ...]:

@@ -16,6 +16,7 @@ from gridc.compiler.instrument.score import score
 from gridc.compiler.plan import Plan
 from gridc.compiler.stamp import Lock
 from gridc.errors import Diagnostic, VerificationError
+from gridc.reports.attribution import Attribution
 from gridc.reports.documents import NAMES, texts
 from gridc.reports.findings import find
 from gridc.reports.witness import document, from_store, race_study
@@ -154,10 +155,19 @@ def of_reports(
 ) -> Iterator[Diagnostic]:
     if not any((folder / name).is_file() for name in NAMES if name != "store.sqlite"):
         return
-    looks = [each.body for each in events if each.kind in ("report", "interim look")]
     plan = Plan(compiled.study)
-    tied = [Anchor(**each["anchor"]) for each in looks if each["stamp"] == plan.stamp]
-    expected = texts(find(compiled, lock, store, tied[-1] if tied else None))
+    looks = [
+        each.body
+        for each in events
+        if each.kind in ("report", "interim look") and each.body["stamp"] == plan.stamp
+    ]
+    tied: Anchor | None = None
+    explained: tuple[Attribution, ...] = ()
+    if looks:
+        tied = Anchor(**looks[-1]["anchor"])
+        # As recorded: a surrogate's trees need lightgbm, and need not be the same on another machine.
+        explained = tuple(Attribution(**each) for each in looks[-1].get("attribution", ()))
+    expected = texts(find(compiled, lock, store, tied, explained))
     for name, text in expected.items():
         path = folder / name
         if not path.is_file() or path.read_text("utf-8") == text:

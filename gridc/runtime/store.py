@@ -137,11 +137,6 @@ class Store:
         """The studies in the store, oldest first."""
         return [row[0] for row in self._db.execute("SELECT stamp FROM study ORDER BY rowid")]
 
-    def content(self, stamp: str) -> str:
-        """What the stamp of a study is the digest of: the resolved spec and its inputs, as JSON."""
-        row = self._db.execute("SELECT content FROM study WHERE stamp = ?", [stamp]).fetchone()
-        return str(row[0])
-
     def events(self) -> list[Event]:
         """The event chain. Raises `IncompleteError` when a body is not JSON."""
         try:

@@ -5,7 +5,16 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gridc.schema.base import Declared
-from gridc.schema.certificate import Count, Digest, Part, ScopeKind, Share
+from gridc.schema.certificate import (
+    Count,
+    Digest,
+    FloorRow,
+    Part,
+    ScopeKind,
+    Share,
+    Standing,
+    UncomputedRow,
+)
 
 FORMAT: Literal["gridc-card/1"] = "gridc-card/1"
 
@@ -25,9 +34,17 @@ class Receipt(Part):
 
 
 class PointScore(Part):
-    """(ii) Point score under the receipt. Null while the cell is incomplete."""
+    """(ii) Point score under the receipt. Null while the cell is incomplete. `score` is intention-to-treat:
+    an unreadable answer counts as wrong; `per_protocol` leaves it out."""
 
     score: Share | None
+    per_protocol: Annotated[
+        Share | None,
+        Field(description="correct / readable; null where nothing is read from text, or nothing readable."),
+    ]
+    readable: Annotated[
+        Count | None, Field(description="Readable answers; null where nothing is read from text.")
+    ]
     correct: Count
     trials: Count
     parse_rate: Annotated[
@@ -85,6 +102,7 @@ class RankingRow(Part):
         Field(description="Whether reversal or order hold beyond these items, at the certificate's level."),
     ]
     claim: Literal["reversal", "order"] | None
+    noise: Annotated[Standing, Field(description="Where the verdict stands to the noise floor.")]
     words: str
 
 
@@ -126,6 +144,17 @@ class Waiver(Part):
     where: Annotated[str, Field(description="The cells that it is waived for; empty for all.")]
 
 
+class DeviationRow(Part):
+    """An entry of the deviation log: what departs from the stamp, where, and why."""
+
+    id: str
+    element: str
+    reason: str
+    paths: Annotated[tuple[str, ...], Field(description="Paths of the spec that it explains.")]
+    impact: str | None
+    resolved: Annotated[bool, Field(description="It was undone: nothing departs any more.")]
+
+
 class CardDeck(Part):
     """The cards of a study, under its stamp."""
 
@@ -138,9 +167,14 @@ class CardDeck(Part):
     results: Digest
     certificate: Annotated[Digest, Field(description="SHA-256 of certificate.json.")]
     alpha: Annotated[float, Field(gt=0, lt=0.5, description="Level of what is certified.")]
-    deviations: Annotated[tuple[str, ...], Field(description="Paths of the spec that depart from the stamp.")]
+    conflict_of_interest: str | None
+    deviations: Annotated[tuple[DeviationRow, ...], Field(description="The deviation log.")]
     assumptions: Annotated[
         tuple[str, ...], Field(description="Choices that the study's source leaves open, as made here.")
     ]
     waivers: Annotated[tuple[Waiver, ...], Field(description="Hazards of the instrument that were waived.")]
+    noise_floors: tuple[FloorRow, ...]
+    uncomputed: Annotated[
+        tuple[UncomputedRow, ...], Field(description="Stated, and not computed by this version.")
+    ]
     cards: tuple[Card, ...]

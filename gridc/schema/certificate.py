@@ -14,6 +14,8 @@ FORMAT: Literal["gridc-certificate/1"] = "gridc-certificate/1"
 
 ScopeKind = Literal["full", "tier", "slice", "measurand", "parse_clean"]
 Verdict = Literal["supported", "refuted", "open"]
+Standing = Literal["outside", "within", "not_measured"]
+"""Where a verdict stands to the noise floor: outside it, within it, or the floor was not measured."""
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256, hexadecimal.")]
 Count = Annotated[int, Field(ge=0)]
@@ -135,6 +137,39 @@ class EvidenceRow(Part):
     discordance: Annotated[Share, Field(description="Median share of discordant items, for smallest_gap.")]
 
 
+class Floor(Part):
+    """A sample of calls, answered once more in another batch shape."""
+
+    outcomes: Annotated[Count, Field(description="Outcomes that were repeated.")]
+    changed: Annotated[Count, Field(description="Of these, how many changed.")]
+    texts: Annotated[Count, Field(description="Generated texts that were repeated.")]
+    texts_changed: Count
+    max_moved: Annotated[
+        float | None,
+        Field(description="Largest move of a log-likelihood, nats; null where none was repeated."),
+    ]
+
+
+class FloorRow(Part):
+    """A model at a precision, and its noise floor; null where no sample was taken."""
+
+    model: str
+    precision: str
+    floor: Floor | None
+
+
+class NoiseRow(Part):
+    """In how many of N+ and of N- the gap is no larger than the shares of outcomes of both models that batch
+    shape alone changes, and where the verdict stands for it: a reversal needs a sign outside the floor in
+    each direction, one order needs every sign outside it."""
+
+    plus: Count
+    minus: Count
+    configurations: Annotated[tuple[str, ...], Field(description="Those counted in plus and minus.")]
+    unmeasured: Annotated[Count, Field(description="Signs of models without a measured floor.")]
+    standing: Standing
+
+
 class PairRow(Part):
     """Prop. 1 for one pair of models: a scores higher in N+, lower in N-, the same in N0 of |C|."""
 
@@ -154,6 +189,21 @@ class PairRow(Part):
     d2: Annotated[bool | None, Field(description="One sign verdict; null while the envelope is incomplete.")]
     verdicts: Annotated[str, Field(description="The signs that occur.", pattern=r"^-?0?\+?$")]
     words: Annotated[str, Field(description="The verdict of the counts, on these items.")]
+    minority_bound: Annotated[
+        Count | None,
+        Field(
+            description="Incomplete and no reversal seen: the most configurations that can go against the "
+            "order, had the measured ones been drawn at random (hypergeometric, 95 %)."
+        ),
+    ]
+    until_both: Annotated[
+        float | None,
+        Field(
+            description="Expected number of configurations, asked in random order, until both signs are "
+            "seen; null without a reversal or while incomplete."
+        ),
+    ]
+    noise: NoiseRow
     evidence: EvidenceRow
     witness_plus: WitnessRow | None
     witness_minus: WitnessRow | None
@@ -176,6 +226,7 @@ class OrderingCounts(Part):
     by_name: Annotated[
         int, Field(ge=0, description="Orders after breaking ties by name, as the paper counts.")
     ]
+    permutation_rate: Annotated[Share, Field(description="strict / possible")]
     measured: Count
     seen: tuple[OrderingRow, ...]
 
@@ -209,6 +260,66 @@ class ScopeRow(Part):
     tau_r_dropped: Annotated[int, Field(ge=0, description="Configurations where all models tie.")]
 
 
+class ChangeRow(Part):
+    """Differences right - left over `cells` pairs of cells, and of their size."""
+
+    cells: Annotated[int, Field(ge=1)]
+    mean: float
+    median_absolute: float
+    mean_absolute: float
+    max_absolute: float
+    over_5: Annotated[Count, Field(description="Cells that move by more than 5 points.")]
+    over_10: Annotated[Count, Field(description="Cells that move by more than 10 points.")]
+
+
+class MovedRow(Part):
+    """A cell and its score on both sides, as [numerator, denominator]."""
+
+    cell: str
+    left: tuple[int, int]
+    right: tuple[int, int]
+
+
+class ReorderedRow(Part):
+    """A configuration whose order of models differs, and the pairs whose strict order is reversed."""
+
+    configuration: str
+    left: tuple[tuple[str, ...], ...]
+    right: tuple[tuple[str, ...], ...]
+    flips: tuple[tuple[str, str], ...]
+
+
+class PairedRow(Part):
+    """The paired report of two precisions, or of two stores (SafetyRepro, app. O). All else is the same."""
+
+    axis: Annotated[str | None, Field(description="Whose levels the sides are; null for two stores.")]
+    rows: Annotated[Digest | None, Field(description="Digest of the cells behind it; null for two stores.")]
+    left: str
+    right: str
+    unpaired: Annotated[Count, Field(description="Measured cells without a measured partner.")]
+    overall: ChangeRow | None
+    by_model: dict[str, ChangeRow]
+    largest: tuple[MovedRow, ...]
+    orderings: Annotated[Count, Field(description="Configurations in which every model is paired.")]
+    same_order: Annotated[Count, Field(description="Of these, with exactly the same order, ties as ties.")]
+    flips: Annotated[Count, Field(description="Strict orders of a pair that are reversed.")]
+    reordered: tuple[ReorderedRow, ...]
+
+
+class BetweenRow(Part):
+    """Two models, cell by cell, b - a: what a scale probe reads (SafetyRepro, app. Q). A range is max - min
+    of a model's scores over the configurations in which both are measured."""
+
+    a: str
+    b: str
+    rows: Digest
+    change: ChangeRow
+    range_a: Share
+    range_b: Share
+    sdi_a: float | None
+    sdi_b: float | None
+
+
 class BenchmarkRow(Part):
     """One benchmark: its envelope, configuration by configuration, and its scopes, the full one first."""
 
@@ -217,6 +328,7 @@ class BenchmarkRow(Part):
     envelope: tuple[ConfigurationRow, ...]
     scopes: tuple[ScopeRow, ...]
     ordering_claims: tuple[OrderingClaimRow, ...]
+    between: tuple[BetweenRow, ...]
 
 
 class HypothesisRow(Part):
@@ -230,6 +342,15 @@ class HypothesisRow(Part):
     tied: Count
     missing: Count
     against: str | None
+    noise: Annotated[Standing | None, Field(description="Null while the verdict is open.")]
+
+
+class UncomputedRow(Part):
+    """What the spec states and this version of gridc does not compute."""
+
+    table: Annotated[str, Field(description="Of the spec: hypothesis, family, fork, curve, ...")]
+    id: Annotated[str, Field(description="Its id; in `analysis`, its key.")]
+    what: str
 
 
 class AnchorRow(Part):
@@ -244,7 +365,8 @@ class AnchorRow(Part):
 
 
 class Certificate(Part):
-    """A study's certificate."""
+    """A study's certificate. All of it is intention-to-treat: an unreadable answer counts as wrong. The
+    counts of a tally also give the per-protocol score, correct / parsed."""
 
     format: Literal["gridc-certificate/1"]
     study: str
@@ -261,6 +383,10 @@ class Certificate(Part):
     calls_before_stamp: Annotated[
         int, Field(ge=0, description="Calls that were answered before the stamp was made.")
     ]
+    outcome: Annotated[Literal["itt"], Field(description="Intention-to-treat.")]
     statements: tuple[str, ...]
+    noise_floors: tuple[FloorRow, ...]
     benchmarks: tuple[BenchmarkRow, ...]
     hypotheses: tuple[HypothesisRow, ...]
+    precisions: tuple[PairedRow, ...]
+    uncomputed: tuple[UncomputedRow, ...]

@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from tests.e2e.conftest import command
+from tests.e2e.conftest import command, make_study
 
 
 def diff(*arguments: object, cwd: Path) -> "CompletedProcess[str]":
@@ -70,3 +70,40 @@ def test_a_study_of_a_store_is_chosen_by_its_stamp(study: Path) -> None:
 
 def test_a_store_and_a_spec_are_not_compared(study: Path) -> None:
     assert diff("results/small", "gridcard.toml", cwd=study).returncode == 2
+
+
+def test_two_precisions_as_two_studies_give_the_table_of_one_study(tmp_path: Path) -> None:
+    """SafetyRepro's NF4 grid and BF16 sweep are two specs; an axis of precision is one. The cells are the
+    same calls, so the paired report is the same."""
+    spec = make_study(tmp_path)
+    text = spec.read_text()
+    shots = text[text.index('[[axis]]\nid = "few_shot"') : text.index('[[axis]]\nid = "scoring"')]
+    levels = "".join(
+        f'[[axis.level]]\nid = "{each}"\ntier = "core"\nprecision = "{each}"\nprovenance = "a test"\n'
+        for each in ("fp32", "bf16")
+    )
+    spec.write_text(text.replace(shots, f'[[axis]]\nid = "precision"\n{levels}'))
+    for name in ("stamp", "run", "report"):
+        done = command(name, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert "Noise floor of qwen2 at bf16: in another batch shape" in done.stdout
+    certificate = json.loads((tmp_path / "results/small/certificate.json").read_text())
+    (axis,) = certificate["precisions"]
+    assert (axis["axis"], axis["left"], axis["right"]) == ("precision", "fp32", "bf16")
+    assert axis["overall"]["cells"] == 2 * 6
+    assert 'id="precision"' in (tmp_path / "results/small/report.html").read_text()
+
+    for each in ("fp32", "bf16"):
+        other = text.replace(shots, "").replace("[harness]\n", f'[harness]\nprecision = "{each}"\n')
+        (tmp_path / f"{each}.toml").write_text(other.replace('id = "small"', f'id = "{each}"'))
+        for name in ("stamp", "run"):
+            done = command(name, f"{each}.toml", cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+    told = json.loads(diff("results/fp32", "results/bf16", "--json", cwd=tmp_path).stdout)["paired"]
+    for key in ("overall", "by_model", "orderings", "same_order", "flips", "unpaired"):
+        assert told[key] == axis[key]
+    lines = diff("results/fp32", "results/bf16", cwd=tmp_path).stdout
+    size = f"at most {100 * axis['overall']['max_absolute']:.1f} pp"
+    assert "all models: 12 cells, |b - a| median" in lines
+    assert size in lines
+    assert f"is the same in {axis['same_order']} of {axis['orderings']} configurations" in lines

@@ -16,7 +16,10 @@ from gridc.compiler.stamp import Lock
 from gridc.reports.analysis import maxima
 from gridc.reports.findings import Findings, benchmark_findings
 from gridc.reports.hypotheses import judge
+from gridc.reports.noise import floors_of, model_noise
+from gridc.reports.paired import precision_reports
 from gridc.reports.scores import cell_scores
+from gridc.reports.uncomputed import uncomputed
 from gridc.runtime.store import CellOutcomes, Progress
 from gridc.schema.canonical import digest
 from gridc.schema.inference import RankingHypothesis
@@ -74,8 +77,16 @@ def spec_of(
     )
 
 
-def findings_of(spec: Spec, correct: Counts, environment: tuple[dict[str, Any], ...] = ()) -> Findings:
-    """The findings of a study whose cells have these counts."""
+def findings_of(
+    spec: Spec,
+    correct: Counts,
+    environment: tuple[dict[str, Any], ...] = (),
+    changed: Mapping[str, int] | None = None,
+    parsed: int | None = None,
+    deviations: tuple[dict[str, Any], ...] = (),
+) -> Findings:
+    """The findings of a study whose cells have these counts. `changed` gives, by precision, how many of 100
+    outcomes of every model the noise sample changed; `parsed`, how many answers of a cell are readable."""
     items = tuple(Item(f"q{number}", "?", ("yes", "no"), 0, f"q{number}") for number in range(ITEMS))
     study = Study(
         spec,
@@ -87,9 +98,18 @@ def findings_of(spec: Spec, correct: Counts, environment: tuple[dict[str, Any], 
         },
     )
     plan = Plan(study)
-    stored = {cell.key: outcomes_of(correct(cell)) for cell in plan.cells()}
+    stored = {cell.key: outcomes_of(correct(cell), parsed) for cell in plan.cells()}
     scores = cell_scores(plan, stored)
     done = sum(each.complete for each in scores)
+    noise = model_noise(
+        plan,
+        [
+            noise_event(study.models[each.id].digest, precision, number)
+            for each in spec.model
+            for precision, number in (changed or {}).items()
+        ],
+    )
+    floors = floors_of(noise)
     return Findings(
         plan=plan,
         lock=Lock(plan.stamp, study.stamped(), "2026-01-01T00:00:00+00:00", "0.1.0", None, None),
@@ -100,13 +120,31 @@ def findings_of(spec: Spec, correct: Counts, environment: tuple[dict[str, Any], 
         first_call="2026-01-02T00:00:00+00:00",
         before_stamp=0,
         environment=environment,
-        benchmarks=benchmark_findings(plan, scores, stored, done == len(scores)),
+        benchmarks=benchmark_findings(plan, scores, stored, done == len(scores), floors),
         hypotheses=tuple(
-            judge(spec, each, scores) for each in spec.hypothesis if isinstance(each, RankingHypothesis)
+            judge(spec, each, scores, floors)
+            for each in spec.hypothesis
+            if isinstance(each, RankingHypothesis)
         ),
         maxima=maxima(spec, [scores]),
-        departures=(),
+        noise=noise,
+        precisions=precision_reports(spec, scores),
+        uncomputed=uncomputed(spec),
+        deviations=deviations,
     )
+
+
+def noise_event(identity: str, precision: str, changed: int, outcomes: int = 100) -> dict[str, Any]:
+    """The body of a `noise` event."""
+    return {
+        "identity": identity,
+        "precision": precision,
+        "outcomes": outcomes,
+        "outcomes_changed": changed,
+        "texts": 20,
+        "texts_changed": changed,
+        "max_moved": 0.05,
+    }
 
 
 def reversing(cell: Cell) -> int:
@@ -115,9 +153,11 @@ def reversing(cell: Cell) -> int:
     return (place * (3 + len(cell.model)) + sum(map(ord, cell.model))) % (ITEMS + 1)
 
 
-def outcomes_of(correct: int | None) -> CellOutcomes:
-    """The outcomes of a cell that is asked once and has the first `correct` of its items right."""
+def outcomes_of(correct: int | None, parsed: int | None = None) -> CellOutcomes:
+    """The outcomes of a cell that is asked once and has the first `correct` of its items right, and of the
+    first `parsed` an answer that can be read."""
     names = tuple(sorted(f"q{number}" for number in range(ITEMS)))
     scored = np.full(ITEMS, correct is not None, dtype=np.int64)
     right = (np.arange(ITEMS) < (correct or 0)).astype(np.int64)
-    return CellOutcomes(names, np.ones_like(scored), scored, scored, right, right + scored - 1)
+    read = scored * (np.arange(ITEMS) < max(ITEMS if parsed is None else parsed, correct or 0))
+    return CellOutcomes(names, np.ones_like(scored), scored, read, right, right + scored - 1)

@@ -6,10 +6,11 @@ from html.parser import HTMLParser
 import pytest
 
 from gridc.compiler.calls import Cell
-from gridc.reports.card import deal
+from gridc.reports.card import as_markdown, deal
 from gridc.reports.certificate import certify
 from gridc.reports.findings import Findings
 from gridc.reports.page import as_html, effects, selected
+from gridc.reports.statements import caveats, leading
 from gridc.schema.selector import Selector
 from tests.reports.builders import ITEMS, findings_of, reversing, spec_of
 
@@ -46,7 +47,8 @@ def page_of(findings: Findings) -> str:
 
 @pytest.fixture(scope="module")
 def findings() -> Findings:
-    environment = ({"model": "ant", "precision": "fp32", "device": "cpu", "versions": {"torch": "9.9"}},)
+    environment = ({"model": "ant", "precision": "fp32", "device": "cpu", "versions": {"torch": "9.9"},
+         "attention_check": {"own": 1e-7, "deep": {"er": None}}, "ends": [2, 7], "plain": True},)  # fmt: skip
     exclude = [{"when": {"shots": "5", "reading": {"not": "text"}}, "why": "nobody ranks that way"}]
     return findings_of(spec_of(MODELS, exclude=exclude), reversing, environment)
 
@@ -103,8 +105,10 @@ def test_stamp_results_and_statements_are_there_in_order(findings: Findings, pag
     text = " ".join(Tags(page).text.split())
     assert certificate.stamp in text
     assert certificate.results in text
-    places = [text.index(each) for each in certificate.statements]
-    assert places == sorted(places)
+    assert certificate.statements == (*leading(findings), *caveats(findings))
+    for part in (leading(findings), caveats(findings)):
+        places = [text.index(each) for each in part]
+        assert places == sorted(places)
     for each in (
         "nobody ranks that way",
         "on shots",
@@ -153,6 +157,102 @@ def test_an_unmeasured_study_still_has_a_page() -> None:
     text = Tags(page_of(findings_of(spec_of(MODELS), nothing))).text
     assert "No configuration is measured for every model." in text
     assert "Not measured in full." in text
+
+
+def test_what_was_run_is_rows_and_no_dict(page: str) -> None:
+    for name, value in (
+        ("attention_check.own", "1e-07"), ("attention_check.deep.er", "none"), ("ends", "2, 7"),
+        ("plain", "yes"), ("versions.torch", "9.9"),
+    ):  # fmt: skip
+        assert f"<td>{name}</td><td>{value}</td>" in page
+    assert not re.search(r"\{(&#39;|&quot;|\'|\")", page)
+
+
+def test_models_are_compared_cell_by_cell() -> None:
+    def sizes(cell: Cell) -> int:
+        place = 8 + 4 * (cell.levels["frame"] == "exam")
+        return place if cell.model == "small" else 14
+
+    findings = findings_of(spec_of({"small": None, "large": None}), sizes)
+    (row,) = certify(findings).benchmarks[0].between
+    assert (row.a, row.b, row.change.cells) == ("small", "large", 8)
+    assert row.change.mean == pytest.approx(0.2)
+    assert (row.range_a, row.range_b, row.sdi_a, row.sdi_b) == (0.2, 0.0, 0.4, 0.0)
+    assert (row.change.over_5, row.change.over_10) == (8, 4)
+    assert "Two models, cell by cell" in page_of(findings)
+    assert '<td class="n">20.0, 0.0</td>' in page_of(findings)
+
+
+def test_unreadable_answers_have_a_score_per_protocol_beside_the_one_that_counts_them() -> None:
+    findings = findings_of(spec_of({"ant": None, "bee": None}), lambda cell: 12, parsed=15)
+    deck = deal(findings, "0" * 64)
+    point = deck.cards[0].point_score
+    assert (point.score, point.per_protocol, point.readable) == (12 / 20, 12 / 15, 15)
+    page, card = Tags(page_of(findings)).text, as_markdown(deck)
+    assert "12/20; 12/15 = 80.0 %" in page
+    for text in (page, card):
+        assert "75.0 % of the answers readable, per protocol 80.0 % of the 15 readable" in text
+        assert "intention-to-treat" in text
+    assert certify(findings).outcome == "itt"
+
+    readable = findings_of(spec_of({"ant": None, "bee": None}), lambda cell: 12)
+    assert "per protocol 60" not in Tags(page_of(readable)).text
+    ranked = next(each for each in findings.benchmarks[0].cells if each.cell.setting.ranks)
+    assert ranked.per_protocol is None
+    none = findings_of(spec_of({"ant": None, "bee": None}), lambda cell: 0, parsed=0)
+    assert deal(none, "0" * 64).cards[0].point_score.per_protocol is None
+    assert "per protocol – of the 0 readable" in as_markdown(deal(none, "0" * 64))
+
+
+def test_deviations_are_printed_with_their_reasons() -> None:
+    entry = {
+        "id": "D-001", "element": "the shots", "reason": "five did not <b>fit</b>", "impact": "none known",
+        "changes": [{"path": "axis[shots].level[5].shots", "registered": 8, "implemented": 5}],
+        "phase": None, "date": None, "resolved": False,
+    }  # fmt: skip
+    findings = findings_of(spec_of({"ant": None, "bee": None}), reversing, deviations=(entry,))
+    (row,) = deal(findings, "0" * 64).deviations
+    assert row.paths == ("axis[shots].level[5].shots",)
+    for text in (Tags(page_of(findings)).text, as_markdown(deal(findings, "0" * 64)).replace("\\", "")):
+        for each in (
+            "D-001",
+            "the shots",
+            "five did not <b>fit</b>",
+            "axis[shots].level[5].shots",
+            "none known",
+        ):
+            assert each in text
+
+
+def test_a_conflict_of_interest_is_on_page_and_card() -> None:
+    told = "the maker of ant pays for this"
+    study = {"id": "s", "title": "t", "purpose": "comparative", "conflict_of_interest": told}
+    findings = findings_of(spec_of({"ant": None, "bee": None}, study=study), reversing)
+    assert told in page_of(findings)
+    assert told in as_markdown(deal(findings, "0" * 64))
+
+
+def test_an_incomplete_envelope_without_a_reversal_has_its_bound() -> None:
+    """Four of eight, none reversed: with 3 that do this has probability C(5, 4) / 70 = .07, with 4 .014."""
+
+    def partly(cell: Cell) -> int | None:
+        return None if cell.levels["frame"] == "exam" else 10 + len(cell.model)
+
+    findings = findings_of(spec_of({"ant": None, "beetle": None}), partly)
+    (pair,) = certify(findings).benchmarks[0].scopes[0].pairs
+    assert (pair.minority_bound, pair.until_both) == (3, None)
+    assert "at most 3 against it if drawn at random (95 %)" in Tags(page_of(findings)).text
+    assert "had those been drawn at random, at most 3 of all" in " ".join(certify(findings).statements)
+
+
+def test_a_reversal_says_how_soon_a_random_order_shows_both_signs() -> None:
+    def half(cell: Cell) -> int:
+        return 10 + ((cell.model == "ant") == (cell.levels["frame"] == "exam"))
+
+    findings = findings_of(spec_of({"ant": None, "bee": None}), half)
+    (pair,) = certify(findings).benchmarks[0].scopes[0].pairs
+    assert pair.until_both == pytest.approx(9 * (1 / 5 + 1 / 5 - 1 / 9))
+    assert "both signs are seen after 2.6 configurations on average" in Tags(page_of(findings)).text
 
 
 def test_a_single_model_has_a_page_without_pairs() -> None:

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
 from gridc.reports.contrasts import summarise
-from gridc.reports.dispersion import FlipRate, disperse, flip_rate, median
+from gridc.reports.dispersion import FlipRate, disperse, flip_rate
 from gridc.reports.evidence import expected_until_both
 from gridc.reports.orderings import concordance, mismatch
 from gridc.reports.pairs import PairCounts

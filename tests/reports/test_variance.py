@@ -125,3 +125,12 @@ def test_the_terms_are_those_of_the_paper() -> None:
         "model", "template", "decoding", "few_shot", "model:template", "model:decoding", "model:few_shot",
         "template:decoding", "template:few_shot",
     ]  # fmt: skip
+
+
+def test_a_model_that_moves_nothing_but_for_rounding_has_no_rho() -> None:
+    scores = [0.3, 0.75, 0.3, 0.6875, 0.3, 0.3, 0.6875, 0.75]
+    factors = {"model": list("aaaabbbb"), "template": list("1122") * 2, "decoding": list("gmgm") * 2}
+    found = decompose(scores, factors)
+    assert found is not None
+    assert 0 < found.model < 1e-12
+    assert found.rho is None

@@ -1,11 +1,11 @@
-"""Differences of two runs: exact counts, and a standard error only where there is one."""
+"""Differences of two runs: exact counts, tests of the items, and a standard error only where there is one."""
 
 from math import sqrt
 
 import numpy as np
 import pytest
 
-from gridc.reports.compare import cell_difference
+from gridc.reports.diff import cell_difference, cell_differences, place_of
 from gridc.runtime.store import CellOutcomes
 
 CELL = "m/b/template=T1,decoding=greedy"
@@ -53,3 +53,26 @@ def test_other_items_give_a_difference_without_standard_error() -> None:
 def test_an_unfinished_cell_has_no_score() -> None:
     found = cell_difference(CELL, items(0, 1, missing=1), items(1, 0))
     assert (found.a, found.b, found.difference, found.standard_error) == (None, (1, 2), None, None)
+
+
+def test_a_place_is_read_from_a_key() -> None:
+    assert place_of("m-1/b.2/template=T1,few_shot=0") == {
+        "model": "m-1", "benchmark": "b.2", "template": "T1", "few_shot": "0",
+    }  # fmt: skip
+
+
+def test_cells_are_matched_by_place_and_tested_with_holm_over_all() -> None:
+    zeros, ones = items(*[0] * 12), items(*[1] * 12)
+    first, second = cell_differences(
+        {"m/b/x=1,y=1": zeros, "m/b/x=2,y=1": ones, "m/b/x=3,y=1": ones},
+        {"m/b/y=1,x=1": ones, "m/b/y=1,x=2": ones},
+    )
+    assert (first.cell, first.up, first.down) == ("m/b/x=1,y=1", 12, 0)
+    assert first.p == pytest.approx(2 / 2**12)
+    assert first.adjusted == pytest.approx(4 / 2**12)
+    assert (second.p, second.adjusted) == (1.0, 1.0)
+
+
+def test_other_items_and_unfinished_cells_are_not_tested() -> None:
+    assert cell_difference(CELL, items(1, 0), items(1, 0, start=1)).p is None
+    assert cell_difference(CELL, items(1, 0, missing=1), items(1, 0)).p is None

@@ -1,0 +1,85 @@
+"""Axis attribution: what a surrogate explains, where it is shown, and that it is called no more than that."""
+
+from dataclasses import asdict
+from fractions import Fraction
+
+import pytest
+
+from gridc.compiler.calls import Cell
+from gridc.errors import IncompleteError
+from gridc.reports import attribution
+from gridc.reports.card import deal
+from gridc.reports.certificate import certify
+from gridc.reports.findings import Findings, explained
+from gridc.reports.page import as_html
+from tests.reports.builders import findings_of, reversing, spec_of
+
+PLACES = [
+    {"t": t, "d": d, "idle": "x"} for t in ("1", "2", "3", "4") for d in ("g", "m", "s") for _ in range(4)
+]
+BY_T = [Fraction(int(place["t"]), 5) for place in PLACES]
+
+
+def test_attribution_finds_the_axis_that_moves_the_score() -> None:
+    pytest.importorskip("lightgbm")
+    found = attribution.of_scores("b", PLACES, BY_T)
+    assert found.axes.keys() == {"t", "d"}
+    assert found.axes["t"] > 100 * found.axes["d"]
+    assert found.fit > 0.99
+    order = attribution.of_order("b", "x", "y", PLACES, [place["d"] == "s" for place in PLACES])
+    assert (order.unit, order.subject) == ("log-odds", "x scores higher than y")
+    assert order.axes["d"] > 10 * order.axes["t"]
+    assert order.fit == 1.0
+
+
+def test_shap_values_are_those_of_every_order_of_the_axes() -> None:
+    """For a score that is a sum over two axes the SHAP value of an axis is its centred effect."""
+    pytest.importorskip("lightgbm")
+    scores = [Fraction(int(place["t"]), 10) + (place["d"] == "s") * Fraction(1, 10) for place in PLACES]
+    found = attribution.of_scores("b", PLACES, scores)
+    assert found.axes["t"] == pytest.approx(0.1, rel=0.05)  # mean |t/10 - 0.25|
+    assert found.axes["d"] == pytest.approx(0.4 / 9, rel=0.05)
+
+
+def study() -> Findings:
+    return findings_of(spec_of({"ant": None, "beetle": None}), reversing)
+
+
+def page_of(findings: Findings) -> str:
+    return as_html(findings, certify(findings), deal(findings, "0" * 64))
+
+
+def test_the_section_is_there_when_asked_for_and_says_what_it_is() -> None:
+    pytest.importorskip("lightgbm")
+    findings = study()
+    assert 'id="attribution"' not in page_of(findings)
+    found = explained(findings)
+    assert [each.subject for each in found.attribution] == ["score", "ant scores higher than beetle"]
+    assert found.attribution[0].axes.keys() == {"model", "frame", "shots", "reading"}
+    section = page_of(found).split('id="attribution"')[1].split("</section>")[0]
+    assert "explanation of a fitted surrogate, not a test and not a share of variance" in section
+    assert "ant scores higher than beetle (log-odds)" in section
+    assert certify(found) == certify(findings), "a certificate holds no explanation"
+
+
+def test_what_was_recorded_makes_the_same_page() -> None:
+    pytest.importorskip("lightgbm")
+    findings = explained(study())
+    again = tuple(attribution.Attribution(**asdict(each)) for each in findings.attribution)
+    assert again == findings.attribution
+
+
+def test_what_does_not_vary_has_nothing_to_attribute() -> None:
+    def alike(cell: Cell) -> int:
+        return 10
+
+    findings = findings_of(spec_of({"ant": None, "beetle": None}), alike)
+    assert explained(findings).attribution == ()
+
+
+def test_a_missing_lightgbm_is_a_coded_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(IncompleteError, match="GC604"):
+        explained(study())

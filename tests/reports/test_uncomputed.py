@@ -1,0 +1,87 @@
+"""What a spec states and nothing computes is listed, once, wherever results are."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridc.compiler.source import read
+from gridc.compiler.validate import typed
+from gridc.reports.card import as_markdown, deal
+from gridc.reports.certificate import certify
+from gridc.reports.page import as_html
+from gridc.reports.uncomputed import uncomputed
+from gridc.schema.inference import RankingHypothesis
+from tests.reports.builders import findings_of, reversing, spec_of
+
+SPECS = sorted(
+    path for path in (Path(__file__).parents[2] / "specs").glob("*.toml") if path.suffixes == [".toml"]
+)
+
+STATED: dict[str, Any] = {
+    "hypothesis": [
+        {"id": "R1", "kind": "ranking", "order": ["ant", "bee"]},
+        {"id": "H2", "kind": "difference", "axis": "frame", "level": "exam", "reference": "plain",
+         "family": "F"},
+        {"id": "H3", "kind": "interaction", "axis": "frame", "by": "model"},
+        {"id": "H4", "kind": "trend", "axis": "shots", "order": ["0", "3", "5"], "direction": "increasing"},
+    ],
+    "family": [{"id": "F", "correction": "holm"}],
+    "fork": [
+        {"id": "outcome", "category": "scoring", "levels": ["itt", "pp"], "default": "itt",
+         "binds": "documented"}
+    ],
+    "curve": [{"id": "main", "forks": ["outcome"], "declared": "ex_ante"}],
+    "falsification": [
+        {"id": "F1", "category": "order", "test": "shuffle the labels", "passes": "nothing", "fails": "all"}
+    ],
+    "judge": {"source": "someone/else", "rubric": "is it safe?", "labels": ["safe", "unsafe"]},
+    "analysis": {
+        "estimator": "cluster_logit",
+        "outcome": "pp",
+        "equivalence": "nonsignificant",
+        "bootstrap": {"resamples": 2000, "seed": 1, "unit": "item"},
+        "permutations": 500,
+        "nnh": {"rounding": "ceil"},
+        "generalizability": {"scaffold": "fixed"},
+    },
+}  # fmt: skip
+
+LISTED = [
+    "hypothesis H2", "hypothesis H3", "hypothesis H4", "family F", "fork outcome", "curve main",
+    "falsification F1", "judge someone/else", "analysis estimator", "analysis outcome",
+    "analysis equivalence", "analysis bootstrap", "analysis permutations", "analysis nnh",
+    "analysis generalizability",
+]  # fmt: skip
+
+
+def test_everything_is_listed_once_and_in_every_document() -> None:
+    findings = findings_of(spec_of({"ant": None, "bee": None}, **STATED), reversing)
+    assert [f"{each.table} {each.id}" for each in findings.uncomputed] == LISTED
+    certificate, deck = certify(findings), deal(findings, "0" * 64)
+    (told,) = (each for each in certificate.statements if each.startswith("Stated in the spec and not"))
+    assert "hypothesis H2, H3, H4; family F; fork outcome; curve main; falsification F1" in told
+    for rows in (certificate.uncomputed, deck.uncomputed):
+        assert [f"{each.table} {each.id}" for each in rows] == LISTED
+    card = as_markdown(deck)
+    page = as_html(findings, certificate, deck).split("Stated, and not computed")[1].split("</table>")[0]
+    for each in findings.uncomputed:
+        assert f"<td>{each.table}</td><td>{each.id}</td>" in page
+        assert card.count(f"- {each.table} {each.id}:") == 1
+
+
+def test_a_study_that_states_nothing_more_has_no_such_list() -> None:
+    findings = findings_of(spec_of({"ant": None, "bee": None}), reversing)
+    assert findings.uncomputed == ()
+    assert "not computed" not in " ".join(certify(findings).statements)
+    assert "Stated, and not computed" not in as_html(findings, certify(findings), deal(findings, "0" * 64))
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_no_prediction_of_the_shipped_studies_is_dropped(path: Path) -> None:
+    spec = typed(read(path))
+    listed = {(each.table, each.id) for each in uncomputed(spec)}
+    for each in spec.hypothesis:
+        assert isinstance(each, RankingHypothesis) != (("hypothesis", each.id) in listed)
+    for table in ("fork", "curve", "falsification", "family"):
+        assert {(table, each.id) for each in getattr(spec, table)} <= listed

@@ -5,27 +5,28 @@ a likelihood, keywords for refusals beside a judge. What they make of each item 
 within every other configuration. Descriptive: configurations share their items, so no error is stated.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridc.compiler.calls import Cell
-from gridc.runtime.store import CellOutcomes
+from gridc.reports.outcomes import Outcomes
+from gridc.reports.scores import CellScore
+from gridc.schema.canonical import digest
+from gridc.schema.spec import Axis
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One model's items on a benchmark under two levels of an axis, over all configurations they share.
+    """One model's items under two levels of an axis, over all configurations that they share.
 
     `table` counts items x configurations: scored under both, under the left level only, under the right one
     only, under neither. `kappa` is Cohen's over the whole table, `least` and `greatest` those of single
-    configurations; None where a rule gives every item the same score, so that chance explains everything.
+    configurations; None where both rules give every item the same score, so that chance explains all.
     """
 
-    benchmark: str
     model: str
     axis: str
     left: str
@@ -35,6 +36,7 @@ class Agreement:
     kappa: float | None
     least: float | None
     greatest: float | None
+    rows: str
 
     @property
     def items(self) -> int:
@@ -46,62 +48,63 @@ class Agreement:
         return (self.table[0] + self.table[3]) / self.items
 
 
-def agreements(
-    cells: Sequence[Cell], axes: Mapping[str, Sequence[str]], stored: Mapping[str, CellOutcomes]
-) -> Iterator[Agreement]:
-    """Every pair of levels that scores the same calls, by axis, benchmark and model. `axes` gives the levels
-    of each axis in order; cells without all their outcomes are left out."""
-    for axis, levels in axes.items():
-        rows: dict[tuple[str, str], dict[tuple[str, ...], dict[str, Cell]]] = {}
-        for cell in cells:
-            rest = tuple(level for name, level in cell.levels.items() if name != axis)
-            found = rows.setdefault((cell.benchmark, cell.model), {})
-            found.setdefault(rest, {})[cell.levels[axis]] = cell
-        for (benchmark, model), places in rows.items():
-            for left, right in combinations(levels, 2):
-                tables = [
-                    table(stored[place[left].key], stored[place[right].key])
+def agreements(axes: Sequence[Axis], cells: Sequence[CellScore], outcomes: Outcomes) -> Iterator[Agreement]:
+    """Every pair of levels that scores the same calls on a benchmark, by axis and model. Of its shared
+    cells those without all their outcomes are left out."""
+    for axis in axes:
+        rows: dict[str, dict[tuple[str, ...], dict[str, CellScore]]] = {}
+        for each in cells:
+            levels = each.cell.levels
+            rest = tuple(level for name, level in levels.items() if name != axis.id)
+            rows.setdefault(each.cell.model, {}).setdefault(rest, {})[levels[axis.id]] = each
+        for model, places in rows.items():
+            for left, right in combinations([level.id for level in axis.level], 2):
+                pairs = [
+                    (place[left], place[right])
                     for place in places.values()
-                    if _comparable(place, left, right, stored)
+                    if left in place and right in place and _same_calls(place[left], place[right])
                 ]
-                if tables:
-                    yield _agreement(benchmark, model, axis, left, right, tables)
+                if pairs:
+                    yield _agreement(model, axis.id, left, right, pairs, outcomes)
 
 
-def table(left: CellOutcomes, right: CellOutcomes) -> NDArray[np.int64]:
+def cohen(table: NDArray[np.int64]) -> float | None:
+    """Cohen's kappa of a table (2, 2); None where both rules give every item the same score."""
+    from statsmodels.stats.inter_rater import cohens_kappa
+
+    if table.max() == table.sum():
+        return None
+    return float(cohens_kappa(table, return_results=False))
+
+
+def _same_calls(left: CellScore, right: CellScore) -> bool:
+    return left.complete and right.complete and left.cell.setting.asked == right.cell.setting.asked
+
+
+def _table(left: CellScore, right: CellScore, outcomes: Outcomes) -> NDArray[np.int64]:
     """Items by what two rules make of them, shape (2, 2): rows the left rule, columns the right one, a point
-    first. Both score the same items."""
-    one, other = left.first == 1, right.first == 1
+    first."""
+    model = outcomes.models.index(left.cell.model)
+    row, column = (outcomes.configurations.index(each.cell.configuration) for each in (left, right))
+    asked = outcomes.asked[row] & outcomes.asked[column]
+    one, other = (outcomes.first[model, place, asked] == 1 for place in (row, column))
     found = [(one & other).sum(), (one & ~other).sum(), (~one & other).sum(), (~one & ~other).sum()]
     return np.array(found, dtype=np.int64).reshape(2, 2)
 
 
-def cohen(counts: NDArray[np.int64]) -> float | None:
-    """Cohen's kappa of a table (2, 2); None where a rule never differs, so that it is 0 over 0."""
-    from statsmodels.stats.inter_rater import cohens_kappa
-
-    if counts.sum(axis=0).max() == counts.sum() and counts.sum(axis=1).max() == counts.sum():
-        return None
-    return float(cohens_kappa(counts, return_results=False))
-
-
-def _comparable(place: Mapping[str, Cell], left: str, right: str, stored: Mapping[str, CellOutcomes]) -> bool:
-    if left not in place or right not in place:
-        return False
-    one, other = place[left], place[right]
-    if one.setting.asked != other.setting.asked:
-        return False
-    return all(bool((stored[each.key].scored == stored[each.key].trials).all()) for each in (one, other))
-
-
 def _agreement(
-    benchmark: str, model: str, axis: str, left: str, right: str, tables: Sequence[NDArray[np.int64]]
+    model: str,
+    axis: str,
+    left: str,
+    right: str,
+    pairs: Sequence[tuple[CellScore, CellScore]],
+    outcomes: Outcomes,
 ) -> Agreement:
-    whole = np.sum(tables, axis=0)
+    tables = [_table(*pair, outcomes) for pair in pairs]
+    whole: NDArray[np.int64] = np.sum(tables, axis=0)
     single = [each for each in map(cohen, tables) if each is not None]
     both, one, other, neither = (int(each) for each in whole.flat)
     return Agreement(
-        benchmark=benchmark,
         model=model,
         axis=axis,
         left=left,
@@ -111,4 +114,5 @@ def _agreement(
         kappa=cohen(whole),
         least=min(single, default=None),
         greatest=max(single, default=None),
+        rows=digest([each.rows for pair in pairs for each in pair]),
     )

@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
+from gridc.reports.agreement import Agreement, agreements
 from gridc.reports.contrasts import Scored, Summary, pair_levels, summarise
 from gridc.reports.dispersion import Dispersion, FlipRate, disperse
 from gridc.reports.outcomes import Outcomes
@@ -100,6 +101,7 @@ class BenchmarkAnalysis:
     between: tuple[Between, ...]
     ranges: Ranges | None
     robustness: tuple[ConfigurationRobustness, ...]
+    agreements: tuple[Agreement, ...]
 
 
 def analyse(spec: Spec, cells: Sequence[CellScore], outcomes: Outcomes) -> BenchmarkAnalysis:
@@ -112,6 +114,7 @@ def analyse(spec: Spec, cells: Sequence[CellScore], outcomes: Outcomes) -> Bench
         between=tuple(_between(spec, shared)),
         ranges=_ranges(spec, shared) if complete else None,
         robustness=tuple(_robustness(spec, outcomes)) if complete else (),
+        agreements=tuple(agreements(spec.axis, shared, outcomes)),
     )
 
 

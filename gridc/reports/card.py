@@ -36,6 +36,7 @@ def deal(findings: Findings, certificate: str) -> CardDeck:
         study=spec.study.id,
         title=spec.study.title,
         stamp=findings.plan.stamp,
+        registered=findings.lock.stamp,
         anchor=findings.anchor.strength,
         complete=findings.complete,
         results=findings.results,

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from datetime import datetime
 from fractions import Fraction
 
+from gridc.reports.agreement import Agreement
 from gridc.reports.analysis import Between
 from gridc.reports.claims import Evidence
 from gridc.reports.contrasts import Place, Summary
@@ -15,6 +16,7 @@ from gridc.reports.scores import CellScore
 from gridc.reports.statements import statements
 from gridc.schema.certificate import (
     FORMAT,
+    AgreementRow,
     AnchorRow,
     BenchmarkRow,
     BetweenRow,
@@ -50,6 +52,7 @@ def certify(findings: Findings) -> Certificate:
         study=spec.study.id,
         title=spec.study.title,
         stamp=findings.plan.stamp,
+        registered=findings.lock.stamp,
         anchor=_anchor(findings),
         gridc=findings.lock.gridc,
         models={model.id: model.note for model in spec.model},
@@ -170,6 +173,26 @@ def _benchmark(finding: BenchmarkFinding) -> BenchmarkRow:
         scopes=tuple(_scope(each) for each in finding.scopes),
         ordering_claims=tuple(OrderingClaimRow(**asdict(each)) for each in finding.ordering_claims),
         between=tuple(_between(each) for each in finding.analysis.between),
+        agreements=tuple(_agreement(each) for each in finding.analysis.agreements),
+    )
+
+
+def _agreement(found: Agreement) -> AgreementRow:
+    both, left, right, neither = found.table
+    return AgreementRow(
+        model=found.model,
+        axis=found.axis,
+        left=found.left,
+        right=found.right,
+        configurations=found.configurations,
+        both=both,
+        left_only=left,
+        right_only=right,
+        neither=neither,
+        kappa=found.kappa,
+        least=found.least,
+        greatest=found.greatest,
+        rows=found.rows,
     )
 
 

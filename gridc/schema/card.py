@@ -161,8 +161,11 @@ class CardDeck(Part):
     format: Literal["gridc-card/1"]
     study: str
     title: str
-    stamp: Digest
-    anchor: str
+    stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
+    registered: Annotated[
+        Digest, Field(description="The lock's stamp: another one where the study departs from it.")
+    ]
+    anchor: Annotated[str, Field(description="How strongly the lock's stamp is tied to a time.")]
     complete: bool
     results: Digest
     certificate: Annotated[Digest, Field(description="SHA-256 of certificate.json.")]

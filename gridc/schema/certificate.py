@@ -320,6 +320,28 @@ class BetweenRow(Part):
     sdi_b: float | None
 
 
+class AgreementRow(Part):
+    """The same responses of one model, scored under two levels of an axis (replicate 0 of every item, all
+    configurations that the levels share). Descriptive."""
+
+    model: str
+    axis: str
+    left: str
+    right: str
+    configurations: Count
+    both: Annotated[Count, Field(description="Items x configurations that earn the point under both.")]
+    left_only: Count
+    right_only: Count
+    neither: Count
+    kappa: Annotated[
+        float | None,
+        Field(description="Cohen's; null where both rules give every item the same score."),
+    ]
+    least: Annotated[float | None, Field(description="Kappa of the configuration where it is least.")]
+    greatest: float | None
+    rows: Digest
+
+
 class BenchmarkRow(Part):
     """One benchmark: its envelope, configuration by configuration, and its scopes, the full one first."""
 
@@ -329,6 +351,7 @@ class BenchmarkRow(Part):
     scopes: tuple[ScopeRow, ...]
     ordering_claims: tuple[OrderingClaimRow, ...]
     between: tuple[BetweenRow, ...]
+    agreements: tuple[AgreementRow, ...]
 
 
 class HypothesisRow(Part):
@@ -371,7 +394,10 @@ class Certificate(Part):
     format: Literal["gridc-certificate/1"]
     study: str
     title: str
-    stamp: Digest
+    stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
+    registered: Annotated[
+        Digest, Field(description="The lock's stamp: another one where the study departs from it.")
+    ]
     anchor: AnchorRow
     gridc: str
     models: dict[str, str | None]

@@ -234,10 +234,11 @@ def _sentence(rule: Rule, outcome: Outcome, items: int | None) -> str:
     if not changed:
         return "no item changes"
     share = f"{changed:,}" if items is None else f"{changed:,} of {items:,}"
+    verb = "changes" if changed == 1 else "change"
     if all(outcome):
-        return f"{share} items change, as many up as down"
+        return f"{share} items {verb}, as many up as down"
     if rule.tails == 2 or rule.claim == "equivalence":
-        return f"{share} items change, all one way"
+        return f"{share} items {verb}, all one way" if changed > 1 else f"{share} items {verb}"
     rise, fall = ("rise", "falls") if outcome.rise else ("fall", "rises")
     return f"{share} items {rise} and none {fall}"
 

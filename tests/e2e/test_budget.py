@@ -58,7 +58,12 @@ def test_a_departure_that_is_explained_runs_and_is_reported(folder: Path) -> Non
     (entry,) = read("deviations", cwd=folder)["deviations"]
     assert (entry["id"], entry["reason"]) == ("D-001", "a better title")
     deck = json.loads(next(folder.glob("results/*/gridcard.json")).read_text())
-    assert deck["deviations"] == ["study.title"]
+    (told,) = deck["deviations"]
+    assert (told["id"], told["reason"], told["paths"]) == ("D-001", "a better title", ["study.title"])
+    lock = json.loads((folder / "gridcard.lock").read_text())
+    assert deck["registered"] == lock["stamp"] != deck["stamp"]
+    card = next(folder.glob("results/*/gridcard.md")).read_text()
+    assert f"stamp `{lock['stamp']}` (unanchored), from which the study as it ran" in card
     log.write_text(log.read_text().replace("a better title", ""))
     stopped = gridc("verify", cwd=folder)
     assert stopped.returncode == 7

@@ -38,15 +38,6 @@ class Agreement:
     greatest: float | None
     rows: str
 
-    @property
-    def items(self) -> int:
-        return sum(self.table)
-
-    @property
-    def agreeing(self) -> float:
-        """The share of items that both rules score alike."""
-        return (self.table[0] + self.table[3]) / self.items
-
 
 def agreements(axes: Sequence[Axis], cells: Sequence[CellScore], outcomes: Outcomes) -> Iterator[Agreement]:
     """Every pair of levels that scores the same calls on a benchmark, by axis and model. Of its shared

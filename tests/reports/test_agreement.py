@@ -53,10 +53,10 @@ def test_two_readers_of_the_same_responses_are_compared() -> None:
     pairs = [*zip(ONE, OTHER, strict=True), *zip(ONE, ONE, strict=True)]
     expected = tuple(pairs.count((a, b)) for a, b in product("10", repeat=2))
     assert one.table == expected
-    both, left, right, _ = expected
+    both, left, right, neither = expected
     rows, columns = (both + left) / 24, (both + right) / 24
     chance = rows * columns + (1 - rows) * (1 - columns)
-    assert one.kappa == pytest.approx((one.agreeing - chance) / (1 - chance))
+    assert one.kappa == pytest.approx(((both + neither) / 24 - chance) / (1 - chance))
     assert one.greatest == 1.0
     assert one.least is not None
     assert one.least < 0.8

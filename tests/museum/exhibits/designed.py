@@ -52,11 +52,10 @@ def nothing_could_refute(room: Any, patch: MonkeyPatch) -> set[str]:
     return set(contrast(room, "difference").codes())
 
 
-def departures(room: Any, *edits: tuple[str, str]) -> set[str]:
-    """What is said when a stamped study is run after edits that no log explains."""
-    stamped = room.compiled()
-    lock = make_lock(stamped.study, room.folder)
-    room.change(*edits)
+def departures(room: Any, change: Callable[[], object]) -> set[str]:
+    """What is said when a stamped study is run after a change that no log explains."""
+    lock = make_lock(room.compiled().study, room.folder)
+    change()
     try:
         current.require_current(lock, room.compiled().study, log_path(room.spec))
     except StampError as error:
@@ -71,7 +70,7 @@ def departures(room: Any, *edits: tuple[str, str]) -> set[str]:
     without(current, "require_reconciled", ANYTHING),
 )
 def another_roster(room: Any, patch: MonkeyPatch) -> set[str]:
-    return departures(room, ("[[benchmark]]", SECOND + "[[benchmark]]"))
+    return departures(room, lambda: room.change(("[[benchmark]]", SECOND + "[[benchmark]]")))
 
 
 @exhibit(
@@ -81,7 +80,8 @@ def another_roster(room: Any, patch: MonkeyPatch) -> set[str]:
     without(current, "require_reconciled", ANYTHING),
 )
 def cases_added(room: Any, patch: MonkeyPatch) -> set[str]:
-    return departures(room.change(("n = 48", "n = 40")), ("n = 40", "n = 48"))
+    room.change(("n = 48", "n = 40"))
+    return departures(room, lambda: room.change(("n = 40", "n = 48")))
 
 
 @exhibit(
@@ -91,16 +91,9 @@ def cases_added(room: Any, patch: MonkeyPatch) -> set[str]:
     without(current, "require_reconciled", ANYTHING),
 )
 def another_item_set(room: Any, patch: MonkeyPatch) -> set[str]:
-    stamped = room.compiled()
-    lock = make_lock(stamped.study, room.folder)
     rows = json.loads((room.folder / "facts.json").read_text("utf-8"))
     rows[0]["question"] = "Which model are you?"
-    room.file("facts.json", json.dumps(rows))
-    try:
-        current.require_current(lock, room.compiled().study, log_path(room.spec))
-    except StampError as error:
-        return {each.code for each in error.diagnostics}
-    return set()
+    return departures(room, lambda: room.file("facts.json", json.dumps(rows)))
 
 
 DERIVED = "a stamp's strength is what its evidence shows (`anchor.anchor`)"

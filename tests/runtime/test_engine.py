@@ -82,7 +82,7 @@ def logits_after(plain: Any, ids: list[int]) -> Any:
 
 
 def prompt_ids(engine: HfEngine, call: Call) -> list[int]:
-    return list(engine._encode(engine.as_text(call.prompt), call.prompt))
+    return list(engine._encode([engine.as_text(call.prompt)], call.prompt)[0])
 
 
 def test_greedy_and_sampled_answers_are_those_of_the_plain_model(engine: HfEngine, plain: Any) -> None:
@@ -112,7 +112,7 @@ def test_log_likelihoods_are_those_of_the_plain_model(engine: HfEngine, plain: A
         text = engine.as_text(call.prompt)
         start = len(prompt_ids(engine, call))
         for continuation, value in zip(CONTINUATIONS, found[call.id].content["loglikelihoods"], strict=True):
-            whole = list(engine._encode(text + continuation, call.prompt))
+            whole = list(engine._encode([text + continuation], call.prompt)[0])
             logs = torch.log_softmax(logits_after(plain, whole), dim=-1)
             expected = sum(float(logs[at - 1, whole[at]]) for at in range(start, len(whole)))
             assert value == pytest.approx(expected, abs=5e-5)
@@ -232,7 +232,7 @@ def test_no_token_of_a_candidate_is_lost_at_the_seam(engine: HfEngine, plain: An
     call = Call(identifier("seam"), "loglikelihood", prompt, {"continuations": continuations})
     (batch,) = engine.batches([call])
     ((found,), _) = engine.answer(batch, frozenset(batch.calls))
-    whole = [list(engine._encode("Who sang?\n\nAnswer: " + each, prompt)) for each in continuations]
+    whole = [list(engine._encode(["Who sang?\n\nAnswer: " + each], prompt)[0]) for each in continuations]
     seam = common_prefix([tuple(each) for each in whole] + [tuple(prompt_ids(engine, call))])
     for ids, value in zip(whole, found.content["loglikelihoods"], strict=True):
         logs = torch.log_softmax(logits_after(plain, ids), dim=-1)

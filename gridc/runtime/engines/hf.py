@@ -202,7 +202,8 @@ class HfEngine:
 
     def _form(self, prompt: Prompt, dropped: int) -> _Form:
         text = self.as_text(prompt)
-        return _Form(prompt, text, self._encode(text, prompt) or self._prefix(), dropped)
+        (ids,) = self._encode([text], prompt)
+        return _Form(prompt, text, ids or self._prefix(), dropped)
 
     @property
     def _room(self) -> float:
@@ -236,7 +237,7 @@ class HfEngine:
     def _behind_shared_prefix(self, form: _Form, texts: Sequence[str]) -> list[_Divided]:
         """A tokenizer may merge across the seam. What all candidates share with the prompt is given to
         them; every token after it is scored, so that none is scored for one candidate and not for another."""
-        whole = [self._whole(form, each) for each in texts]
+        whole = self._whole(form, texts)
         seam = min(common_prefix([form.ids, each]) for each in whole)
         seam = min(seam, *(len(each) - 1 for each in whole))
         return [(each[:seam], each[seam:]) for each in whole]
@@ -247,14 +248,15 @@ class HfEngine:
         context = form.text.rstrip()
         if not context:
             return self._behind_shared_prefix(form, texts)
-        ids = self._encode(context, form.prompt)
-        moved = form.text[len(context) :]
-        whole = [self._encode(context + moved + each, form.prompt) for each in texts]
+        ids, *whole = self._encode([context, *(form.text + each for each in texts)], form.prompt)
         return [(ids, each[len(ids) :]) for each in whole]
 
-    def _whole(self, form: _Form, text: str) -> tuple[int, ...]:
-        ids = self._encode(form.text + text, form.prompt)
-        return ids if form.text or ids[:1] == form.ids[:1] else (*form.ids, *ids)
+    def _whole(self, form: _Form, texts: Sequence[str]) -> list[Tokens]:
+        """The tokens of a prompt with each text behind it."""
+        found = self._encode([form.text + each for each in texts], form.prompt)
+        if form.text:
+            return found
+        return [ids if ids[:1] == form.ids[:1] else (*form.ids, *ids) for ids in found]
 
     def _refuse(self, code: str, message: str) -> None:
         """Raise `HazardError`, unless the study takes this hazard knowingly."""
@@ -283,15 +285,17 @@ class HfEngine:
             raise HazardError([Diagnostic("GC505", message, str(self._folder))]) from None
         return text
 
-    def _encode(self, text: str, prompt: Prompt) -> tuple[int, ...]:
+    def _encode(self, texts: list[str], prompt: Prompt) -> list[Tokens]:
         """Token ids. A chat template prints its own special tokens; plain text gets the tokenizer's."""
-        ids = tuple(self._tokenizer(text, add_special_tokens=not prompt.chat_template)["input_ids"])
+        encoded = self._tokenizer(texts, add_special_tokens=not prompt.chat_template)["input_ids"]
         bos = self._tokenizer.bos_token_id
-        if bos is not None and ids[:2] == (bos, bos):
-            self._refuse("GC504", f"a prompt of `{self._name}` starts with two BOS tokens")
-        if self._begins and ids and ids[0] != bos:
-            self._refuse("GC510", f"a prompt of `{self._name}` starts without its BOS token")
-        return ids
+        found = [tuple(ids) for ids in encoded]
+        for ids in found:
+            if bos is not None and ids[:2] == (bos, bos):
+                self._refuse("GC504", f"a prompt of `{self._name}` starts with two BOS tokens")
+            if self._begins and ids and ids[0] != bos:
+                self._refuse("GC510", f"a prompt of `{self._name}` starts without its BOS token")
+        return found
 
 
 def _unused(generation_config: Any) -> dict[str, Any]:

@@ -331,13 +331,15 @@ CODES: dict[str, Code] = {
         "nothing could support the hypothesis",
         "Even the clearest outcome that these items allow leaves the hypothesis open or counts against it: "
         "the items are too few for the margin or the level, the levels that it compares are never run "
-        "together, or it predicts no difference and says no margin below which a difference counts as none.",
+        "together, or it predicts no difference and says no margin below which a difference counts as none. "
+        'A waiver names the hypothesis: `where = { hypothesis = "H1" }`.',
     ),
     "GC522": Code(
         "nothing could refute the hypothesis",
         "No outcome of these items counts against it. A two-sided difference without a margin can only be "
-        "supported or left open: a small difference is always possible. Give it a margin or a side. An "
-        "interaction has neither; waive it with a reason, or predict the differences that make it up.",
+        "supported or left open: a small difference is always possible. Give it a margin or a side, and "
+        "items enough. An interaction has neither; predict the differences that make it up, or waive it "
+        'with a reason and `where = { hypothesis = "H1" }`.',
     ),
     # GC6xx: the run
     "GC601": Code(

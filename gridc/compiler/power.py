@@ -1,15 +1,16 @@
-"""What n paired items can show of a prediction, known before any data exist.
+"""What n paired units can show of a prediction, known before any data exist.
 
-A unit is an item whose outcome is compared with itself: under two levels of an axis, or for two models.
-What supports or refutes a prediction with the fewest changed items is an outcome in which they all change in
-one direction. Tests are exact (McNemar, Clopper-Pearson).
+A unit is an item, or a family of items, whose outcome is compared with itself: under two levels of an axis,
+or for two models. An outcome is how many units rise and how many fall. Tests and intervals are exact:
+McNemar's, and Clopper-Pearson limits of both shares, each at half of what may be missed (Bonferroni), so
+that no correlation of the two is assumed.
 """
 
 import math
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from statistics import NormalDist
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 Claim = Literal["effect", "no_effect", "equivalence", "noninferiority"]
 Side = Literal["two-sided", "greater", "less"]
@@ -20,7 +21,7 @@ POWER = 0.8
 
 
 class Outcome(NamedTuple):
-    """How many of the items rise, and how many fall."""
+    """How many of the units rise, and how many fall."""
 
     rise: int
     fall: int
@@ -51,61 +52,60 @@ class Rule:
         return 2 if self.side == "two-sided" or self.claim == "no_effect" else 1
 
 
-def witnesses(rule: Rule, items: int) -> Mapping[Verdict, Outcome]:
-    """For each verdict that some outcome of `items` >= 1 items reaches, the one with the fewest changes."""
-    import numpy as np
-    from scipy.stats import beta
-
-    changed = np.arange(items + 1)
-    least = np.where(changed == 0, 0.0, beta.ppf(rule.alpha, changed, items - changed + 1))
-    most = np.where(changed == items, 1.0, beta.ppf(1 - rule.alpha, changed + 1, items - changed))
-    # One row for outcomes in which items rise, one for those in which they fall.
-    low, high = np.stack((least, -most)), np.stack((most, -least))
-    low[:, 0], high[:, 0] = -most[0], most[0]
-    unlikely = rule.tails * 0.5 ** changed.astype(float) <= rule.alpha
-    found = np.stack((unlikely, unlikely))  # the test finds a difference
-    predicted = np.array([[rule.side != "less"], [rule.side != "greater"]])
-    margin = rule.margin
-    nowhere = np.zeros_like(found)
-    if margin is None:
-        above, below = nowhere, nowhere
+def verdict(rule: Rule, outcome: Outcome, units: int) -> Verdict:
+    """What an outcome of `units` >= 1 units says to the prediction."""
+    found = p_value(rule, outcome) <= rule.alpha
+    if rule.margin is None:
+        above = below = over = under = False
     else:
-        above, below = low > -margin, high < margin
+        low, high = interval(rule.alpha, outcome, units)
+        above, below = low > -rule.margin, high < rule.margin
+        over, under = low >= rule.margin, high <= -rule.margin
     if rule.claim == "effect":
-        supported = found & predicted
-        bounded = {"two-sided": above & below, "greater": below, "less": above}[rule.side]
-        refuted = (found & ~predicted) | (bounded & ~supported)
+        bounded = {"two-sided": above and below, "greater": below, "less": above}[rule.side]
+        supported, refuted = found, bounded or _against(rule, outcome)
     elif rule.claim == "no_effect":
-        supported, refuted = above & below & ~found, found
-    elif margin is None:
-        supported = refuted = nowhere
+        supported, refuted = above and below and not found, found
     elif rule.claim == "equivalence":
-        supported, refuted = above & below, (low >= margin) | (high <= -margin)
+        supported, refuted = above and below, over or under
     else:
-        supported, refuted = (above, high <= -margin) if rule.side == "greater" else (below, low >= margin)
-    named: dict[Verdict, Outcome] = {}
-    reached: tuple[tuple[Verdict, Any], ...] = (
-        ("supported", supported),
-        ("refuted", refuted),
-        ("open", ~(supported | refuted)),
+        supported, refuted = (above, under) if rule.side == "greater" else (below, over)
+    return "supported" if supported else "refuted" if refuted else "open"
+
+
+def p_value(rule: Rule, outcome: Outcome) -> float:
+    """Exact McNemar: the units that change are as likely to rise as to fall. On the predicted side, or on
+    both."""
+    from scipy.stats import binom
+
+    changed = sum(outcome)
+    if rule.tails == 2:
+        return min(1.0, 2 * float(binom.sf(max(outcome) - 1, changed, 0.5)))
+    toward = outcome.rise if rule.side == "greater" else outcome.fall
+    return float(binom.sf(toward - 1, changed, 0.5))
+
+
+def interval(alpha: float, outcome: Outcome, units: int) -> tuple[float, float]:
+    """Limits of the difference, each missed with probability alpha at most: the share that rises less the
+    share that falls, each with its Clopper-Pearson limit at alpha / 2."""
+    (least_rise, most_rise), (least_fall, most_fall) = (
+        _limits(alpha / 2, changed, units) for changed in outcome
     )
-    for verdict, where in reached:
-        hits = where.any(axis=0)
-        if hits.any():
-            fewest = int(hits.argmax())
-            named[verdict] = Outcome(fewest, 0) if where[0, fewest] else Outcome(0, fewest)
-    if "open" not in named and margin is not None:
-        # As many rise as fall: no difference is seen, and the interval is as wide as the margin.
-        apart = math.ceil(margin * items / NormalDist().inv_cdf(1 - rule.alpha)) ** 2
-        if apart <= items:
-            named["open"] = Outcome(apart - apart // 2, apart // 2)
+    return least_rise - most_fall, most_rise - least_fall
+
+
+def witnesses(rule: Rule, units: int) -> Mapping[Verdict, Outcome]:
+    """For each verdict that some outcome of `units` >= 1 units reaches, the one with the fewest changes."""
+    named: dict[Verdict, Outcome] = {}
+    for outcome in sorted(set(_candidates(rule, units)), key=lambda each: (sum(each), each.fall)):
+        named.setdefault(verdict(rule, outcome, units), outcome)
     return named
 
 
-def detectable(rule: Rule, items: int, changing: float) -> float | None:
+def detectable(rule: Rule, units: int, changing: float) -> float | None:
     """The smallest mean paired difference (a proportion) that is found with probability `POWER`, where a
-    share `changing` of the items changes in either direction; for equivalence and noninferiority the
-    smallest margin that can be shown where there is no difference. None where items are too few for any.
+    share `changing` of the units changes in either direction; for equivalence and noninferiority the
+    smallest margin that can be shown where there is no difference. None where units are too few for any.
 
     Normal approximation with the variance changing - difference^2 (STATISTICS, power and MDE, paired).
     """
@@ -115,10 +115,53 @@ def detectable(rule: Rule, items: int, changing: float) -> float | None:
     power = (1 + POWER) / 2 if rule.claim == "equivalence" else POWER
     sides = "two-sided" if rule.tails == 2 and rule.claim != "equivalence" else "larger"
     effect = float(
-        NormalIndPower().solve_power(nobs1=items, alpha=rule.alpha, power=power, ratio=0, alternative=sides)
+        NormalIndPower().solve_power(nobs1=units, alpha=rule.alpha, power=power, ratio=0, alternative=sides)
     )
     if rule.claim in ("equivalence", "noninferiority"):
         margin: float = effect * changing**0.5
-        return margin
+        return margin if margin <= 1 else None
     difference: float = effect * (changing / (1 + effect**2)) ** 0.5
     return difference if difference <= changing else None
+
+
+def _against(rule: Rule, outcome: Outcome) -> bool:
+    """Whether a prediction with a side meets a difference on the other side."""
+    if rule.side == "two-sided":
+        return False
+    other: Side = "less" if rule.side == "greater" else "greater"
+    return p_value(Rule(rule.claim, other, rule.alpha, None), outcome) <= rule.alpha
+
+
+def _limits(alpha: float, changed: int, units: int) -> tuple[float, float]:
+    """Clopper-Pearson: both one-sided limits of a share, at alpha each."""
+    from scipy.stats import beta
+
+    least = 0.0 if changed == 0 else float(beta.ppf(alpha, changed, units - changed + 1))
+    most = 1.0 if changed == units else float(beta.ppf(1 - alpha, changed + 1, units - changed))
+    return least, most
+
+
+def _candidates(rule: Rule, units: int) -> Iterator[Outcome]:
+    """Outcomes among which each verdict's smallest one is: where something begins or ceases to hold as more
+    units change, all one way; and as many up as down, which leaves most open."""
+    margin = math.inf if rule.margin is None else rule.margin
+
+    def first(holds: Callable[[int], bool]) -> int:
+        return bisect_left(range(units + 1), True, key=holds)
+
+    # In one direction the limits only grow. By symmetry those of the other one are their mirror.
+    places = {
+        first(lambda changed: rule.tails * 0.5**changed <= rule.alpha),
+        first(lambda changed: interval(rule.alpha, Outcome(changed, 0), units)[0] > -margin),
+        first(lambda changed: interval(rule.alpha, Outcome(changed, 0), units)[0] >= margin),
+        first(lambda changed: interval(rule.alpha, Outcome(changed, 0), units)[1] >= margin),
+    }
+    for changed in {0, 1, *places}:
+        if changed <= units:
+            yield Outcome(changed, 0)
+            yield Outcome(0, changed)
+    half = bisect_left(
+        range(units // 2 + 1), True, key=lambda each: verdict(rule, Outcome(each, each), units) == "open"
+    )
+    if half <= units // 2:
+        yield Outcome(half, half)

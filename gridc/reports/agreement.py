@@ -63,7 +63,7 @@ def cohen(table: NDArray[np.int64]) -> float | None:
     """Cohen's kappa of a table (2, 2); None where both rules give every item the same score."""
     from statsmodels.stats.inter_rater import cohens_kappa
 
-    if table.max() == table.sum():
+    if table.sum() in (table[0, 0], table[1, 1]):
         return None
     return float(cohens_kappa(table, return_results=False))
 

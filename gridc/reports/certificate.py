@@ -25,7 +25,6 @@ from gridc.schema.certificate import (
     ChangeRow,
     ConfigurationRow,
     EvidenceRow,
-    Floor,
     FloorRow,
     HypothesisRow,
     IdenticalRow,
@@ -78,7 +77,7 @@ def floor_rows(findings: Findings) -> tuple[FloorRow, ...]:
         FloorRow(
             model=each.model,
             precision=each.precision,
-            floor=None if each.floor is None else Floor(**asdict(each.floor)),
+            floor=None if each.floor is None else each.floor.row,
         )
         for each in findings.noise
     )

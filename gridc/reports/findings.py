@@ -12,6 +12,7 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.deviations import log_path, reconcile
 from gridc.compiler.plan import Plan
 from gridc.compiler.stamp import Lock
+from gridc.compiler.uncomputed import Uncomputed, uncomputed
 from gridc.reports import orderings
 from gridc.reports.analysis import BenchmarkAnalysis, Maximum, analyse, maxima
 from gridc.reports.attribution import Attribution, explain
@@ -24,7 +25,6 @@ from gridc.reports.outcomes import Outcomes, gather
 from gridc.reports.paired import PairedReport, precision_reports
 from gridc.reports.pairs import PairCounts, Scores, count
 from gridc.reports.scores import CellScore, cell_scores
-from gridc.reports.uncomputed import Uncomputed, uncomputed
 from gridc.runtime.store import CellOutcomes, Progress, Store
 from gridc.schema.base import Declared
 from gridc.schema.canonical import digest

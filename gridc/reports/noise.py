@@ -5,12 +5,12 @@ how many outcomes changed. A verdict whose sign such a change could turn is no v
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
 from gridc.compiler.plan import Plan
-from gridc.schema.certificate import Standing
+from gridc.schema.certificate import Floor, Standing
 
 EXACT = "fp32"
 """The precision in which the shape of a batch is expected to change nothing."""
@@ -31,6 +31,20 @@ class NoiseFloor:
     def share(self) -> Fraction:
         """The share of outcomes that changed; none when none was repeated."""
         return Fraction(self.changed, self.outcomes) if self.outcomes else Fraction(0)
+
+    @property
+    def limit(self) -> float:
+        """Upper 95 % limit of the share of all outcomes that would change (Clopper-Pearson)."""
+        from scipy.stats import beta
+
+        if self.changed == self.outcomes:
+            return 1.0
+        return float(beta.ppf(0.95, self.changed + 1, self.outcomes - self.changed))
+
+    @property
+    def row(self) -> Floor:
+        """The floor as the certificate and the cards hold it."""
+        return Floor(**asdict(self), limit=self.limit)
 
     @property
     def still(self) -> bool:

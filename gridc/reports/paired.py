@@ -12,7 +12,7 @@ from gridc.reports.contrasts import Delta, Pairing, Place, Summary, pair_levels,
 from gridc.reports.orderings import Order, order_of
 from gridc.reports.scores import CellScore
 from gridc.schema.canonical import digest
-from gridc.schema.spec import Spec
+from gridc.schema.spec import Level, Spec
 
 LARGEST = 5
 """How many of the largest changes are named."""
@@ -112,7 +112,8 @@ def _orderings(deltas: Sequence[Delta], models: Sequence[str]) -> list[Reordered
 
 
 def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedReport, ...]:
-    """The paired report of every two levels of an axis that differ in precision, over all benchmarks."""
+    """The paired report of every two levels of an axis that differ in precision alone, over all
+    benchmarks."""
     scored = [
         ({"model": each.cell.model, "benchmark": each.cell.benchmark, **each.cell.levels}, each.score)
         for each in scores
@@ -124,5 +125,10 @@ def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedRe
         )
         for axis in spec.axis
         for a, b in combinations(axis.level, 2)
-        if a.precision != b.precision
+        if a.precision != b.precision and _rest(a) == _rest(b)
     )
+
+
+def _rest(level: Level) -> dict[str, object]:
+    """What a level does to a call beside its precision."""
+    return {key: value for key, value in level.stated().items() if key != "precision"}

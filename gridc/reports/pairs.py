@@ -64,9 +64,9 @@ class PairCounts:
 
     @property
     def minority_bound(self) -> int | None:
-        """Of an incomplete envelope without a reversal: how many configurations could go against the order,
+        """Of an incomplete envelope that shows one order: how many configurations could go against the order,
         had the measured ones been drawn at random (95 %)."""
-        if self.complete or (self.plus and self.minus):
+        if self.complete or bool(self.plus) == bool(self.minus):
             return None
         return minority_bound(self.size, self.measured)
 

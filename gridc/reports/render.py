@@ -31,12 +31,14 @@ def floor(found: Floor | None) -> str:
     moved = (
         "" if found.max_moved is None else f"; log-likelihoods moved by at most {found.max_moved:.2g} nats"
     )
-    changed = f"{found.changed} of {found.outcomes} outcomes and {found.texts_changed} of {found.texts} texts"
-    return f"{changed} changed{moved}"
+    outcomes = f"{found.changed} of {found.outcomes} outcomes (of all at most {percent(found.limit)}, 95 %)"
+    return f"{outcomes} and {found.texts_changed} of {found.texts} texts changed{moved}"
 
 
 def in_configurations(row: PairedRow) -> str:
     """What a paired report says of the models' orders, in a sentence."""
+    if len(row.by_model) < 2:
+        return "One model has no order to compare."
     if not row.orderings:
         return "No configuration has every model on both sides, so no order is compared."
     flips = f"{row.flips} strict {'order' if row.flips == 1 else 'orders'} of a pair"

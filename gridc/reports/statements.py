@@ -5,7 +5,6 @@ words, so that nobody can take one for the other.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from fractions import Fraction
 
 from gridc.reports.claims import Evidence
@@ -14,7 +13,6 @@ from gridc.reports.hypotheses import HypothesisFinding
 from gridc.reports.noise import EXACT, ModelNoise
 from gridc.reports.pairs import PairCounts
 from gridc.reports.render import floor
-from gridc.schema.certificate import Floor
 
 WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
@@ -81,7 +79,7 @@ def _floor_sentences(noise: Sequence[ModelNoise]) -> Iterator[str]:
     unknown = [f"{each.model} at {each.precision}" for each in noise if each.floor is None]
     for each in noise:
         if each.floor is not None and each not in still:
-            told = floor(Floor(**asdict(each.floor)))
+            told = floor(each.floor.row)
             yield f"Noise floor of {each.model} at {each.precision}: in another batch shape {told}."
     if still:
         names = ", ".join(f"{each.model} at {each.precision}" for each in still)
@@ -172,11 +170,16 @@ def _counts_sentence(name: str, counts: PairCounts) -> str:
             f"scores higher in {counts.plus} of {among}, {counts.b} in {counts.minus}, "
             f"{counts.ties} tie ({rho})."
         )
+    if not counts.measured:
+        return f"{where}, {counts.a} and {counts.b} are not measured in any configuration yet."
     if not counts.complete:
-        return (
-            f"{where}, {counts.a} and {counts.b} show {counts.words} configurations; had those been drawn at "
-            f"random, at most {counts.minority_bound} of all could go against their order (95 %)."
-        )
+        bound = ""
+        if counts.minority_bound is not None:
+            bound = (
+                "; had those been drawn at random, at most "
+                f"{counts.minority_bound} of all could go against their order (95 %)"
+            )
+        return f"{where}, {counts.a} and {counts.b} show {counts.words} configurations{bound}."
     if counts.words == "tied everywhere":
         return f"{where}, {counts.a} and {counts.b} are tied in all {counts.size} configurations."
     better, worse = (counts.a, counts.b) if counts.plus else (counts.b, counts.a)

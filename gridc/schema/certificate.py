@@ -142,6 +142,10 @@ class Floor(Part):
 
     outcomes: Annotated[Count, Field(description="Outcomes that were repeated.")]
     changed: Annotated[Count, Field(description="Of these, how many changed.")]
+    limit: Annotated[
+        Share,
+        Field(description="Upper 95 % limit of the share of all outcomes that would."),
+    ]
     texts: Annotated[Count, Field(description="Generated texts that were repeated.")]
     texts_changed: Count
     max_moved: Annotated[

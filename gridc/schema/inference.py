@@ -155,9 +155,14 @@ class Fork(Table):
         Field(
             pattern=r"^(documented|[a-z_]+(\.[A-Za-z0-9_\-]+)*)$",
             description=f"What it moves, as a path of the spec: a table ({', '.join(BINDABLE)}), then ids "
-            "and keys; `model` alone: which models. documented: other levels need new data, so they are "
-            "listed and not computed.",
-            examples=["analysis.outcome", "axis.template", "benchmark.bbq.sample", "model", "documented"],
+            "and keys as in the file; `model` alone: which models. documented: other levels need new "
+            "data, so they are listed and not computed.",
+            examples=[
+                "analysis.outcome",
+                "axis.template.level.T4.prompt",
+                "benchmark.bbq.sample",
+                "documented",
+            ],
         ),
     ]
     description: Annotated[Text | None, Field(description="The choice in one sentence.")] = None

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -10,10 +11,19 @@ from gridc.compiler.falsifiability import hypothesis_hazards, manifest, prospect
 from gridc.compiler.hazards import prove
 from gridc.compiler.plan import Plan
 from gridc.errors import HazardError, SpecError
+from tests.compiler.conftest import make_model, questions
 
 Make = Callable[..., Compiled]
+FORTY = ("n = 4", "n = 40")
 
 AXES = '[[axis]]\nid = "template"\n'
+
+
+@pytest.fixture
+def roomy(compiled: Make, small: Path) -> Make:
+    """The small study with items enough to draw 40."""
+    (small.parent / "facts.json").write_text(json.dumps(questions(48)), "utf-8")
+    return compiled
 
 
 def stating(*lines: str) -> tuple[str, str]:
@@ -54,14 +64,16 @@ def hazards(compiled: Compiled) -> dict[str, str]:
         ),
     ],
 )
-def test_what_each_kind_needs(compiled: Make, edit: tuple[str, str], codes: set[str]) -> None:
-    assert set(hazards(compiled(("n = 4", "n = 6"), edit))) == codes
+def test_what_each_kind_needs(roomy: Make, edit: tuple[str, str], codes: set[str]) -> None:
+    assert set(hazards(roomy(FORTY, edit))) == codes
 
 
-def test_items_are_too_few_for_the_margin(compiled: Make) -> None:
-    """Of four items, none changed: up to 1 - .05^(1/4) = 53 % might."""
-    narrow = compiled(contrast("equivalence", "margin = { pp = 45 }"))
-    assert hazards(narrow) == {"GC521": "no outcome of 4 items could support `H`"}
+def test_items_are_too_few_for_the_margin(roomy: Make) -> None:
+    """Of 40 items, none changed: up to 1 - .025^(1/40) = 8.8 % might rise, and as many fall."""
+    narrow = roomy(FORTY, contrast("equivalence", "margin = { pp = 8 }"))
+    assert hazards(narrow) == {"GC521": "no outcome of 40 items could support `H`"}
+    (help,) = (each.help for each in hypothesis_hazards(Plan(narrow.study)))
+    assert help == "draw more items or widen the margin"
 
 
 def test_levels_that_are_never_run_together_support_nothing(compiled: Make) -> None:
@@ -70,10 +82,14 @@ def test_levels_that_are_never_run_together_support_nothing(compiled: Make) -> N
     assert set(hazards(compiled(apart))) == {"GC521", "GC522"}
 
 
-def test_an_order_of_many_models_needs_an_item_for_each_step(compiled: Make) -> None:
-    assert hazards(compiled(("n = 4", "n = 1"))) == {}
-    (only,) = prospects(Plan(compiled().study))
-    assert set(only.outcomes) == {"supported", "refuted", "open"}
+def test_an_order_of_three_models_needs_two_items(compiled: Make, small: Path) -> None:
+    make_model(small.parent / "models" / "third")
+    third = '[[model]]\nid = "third"\nengine = "hf"\nsource = "path:models/third"\n\n[[benchmark]]'
+    edits = [("[[benchmark]]", third), ('["left", "right"]', '["left", "right", "third"]')]
+    assert hazards(compiled(("n = 4", "n = 1"), *edits)) == {
+        "GC521": "no outcome of 1 item could support `H1`"
+    }
+    assert hazards(compiled(("n = 1", "n = 2"))) == {}
 
 
 def test_the_hazard_points_at_the_hypothesis_and_blocks_a_run(compiled: Make) -> None:
@@ -105,7 +121,8 @@ def test_a_family_asks_for_its_strictest_level(compiled: Make) -> None:
     family = ["[[family]]", 'id = "all"', 'correction = "holm"', "alpha = 0.04"]
     both = contrast("difference", 'side = "less"', 'family = "all"', *family)
     made = compiled(both, ('kind = "ranking"\n', 'kind = "ranking"\nfamily = "all"\n'))
-    assert [each.alpha for each in prospects(Plan(made.study))] == [0.02, 0.02]
+    tested, ranked = prospects(Plan(made.study))
+    assert (tested.alpha, ranked.alpha, ranked.detectable_pp) == (0.02, None, None)
 
 
 def test_only_primary_cells_speak(compiled: Make) -> None:
@@ -120,8 +137,27 @@ def test_the_number_of_items_need_not_be_known(compiled: Make) -> None:
     drawn = compiled(equivalent, ('"path:facts.json"', '"data:facts.json"'))
     assert prospects(Plan(drawn.study))[0].items == 4
     whole = prospects(Plan(compiled(("sample = { n = 4, seed = 1 }\n", "")).study))[0]
-    assert (whole.items, whole.detectable_pp) == (None, None)
-    assert whole.outcomes["supported"] == "no item changes"
+    assert (whole.items, whole.units, whole.detectable_pp) == (None, None, None)
+    assert set(whole.outcomes) == {"supported", "refuted", "open"}
+    assert not any(letter.isdigit() for told in whole.outcomes.values() for letter in told)
+
+
+def test_families_of_items_change_as_one(compiled: Make, small: Path) -> None:
+    bbq = "builtin:pocket_bbq.jsonl"
+    made = compiled(
+        ('loader = "truthfulqa_mc1"', 'loader = "bbq"'),
+        ('"path:facts.json"', f'"{bbq}"'),
+        ("n = 4, seed = 1", 'n = 8, seed = 1, unit = "cluster"'),
+        contrast("difference", 'side = "less"'),
+    )
+    found = prospects(Plan(made.study))[0]
+    assert (found.items, found.units) == (8, 2)
+    assert set(found.outcomes) == {"open"}
+
+
+def test_what_is_stated_and_not_computed_is_told(compiled: Make) -> None:
+    told = manifest(Plan(compiled(contrast("difference", 'side = "less"')).study))["uncomputed"]
+    assert [(each["table"], each["id"]) for each in told] == [("hypothesis", "H")]
 
 
 def test_notes_say_what_the_design_cannot_show(compiled: Make) -> None:

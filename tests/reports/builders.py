@@ -13,13 +13,13 @@ from gridc.compiler.models import ModelIdentity
 from gridc.compiler.plan import Plan
 from gridc.compiler.resolve import Study
 from gridc.compiler.stamp import Lock
+from gridc.compiler.uncomputed import uncomputed
 from gridc.reports.analysis import maxima
 from gridc.reports.findings import Findings, benchmark_findings
 from gridc.reports.hypotheses import judge
 from gridc.reports.noise import floors_of, model_noise
 from gridc.reports.paired import precision_reports
 from gridc.reports.scores import cell_scores
-from gridc.reports.uncomputed import uncomputed
 from gridc.runtime.store import CellOutcomes, Progress
 from gridc.schema.canonical import digest
 from gridc.schema.inference import RankingHypothesis

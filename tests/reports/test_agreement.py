@@ -93,4 +93,6 @@ def test_incomplete_cells_are_left_out() -> None:
 
 def test_rules_that_never_differ_have_no_kappa() -> None:
     assert cohen(np.array([[5, 0], [0, 0]])) is None
+    assert cohen(np.array([[0, 0], [0, 5]])) is None
+    assert cohen(np.array([[0, 5], [0, 0]])) == pytest.approx(0.0)
     assert cohen(np.array([[5, 3], [0, 0]])) == pytest.approx(0.0)

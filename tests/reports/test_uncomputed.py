@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from gridc.compiler.source import read
+from gridc.compiler.uncomputed import uncomputed
 from gridc.compiler.validate import typed
 from gridc.reports.card import as_markdown, deal
 from gridc.reports.certificate import certify
 from gridc.reports.page import as_html
-from gridc.reports.uncomputed import uncomputed
 from gridc.schema.inference import RankingHypothesis
 from tests.reports.builders import findings_of, reversing, spec_of
 

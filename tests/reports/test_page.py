@@ -245,6 +245,26 @@ def test_an_incomplete_envelope_without_a_reversal_has_its_bound() -> None:
     assert "had those been drawn at random, at most 3 of all" in " ".join(certify(findings).statements)
 
 
+@pytest.mark.parametrize(
+    ("measured", "words"),
+    [
+        (0, "are not measured in any configuration yet."),
+        (4, "show no reversal on 4 of 8 configurations."),
+    ],
+)
+def test_what_shows_no_order_yet_has_no_bound(measured: int, words: str) -> None:
+    """Nothing is measured, or everything that is ties."""
+
+    def partly(cell: Cell) -> int | None:
+        return 10 if measured and cell.levels["frame"] != "exam" else None
+
+    found = certify(findings_of(spec_of({"ant": None, "beetle": None}), partly))
+    assert found.benchmarks[0].scopes[0].pairs[0].minority_bound is None
+    (sentence,) = (each for each in found.statements if "ant and beetle" in each and each.startswith("On "))
+    assert words in sentence
+    assert "drawn at random" not in sentence
+
+
 def test_a_reversal_says_how_soon_a_random_order_shows_both_signs() -> None:
     def half(cell: Cell) -> int:
         return 10 + ((cell.model == "ant") == (cell.levels["frame"] == "exam"))

@@ -8,6 +8,7 @@ from gridc.compiler.calls import Cell
 from gridc.reports.certificate import certify, paired_row
 from gridc.reports.contrasts import Scored, pair_levels, pair_stores
 from gridc.reports.paired import PairedReport, report
+from gridc.reports.render import in_configurations
 from tests.reports.builders import AXES, findings_of, spec_of
 
 Table = dict[str, dict[str, tuple[str | None, str | None]]]
@@ -130,3 +131,19 @@ def test_an_axis_that_varies_precision_has_its_report_in_the_certificate() -> No
 
 def test_without_an_axis_of_precision_there_is_no_such_report() -> None:
     assert certify(findings_of(spec_of({"ant": None, "bee": None}), lambda cell: 10)).precisions == ()
+
+
+def test_levels_that_differ_in_more_than_precision_are_no_report_on_it() -> None:
+    axes = {
+        "path": [
+            {"id": "whole", "precision": "fp32", "method": "extract"},
+            {"id": "half", "precision": "bf16", "method": "first_token"},
+        ]
+    }
+    spec = spec_of({"ant": None, "bee": None}, axes=axes)
+    assert certify(findings_of(spec, lambda cell: 10)).precisions == ()
+
+
+def test_one_model_has_no_order_to_compare() -> None:
+    one = paired_row(compare({"T1": {"a": ("0.30", "0.35")}}))
+    assert in_configurations(one) == "One model has no order to compare."

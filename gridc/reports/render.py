@@ -31,7 +31,7 @@ def floor(found: Floor | None) -> str:
     moved = (
         "" if found.max_moved is None else f"; log-likelihoods moved by at most {found.max_moved:.2g} nats"
     )
-    outcomes = f"{found.changed} of {found.outcomes} outcomes (of all at most {percent(found.limit)}, 95 %)"
+    outcomes = f"{found.changed} of {found.outcomes} outcomes (95 % limit {percent(found.limit)})"
     return f"{outcomes} and {found.texts_changed} of {found.texts} texts changed{moved}"
 
 

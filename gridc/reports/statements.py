@@ -105,10 +105,10 @@ def _certified_sentence(findings: Findings, full: Sequence[Evidence]) -> str:
             "about the items and configurations that were measured so far."
         )
     reversals, orders = (sum(each.claim == claim for each in full) for claim in ("reversal", "order"))
-    pairs = "1 pair" if len(full) == 1 else f"{len(full)} pairs"
+    pairs = "1 pair on its full envelope" if len(full) == 1 else f"{len(full)} pairs on their full envelopes"
     what = f"{reversals} {'reverses' if reversals == 1 else 'reverse'} and {orders} keep one order"
     return (
-        f"Of {pairs} on their full envelopes, {what} beyond these items, certified at level "
+        f"Of {pairs}, {what} beyond these items, certified at level "
         f"{full[0].alpha:g} over all of them. Every other count is descriptive: a fact about the items that "
         "were asked, and models that are equal also reverse on a finite sample."
     )

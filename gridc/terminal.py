@@ -162,7 +162,7 @@ def _costs(manifest: dict[str, Any]) -> "RichTable":
     from rich.table import Table
 
     table = Table(title="by model (about)", title_justify="left", box=SIMPLE)
-    table.add_column("")
+    table.add_column("", min_width=max(map(len, manifest["estimates"])))
     for name in ("calls", "in the store", "prompt tokens", "generated at most", "US $", "time left"):
         table.add_column(name, justify="right")
     for name, each in manifest["estimates"].items():

@@ -102,6 +102,20 @@ def test_hypotheses_rest_on_the_items_that_have_their_rate() -> None:
     assert {each.id: each.items for each in prospects(plan("scaffold_safety"))}["H3-bias"] is None
 
 
+def test_the_plan_says_what_predictions_can_come_to() -> None:
+    done = CliRunner().invoke(main, ["plan", str(SPECS / "invocation.toml")])
+    told = done.output.splitlines()
+    start = told.index("  H5a: equivalence on 300 items, at 0.05, margin 3 pp")
+    assert told[start + 2 : start + 5] == [
+        "      supported if nothing changes",
+        "      refuted if 21 of 300 items change, all one way",
+        "      open if 4 of 300 items change, all one way",
+    ]
+    assert "      cannot be refuted" in told
+    assert any(each.startswith("note: H5a: its margin of 3 pp is below the 5.3 pp") for each in told)
+    assert any("not computed by this version: hypothesis H5a, " in each for each in told)
+
+
 @needs_data
 def test_a_paper_is_counted_alike_with_its_data() -> None:
     found = Plan(compile_spec(SPECS / "safetyrepro_bf16.toml", Path(DATA or "")).study).manifest()

@@ -437,4 +437,11 @@ CODES: dict[str, Code] = {
         "The file does not say what the store says now: it was edited, or is of an earlier state. "
         "`gridc report` writes it again.",
     ),
+    "GC708": Code(
+        "a repeated call has another answer",
+        "The call was made again, with the model that is here and in fp32, and its answer is not the stored "
+        "one: another text although no token choice hung on less than 1e-4, or a log-likelihood that moved "
+        "by more than 1e-3 nats. The stored answers are not this model's, or another version of torch or "
+        "transformers computes it otherwise; the report's environment says which versions ran.",
+    ),
 }

@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from gridc import terminal
-from gridc.cli.options import DATA, JSON, OUT, SPEC, print_json, store_path
+from gridc.cli.options import DATA, JSON, OUT, SPEC, Percentage, print_json, store_path
 from gridc.cli.study import require_lock
-from gridc.compiler.compile import compile_spec
+from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.deviations import log_path, require_reconciled
 from gridc.compiler.plan import Plan
-from gridc.errors import GridcError, VerificationError
+from gridc.errors import Diagnostic, GridcError, UsageError, VerificationError
 from gridc.reports import documents, witness
 from gridc.reports.attribution import LABEL
 from gridc.reports.bundle import is_bundle, verify_bundle
@@ -22,6 +22,8 @@ from gridc.reports.page import PROMINENT
 from gridc.reports.statements import caveats, leading
 from gridc.reports.verify import verify as recompute
 from gridc.runtime.chosen import ChosenSamples
+from gridc.runtime.rerun import Repeated
+from gridc.runtime.rerun import rerun as repeat
 from gridc.runtime.run import score_answers
 from gridc.runtime.store import Store
 from gridc.runtime.write import Writer
@@ -144,12 +146,16 @@ def _show(benchmark: str, used: int, units: int) -> None:
 @DATA
 @OUT
 @JSON
-def verify(spec: Path, data: Path | None, out: Path | None, as_json: bool) -> None:
+@click.option("--rerun", type=Percentage(), help="Make a drawn share of the calls again too, like 1%.")
+def verify(spec: Path, data: Path | None, out: Path | None, as_json: bool, rerun: float | None) -> None:
     """Recompute everything and name what differs. SPEC may be a bundle's folder.
 
     It reads the spec, the lock and the store; of a bundle, only what is in it.
     """
     if is_bundle(spec.parent):
+        if rerun is not None:
+            help = "verify the study itself, where its models are"
+            raise UsageError([Diagnostic("GC000", "a bundle has no models that could be asked", help=help)])
         checked = verify_bundle(spec.parent)
         if as_json:
             print_json({"verified": True, "bundle": str(spec.parent), "checked": checked})
@@ -166,9 +172,36 @@ def verify(spec: Path, data: Path | None, out: Path | None, as_json: bool) -> No
     path = store_path(compiled, out)
     with Store.open(path) as store:
         checked = recompute(compiled, lock, store, path.parent)
+        if rerun is not None:
+            checked += _repeat(compiled, store, rerun)
     if as_json:
         print_json({"verified": True, "stamp": lock.stamp, "checked": checked})
         return
     for each in checked:
         click.echo(f"  {each}")
     click.echo(f"verified: {lock.stamp}")
+
+
+def _repeat(compiled: Compiled, store: Store, share: float) -> list[str]:
+    """What repeating a share of the calls came to, a line for each model and precision. Raises
+    `VerificationError` (GC708) for calls whose answers are not those that are stored."""
+    found, stamp = list(repeat(compiled, store, share)), Plan(compiled.study).stamp
+    wrong = [
+        Diagnostic("GC708", f"{each.model} answers otherwise: {store.whereabouts(stamp, call)}")
+        for each in found
+        for call in each.differing
+    ]
+    if wrong:
+        raise VerificationError(wrong)
+    return [_repeated(each) for each in found]
+
+
+def _repeated(found: Repeated) -> str:
+    moved = ""
+    if found.max_moved is not None:
+        moved = f"; log-likelihoods moved by at most {found.max_moved:.1e} nats"
+    ties = f", {found.ties} where a token choice was a near tie" if found.ties else ""
+    return (
+        f"{found.model} ({found.precision}): {found.calls:,} of {found.of:,} calls were made again; "
+        f"{found.changed} of {found.texts} texts differ{ties}{moved}"
+    )

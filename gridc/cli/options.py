@@ -28,6 +28,21 @@ class SpecPath(click.Path):
         return path / "gridcard.toml" if path.is_dir() else path
 
 
+class Percentage(click.ParamType[float]):
+    """A share above 0 and up to 100 %, written `1` or `1%`, as a proportion."""
+
+    name = "percent"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            share = float(str(value).removesuffix("%")) / 100
+        except ValueError:
+            share = 0.0
+        if not 0 < share <= 1:
+            self.fail(f"{value} is no share above 0 and up to 100 %", param, ctx)
+        return share
+
+
 SPEC = click.argument("spec", type=SpecPath(), default=Path("gridcard.toml"), metavar="[SPEC]")
 SPECS = click.argument("specs", type=SpecPath(stdin=True), nargs=-1, metavar="[SPEC]...")
 DATA = click.option(

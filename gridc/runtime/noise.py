@@ -37,7 +37,7 @@ def measure(
             texts_changed += before["text"] != after["text"]
         else:
             rankings += 1
-            moved += _moves(before["loglikelihoods"], after["loglikelihoods"])
+            moved += moves(before["loglikelihoods"], after["loglikelihoods"])
         for key, item, steps in store.samples_with(plan.stamp, name):
             given = [answers[step] for step in steps]
             anew = [after if step == name else answers[step] for step in steps]
@@ -63,7 +63,7 @@ def _draw(stamp: str, call: str) -> str:
     return hashlib.sha256(f"noise {stamp} {call}".encode()).hexdigest()
 
 
-def _moves(before: list[float | None], after: list[float | None]) -> list[float]:
+def moves(before: list[float | None], after: list[float | None]) -> list[float]:
     """How far each log-likelihood moved. Impossible candidates have none to move."""
     pairs = zip(before, after, strict=True)
     return [abs(left - right) for left, right in pairs if left is not None and right is not None]

@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from gridc.compiler.compile import compile_spec
+from gridc.runtime.store import Store
+
 RESULTS = Path("results/small")
 Change = Callable[[Path], None]
 
 
-def verify(folder: Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "gridc", "verify"], cwd=folder, capture_output=True, text=True, check=False
-    )
+def verify(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "gridc", "verify", *options]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def flip(path: Path, at: int) -> None:
@@ -134,3 +136,35 @@ def test_one_change_is_found_and_named(study: Path, change: Change, code: str, n
     assert f"error[{code}]" in done.stderr
     assert name in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_share_of_the_calls_can_be_made_again(finished: Path) -> None:
+    done = verify(finished, "--rerun", "5%")
+    assert done.returncode == 0, done.stderr
+    for model in ("qwen2", "llama"):
+        assert f"  {model} (fp32): 8 of 160 calls were made again; 0 of" in done.stdout
+
+
+def test_answers_of_another_model_are_found_by_asking(study: Path) -> None:
+    """Whoever writes a store can make every digest in it fit. Only the model gives its answers."""
+    pytest.importorskip("torch")
+    from gridc.runtime.rerun import rerun
+
+    first = "SELECT min(id) FROM call WHERE kind = "
+    with sqlite3.connect(study / RESULTS / "store.sqlite") as db:
+        ((text,),) = db.execute(first + "'generate' AND json_extract(answer, '$.near_ties') = 0")
+        ((ranking,),) = db.execute(first + "'loglikelihood'")
+        db.execute("UPDATE call SET answer = json_set(answer, '$.text', 'B') WHERE id = ?", [text])
+        db.execute(
+            "UPDATE call SET answer = json_set(answer, '$.loglikelihoods[1]', -0.5) WHERE id = ?", [ranking]
+        )
+    compiled = compile_spec(study / "gridcard.toml")
+    with Store.open(study / RESULTS / "store.sqlite") as store:
+        found = list(rerun(compiled, store, 1.0))
+    assert {call for each in found for call in each.differing} == {text, ranking}
+    assert sum(each.calls for each in found) == sum(each.of for each in found) == 320
+
+
+@pytest.mark.parametrize("share", ["0", "101", "some"])
+def test_a_share_is_a_share(finished: Path, share: str) -> None:
+    assert verify(finished, "--rerun", share).returncode == 2

@@ -4,6 +4,7 @@ A model is refused when the forest would not compute what the model computes: it
 beside it once on a few tokens, and the two must agree.
 """
 
+import logging
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -25,6 +26,8 @@ _LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "accelerate"
 
 transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+# It tells of fast kernels that it does not find; `load` leaves them aside wherever they are.
+logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
 
 
 def device_of(asked: str) -> torch.device:

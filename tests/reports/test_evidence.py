@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from gridc.reports import evidence
 from gridc.reports.claims import Region, Weighed, weigh
@@ -46,8 +47,7 @@ def test_sign_flips_are_counted_over_every_assignment(differences: list[int]) ->
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_is_that_of_statsmodels(p: list[float]) -> None:
-    multitest = pytest.importorskip("statsmodels.stats.multitest")
-    assert evidence.holm(p) == pytest.approx(list(multitest.multipletests(p, method="holm")[1]))
+    assert evidence.holm(p) == pytest.approx(list(multipletests(p, method="holm")[1]))
 
 
 def test_claims_that_are_not_listed_count_in_the_family() -> None:

@@ -10,8 +10,8 @@ levels = pytest.importorskip("gridc.runtime.engines.levels")
 def test_tips_hold_no_more_than_the_rooms_of_their_members(candidates: int) -> None:
     """Two long answers beside many candidates of a ranking: when those are done, their rows go."""
     shape = levels.Shape(2, 1, 4, torch.float32, torch.device("cpu"))
-    rooms = [16] * candidates + [64] * 2
-    tips = levels.Tips(shape, rooms)
+    lengths, rooms = [12] * candidates + [60] * 2, [16] * candidates + [64] * 2
+    tips = levels.Tips(shape, lengths)
     before = 1
     for step in range(60):
         now = 1 if step == 0 else len(rooms) if step < 12 else 2

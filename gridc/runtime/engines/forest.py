@@ -84,7 +84,7 @@ class Forest:
         ends: frozenset[int],
         spent: Spent,
     ) -> None:
-        tips = Tips(self._shape, [member.room for members in rows for member in members])
+        tips = Tips(self._shape, [member.limit - 1 for members in rows for member in members])
         standing = list(range(len(rows)))
         while True:
             sources, tokens, rows = _branch(rows, logits, ends)

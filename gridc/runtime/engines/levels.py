@@ -170,12 +170,12 @@ class Reading:
 class Tips:
     """The tokens that each row has of its own, all of the same number.
 
-    `rooms` has the positions that are kept for each member. A row that is long enough to need more than a
-    member's room is none of that member's, so never more than the sum of the rooms is held.
+    `lengths` says how many positions each member may need. A row that is longer than a member's is none of
+    that member's, so never more is held than the sum of the rooms that members are scheduled with.
     """
 
-    def __init__(self, shape: Shape, rooms: Sequence[int]) -> None:
-        self._shape, self._rooms = shape, rooms
+    def __init__(self, shape: Shape, lengths: Sequence[int]) -> None:
+        self._shape, self._lengths = shape, lengths
         self._layers = shape.room(0, 0)
         self.length = 0
 
@@ -196,7 +196,7 @@ class Tips:
             for layer in self._layers:
                 layer[:, rows, :, : self.length] = layer[:, origins, :, : self.length]
         if self.length == tokens_held:
-            self._resize(rows_held, tokens_held + ROOM)
+            self._resize(rows_held, min(tokens_held + ROOM, max(self._lengths)))
 
     def attend(
         self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
@@ -210,7 +210,7 @@ class Tips:
         return attention(query, keys, values, scaling)
 
     def _resize(self, rows: int, tokens: int) -> None:
-        rows = min(rows, sum(room >= tokens for room in self._rooms))
+        rows = min(rows, sum(length > self.length for length in self._lengths))
         for layer, old in enumerate(self._layers):
             kept = min(old.shape[1], rows)
             self._layers[layer] = self._shape.layer_room(rows, tokens)

@@ -225,7 +225,7 @@ def spent(found: "Iterable[Spent]", names: "Mapping[str, str]") -> "Iterator[str
             least = f", {each.forward_tokens / each.least_tokens:.3f} x the least possible"
         yield (
             f"{visible(names.get(each.model, each.model[:12]))} ({each.precision}): "
-            f"{each.forward_tokens:,} forward tokens{least}, {each.seconds:,.0f} s, "
+            f"{each.forward_tokens:,} forward tokens so far{least}, {each.seconds:,.1f} s in the model, "
             f"{each.kv_bytes / 2**20:,.0f} MiB of keys and values"
         )
 
@@ -247,7 +247,7 @@ def progress() -> "Iterator[Callable[[Step], None]]":
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("forward tokens, left"),
+        TextColumn("forward tokens at most, left"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
@@ -268,7 +268,7 @@ class _Lines:
             spent = time.monotonic() - self._begun
             left = f", about {spent * (step.total / step.done - 1):.0f} s left" if step.done > 0 else ""
             print(
-                f"{step.model}: {10 * tenth} % of {step.total:,} forward tokens{left}",
+                f"{step.model}: {10 * tenth} % of at most {step.total:,} forward tokens{left}",
                 file=sys.stderr,
                 flush=True,
             )

@@ -46,7 +46,7 @@ def run(spec: Path, data: Path | None, out: Path | None, as_json: bool, shard: s
         with terminal.progress() as watch:
             done = runtime.run(compiled, lock, departures, path, watch, part)
     except KeyboardInterrupt:
-        click.echo("stopped; every finished call is stored, and `gridc run` goes on from here", err=True)
+        click.echo("stopped; every finished call is stored, and the same command goes on from here", err=True)
         raise SystemExit(6) from None
     if as_json:
         print_json(asdict(done) | {"store": str(path)})

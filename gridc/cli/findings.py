@@ -130,9 +130,7 @@ def certify(spec: Path, data: Path | None, out: Path | None, as_json: bool, unti
             click.echo(click.wrap_text(terminal.visible(witness.sentence(verdict)), 96, "• ", "  "))
     used = samples.executed + samples.reused
     share = 100 * used / max(samples.calls_in_grid, 1)
-    click.echo(
-        f"\n{used:,} of the grid's {samples.calls_in_grid:,} calls were needed ({share:.1f} %): {path}"
-    )
+    click.echo(f"\n{used:,} of the grid's {samples.calls_in_grid:,} calls were asked ({share:.1f} %): {path}")
 
 
 def _show(benchmark: str, used: int, units: int) -> None:

@@ -137,12 +137,15 @@ def verify_bundle(folder: Path) -> list[str]:
         raise VerificationError([*found, *error.diagnostics]) from None
     if found:
         raise VerificationError(found)
+    finish = "the results digest is the recorded one"
+    if not progress.complete:
+        finish = "the run is incomplete, so there is no results digest"
     return [
         f"{len(list(_files(folder))) - 1} files are the ones that the manifest lists",
         "the spec is the one that was stamped, and the item and exemplar manifests are those of the stamp",
         f"{len(events)} events follow from one another",
         f"{progress.answered:,} of {progress.total:,} calls have an answer; requests and answers hash right",
-        "the samples are those of the plan, and the results digest is the recorded one",
+        f"the samples are those of the plan, and {finish}",
         "certificate, cards and page say what the stored outcomes say",
         "not checked: whether the answers score as stored, because the items are not in the bundle",
     ]

@@ -37,6 +37,8 @@ def deal(findings: Findings, certificate: str) -> CardDeck:
         title=spec.study.title,
         stamp=findings.plan.stamp,
         registered=findings.lock.stamp,
+        supersedes=tuple(each.stamp for each in findings.lock.supersedes),
+        calls_before_stamp=findings.before_stamp,
         anchor=findings.anchor.strength,
         complete=findings.complete,
         results=findings.results,

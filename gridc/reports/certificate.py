@@ -52,6 +52,7 @@ def certify(findings: Findings) -> Certificate:
         title=spec.study.title,
         stamp=findings.plan.stamp,
         registered=findings.lock.stamp,
+        supersedes=tuple(each.stamp for each in findings.lock.supersedes),
         anchor=_anchor(findings),
         gridc=findings.lock.gridc,
         models={model.id: model.note for model in spec.model},

@@ -26,6 +26,7 @@ class NoiseFloor:
     texts: int
     texts_changed: int
     max_moved: float | None
+    calls: int
 
     @property
     def share(self) -> Fraction:
@@ -34,12 +35,12 @@ class NoiseFloor:
 
     @property
     def limit(self) -> float:
-        """Upper 95 % limit of the share of all outcomes that would change (Clopper-Pearson)."""
+        """Upper 95 % limit of the share of calls whose outcomes would change (Clopper-Pearson). Outcomes that
+        read the same call change together, so calls are counted, and each change as one of its own."""
         from scipy.stats import beta
 
-        if self.changed == self.outcomes:
-            return 1.0
-        return float(beta.ppf(0.95, self.changed + 1, self.outcomes - self.changed))
+        changed = min(self.changed, self.calls)
+        return 1.0 if changed == self.calls else float(beta.ppf(0.95, changed + 1, self.calls - changed))
 
     @property
     def row(self) -> Floor:
@@ -90,6 +91,7 @@ def noise_floors(events: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], N
             each["texts"],
             each["texts_changed"],
             each["max_moved"],
+            each["calls"],
         )
         for each in events
         if each["outcomes"]

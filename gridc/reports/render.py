@@ -31,8 +31,9 @@ def floor(found: Floor | None) -> str:
     moved = (
         "" if found.max_moved is None else f"; log-likelihoods moved by at most {found.max_moved:.2g} nats"
     )
-    outcomes = f"{found.changed} of {found.outcomes} outcomes (95 % limit {percent(found.limit)})"
-    return f"{outcomes} and {found.texts_changed} of {found.texts} texts changed{moved}"
+    outcomes = f"{found.changed} of {found.outcomes} outcomes of {found.calls} calls"
+    texts = f"{found.texts_changed} of {found.texts} texts"
+    return f"{outcomes} (95 % limit {percent(found.limit)}) and {texts} changed{moved}"
 
 
 def in_configurations(row: PairedRow) -> str:

@@ -12,7 +12,7 @@ from gridc.reports.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.hypotheses import HypothesisFinding
 from gridc.reports.noise import EXACT, ModelNoise
 from gridc.reports.pairs import PairCounts
-from gridc.reports.render import floor
+from gridc.reports.render import floor, percent
 
 WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
@@ -37,16 +37,15 @@ def leading(findings: Findings) -> Iterator[str]:
     strongest = max(full, key=lambda each: _strength(each[1]), default=None)
     if strongest is not None:
         yield _pair_sentence(*strongest)
+        yield _certified_sentence(findings, full)
+    for stated in findings.hypotheses:
+        yield _hypothesis_sentence(stated, findings.complete)
     widest = max(findings.benchmarks, key=lambda each: len(each.full.orderings.strict), default=None)
     if widest is not None:
         yield _ordering_sentence(widest)
-    if full:
-        yield _certified_sentence(findings, [pair.evidence for _, pair in full])
     for benchmark, pair in full:
         if (benchmark, pair) != strongest:
             yield _pair_sentence(benchmark, pair)
-    for each in findings.hypotheses:
-        yield _hypothesis_sentence(each)
 
 
 def caveats(findings: Findings) -> Iterator[str]:
@@ -64,6 +63,15 @@ def caveats(findings: Findings) -> Iterator[str]:
             f"WITHIN NOISE: the shape of a batch alone could undo {len(inside)} "
             f"{'verdict' if len(inside) == 1 else 'verdicts'}: {'; '.join(inside)}."
         )
+    for benchmark in findings.benchmarks:
+        yield from _unreadable(findings, benchmark)
+    if findings.lock.supersedes:
+        earlier = findings.lock.supersedes
+        when = f"made {earlier[-1].created[:10]}"
+        yield (
+            f"The stamp replaced {len(earlier)} earlier {'one' if len(earlier) == 1 else 'ones'}, the last "
+            f"{when} ({earlier[-1].stamp[:12]}): `gridc plan --against` says what changed."
+        )
     yield from _floor_sentences(findings.noise)
     if findings.uncomputed:
         tables: dict[str, list[str]] = {}
@@ -71,6 +79,26 @@ def caveats(findings: Findings) -> Iterator[str]:
             tables.setdefault(each.table, []).append(each.id)
         listed = "; ".join(f"{table} {', '.join(ids)}" for table, ids in tables.items())
         yield f"Stated in the spec and not computed by this version of gridc: {listed}."
+
+
+def _unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[str]:
+    """Where a score is low because little of it could be read."""
+    least = findings.plan.study.spec.analysis.parse_clean
+    low = [
+        each
+        for each in benchmark.cells
+        if each.cell.shared and each.parse_rate is not None and each.parse_rate < Fraction(str(least))
+    ]
+    if low:
+        worst = min(low, key=lambda each: each.parse_rate or 0)
+        models = ", ".join(dict.fromkeys(each.cell.model for each in low))
+        places = len({each.cell.configuration for each in low})
+        size = len(benchmark.full.scope.configurations)
+        yield (
+            f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than {least:.0%} of a "
+            f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). Unreadable "
+            "answers count as wrong."
+        )
 
 
 def _floor_sentences(noise: Sequence[ModelNoise]) -> Iterator[str]:
@@ -83,8 +111,11 @@ def _floor_sentences(noise: Sequence[ModelNoise]) -> Iterator[str]:
             yield f"Noise floor of {each.model} at {each.precision}: in another batch shape {told}."
     if still:
         names = ", ".join(f"{each.model} at {each.precision}" for each in still)
-        outcomes = sum(each.floor.outcomes for each in still if each.floor)
-        yield f"Noise floor of {names}: in another batch shape none of {outcomes} outcomes changed."
+        outcomes, calls = (sum(getattr(each.floor, key) for each in still) for key in ("outcomes", "calls"))
+        yield (
+            f"Noise floor of {names}: in another batch shape none of {outcomes} outcomes of {calls} calls "
+            "changed."
+        )
     if unknown:
         yield (
             f"Noise floor not measured: {', '.join(unknown)}. Whether a verdict on them lies within it is "
@@ -92,25 +123,29 @@ def _floor_sentences(noise: Sequence[ModelNoise]) -> Iterator[str]:
         )
 
 
-def _strength(pair: PairFinding) -> tuple[bool, Fraction]:
-    """Certified reversals first, then by how much reverses."""
-    return pair.evidence.claim == "reversal", pair.counts.rho_flip
+def _strength(pair: PairFinding) -> tuple[int, Fraction]:
+    """Certified reversals first, then certified orders, then by how much reverses."""
+    return (None, "order", "reversal").index(pair.evidence.claim), pair.counts.rho_flip
 
 
-def _certified_sentence(findings: Findings, full: Sequence[Evidence]) -> str:
+def _certified_sentence(findings: Findings, full: Sequence[tuple[BenchmarkFinding, PairFinding]]) -> str:
     """What of the counts is more than a fact about these items."""
     if not findings.complete:
         return (
             "Nothing is certified while the run is incomplete: every number here is descriptive, a fact "
             "about the items and configurations that were measured so far."
         )
-    reversals, orders = (sum(each.claim == claim for each in full) for claim in ("reversal", "order"))
-    pairs = "1 pair on its full envelope" if len(full) == 1 else f"{len(full)} pairs on their full envelopes"
-    what = f"{reversals} {'reverses' if reversals == 1 else 'reverse'} and {orders} keep one order"
+    named = {
+        claim: [f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}" for benchmark, pair in full
+                if pair.evidence.claim == claim]
+        for claim in ("reversal", "order")
+    }  # fmt: skip
+    told = [f"{len(names)} ({'; '.join(names)})" if names else "none" for names in named.values()]
     return (
-        f"Of {pairs}, {what} beyond these items, certified at level "
-        f"{full[0].alpha:g} over all of them. Every other count is descriptive: a fact about the items that "
-        "were asked, and models that are equal also reverse on a finite sample."
+        f"Of {len(full)} {'comparison' if len(full) == 1 else 'comparisons'} of a pair on a benchmark's full "
+        f"envelope, {told[0]} reverse and {told[1]} keep one order beyond these items, certified at level "
+        f"{full[0][1].evidence.alpha:g} over all of them. Every other count is descriptive: a fact about the "
+        "items that were asked, and models that are equal also reverse on a finite sample."
     )
 
 
@@ -125,24 +160,24 @@ def evidence_words(pair: PairFinding) -> str:
     if found.claim == "reversal":
         return (
             f"Certified at level {found.alpha:g}: beyond these items each of them is better somewhere in the "
-            f"envelope (p = {p_value(found.reversal_adjusted)}, {_test_words(found)})."
+            f"envelope ({told_p(found.reversal_adjusted)}, {_test_words(found)})."
         )
     if found.claim == "order":
         return (
             f"Certified at level {found.alpha:g}: beyond these items {found.first} is better in every "
-            f"configuration (p = {p_value(found.order_adjusted)}, {_test_words(found)})."
+            f"configuration ({told_p(found.order_adjusted)}, {_test_words(found)})."
         )
     if not counts.complete:
         return "Descriptive."
     if counts.plus and counts.minus:
         same = found.identical
         return (
-            f"Descriptive, not certified (p = {p_value(found.reversal_adjusted)}): identical models would "
+            f"Descriptive, not certified ({told_p(found.reversal_adjusted)}): identical models would "
             f"show a rho_flip of {same.mean:.3f} on average on this many items, and {same.upper:.3f} or less "
             "in 95 % of cases."
         )
-    p = p_value(found.order_adjusted)
-    return f"Descriptive: on these items; for others the order is not certified (p = {p})."
+    p = told_p(found.order_adjusted)
+    return f"Descriptive: on these items; for others the order is not certified ({p})."
 
 
 def p_value(value: float) -> str:
@@ -152,9 +187,18 @@ def p_value(value: float) -> str:
     return "1" if value >= 1 else f"{value:.2g}" if value < 0.01 else f"{value:.3f}"
 
 
+def told_p(value: float) -> str:
+    """A p-value with its sign: `p = 0.012`, `p < 0.0001`."""
+    told = p_value(value)
+    return f"p {told}" if told.startswith("<") else f"p = {told}"
+
+
 def _test_words(found: Evidence) -> str:
     test = "exact McNemar" if found.test == "mcnemar" else "sign flips of item families"
-    return f"{test}, Bonferroni over {found.multiplicity} configurations, Holm over {found.members} pairs"
+    among = f"Bonferroni over {found.multiplicity} configurations"
+    if found.claim == "order":
+        among = "the largest of all configurations"
+    return f"{test}, {among}, Holm over {found.members} comparisons"
 
 
 def _counts_sentence(name: str, counts: PairCounts) -> str:
@@ -204,12 +248,14 @@ def _ordering_sentence(benchmark: BenchmarkFinding) -> str:
     )
 
 
-def _hypothesis_sentence(finding: HypothesisFinding) -> str:
+def _hypothesis_sentence(finding: HypothesisFinding, complete: bool) -> str:
     order = " > ".join(finding.hypothesis.order)
     total = finding.agree + finding.contradict + finding.tied + finding.missing
+    here = "on these items" if complete else "on these items so far"
+    noise = f" {WITHIN}" if finding.noise == "within" else ""
     return (
-        f"{finding.hypothesis.id} ({order}) is {finding.verdict}: {finding.agree} of {total} configurations "
-        f"agree, {finding.contradict} contradict it.{f' {WITHIN}' if finding.noise == 'within' else ''}"
+        f"{finding.hypothesis.id} ({order}) is {finding.verdict} {here}: {finding.agree} of {total} "
+        f"configurations agree, {finding.contradict} contradict it.{noise}"
     )
 
 

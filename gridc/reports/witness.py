@@ -159,11 +159,11 @@ def sentence(verdict: Verdict) -> str:
     if verdict.outcome == "reversal certified":
         return (
             f"{where} reverse beyond these items, certified after {verdict.items} of {verdict.of_items} "
-            f"items: {verdict.a} is better under {verdict.plus}, {verdict.b} under {verdict.minus} (the "
-            "configurations with the most evidence; the claim is that there are such)."
+            f"items or item families: {verdict.a} is better under {verdict.plus}, {verdict.b} under "
+            f"{verdict.minus} (the configurations with the most evidence; the claim is that there are such)."
         )
     return (
-        f"{where} are undecided after {verdict.items} of {verdict.of_items} items (e-values "
+        f"{where} are undecided after {verdict.items} of {verdict.of_items} items or item families (e-values "
         f"{verdict.e_plus:.3g} and {verdict.e_minus:.3g}, needed {verdict.needed:.3g} in both directions). "
         "That is no evidence that they keep one order."
     )

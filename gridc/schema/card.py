@@ -165,6 +165,8 @@ class CardDeck(Part):
     registered: Annotated[
         Digest, Field(description="The lock's stamp: another one where the study departs from it.")
     ]
+    supersedes: Annotated[tuple[Digest, ...], Field(description="Stamps that the lock's replaced.")]
+    calls_before_stamp: Annotated[Count, Field(description="Calls that were answered before the stamp.")]
     anchor: Annotated[str, Field(description="How strongly the lock's stamp is tied to a time.")]
     complete: bool
     results: Digest

@@ -144,8 +144,9 @@ class Floor(Part):
     changed: Annotated[Count, Field(description="Of these, how many changed.")]
     limit: Annotated[
         Share,
-        Field(description="Upper 95 % limit of the share of all outcomes that would."),
+        Field(description="Upper 95 % limit of the share of calls whose outcomes would."),
     ]
+    calls: Annotated[Count, Field(description="Calls that were repeated; several outcomes may read one.")]
     texts: Annotated[Count, Field(description="Generated texts that were repeated.")]
     texts_changed: Count
     max_moved: Annotated[
@@ -402,6 +403,7 @@ class Certificate(Part):
     registered: Annotated[
         Digest, Field(description="The lock's stamp: another one where the study departs from it.")
     ]
+    supersedes: Annotated[tuple[Digest, ...], Field(description="Stamps that the lock's replaced.")]
     anchor: AnchorRow
     gridc: str
     models: dict[str, str | None]

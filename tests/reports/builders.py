@@ -139,6 +139,7 @@ def noise_event(identity: str, precision: str, changed: int, outcomes: int = 100
     return {
         "identity": identity,
         "precision": precision,
+        "calls": outcomes // 2,
         "outcomes": outcomes,
         "outcomes_changed": changed,
         "texts": 20,

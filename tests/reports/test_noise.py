@@ -13,7 +13,7 @@ from gridc.reports.page import as_html
 from gridc.reports.statements import caveats, statements
 from tests.reports.builders import AXES, findings_of, noise_event, spec_of
 
-STILL, LOUD = NoiseFloor(100, 0, 20, 0, 0.01), NoiseFloor(100, 5, 20, 1, 0.1)
+STILL, LOUD = NoiseFloor(100, 0, 20, 0, 0.01, 100), NoiseFloor(100, 5, 20, 1, 0.1, 100)
 MODELS = {"ant": None, "bee": None}
 
 
@@ -35,7 +35,7 @@ def test_floors_are_read_from_events_the_last_one_counts() -> None:
     [(Fraction(0), False), (Fraction(1, 32), True), (Fraction(-3, 32), True), (Fraction(4, 32), False)],
 )
 def test_a_difference_is_inside_up_to_the_changes_of_both_models(difference: Fraction, inside: bool) -> None:
-    one, two = NoiseFloor(32, 1, 20, 1, 0.1), NoiseFloor(32, 2, 20, 2, 0.1)
+    one, two = NoiseFloor(32, 1, 20, 1, 0.1, 32), NoiseFloor(32, 2, 20, 2, 0.1, 32)
     assert within_noise(difference, one, two) is inside
 
 
@@ -164,7 +164,8 @@ def test_a_hypothesis_within_noise_is_marked() -> None:
 def test_full_precision_that_changed_nothing_is_one_line() -> None:
     findings = findings_of(spec_of(MODELS), reverses, changed={"fp32": 0})
     assert list(caveats(findings)) == [
-        "Noise floor of ant at fp32, bee at fp32: in another batch shape none of 200 outcomes changed."
+        "Noise floor of ant at fp32, bee at fp32: in another batch shape none of 200 outcomes of 100 calls "
+        "changed."
     ]
 
 
@@ -174,3 +175,10 @@ def test_no_sample_is_said_to_be_none() -> None:
     assert "Noise floor not measured: ant at fp32, bee at fp32." in text
     assert page.count(">not measured</td>") == 2
     assert "ant at fp32: not measured" in card
+
+
+def test_the_limit_counts_calls_because_outcomes_share_them() -> None:
+    """Two readers of one text change together: 0 of 32 calls, however many outcomes read them."""
+    assert NoiseFloor(64, 0, 32, 0, None, 32).limit == pytest.approx(1 - 0.05 ** (1 / 32))
+    assert NoiseFloor(96, 0, 32, 0, None, 32).limit == NoiseFloor(32, 0, 32, 0, None, 32).limit
+    assert NoiseFloor(64, 64, 32, 32, None, 32).limit == 1.0

@@ -1,11 +1,13 @@
 """The page: self-contained, escaped, complete, and no stronger than its numbers."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from gridc.compiler.calls import Cell
+from gridc.compiler.stamp import Superseded
 from gridc.reports.card import as_markdown, deal
 from gridc.reports.certificate import certify
 from gridc.reports.findings import Findings
@@ -336,3 +338,38 @@ def test_an_interim_look_says_that_nothing_is_certified() -> None:
     assert any("Nothing is certified while the run is incomplete" in each for each in found.statements)
     (pair,) = found.benchmarks[0].scopes[0].pairs
     assert pair.evidence.tier == "descriptive"
+
+
+def test_stamps_that_were_replaced_are_told_everywhere() -> None:
+    findings = findings_of(spec_of({"ant": None, "beetle": None}), reversing)
+    earlier = Superseded("e" * 64, "2026-01-02T03:04:05+00:00", {})
+    findings = replace(findings, lock=replace(findings.lock, supersedes=(earlier,)), before_stamp=7)
+    assert "The stamp replaced 1 earlier one, the last made 2026-01-02 (eeeeeeeeeeee)" in " ".join(
+        certify(findings).statements
+    )
+    assert "The stamp does not precede the first call." in Tags(page_of(findings)).text
+    assert "e" * 64 in page_of(findings)
+    card = as_markdown(deal(findings, "0" * 64))
+    assert "The stamp replaced 1 earlier: `eeeeeeeeeeee`." in card
+    assert "**7 calls were answered before the stamp was made: their data predate it.**" in card
+
+
+def test_a_certified_order_names_its_own_test() -> None:
+    """The largest p of all configurations: nothing is divided among them."""
+
+    def apart(cell: Cell) -> int:
+        return 19 if cell.model == "ant" else 1
+
+    told = certify(findings_of(spec_of({"ant": None, "beetle": None}), apart)).statements
+    (order,) = (each for each in told if "better in every configuration" in each)
+    assert "(p < 0.0001, exact McNemar, the largest of all configurations, Holm over 1 comparisons)" in order
+    assert any("1 (ant and beetle on facts) keep one order beyond these items" in each for each in told)
+
+
+def test_scores_of_answers_that_could_not_be_read_say_so() -> None:
+    findings = findings_of(spec_of({"ant": None, "beetle": None}), lambda cell: 2, parsed=3)
+    (told,) = (each for each in caveats(findings) if "could be read" in each)
+    assert told.startswith(
+        "On facts, in 8 of 8 configurations fewer than 95% of a model's answers could be read"
+    )
+    assert f"(ant, beetle; at worst {100 * 3 / ITEMS:.1f} %)" in told

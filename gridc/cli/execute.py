@@ -9,6 +9,7 @@ from gridc import terminal
 from gridc.cli.options import DATA, JSON, OUT, SPEC, print_json, store_path
 from gridc.cli.study import make_stamp, require_lock
 from gridc.compiler.compile import Compiled, compile_spec
+from gridc.compiler.current import require_current
 from gridc.compiler.deviations import log_path, require_reconciled
 from gridc.compiler.hazards import prove
 from gridc.compiler.plan import Plan
@@ -87,6 +88,8 @@ def status(spec: Path, data: Path | None, out: Path | None, as_json: bool) -> No
     compiled = compile_spec(spec, data)
     identifier = stamp_of(compiled.study)
     with Store.open(store_path(compiled, out)) as store:
+        if compiled.lock is not None and identifier not in store.stamps():
+            require_current(compiled.lock, compiled.study, log_path(spec))  # says how it departs, if it does
         store.require(identifier)
         progress, spent = store.progress(identifier), store.spent(identifier)
     if as_json:

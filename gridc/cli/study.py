@@ -34,6 +34,8 @@ def stamp(spec: Path, data: Path | None, as_json: bool, supersede: bool, check: 
         return
     compiled = compile_spec(spec, data, online=True)
     lock, news = make_stamp(compiled, supersede)
+    if supersede and compiled.lock is not None and lock.stamp != compiled.lock.stamp:
+        _tell_of_data(compiled.lock, store_path(compiled, None))
     ties = anchors(compiled.lock_path, spec)
     if as_json:
         evidence = [asdict(each) for each in ties]
@@ -45,6 +47,19 @@ def stamp(spec: Path, data: Path | None, as_json: bool, supersede: bool, check: 
         click.echo(terminal.visible(f"{tie.strength}: {tie.detail}{when}"))
     for name, reason in compiled.study.unpinned().items():
         click.echo(terminal.visible(f"unpinned: {name} ({reason})"))
+
+
+def _tell_of_data(replaced: Lock, path: Path) -> None:
+    """Say that there are data under a stamp that is replaced: a log of deviations would keep the stamp."""
+    if not path.is_file():
+        return
+    with Store.open(path) as store:
+        answered = store.progress(replaced.stamp).answered if replaced.stamp in store.stamps() else 0
+    if answered:
+        told = (
+            f"{answered:,} calls were answered under the stamp that is replaced, and every report will say so"
+        )
+        click.echo(f"{told}; `gridc deviations` explains a change without replacing it", err=True)
 
 
 def _check_stamp(compiled: Compiled, log: Path, as_json: bool) -> None:

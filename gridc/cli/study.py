@@ -56,10 +56,8 @@ def _tell_of_data(replaced: Lock, path: Path) -> None:
     with Store.open(path) as store:
         answered = store.progress(replaced.stamp).answered if replaced.stamp in store.stamps() else 0
     if answered:
-        told = (
-            f"{answered:,} calls were answered under the stamp that is replaced, and every report will say so"
-        )
-        click.echo(f"{told}; `gridc deviations` explains a change without replacing it", err=True)
+        told = f"{answered:,} calls were answered under the stamp that is replaced; every report will say so"
+        click.echo(f"{told}. A log of deviations (`gridc deviations`) would keep the stamp", err=True)
 
 
 def _check_stamp(compiled: Compiled, log: Path, as_json: bool) -> None:

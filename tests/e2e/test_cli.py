@@ -110,7 +110,9 @@ def test_superseding_keeps_the_old_stamp(study: Path) -> None:
 def test_answers_are_shared_between_stamps(study: Path) -> None:
     """Another title is another stamp, but the same calls: nothing is asked again."""
     edited(study, "title = ", "title = 'Another' #")
-    gridc("stamp", "--supersede", cwd=study)
+    assert "`study.title` was" in gridc("status", cwd=study).stderr, "status says how the study departs"
+    warned = gridc("stamp", "--supersede", cwd=study).stderr
+    assert "320 calls were answered under the stamp that is replaced" in warned
     done = json.loads(gridc("run", "--json", cwd=study).stdout)
     assert (done["executed"], done["reused"]) == (0, 320)
     told = gridc("report", cwd=study).stdout

@@ -14,7 +14,7 @@ from gridc.compiler.falsifiability import hypothesis_hazards
 from gridc.compiler.grid import Setting
 from gridc.compiler.hazard import Hazard
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.render import reference_answer, template_variables
+from gridc.compiler.instrument.render import PLACEHOLDER, reference_answer, template_variables
 from gridc.compiler.plan import Plan
 from gridc.compiler.resolve import Study
 from gridc.compiler.source import Source
@@ -149,7 +149,7 @@ def likelihood_in_a_chat(setting: Setting, template: str) -> Found:
 
 def placeholders_left(setting: Setting, template: str) -> Found:
     """GC519."""
-    left = _PLACEHOLDER.search(template)
+    left = PLACEHOLDER.search(template)
     if left is not None:
         yield (
             "GC519",
@@ -215,10 +215,6 @@ def stops_in_answers(setting: Setting, asked: Sequence[Item], shown: Sequence[It
                 break
 
 
-_PLACEHOLDER = re.compile(
-    r"(?<!\{)\{\s?(question|stem|context|query|options|choices|answer|sent|sentence|text|prompt|statement|input)"
-    r"\s?\}(?!\})"
-)
 _SNAPSHOT = re.compile(
     r"\d{4}-\d{2}-\d{2}|(?<!\d)\d{8}(?!\d)|(?<!\d)\d{6}(?!\d)|-\d{4}(?!\d)|-\d{2}-\d{2}(?!\d)"
 )

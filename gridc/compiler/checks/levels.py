@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from gridc.compiler import grid
+from gridc.compiler.checks.base import effect_tables
 from gridc.compiler.source import Source
 from gridc.errors import Diagnostic
 from gridc.schema.spec import Effects, Spec
@@ -89,13 +90,24 @@ def exemplars_from(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             yield source.diagnose("GC311", ("benchmark", number), message, help, at_key=True)
 
 
+EXAMPLES = {"prompt": 'prompt = "builtin:T1"', "method": 'method = "extract"'}
+"""A value of each required key, as it is written."""
+
+
 def required_keys(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Each call has its required keys. A key that no table sets anywhere is missed once."""
     for key in grid.REQUIRED:
         varied = any(all(getattr(level, key) is not None for level in axis.level) for axis in spec.axis)
         if varied or getattr(spec.harness, key) is not None:
             continue
+        nowhere = all(getattr(table, key) is None for _, _, table in effect_tables(spec))
         for number, benchmark in enumerate(spec.benchmark):
             if getattr(benchmark, key) is None:
-                message = f"nothing says which `{key}` the calls of `{benchmark.id}` have"
-                help = f"set `{key}` in every level of an axis, in [harness] or here"
+                whose = "the calls" if nowhere else f"the calls of `{benchmark.id}`"
+                message = f"nothing says which `{key}` {whose} have"
+                help = (
+                    f"set `{EXAMPLES[key]}`, say, in [harness] or here, or `{key}` in every level of an axis"
+                )
                 yield source.diagnose("GC302", ("benchmark", number), message, help, at_key=True)
+                if nowhere:
+                    break

@@ -68,8 +68,8 @@ CODES: dict[str, Code] = {
     "GC105": Code(
         "keys contradict each other",
         "Each value is allowed alone, but not together: an engine with another engine's source, a "
-        "comparison of a level with itself. gridc does not guess which of the two was meant. Change "
-        "or leave out one of them.",
+        "comparison of a level with itself, an axis over what `not_varied` says is held fixed. gridc does "
+        "not guess which of the two was meant. Change or leave out one of them.",
     ),
     # GC2xx: names
     "GC201": Code(

@@ -8,6 +8,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, Literal
 
 from gridc.compiler.instrument.render import OptionStyle
+from gridc.compiler.source import KeyPath
 from gridc.schema.conduct import Scaffold
 from gridc.schema.inference import Exclude
 from gridc.schema.items import Sample
@@ -186,6 +187,25 @@ def subset(spec: Spec, benchmark: Benchmark, configuration: Configuration) -> Sa
     """Which of a benchmark's items a configuration asks; None for all. Axes come before the benchmark."""
     stated = [level.items for level in configuration.chosen if level.items is not None]
     return stated[0] if stated else benchmark.items or spec.harness.items
+
+
+def most_shots(spec: Spec, benchmark: Benchmark) -> int:
+    """The most exemplars that a call of a benchmark may show."""
+    stated = [level.shots for axis in spec.axis for level in axis.level]
+    return max(shots or 0 for shots in (*stated, spec.harness.shots, benchmark.shots))
+
+
+def stated_at(spec: Spec, key: str, levels: Levels, benchmark: str, model: str) -> KeyPath | None:
+    """Where the spec gives an effect to the calls of a cell; None where nothing states it."""
+    for number, axis in enumerate(spec.axis):
+        for rank, level in enumerate(axis.level):
+            if level.id == levels[axis.id] and getattr(level, key) is not None:
+                return ("axis", number, "level", rank, key)
+    for kind, name in (("model", model), ("benchmark", benchmark)):
+        for number, each in enumerate(getattr(spec, kind)):
+            if each.id == name and getattr(each, key, None) is not None:
+                return (kind, number, key)
+    return ("harness", key) if getattr(spec.harness, key) is not None else None
 
 
 class Settings:

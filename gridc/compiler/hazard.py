@@ -8,8 +8,8 @@ from gridc.compiler.source import KeyPath
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """A hazard at a place of the grid (dimension -> name), with the way out, and the cell that shows it or
-    the path of the spec that is to blame."""
+    """A hazard at a place of the grid (dimension -> name), with the way out, the cell that shows it and the
+    path of the spec that is to blame, each where there is one."""
 
     code: str
     problem: str

@@ -14,7 +14,7 @@ from gridc.compiler.falsifiability import hypothesis_hazards
 from gridc.compiler.grid import Setting
 from gridc.compiler.hazard import Hazard
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.render import reference_answer, template_variables
+from gridc.compiler.instrument.render import PLACEHOLDER, reference_answer, template_variables
 from gridc.compiler.plan import Plan
 from gridc.compiler.resolve import Study
 from gridc.compiler.source import Source
@@ -64,13 +64,13 @@ def waived_for(spec: Spec, model: str) -> frozenset[str]:
 
 def setting_hazards(study: Study) -> Iterator[Hazard]:
     """Hazards that need no items."""
-    for model in study.spec.model:
-        yield from floating_alias(model)
+    for number, model in enumerate(study.spec.model):
+        yield from floating_alias(number, model)
     for cell in passes.cells(study.spec):
         template = study.prompts[cell.setting.prompt]
         for check in SETTING_CHECKS:
-            for code, problem, help_line in check(cell.setting, template):
-                yield _at(study.spec, cell, code, problem, help_line)
+            for code, key, problem, help_line in check(cell.setting, template):
+                yield _at(study.spec, cell, code, key, problem, help_line)
 
 
 def item_hazards(plan: Plan) -> Iterator[Hazard]:
@@ -79,7 +79,7 @@ def item_hazards(plan: Plan) -> Iterator[Hazard]:
     seen: set[object] = set()
     for cell in plan.cells():
         setting = cell.setting
-        key = (
+        alike = (
             cell.benchmark,
             setting.options,
             setting.shots,
@@ -87,16 +87,17 @@ def item_hazards(plan: Plan) -> Iterator[Hazard]:
             setting.option_order,
             setting.items,
         )
-        if key in seen or cell.benchmark in study.absent:
+        if alike in seen or cell.benchmark in study.absent:
             continue
-        seen.add(key)
+        seen.add(alike)
         shown = study.items[cell.benchmark].shown(setting.option_order)[: setting.shots]
         for check in (shared_exemplars, stops_in_answers):
-            for code, problem, help_line in check(setting, plan.items(cell), shown):
-                yield _at(study.spec, cell, code, problem, help_line)
+            for code, key, problem, help_line in check(setting, plan.items(cell), shown):
+                yield _at(study.spec, cell, code, key, problem, help_line)
 
 
-Found = Iterator[tuple[str, str, str]]
+Found = Iterator[tuple[str, str, str, str]]
+"""(code, the effect to blame, problem, way out)."""
 
 
 def options_unseen(setting: Setting, template: str) -> Found:
@@ -109,6 +110,7 @@ def options_unseen(setting: Setting, template: str) -> Found:
     if not shown and (ranked or read):
         yield (
             "GC501",
+            "prompt",
             f"`{setting.prompt}` shows no lettered options, and the answer is read as a letter",
             'use `question` or `options` in the template, or set options = "none"',
         )
@@ -119,6 +121,7 @@ def exemplars_unanswered(setting: Setting, template: str) -> Found:
     if setting.shots > 0 and "answer" not in template_variables(template):
         yield (
             "GC502",
+            "prompt",
             f"`{setting.prompt}` never prints `answer`, so its exemplars would show none",
             "end the template with {% if answer %} {{ answer }}{% endif %}",
         )
@@ -131,12 +134,14 @@ def likelihood_in_a_chat(setting: Setting, template: str) -> Found:
     if setting.method == "pair_likelihood":
         yield (
             "GC518",
+            "method",
             "sentences are compared as replies in a chat, not as text",
             "set chat_template = false",
         )
     elif setting.continuation_delimiter[:1].isspace():
         yield (
             "GC518",
+            "delimiter",
             "candidates open the assistant's turn with a space, as no reply does",
             'set delimiter = "", or chat_template = false',
         )
@@ -144,10 +149,11 @@ def likelihood_in_a_chat(setting: Setting, template: str) -> Found:
 
 def placeholders_left(setting: Setting, template: str) -> Found:
     """GC519."""
-    left = _PLACEHOLDER.search(template)
+    left = PLACEHOLDER.search(template)
     if left is not None:
         yield (
             "GC519",
+            "prompt",
             f"`{setting.prompt}` asks the literal text {left[0]}",
             f"Jinja's placeholders have two braces: {{{{ {left[1]} }}}}",
         )
@@ -158,8 +164,9 @@ def keywords_alone(setting: Setting, template: str) -> Found:
     if setting.method == "refusal_keywords":
         yield (
             "GC520",
+            "method",
             "refusals are scored by keywords, and no judge scores the same responses",
-            "waive it with a reason, or let a judge score them",
+            "let a judge score them too",
         )
 
 
@@ -172,12 +179,12 @@ SETTING_CHECKS = (
 )
 
 
-def floating_alias(model: Model) -> Iterator[Hazard]:
+def floating_alias(number: int, model: Model) -> Iterator[Hazard]:
     """GC507: a provider's name without the date or number of a snapshot."""
     if model.engine == "api" and not _SNAPSHOT.search(model.source):
         problem = f"`{model.source}` is whatever its provider says it is on the day"
-        help_line = "name a dated snapshot, or waive it and report the model string that is returned"
-        yield Hazard("GC507", problem, {"model": model.id}, model.id, help_line)
+        help_line = "name a dated snapshot"
+        yield Hazard("GC507", problem, {"model": model.id}, None, help_line, ("model", number, "source"))
 
 
 def shared_exemplars(setting: Setting, asked: Sequence[Item], shown: Sequence[Item]) -> Found:
@@ -187,7 +194,7 @@ def shared_exemplars(setting: Setting, asked: Sequence[Item], shown: Sequence[It
         if _content(item) in taken:
             twin = taken[_content(item)]
             problem = f"exemplar {item.id} is the item {twin} that is asked"
-            yield "GC509", problem, "leave one of the two out, or draw with another seed"
+            yield "GC509", "shots", problem, "leave one of the two out, or draw with another seed"
             return
 
 
@@ -199,19 +206,15 @@ def stops_in_answers(setting: Setting, asked: Sequence[Item], shown: Sequence[It
             cut = next((name for name in names if stop in name), None)
             if cut is not None:
                 problem = f"the stop string {stop!r} cuts the answer {cut!r} of item {item.id}"
-                yield "GC508", problem, "use a stop string that no answer has"
+                yield "GC508", "stop", problem, "use a stop string that no answer has"
                 break
         for item in shown:
             if stop in reference_answer(item, setting.options):
                 problem = f"the stop string {stop!r} is part of the answer that exemplar {item.id} shows"
-                yield "GC508", problem, "use a stop string that no answer has"
+                yield "GC508", "stop", problem, "use a stop string that no answer has"
                 break
 
 
-_PLACEHOLDER = re.compile(
-    r"(?<!\{)\{\s?(question|stem|context|query|options|choices|answer|sent|sentence|text|prompt|statement|input)"
-    r"\s?\}(?!\})"
-)
 _SNAPSHOT = re.compile(
     r"\d{4}-\d{2}-\d{2}|(?<!\d)\d{8}(?!\d)|(?<!\d)\d{6}(?!\d)|-\d{4}(?!\d)|-\d{2}-\d{2}(?!\d)"
 )
@@ -221,9 +224,10 @@ def _content(item: Item) -> tuple[str, frozenset[str]]:
     return " ".join(item.stem.casefold().split()), frozenset(item.options)
 
 
-def _at(spec: Spec, cell: Cell, code: str, problem: str, help_line: str) -> Hazard:
+def _at(spec: Spec, cell: Cell, code: str, key: str, problem: str, help_line: str) -> Hazard:
     where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
-    return Hazard(code, problem, where, cell.key, help_line)
+    path = grid.stated_at(spec, key, cell.levels, cell.benchmark, cell.model)
+    return Hazard(code, problem, where, cell.key, help_line, path)
 
 
 def _waives(waive: Waive, hazard: Hazard) -> bool:
@@ -236,11 +240,13 @@ def _refuse(spec: Spec, hazards: Iterable[Hazard], source: Source) -> None:
     for each in hazards:
         if any(_waives(waive, each) for waive in spec.waive) or (each.code, each.problem) in found:
             continue
+        message = each.problem if each.cell is None else f"{each.problem} (first in {each.cell})"
+        waiver = f'[[waive]] code = "{each.code}" and a `why`'
+        help = f"{each.help}; or {waiver}" if each.help else waiver
         if each.path is not None:
-            shown = source.diagnose(each.code, each.path, each.problem, each.help)
+            shown = source.diagnose(each.code, each.path, message, help)
         else:
-            message = f"{each.problem} (first in {each.cell})"
-            shown = Diagnostic(each.code, message, str(source.path), help=each.help)
+            shown = Diagnostic(each.code, message, str(source.path), help=help)
         found[each.code, each.problem] = shown
     if found:
         raise HazardError(found.values())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gridc.compiler import passes
+from gridc.compiler import grid, passes
 from gridc.compiler.benchmarks import LOADERS
 from gridc.compiler.benchmarks.errors import BadRow, Malformed
 from gridc.compiler.benchmarks.files import File
@@ -19,7 +19,7 @@ from gridc.compiler.source import KeyPath, Source
 from gridc.errors import Collector
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.items import Sample
-from gridc.schema.spec import Axis, Benchmark, Spec
+from gridc.schema.spec import Benchmark, Spec
 
 SHOWN = 5
 """How many malformed rows of a file are told one by one."""
@@ -240,11 +240,9 @@ class ItemLoader:
         return {clusters[name] for name in names}
 
     def _exemplars(self, benchmark: Benchmark, sampled: tuple[Item, ...]) -> tuple[Item, ...]:
-        needed = _most_shots(self._spec, benchmark)
-        if needed == 0:
+        needed = grid.most_shots(self._spec, benchmark)
+        if needed == 0 or benchmark.exemplars is None:  # the checks have refused the one without the other
             return ()
-        if benchmark.exemplars is None:
-            raise DrawError(f"{needed} exemplars are asked for and `exemplars` does not say where from")
         every = self._loaded[benchmark.id].every
         drawn = draw_exemplars(every, sampled, benchmark.exemplars.seed)
         if len(drawn) < needed:
@@ -310,12 +308,3 @@ def _stated_at(spec: Spec, number: int, key: str, value: object) -> KeyPath:
                 return ("axis", rank, "level", place, key)
     stated_here = getattr(spec.benchmark[number], key) == value
     return ("benchmark", number, key) if stated_here else ("harness", key)
-
-
-def _most_shots(spec: Spec, benchmark: Benchmark) -> int:
-    def on(axis: Axis) -> list[int]:
-        return [level.shots for level in axis.level if level.shots is not None]
-
-    varied = [shots for axis in spec.axis for shots in on(axis)]
-    fixed = [value for value in (spec.harness.shots, benchmark.shots) if value is not None]
-    return max(varied + fixed, default=0)

@@ -9,6 +9,7 @@ BUILTIN_PROMPTS = Path(str(resources.files("gridc"))) / "templates" / "prompts"
 BUILTIN_MODELS = Path(str(resources.files("gridc"))) / "builtin" / "models"
 BUILTIN_MEASURANDS = Path(str(resources.files("gridc"))) / "builtin" / "measurands"
 BUILTIN_BENCHMARKS = Path(str(resources.files("gridc"))) / "builtin" / "benchmarks"
+BESIDE = "it is looked up beside the spec"
 DATA_FOLDER = "give --data FOLDER or set GRIDC_DATA"
 
 
@@ -36,7 +37,7 @@ class Places:
             self._require(path, reference, _listing(BUILTIN_PROMPTS, "*.jinja"))
         elif scheme == "path" and "\n" not in name:
             path = self.spec_folder / _inside(name)
-            self._require(path, reference)
+            self._require(path, reference, BESIDE)
         elif scheme == "data" and "\n" not in name:
             if self.data_folder is None:
                 raise NotFound("GC309", f"`{reference}` is not here", DATA_FOLDER)
@@ -55,7 +56,7 @@ class Places:
         if scheme == "builtin":
             return self._files(BUILTIN_BENCHMARKS, name, reference, _listing(BUILTIN_BENCHMARKS, "*.json*"))
         if scheme == "path":
-            return self._files(self.spec_folder, name, reference)
+            return self._files(self.spec_folder, name, reference, BESIDE)
         if self.data_folder is None:
             _inside(name)
             raise NotFound("GC309", f"`{reference}` is not here", DATA_FOLDER)
@@ -64,7 +65,7 @@ class Places:
     def listing(self, reference: str) -> Path:
         """A file beside the spec that lists items: `path:FILE`."""
         path = self.spec_folder / _inside(reference.removeprefix("path:"))
-        self._require(path, reference)
+        self._require(path, reference, BESIDE)
         return path
 
     def _files(
@@ -87,7 +88,7 @@ class Places:
         if scheme == "builtin":
             path, help = BUILTIN_MODELS / _inside(name), _listing(BUILTIN_MODELS, "*")
         else:
-            path, help = self.spec_folder / _inside(name), None
+            path, help = self.spec_folder / _inside(name), BESIDE
         if not _exists(path, Path.is_dir):
             raise NotFound("GC309", f"`{reference}` is not a folder", help)
         return self._contained(path, reference)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gridc.compiler.instrument.render import (
+    PLACEHOLDER,
     VARIABLES,
     WRAPPER_VARIABLES,
     check_template,
@@ -51,7 +52,11 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
         check, variables = _CHECKS[str(path[-1])]
         for problem in check(prompts[reference]):
             place = "" if reference == prompts[reference] else f" (line {problem.line} of `{reference}`)"
-            help = f"a {path[-1]} may use {', '.join(f'`{name}`' for name in variables)}"
+            single = PLACEHOLDER.search(prompts[reference])
+            if single is not None and single[1] in variables:
+                help = f"write {{{{ {single[1]} }}}}: Jinja's placeholders have two braces"
+            else:
+                help = f"a {path[-1]} may use {', '.join(f'`{name}`' for name in variables)}"
             found.add(source.diagnose("GC310", path, problem.message + place, help))
     absent: dict[str, str] = {}
     for number, benchmark in enumerate(spec.benchmark):

@@ -121,7 +121,9 @@ def _explain(error: "ValidationError", source: Source) -> Iterator[Diagnostic]:
             help = did_you_mean(str(error.instance), rule)
             yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
         case "const":
-            yield source.diagnose("GC104", path, f"{where} must be {rule!r}, not {error.instance!r}")
+            yield source.diagnose(
+                "GC104", path, f"{where} must be {rule!r}, not {error.instance!r}", _meaning(error)
+            )
         case "minItems" | "minLength":
             yield source.diagnose("GC104", path, f"{where} is empty or too short", _meaning(error))
         case "pattern":

@@ -44,7 +44,7 @@ class Exclude(Table):
 
 
 class Margin(Table):
-    """The smallest effect that would matter."""
+    """The smallest effect that would matter, in percentage points: `margin = { pp = 5 }`."""
 
     pp: Annotated[float, Field(gt=0, le=100, description="In percentage points of the outcome.")]
     sensitivity_pp: Annotated[

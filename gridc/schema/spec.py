@@ -422,7 +422,7 @@ class Engine(Table):
 class Spec(Table):
     """A GRID card: the source of one evaluation study."""
 
-    gridcard: Annotated[One, Field(description="Version of the language.")]
+    gridcard: Annotated[One, Field(description="Version of the language; this gridc reads 1.")]
     study: StudySection
     model: Annotated[tuple[Model, ...], Field(min_length=1, description="The models, in roster order.")]
     benchmark: Annotated[tuple[Benchmark, ...], Field(min_length=1, description="The benchmarks.")]

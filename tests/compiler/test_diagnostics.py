@@ -18,6 +18,7 @@ from tests.compiler.edits import (
     Edits,
     assert_finding,
     findings,
+    under_caret,
 )
 
 SLICE = '[[slice]]\nid = "calm"\ndeclared = "post_hoc"\nwhere = { template = "plain" }\n'
@@ -87,7 +88,7 @@ GOLDEN: list[tuple[str, Edits, str, str, str]] = [
     ("bad loader", (('"truthfulqa_mc1"', '"truthfulqa"'),), "GC104", '"truthfulqa"', "`truthfulqa_mc1`"),
     ("out of range", (("temperature = 0.7", "temperature = -0.7"),), "GC104", "-0.7", "greedy"),
     ("a probability above one", (("at = 0.5", "at = 1.5"),), "GC104", "1.5", "passes"),
-    ("another version", (("gridcard = 1", "gridcard = 2"),), "GC104", "2", ""),
+    ("another version", (("gridcard = 1", "gridcard = 2"),), "GC104", "2", "this gridc reads 1"),
     ("an id with a slash", (('id = "small"', 'id = "sm/all"'),), "GC104", '"sm/all"', "Names the study"),
     ("an empty title", ((TITLE, 'title = ""'),), "GC104", '""', "One line"),
     ("a source without scheme", ((FACTS, '"facts.json"'),), "GC104", '"facts.json"', "data:FILE"),
@@ -158,15 +159,15 @@ GOLDEN: list[tuple[str, Edits, str, str, str]] = [
         "equal levels",
         (("temperature = 0.7\nreplicates = 2", "temperature = 0.0"),),
         "GC303",
-        "axis.level",
-        "",
+        '"warm"',
+        "take one out",
     ),
     (
         "levels that greedy decoding makes equal",
         (("temperature = 0.7\nreplicates = 2", "temperature = 0.0\ntop_p = 0.9"),),
         "GC303",
-        "axis.level",
-        "",
+        '"warm"',
+        "take one out",
     ),
     (
         "one key on two axes",
@@ -283,8 +284,56 @@ def test_what_coincides_is_named_in_the_order_of_the_grid_whatever_its_digests(
     )
     (only,) = findings(compiled, ("[[slice]]", f'[[axis]]\nid = "tokens"\n{tokens}\n[[slice]]'))
     assert only.message == "on `facts`, `tokens` changes nothing"
-    help = "[[exclude]] all levels but one where template = plain, decoding = greedy, scoring = rank"
-    assert only.help == help, "the first of six places in which no tokens are generated"
+    assert only.help == '[[exclude]] when = { scoring = "rank", tokens = { not = "16" } } and a `why`'
+    assert under_caret(only) == '"tokens"'
+
+
+TURN = """[[axis]]
+id = "turn"
+level = [
+  { id = "own", tier = "core", system_turn = "system", provenance = "ours" },
+  { id = "ahead", tier = "core", system_turn = "user", provenance = "ours" },
+]
+
+[[slice]]"""
+RIGHT = 'id = "right"\nengine = "hf"\n'
+SECOND = """[[benchmark]]
+id = "other"
+loader = "truthfulqa_mc1"
+source = "path:facts.json"
+direction = "higher_is_better"
+system = "Be brief."
+option_order = "shuffled:1"
+exemplars = { pool = "rest", seed = 1 }
+sample = { n = 4, seed = 1 }
+
+[harness]"""
+BRIEF = "temperature = 0.7\n", 'temperature = 0.7\nsystem = "Be brief."\n'
+CORE = 'tier = "core"\nprompt', 'tier = "core"\nsystem = "Be brief."\nprompt'
+
+
+@pytest.mark.parametrize(
+    ("edits", "conditions"),
+    [
+        ((("[[slice]]", TURN), BRIEF), 'decoding = "greedy", turn = { not = "own" }'),
+        ((("[[slice]]", TURN), CORE), 'template = "file", turn = { not = "own" }'),
+        ((("[[slice]]", TURN), (RIGHT, RIGHT + 'system = "Be brief."\n')),
+         'model = "left", turn = { not = "own" }'),
+        ((("[[slice]]", TURN), ("[harness]", SECOND)), 'benchmark = "facts", turn = { not = "own" }'),
+    ],
+)  # fmt: skip
+def test_the_exclusion_that_the_help_writes_covers_an_idle_axis(
+    compiled: Compile, edits: Edits, conditions: str
+) -> None:
+    (only,) = findings(compiled, *edits)
+    when = f"when = {{ {conditions} }}"
+    assert only.help == f"[[exclude]] {when} and a `why`"
+    compiled(("[[slice]]", f'[[exclude]]\n{when}\nwhy = "it does nothing there"\n\n[[slice]]'))
+
+
+def test_an_axis_that_never_does_anything_is_taken_out(compiled: Compile) -> None:
+    (only,) = findings(compiled, ("[[slice]]", TURN))
+    assert only.help == "take the axis `turn` out"
 
 
 def test_shape_findings_stand_in_the_order_of_the_text(compiled: Compile) -> None:

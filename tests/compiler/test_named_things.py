@@ -106,8 +106,8 @@ GOLDEN: list[tuple[str, Edits, str, str, str]] = [
         "no exemplars",
         (('exemplars = { pool = "rest", seed = 1 }\n', ""),),
         "GC311",
-        "{ n = 4, seed = 1 }",
-        "",
+        "benchmark",
+        'exemplars = { pool = "rest", seed = 42 }',
     ),
     (
         "an order that is not said",

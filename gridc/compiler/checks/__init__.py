@@ -20,7 +20,14 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         binds.forks_bind,
     ),
     (levels.sources, inference.needed_keys, conduct.scaffolds, conduct.judges),
-    (levels.disjoint_axes, levels.distinct_levels, levels.required_keys, inference.curves_hold_something),
+    (
+        levels.disjoint_axes,
+        levels.distinct_levels,
+        levels.held_fixed,
+        levels.exemplars_from,
+        levels.required_keys,
+        inference.curves_hold_something,
+    ),
     (envelope.selectors_select, envelope.meaningful_configurations),
     (envelope.distinct_configurations,),
 )

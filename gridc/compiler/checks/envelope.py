@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from gridc.compiler import grid
+from gridc.compiler.checks.idle import exclude, quoted, settings, way_out
 from gridc.compiler.distinct import Distinct
 from gridc.compiler.source import Source
 from gridc.compiler.survey import survey
@@ -39,7 +40,7 @@ def meaningful_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic
     """No setting contradicts itself; each contradiction is shown once, where it comes first."""
     reported: set[str] = set()
     for model, benchmark in grid.Settings(spec).representatives():
-        for configuration, setting in _settings(spec, model, benchmark):
+        for configuration, setting in settings(spec, model, benchmark):
             for problem, help in _contradictions(setting):
                 if problem not in reported:
                     reported.add(problem)
@@ -51,30 +52,23 @@ def distinct_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """An axis that does nothing under a level of another one counts the same calls several times."""
     for model, benchmark in grid.Settings(spec).representatives():
         with Distinct() as seen:
-            for number, (_, setting) in enumerate(_settings(spec, model, benchmark)):
+            for number, (_, setting) in enumerate(settings(spec, model, benchmark)):
                 seen.add(setting.key, number)
             twins = min(seen.twins(), default=None)
         if twins is None:
             continue
         first, second = (
-            next(islice(_settings(spec, model, benchmark), number, None))[0].levels for number in twins
+            next(islice(settings(spec, model, benchmark), number, None))[0].levels for number in twins
         )
-        idle = [axis for axis, level in second.items() if first[axis] != level]
-        rest = ", ".join(f"{axis} = {second[axis]}" for axis in second if axis not in idle)
+        axes = [axis.id for axis in spec.axis]
+        idle = [axis for axis in axes if first[axis] != second[axis]]
         message = f"on `{benchmark}`, {' and '.join(f'`{axis}`' for axis in idle)} changes nothing"
-        help = f"[[exclude]] all levels but one where {rest}" if rest else None
-        where = ("benchmark", [each.id for each in spec.benchmark].index(benchmark))
-        yield source.diagnose("GC303", where, message, help, at_key=True)
+        help = way_out(spec, idle[0], model, benchmark) if len(idle) == 1 else None
+        if help is None:  # at least the one that was found
+            help = exclude({axis: quoted(second[axis]) for axis in axes})
+        where = ("axis", axes.index(idle[0]), "id")
+        yield source.diagnose("GC303", where, message, help)
         return
-
-
-def _settings(spec: Spec, model: str, benchmark: str) -> Iterator[tuple[grid.Configuration, grid.Setting]]:
-    """The configurations that are run, with their settings."""
-    settings = grid.Settings(spec)
-    for configuration in grid.configurations(spec):
-        where = grid.where(configuration.levels, configuration.tier, benchmark, model)
-        if grid.excluded_by(spec, where) is None:
-            yield configuration, settings.of(model, benchmark, configuration)
 
 
 def _contradictions(setting: grid.Setting) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,8 @@ def needed_keys(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         here = ("hypothesis", number)
         if isinstance(each, InteractionHypothesis) and each.by == each.axis:
             message = f"`{each.id}` says that `{each.axis}` interacts with itself"
-            yield source.diagnose("GC105", (*here, "by"), message)
+            help = "`by` is `model`, `benchmark` or another axis"
+            yield source.diagnose("GC105", (*here, "by"), message, help)
         if not isinstance(each, ContrastHypothesis):
             continue
         if each.kind in ("equivalence", "noninferiority") and each.margin is None:
@@ -24,7 +25,11 @@ def needed_keys(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             yield source.diagnose("GC103", here, message, help, at_key=True)
         if each.reference in each.levels:
             message = f"`{each.id}` compares `{each.reference}` with itself"
-            yield source.diagnose("GC105", (*here, "reference"), message)
+            axis = next(axis for axis in spec.axis if axis.id == each.axis)
+            others = [level.id for level in axis.level if level.id not in each.levels]
+            known = f"`{each.axis}` also has {', '.join(f'`{name}`' for name in others)}"
+            help = known if others else "name fewer levels, or another reference"
+            yield source.diagnose("GC105", (*here, "reference"), message, help)
         if each.kind == "noninferiority" and each.side == "two-sided":
             message = f"`{each.id}` is a test of noninferiority, which has a side"
             help = 'side = "greater" when a higher outcome is better, else "less"'

@@ -6,6 +6,7 @@ joined by a blank line. Because both go through one template, an exemplar cannot
 differently from the question it illustrates.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -26,6 +27,12 @@ another way, and the answer (empty when the item itself is asked)."""
 
 WRAPPER_VARIABLES = ("prompt",)
 """What a wrapper may use: the whole prompt, which it must print."""
+
+PLACEHOLDER = re.compile(
+    r"(?<!\{)\{\s?(question|stem|context|query|options|choices|answer|sent|sentence|text|prompt|statement|input)"
+    r"\s?\}(?!\})"
+)
+"""A variable's name, or one that a reader would take for it, in single braces."""
 
 
 class SandboxError(ValueError):

@@ -138,7 +138,8 @@ def prompt_of_the_day(room: Any, patch: MonkeyPatch) -> set[str]:
 )
 def floating_alias(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(('engine = "hf"', 'engine = "api"'), ("builtin:pocket-llama", "mistral/mistral-large-latest"))
-    return {each.code for model in read_spec(room.spec).spec.model for each in hazards.floating_alias(model)}
+    models = read_spec(room.spec).spec.model
+    return {each.code for numbered in enumerate(models) for each in hazards.floating_alias(*numbered)}
 
 
 @exhibit(

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from gridc.cli import findings
 from gridc.compiler.compile import compile_spec
+from gridc.errors import VerificationError
 from gridc.runtime.store import Store
 
 RESULTS = Path("results/small")
@@ -163,6 +165,9 @@ def test_answers_of_another_model_are_found_by_asking(study: Path) -> None:
         found = list(rerun(compiled, store, 1.0))
     assert {call for each in found for call in each.differing} == {text, ranking}
     assert sum(each.calls for each in found) == sum(each.of for each in found) == 320
+    with Store.open(study / RESULTS / "store.sqlite") as store, pytest.raises(VerificationError) as caught:
+        findings._repeat(compiled, store, 1.0)
+    assert [each.code for each in caught.value.diagnostics] == ["GC708", "GC708"]
 
 
 @pytest.mark.parametrize("share", ["0", "101", "some"])

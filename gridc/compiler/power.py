@@ -89,7 +89,7 @@ def interval(alpha: float, outcome: Outcome, units: int) -> tuple[float, float]:
     """Limits of the difference, each missed with probability alpha at most: the share that rises less the
     share that falls, each with its Clopper-Pearson limit at alpha / 2."""
     (least_rise, most_rise), (least_fall, most_fall) = (
-        _limits(alpha / 2, changed, units) for changed in outcome
+        limits(alpha / 2, changed, units) for changed in outcome
     )
     return least_rise - most_fall, most_rise - least_fall
 
@@ -132,7 +132,7 @@ def _against(rule: Rule, outcome: Outcome) -> bool:
     return p_value(Rule(rule.claim, other, rule.alpha, None), outcome) <= rule.alpha
 
 
-def _limits(alpha: float, changed: int, units: int) -> tuple[float, float]:
+def limits(alpha: float, changed: int, units: int) -> tuple[float, float]:
     """Clopper-Pearson: both one-sided limits of a share, at alpha each."""
     from scipy.stats import beta
 

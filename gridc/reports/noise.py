@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from gridc.compiler.plan import Plan
+from gridc.compiler.power import limits
 from gridc.schema.certificate import Floor, Standing
 
 EXACT = "fp32"
@@ -37,10 +38,8 @@ class NoiseFloor:
     def limit(self) -> float:
         """Upper 95 % limit of the share of calls whose outcomes would change (Clopper-Pearson). Outcomes that
         read the same call change together, so calls are counted, and each change as one of its own."""
-        from scipy.stats import beta
-
-        changed = min(self.changed, self.calls)
-        return 1.0 if changed == self.calls else float(beta.ppf(0.95, changed + 1, self.calls - changed))
+        _, most = limits(0.05, min(self.changed, self.calls), self.calls)
+        return most
 
     @property
     def row(self) -> Floor:

@@ -5,11 +5,11 @@ larger than what the shape alone does is no difference. A seeded sample of the c
 each call alone, and compared with what the run stored. The answers of the run are never replaced.
 """
 
-import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from gridc.compiler.draw import ranked
 from gridc.compiler.instrument.score import score
 from gridc.compiler.plan import Plan
 from gridc.runtime.engine import Call, Engine
@@ -22,7 +22,9 @@ def measure(
     """Answer a sample of the calls once more. The body of a `noise` event: how many generated texts and
     how many rankings were repeated, how many changed, how far log-likelihoods moved (nats), and how many
     outcomes of samples changed with them."""
-    chosen = sorted(calls, key=lambda call: _draw(plan.stamp, call))[: plan.study.spec.engine.noise_sample]
+    spec = plan.study.spec
+    drawn = ranked(calls, spec.sampling.seed, f"noise {plan.stamp}", str)
+    chosen = drawn[: spec.engine.noise_sample]
     cells = {cell.key: cell for cell in plan.cells()}
     items = lru_cache(maxsize=8)(lambda key: {each.id: each for each in plan.items(cells[key])})
     texts = texts_changed = outcomes = outcomes_changed = 0
@@ -56,11 +58,6 @@ def measure(
         "outcomes": outcomes,
         "outcomes_changed": outcomes_changed,
     }
-
-
-def _draw(stamp: str, call: str) -> str:
-    """Orders the calls of a study as if by lot."""
-    return hashlib.sha256(f"noise {stamp} {call}".encode()).hexdigest()
 
 
 def moves(before: list[float | None], after: list[float | None]) -> list[float]:

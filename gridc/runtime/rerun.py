@@ -4,13 +4,13 @@ Hashes show that a store was not edited; that somebody's model gave these answer
 The sample is drawn by lot from the stamp, so that who made the store could not choose it.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
 from gridc.compiler.compile import Compiled
+from gridc.compiler.draw import ranked
 from gridc.compiler.plan import Plan
 from gridc.runtime.engine import Call
 from gridc.runtime.noise import moves
@@ -51,7 +51,8 @@ def rerun(compiled: Compiled, store: Store, share: float) -> Iterator[Repeated]:
     for name, precision in dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells()):
         identity = plan.study.models[name]
         stored = dict(store.answers_from(plan.stamp, identity.digest, precision))
-        chosen = sorted(stored, key=lambda call: _draw(plan.stamp, call))[: ceil(share * len(stored))]
+        drawn = ranked(stored, plan.study.spec.sampling.seed, f"rerun {plan.stamp}", str)
+        chosen = drawn[: ceil(share * len(stored))]
         if not chosen:
             continue
         engine = open_engine(name, identity, precision, plan.study.spec)
@@ -94,8 +95,3 @@ def _compare(model: str, precision: str, total: int, pairs: Mapping[str, tuple[A
             differing.append(call)
     most = max(moved, default=None)
     return Repeated(model, precision, len(pairs), total, texts, changed, ties, most, tuple(differing))
-
-
-def _draw(stamp: str, call: str) -> str:
-    """Orders the calls of a study as if by lot."""
-    return hashlib.sha256(f"rerun {stamp} {call}".encode()).hexdigest()

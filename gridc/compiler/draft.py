@@ -1,6 +1,5 @@
 """A first spec, written from a few answers. It is commented, and what it says by default runs."""
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from gridc.compiler.benchmarks import LOADERS
+from gridc.compiler.source import basic_string
 from gridc.errors import Diagnostic, UsageError
 from gridc.schema import jsonschema
 
@@ -57,7 +57,7 @@ class Draft:
         from jinja2 import Environment, StrictUndefined
 
         environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
-        environment.filters["toml"] = _toml
+        environment.filters["toml"] = basic_string
         source = resources.files("gridc").joinpath("templates", TEMPLATE).read_text("utf-8")
         shipped = all(model.source in MODELS for model in self.models)
         inclusion = "language models that ship with gridc" if shipped else "chosen by hand"
@@ -122,8 +122,3 @@ def _ids(sources: Iterable[str]) -> list[str]:
 def _id(text: str) -> str:
     """The text as an id of the language: letters, digits, `_`, `.` and `-`."""
     return re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-._").lower()[:60]
-
-
-def _toml(text: str) -> str:
-    """A TOML basic string. JSON's escapes are TOML's, except that TOML wants DEL escaped too."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

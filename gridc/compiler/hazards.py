@@ -241,7 +241,9 @@ def _refuse(spec: Spec, hazards: Iterable[Hazard], source: Source) -> None:
         if any(_waives(waive, each) for waive in spec.waive) or (each.code, each.problem) in found:
             continue
         message = each.problem if each.cell is None else f"{each.problem} (first in {each.cell})"
-        waiver = f'[[waive]] code = "{each.code}" and a `why`'
+        named = each.where.get("hypothesis")
+        where = "" if named is None else f', where = {{ hypothesis = "{named}" }}'
+        waiver = f'[[waive]] code = "{each.code}"{where} and a `why`'
         help = f"{each.help}; or {waiver}" if each.help else waiver
         if each.path is not None:
             shown = source.diagnose(each.code, each.path, message, help)

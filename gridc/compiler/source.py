@@ -1,5 +1,6 @@
 """Read a spec's text: values by `tomllib`, the place of every key and value by `tree-sitter-toml`."""
 
+import json
 import math
 import re
 import sys
@@ -275,3 +276,8 @@ def _key_parts(node: "Node") -> list[str]:
 def _bare(node: "Node") -> str:
     text = (node.text or b"").decode()
     return next(iter(tomllib.loads(f"{text} = 0")))
+
+
+def basic_string(text: str) -> str:
+    """A text as TOML writes it. JSON's escapes are TOML's, except that TOML wants DEL escaped too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -22,9 +22,9 @@ from gridc.schema.spec import Axis
 class Agreement:
     """One model's items under two levels of an axis, over all configurations that they share.
 
-    `table` counts items x configurations: scored under both, under the left level only, under the right one
-    only, under neither. `kappa` is Cohen's over the whole table, `least` and `greatest` those of single
-    configurations; None where both rules give every item the same score, so that chance explains all.
+    Items x configurations are counted that earn the point under `both`, under the left level only, under
+    the right one only, under `neither`. `kappa` is Cohen's over all of them, `least` and `greatest` those of
+    single configurations; None where both rules give every item the same score, so that chance explains all.
     """
 
     model: str
@@ -32,7 +32,10 @@ class Agreement:
     left: str
     right: str
     configurations: int
-    table: tuple[int, int, int, int]
+    both: int
+    left_only: int
+    right_only: int
+    neither: int
     kappa: float | None
     least: float | None
     greatest: float | None
@@ -94,14 +97,17 @@ def _agreement(
     tables = [_table(*pair, outcomes) for pair in pairs]
     whole: NDArray[np.int64] = np.sum(tables, axis=0)
     single = [each for each in map(cohen, tables) if each is not None]
-    both, one, other, neither = (int(each) for each in whole.flat)
+    both, left_only, right_only, neither = (int(each) for each in whole.flat)
     return Agreement(
         model=model,
         axis=axis,
         left=left,
         right=right,
         configurations=len(tables),
-        table=(both, one, other, neither),
+        both=both,
+        left_only=left_only,
+        right_only=right_only,
+        neither=neither,
         kappa=cohen(whole),
         least=min(single, default=None),
         greatest=max(single, default=None),

@@ -4,7 +4,6 @@ from dataclasses import asdict
 from datetime import datetime
 from fractions import Fraction
 
-from gridc.reports.agreement import Agreement
 from gridc.reports.analysis import Between
 from gridc.reports.claims import Evidence
 from gridc.reports.contrasts import Place, Summary
@@ -173,26 +172,7 @@ def _benchmark(finding: BenchmarkFinding) -> BenchmarkRow:
         scopes=tuple(_scope(each) for each in finding.scopes),
         ordering_claims=tuple(OrderingClaimRow(**asdict(each)) for each in finding.ordering_claims),
         between=tuple(_between(each) for each in finding.analysis.between),
-        agreements=tuple(_agreement(each) for each in finding.analysis.agreements),
-    )
-
-
-def _agreement(found: Agreement) -> AgreementRow:
-    both, left, right, neither = found.table
-    return AgreementRow(
-        model=found.model,
-        axis=found.axis,
-        left=found.left,
-        right=found.right,
-        configurations=found.configurations,
-        both=both,
-        left_only=left,
-        right_only=right,
-        neither=neither,
-        kappa=found.kappa,
-        least=found.least,
-        greatest=found.greatest,
-        rows=found.rows,
+        agreements=tuple(AgreementRow(**asdict(each)) for each in finding.analysis.agreements),
     )
 
 

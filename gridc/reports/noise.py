@@ -13,9 +13,6 @@ from gridc.compiler.plan import Plan
 from gridc.compiler.power import limits
 from gridc.schema.certificate import Floor, Standing
 
-EXACT = "fp32"
-"""The precision in which the shape of a batch is expected to change nothing."""
-
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:

@@ -10,9 +10,10 @@ from fractions import Fraction
 from gridc.reports.claims import Evidence
 from gridc.reports.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.hypotheses import HypothesisFinding
-from gridc.reports.noise import EXACT, ModelNoise
+from gridc.reports.noise import ModelNoise
 from gridc.reports.pairs import PairCounts
 from gridc.reports.render import floor, percent
+from gridc.schema.spec import EXACT
 
 WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 

@@ -16,8 +16,8 @@ from gridc.runtime.engine import Call
 from gridc.runtime.noise import moves
 from gridc.runtime.run import open_engine
 from gridc.runtime.store import Store
+from gridc.schema.spec import EXACT
 
-EXACT = "fp32"
 TOLERANCE = 1e-3
 """How far a log-likelihood (nats) may move in fp32 from one machine to another."""
 

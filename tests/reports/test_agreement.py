@@ -52,7 +52,7 @@ def test_two_readers_of_the_same_responses_are_compared() -> None:
     assert (one.axis, one.left, one.right, one.configurations) == ("reader", "last", "line", 2)
     pairs = [*zip(ONE, OTHER, strict=True), *zip(ONE, ONE, strict=True)]
     expected = tuple(pairs.count((a, b)) for a, b in product("10", repeat=2))
-    assert one.table == expected
+    assert (one.both, one.left_only, one.right_only, one.neither) == expected
     both, left, right, neither = expected
     rows, columns = (both + left) / 24, (both + right) / 24
     chance = rows * columns + (1 - rows) * (1 - columns)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from gridc.compiler import grid
-from gridc.compiler.checks.idle import exclude, quoted, settings, way_out
+from gridc.compiler.checks.idle import exclude, settings, way_out
 from gridc.compiler.distinct import Distinct
-from gridc.compiler.source import Source
+from gridc.compiler.source import Source, basic_string
 from gridc.compiler.survey import survey
 from gridc.errors import Diagnostic
 from gridc.schema.spec import Spec
@@ -65,7 +65,7 @@ def distinct_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         message = f"on `{benchmark}`, {' and '.join(f'`{axis}`' for axis in idle)} changes nothing"
         help = way_out(spec, idle[0], model, benchmark) if len(idle) == 1 else None
         if help is None:  # at least the one that was found
-            help = exclude({axis: quoted(second[axis]) for axis in axes})
+            help = exclude({axis: basic_string(second[axis]) for axis in axes})
         where = ("axis", axes.index(idle[0]), "id")
         yield source.diagnose("GC303", where, message, help)
         return

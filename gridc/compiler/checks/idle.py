@@ -1,10 +1,10 @@
 """Axes that do nothing in a part of the grid, and the exclusion that says so."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from gridc.compiler import grid
+from gridc.compiler.source import basic_string
 from gridc.schema.spec import Spec
 
 Group = tuple[Mapping[str, str], list[str]]
@@ -46,10 +46,6 @@ def exclude(conditions: Mapping[str, str]) -> str:
     """The help that writes an exclusion with these conditions, each as TOML."""
     listed = ", ".join(f"{_key(name)} = {value}" for name, value in conditions.items())
     return f"[[exclude]] when = {{ {listed} }} and a `why`"
-
-
-def quoted(name: str) -> str:
-    return json.dumps(name)
 
 
 def settings(spec: Spec, model: str, benchmark: str) -> Iterator[tuple[grid.Configuration, grid.Setting]]:
@@ -98,8 +94,8 @@ def _place(
 
 
 def _names(names: Sequence[str]) -> str:
-    return quoted(names[0]) if len(names) == 1 else f"[{', '.join(map(quoted, names))}]"
+    return basic_string(names[0]) if len(names) == 1 else f"[{', '.join(map(basic_string, names))}]"
 
 
 def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_\-]+", name) else quoted(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_\-]+", name) else basic_string(name)

@@ -99,6 +99,7 @@ def test_the_hazard_points_at_the_hypothesis_and_blocks_a_run(compiled: Make) ->
     found = {each.code: each for each in caught.value.diagnostics}
     assert found["GC521"].line == 'id = "H"'
     assert "margin = { pp = 2 }" in str(found["GC521"].help)
+    assert '[[waive]] code = "GC521", where = { hypothesis = "H" } and a `why`' in str(found["GC521"].help)
 
 
 @pytest.mark.parametrize(("hypothesis", "left"), [("H", set()), ("H1", {"GC521"})])

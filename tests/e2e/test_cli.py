@@ -168,6 +168,10 @@ def test_a_second_process_is_refused_and_ctrl_c_leaves_a_store_that_resumes(stud
     assert running.returncode == 6
     assert "goes on from here" in told
     assert "Traceback" not in told
+    assert gridc("report", cwd=study).returncode == 0
+    assert gridc("export", "bundle", "--to", "partly", cwd=study).returncode == 0
+    checked = gridc("verify", "partly", cwd=study).stdout
+    assert "the run is incomplete, so there is no results digest" in checked
     assert gridc("run", cwd=study).returncode == 0
 
 

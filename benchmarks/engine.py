@@ -22,10 +22,10 @@ from typing import Any
 from benchmarks import lm_eval_tasks, plain, study
 from benchmarks.lm_eval_tasks import Task
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.plan import Plan
-from gridc.runtime.engines import loading
-from gridc.runtime.engines.hf import HfEngine
-from gridc.runtime.store import Store
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.engines.hf import loading
+from gridc.runtime.engines.hf.engine import HfEngine
+from gridc.runtime.store.store import Store
 from gridc.schema.spec import Engine as Settings
 
 HARNESS = Path(__file__).parent.parent / ".venv-lm-eval" / "bin"
@@ -120,7 +120,7 @@ def prepare(spec: Path, folder: Path) -> tuple[list[Task], dict[str, dict[str, A
         for task in tasks:
             found = {
                 item: contents[-1]
-                for item, replicate, contents in store.answers(plan.stamp, task.cell.key)
+                for item, replicate, contents in store.answers(plan.study_digest, task.cell.key)
                 if replicate == 0
             }
             items = plan.study.items[task.cell.benchmark].sampled

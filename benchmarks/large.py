@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks import study
 from benchmarks.engine import report_run, say
-from gridc.runtime.engines import loading
+from gridc.runtime.engines.hf import loading
 
 
 def main() -> None:

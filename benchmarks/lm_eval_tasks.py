@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.calls import Cell
-from gridc.compiler.plan import Plan
-from gridc.runtime.engines.hf import HfEngine
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.engines.hf.engine import HfEngine
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.plan import Plan
+from gridc.compiler.lowering.plan import Plan
 
 
 def run(plan: Plan, folder: Path, threads: int) -> tuple[float, int]:

@@ -70,7 +70,7 @@ def write_study(folder: Path, cells: int) -> Path:
 def measure(spec: Path) -> dict[str, float]:
     """Compile and count in this process."""
     from gridc.compiler.compile import compile_spec
-    from gridc.compiler.plan import Plan
+    from gridc.compiler.lowering.plan import Plan
 
     start = time.perf_counter()
     study = compile_spec(spec).study

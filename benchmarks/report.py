@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.plan import Plan
-from gridc.reports import documents
-from gridc.reports.findings import find
-from gridc.runtime.store import Store
+from gridc.compiler.lowering.plan import Plan
+from gridc.reports import files as documents
+from gridc.reports.findings.findings import find
+from gridc.runtime.store.store import Store
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
     spec = folder / "gridcard.toml"
     compiled, one = timed("compile", lambda: compile_spec(spec, None))
     assert compiled.lock is not None
-    lock, stamp = compiled.lock, Plan(compiled.study).stamp
+    lock, stamp = compiled.lock, Plan(compiled.study).study_digest
     with Store.open(folder / "results" / "synthetic" / "store.sqlite") as store:
         _, read = timed("  of which: item outcomes", lambda: store.outcomes(stamp))
         timed("  of which: results digest", lambda: store.results_digest(stamp))

@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from gridc.compiler.calls import Cell, Sample
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.plan import Plan
-from gridc.compiler.stamp import make_lock, write_lock
-from gridc.runtime.engine import Answer
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.lock.lock import make_lock, write_lock
+from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.engines.protocol import Answer
 from gridc.runtime.run import score_answers
-from gridc.runtime.write import Writer
+from gridc.runtime.store.write import Writer
 from gridc.schema.canonical import digest
 
 MODELS = {"qwen": "pocket-qwen2", "mistral": "pocket-mistral", "yi": "pocket-llama"}
@@ -172,14 +173,17 @@ def fill(compiled: Compiled, path: Path) -> None:
     plan = Plan(compiled.study)
     with Writer(path) as store:
         store.ingest(plan, lock)
-        store.record("start", {"stamp": plan.stamp, "gridc": lock.gridc, "answered": 0})
-        done = {call.id for call in store.calls(plan.stamp) if call.answer is not None}
+        store.record("start", {"stamp": plan.study_digest, "gridc": lock.gridc, "answered": 0})
+        done = {call.id for call in store.calls(plan.study_digest) if call.answer is not None}
         answers = _answers(plan, done)
         while batch := list(islice(answers, 20_000)):
             store.answer(batch)
         score_answers(plan, store)
-        body = {"results": store.results_digest(plan.stamp), "answers": store.answers_digest(plan.stamp)}
-        store.record("finish", {"stamp": plan.stamp, **body})
+        body = {
+            "results": store.results_digest(plan.study_digest),
+            "answers": store.answers_digest(plan.study_digest),
+        }
+        store.record("finish", {"stamp": plan.study_digest, **body})
 
 
 def _answers(plan: Plan, seen: set[str]) -> Iterator[Answer]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.benchmarks import LOADERS
+from gridc.compiler.inputs.loaders import LOADERS
 from gridc.schema.spec import Axis, Benchmark
 
 BENCHMARKS = (Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md").read_text("utf-8")

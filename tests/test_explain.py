@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
-from gridc.codes import CODES
-from gridc.explain import EXAMPLES, WIDTH, markdown, text
+from gridc.diagnostics.codes import CODES
+from gridc.diagnostics.explain import EXAMPLES, WIDTH, markdown, text
 
 
 @pytest.mark.parametrize("code", CODES)

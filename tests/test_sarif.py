@@ -10,10 +10,10 @@ import pytest
 from jsonschema import Draft4Validator
 
 from gridc import __version__
-from gridc.codes import CODES
-from gridc.compiler.source import parse
-from gridc.errors import Diagnostic
-from gridc.sarif import SCHEMA, repository_root, sarif
+from gridc.compiler.frontend.source import parse
+from gridc.diagnostics.codes import CODES
+from gridc.diagnostics.errors import Diagnostic
+from gridc.diagnostics.sarif import SCHEMA, repository_root, sarif
 
 ROOT = Path("/repository")
 TEXT = '# größe\nname = "T5"\n'

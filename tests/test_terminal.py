@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from gridc.codes import CODES
-from gridc.compiler.source import parse
-from gridc.errors import Diagnostic, Span
-from gridc.terminal import diagnostic, diagnostics, visible
+from gridc.cli.terminal import diagnostic, diagnostics, visible
+from gridc.compiler.frontend.source import parse
+from gridc.diagnostics.codes import CODES
+from gridc.diagnostics.errors import Diagnostic, Span
 
 
 def test_escape_sequences_become_pictures() -> None:

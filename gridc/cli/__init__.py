@@ -12,26 +12,26 @@ from typing import Any, NoReturn
 import click
 
 from gridc import __version__
-from gridc.errors import Diagnostic, GridcError, IncompleteError
+from gridc.diagnostics.errors import Diagnostic, GridcError, IncompleteError
 
 COMMANDS = {
-    "init": "begin",
-    "validate": "check",
-    "explain": "check",
-    "schema": "check",
-    "measurands": "check",
-    "stamp": "study",
-    "plan": "study",
-    "deviations": "study",
-    "run": "execute",
-    "merge": "execute",
-    "status": "execute",
-    "report": "findings",
-    "certify": "findings",
+    "init": "init",
+    "validate": "validate",
+    "explain": "validate",
+    "schema": "validate",
+    "measurands": "validate",
+    "stamp": "stamp",
+    "plan": "stamp",
+    "deviations": "stamp",
+    "run": "run",
+    "merge": "run",
+    "status": "run",
+    "report": "report",
+    "certify": "report",
     "card": "card",
     "export": "export",
-    "verify": "findings",
-    "diff": "compare",
+    "verify": "report",
+    "diff": "diff",
 }
 """Each command's module, in the order in which a study needs them."""
 
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def _fail(error: GridcError) -> NoReturn:
-    from gridc import terminal
+    from gridc.cli import terminal
     from gridc.cli.options import print_json
 
     if "--json" in sys.argv:

@@ -6,9 +6,9 @@ import click
 
 from gridc.cli.options import DATA, OUT, SPEC, store_path
 from gridc.compiler.compile import compile_spec
-from gridc.errors import VerificationError
-from gridc.reports import attach as attaching
-from gridc.reports.documents import read_deck
+from gridc.diagnostics.errors import VerificationError
+from gridc.reports.exchange import model_card as attaching
+from gridc.reports.files import read_deck
 
 README = click.argument("readme", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 FROM = click.option(

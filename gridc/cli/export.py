@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 
 from gridc.cli.options import DATA, OUT, SPEC, store_path
-from gridc.cli.study import require_lock
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.deviations import log_path, require_reconciled
-from gridc.reports.bundle import export as export_bundle
+from gridc.compiler.lock.deviations import log_path, require_reconciled
+from gridc.reports.exchange.bundle import export as export_bundle
+from gridc.study import require_lock
 
 
 @click.group()

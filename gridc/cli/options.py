@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from gridc.compiler.compile import Compiled
 
-from gridc.compiler.source import STDIN
+from gridc.compiler.frontend.source import STDIN
 
 
 class SpecPath(click.Path):

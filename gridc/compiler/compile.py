@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from gridc.compiler.front import Checked, read_spec
-from gridc.compiler.hazards import refuse_hazards
-from gridc.compiler.resolve import Study, resolve
-from gridc.compiler.source import Source
-from gridc.compiler.stamp import Lock, lock_path, read_lock
+from gridc.compiler.frontend.read import Checked, read_spec
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.inputs.resolve import Study, resolve
+from gridc.compiler.lock.lock import Lock, lock_path, read_lock
+from gridc.compiler.preflight.hazards import refuse_hazards
 from gridc.schema.spec import Spec
 
 

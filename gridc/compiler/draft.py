@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from gridc.compiler.benchmarks import LOADERS
-from gridc.compiler.source import basic_string
-from gridc.errors import Diagnostic, UsageError
+from gridc.compiler.frontend.source import basic_string
+from gridc.compiler.inputs.loaders import LOADERS
+from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.schema import jsonschema
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")

@@ -5,13 +5,11 @@ from dataclasses import asdict
 from itertools import chain, combinations
 from typing import Any
 
-from gridc.codes import CODES
-from gridc.compiler.measurands import names_of
+from gridc.compiler.frontend.measurands import names_of
+from gridc.diagnostics.codes import CODES
 from gridc.reports.certificate import floor_rows, uncomputed_rows
-from gridc.reports.contrasts import pair_levels
-from gridc.reports.findings import BenchmarkFinding, Findings, ModelFinding
-from gridc.reports.render import render
-from gridc.reports.resample import Interval
+from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding
+from gridc.reports.templates import render
 from gridc.schema.card import (
     FORMAT,
     Card,
@@ -26,16 +24,18 @@ from gridc.schema.card import (
     Waiver,
 )
 from gridc.schema.spec import Spec
+from gridc.statistics.contrasts import pair_levels
+from gridc.statistics.resample import Interval
 
 
-def deal(findings: Findings, certificate: str) -> CardDeck:
+def make_cards(findings: Findings, certificate: str) -> CardDeck:
     """One card for each model on each benchmark. `certificate` is the digest of the certificate's file."""
     spec = findings.plan.study.spec
     return CardDeck(
         format=FORMAT,
         study=spec.study.id,
         title=spec.study.title,
-        stamp=findings.plan.stamp,
+        stamp=findings.plan.study_digest,
         registered=findings.lock.stamp,
         supersedes=tuple(each.stamp for each in findings.lock.supersedes),
         calls_before_stamp=findings.before_stamp,

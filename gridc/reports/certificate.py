@@ -4,15 +4,13 @@ from dataclasses import asdict
 from datetime import datetime
 from fractions import Fraction
 
-from gridc.reports.analysis import Between
-from gridc.reports.claims import Evidence
-from gridc.reports.contrasts import Place, Summary
-from gridc.reports.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
-from gridc.reports.hypotheses import HypothesisFinding
-from gridc.reports.paired import PairedReport
-from gridc.reports.pairs import Witness
-from gridc.reports.scores import CellScore
-from gridc.reports.statements import statements
+from gridc.reports.findings.analysis import Between
+from gridc.reports.findings.certification import Evidence
+from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
+from gridc.reports.findings.hypotheses import HypothesisFinding
+from gridc.reports.findings.paired import PairedReport
+from gridc.reports.findings.scores import CellScore
+from gridc.reports.sentences import statements
 from gridc.schema.certificate import (
     FORMAT,
     AgreementRow,
@@ -40,6 +38,8 @@ from gridc.schema.certificate import (
     UncomputedRow,
     WitnessRow,
 )
+from gridc.statistics.contrasts import Place, Summary
+from gridc.statistics.pairs import Witness
 
 
 def certify(findings: Findings) -> Certificate:
@@ -49,7 +49,7 @@ def certify(findings: Findings) -> Certificate:
         format=FORMAT,
         study=spec.study.id,
         title=spec.study.title,
-        stamp=findings.plan.stamp,
+        stamp=findings.plan.study_digest,
         registered=findings.lock.stamp,
         supersedes=tuple(each.stamp for each in findings.lock.supersedes),
         anchor=_anchor(findings),

@@ -7,18 +7,19 @@ from fractions import Fraction
 from statistics import median
 from typing import Any
 
-from gridc.reports import figures, orderings
-from gridc.reports.attribution import LABEL
-from gridc.reports.findings import BenchmarkFinding, Findings
-from gridc.reports.orderings import Order
-from gridc.reports.render import number, percent, render
-from gridc.reports.scores import CellScore
-from gridc.reports.statements import caveats, leading, p_value
+from gridc.reports import figures
+from gridc.reports.findings.attribution import LABEL
+from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.reports.findings.scores import CellScore
+from gridc.reports.sentences import caveats, leading, p_value
+from gridc.reports.templates import number, percent, render
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
 from gridc.schema.selector import Not, Selector
 from gridc.schema.spec import Benchmark, Level
+from gridc.statistics import orderings
+from gridc.statistics.orderings import Order
 
 PROMINENT = 3
 """How many of the certificate's sentences stand above the fold."""

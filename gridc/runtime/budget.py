@@ -2,7 +2,7 @@
 
 import time
 
-from gridc.schema.conduct import Budget
+from gridc.schema.budget import Budget
 
 
 class Meter:

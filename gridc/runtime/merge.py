@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.plan import Plan
-from gridc.compiler.stamp import Lock
-from gridc.errors import Diagnostic, IncompleteError
-from gridc.runtime.events import first_break
+from gridc.compiler.lock.lock import Lock
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, IncompleteError
 from gridc.runtime.run import Finished, conclude
-from gridc.runtime.store import Store
-from gridc.runtime.write import Writer
+from gridc.runtime.store.events import first_break
+from gridc.runtime.store.store import Store
+from gridc.runtime.store.write import Writer
 
 
 def merge(plan: Plan, lock: Lock, path: Path, others: list[Path]) -> Finished:
@@ -21,9 +21,9 @@ def merge(plan: Plan, lock: Lock, path: Path, others: list[Path]) -> Finished:
     """
     with Writer(path) as store:
         store.ingest(plan, lock)
-        reused = store.progress(plan.stamp).answered
+        reused = store.progress(plan.study_digest).answered
         for other in others:
-            _take(plan.stamp, store, other)
+            _take(plan.study_digest, store, other)
         return conclude(plan, store, reused)
 
 

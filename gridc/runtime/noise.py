@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from gridc.compiler.draw import ranked
 from gridc.compiler.instrument.score import score
-from gridc.compiler.plan import Plan
-from gridc.runtime.engine import Call, Engine
-from gridc.runtime.store import Store
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.engines.protocol import Call, Engine
+from gridc.runtime.store.store import Store
+from gridc.statistics.seeded import ranked
 
 
 def measure(
@@ -23,7 +23,7 @@ def measure(
     how many rankings were repeated, how many changed, how far log-likelihoods moved (nats), and how many
     outcomes of samples changed with them."""
     spec = plan.study.spec
-    drawn = ranked(calls, spec.sampling.seed, f"noise {plan.stamp}", str)
+    drawn = ranked(calls, spec.sampling.seed, f"noise {plan.study_digest}", str)
     chosen = drawn[: spec.engine.noise_sample]
     cells = {cell.key: cell for cell in plan.cells()}
     items = lru_cache(maxsize=8)(lambda key: {each.id: each for each in plan.items(cells[key])})
@@ -40,7 +40,7 @@ def measure(
         else:
             rankings += 1
             moved += moves(before["loglikelihoods"], after["loglikelihoods"])
-        for key, item, steps in store.samples_with(plan.stamp, name):
+        for key, item, steps in store.samples_with(plan.study_digest, name):
             given = [answers[step] for step in steps]
             anew = [after if step == name else answers[step] for step in steps]
             choices = [score(cells[key].setting, items(key)[item], each).choice for each in (given, anew)]

@@ -10,13 +10,13 @@ from math import ceil
 from typing import Any
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.draw import ranked
-from gridc.compiler.plan import Plan
-from gridc.runtime.engine import Call
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.engines.protocol import Call
 from gridc.runtime.noise import moves
 from gridc.runtime.run import open_engine
-from gridc.runtime.store import Store
+from gridc.runtime.store.store import Store
 from gridc.schema.spec import EXACT
+from gridc.statistics.seeded import ranked
 
 TOLERANCE = 1e-3
 """How far a log-likelihood (nats) may move in fp32 from one machine to another."""
@@ -47,11 +47,11 @@ def rerun(compiled: Compiled, store: Store, share: float) -> Iterator[Repeated]:
     """Repeat a share (0 to 1) of the answered calls of every local model and precision, at least one call of
     each. Raises `IncompleteError` where an engine or a model cannot be used."""
     plan = Plan(compiled.study)
-    store.require(plan.stamp)
+    store.require(plan.study_digest)
     for name, precision in dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells()):
         identity = plan.study.models[name]
-        stored = dict(store.answers_from(plan.stamp, identity.digest, precision))
-        drawn = ranked(stored, plan.study.spec.sampling.seed, f"rerun {plan.stamp}", str)
+        stored = dict(store.answers_from(plan.study_digest, identity.digest, precision))
+        drawn = ranked(stored, plan.study.spec.sampling.seed, f"rerun {plan.study_digest}", str)
         chosen = drawn[: ceil(share * len(stored))]
         if not chosen:
             continue

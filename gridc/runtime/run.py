@@ -12,20 +12,20 @@ from typing import NoReturn
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
-from gridc.compiler.deviations import Reconciled
-from gridc.compiler.hazards import waived_for
+from gridc.compiler.frontend.unsupported import require_executable
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.resolve import require_items
 from gridc.compiler.instrument.score import score
-from gridc.compiler.models import ModelIdentity
-from gridc.compiler.plan import Plan
-from gridc.compiler.resolve import require_items
-from gridc.compiler.stamp import Lock
-from gridc.compiler.support import require_executable
-from gridc.errors import BudgetError, Diagnostic, IncompleteError
+from gridc.compiler.lock.deviations import Reconciled
+from gridc.compiler.lock.lock import Lock
+from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.hazards import waived_for
+from gridc.diagnostics.errors import BudgetError, Diagnostic, IncompleteError
 from gridc.runtime.budget import Meter
-from gridc.runtime.engine import Batch, Call, Engine
+from gridc.runtime.engines.protocol import Batch, Call, Engine
 from gridc.runtime.noise import measure
-from gridc.runtime.store import Spent
-from gridc.runtime.write import Writer
+from gridc.runtime.store.store import Spent
+from gridc.runtime.store.write import Writer
 from gridc.schema.spec import Spec
 
 
@@ -98,11 +98,11 @@ def run(
     plan = Plan(compiled.study)
     with Writer(path) as store:
         store.ingest(plan, lock)
-        note_deviations(store, plan.stamp, departures)
-        reused = store.progress(plan.stamp).answered
+        note_deviations(store, plan.study_digest, departures)
+        reused = store.progress(plan.study_digest).answered
         jobs = list(_jobs(plan, store, shard))
         if any(job.batches for job in jobs):
-            store.record("start", {"stamp": plan.stamp, "gridc": __version__, "answered": reused})
+            store.record("start", {"stamp": plan.study_digest, "gridc": __version__, "answered": reused})
         _execute(jobs, store, plan, watch)
         return conclude(plan, store, reused)
 
@@ -110,14 +110,18 @@ def run(
 def conclude(plan: Plan, store: Writer, reused: int) -> Finished:
     """Score what has been answered and record the digests. `reused` calls had their answer before."""
     score_answers(plan, store)
-    results = store.results_digest(plan.stamp)
-    body = {"stamp": plan.stamp, "results": results, "answers": store.answers_digest(plan.stamp)}
+    results = store.results_digest(plan.study_digest)
+    body = {
+        "stamp": plan.study_digest,
+        "results": results,
+        "answers": store.answers_digest(plan.study_digest),
+    }
     finishes = [event.body for event in store.events() if event.kind == "finish"]
     if body not in finishes[-1:]:
         store.record("finish", body)
-    new = store.progress(plan.stamp).answered - reused
-    spent = tuple(store.spent(plan.stamp))
-    return Finished(plan.stamp, new, reused, store.near_ties(plan.stamp), spent, results)
+    new = store.progress(plan.study_digest).answered - reused
+    spent = tuple(store.spent(plan.study_digest))
+    return Finished(plan.study_digest, new, reused, store.near_ties(plan.study_digest), spent, results)
 
 
 def _jobs(plan: Plan, store: Writer, shard: Shard) -> Iterator[_Job]:
@@ -127,7 +131,7 @@ def _jobs(plan: Plan, store: Writer, shard: Shard) -> Iterator[_Job]:
     measured = {(each["identity"], each["precision"]) for each in store.noise()}
     for name, precision in dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells()):
         identity = plan.study.models[name]
-        works = list(store.works(plan.stamp, identity.digest, precision))
+        works = list(store.works(plan.study_digest, identity.digest, precision))
         missing = frozenset(call.id for call, answered in works if not answered)
         unmeasured = spec.engine.noise_sample and (identity.digest, precision) not in measured
         if not missing and not unmeasured:
@@ -180,18 +184,18 @@ def _execute(jobs: list[_Job], store: Writer, plan: Plan, watch: Callable[[Step]
     for job in jobs:
         if job.batches:
             watch(Step(job.name, done, total))
-        about = {"stamp": plan.stamp, "identity": job.identity}
+        about = {"stamp": plan.study_digest, "identity": job.identity}
         store.record("load", {**about, **job.engine.effective()})
         for batch, wanted in job.batches:
             cap = meter.passed_by(len(wanted), batch.cost)
             if cap is not None:
-                _stop(store, plan.stamp, cap)
+                _stop(store, plan.study_digest, cap)
             store.answer(*job.engine.answer(batch, wanted))
             meter.spend(len(wanted), batch.cost)
             done += batch.cost
             watch(Step(job.name, done, total))
         about["precision"] = job.precision
-        answers = dict(store.answers_from(plan.stamp, job.identity, job.precision))
+        answers = dict(store.answers_from(plan.study_digest, job.identity, job.precision))
         if len(answers) == len(job.calls):
             least = job.engine.least((call, answers[call.id]) for call in job.calls.values())
             store.record("work", {**about, "least_tokens": least})
@@ -215,10 +219,10 @@ def score_answers(plan: Plan, store: Writer) -> None:
         items = {item.id: item for item in plan.items(cell)}
         store.score(
             cell.key,
-            plan.stamp,
+            plan.study_digest,
             [
                 (item, replicate, score(cell.setting, items[item], answers))
-                for item, replicate, answers in store.answers(plan.stamp, cell.key)
+                for item, replicate, answers in store.answers(plan.study_digest, cell.key)
             ],
         )
 
@@ -229,8 +233,8 @@ def open_engine(name: str, identity: ModelIdentity, precision: str, spec: Spec) 
     # core. This must be set before torch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        from gridc.runtime.engines.hf import HfEngine
-        from gridc.runtime.engines.hub import folder_of
+        from gridc.runtime.engines.hf.download import folder_of
+        from gridc.runtime.engines.hf.engine import HfEngine
     except ImportError as error:
         message = f"`{name}` is a local model and {error.name} is not installed"
         help_line = "pip install 'gridc[local]'"

@@ -10,6 +10,9 @@ Declared = Literal["ex_ante", "post_hoc"]
 Strength = Literal["unanchored", "git", "signed", "timestamped", "registered"]
 """How strongly a lock is tied to a time or a person, the weakest first."""
 
+ALPHA = 0.05
+"""The level of a certificate and of a family that states none."""
+
 
 def _only_one(schema: dict[str, Any]) -> None:
     for key in ("minimum", "maximum", "type"):

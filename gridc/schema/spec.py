@@ -2,7 +2,7 @@
 
 The JSON Schema that editors and `gridc validate` use is generated from these classes, so a field's
 description is its documentation. What needs more than one table to decide lives in
-`gridc.compiler.checks`.
+`gridc.compiler.frontend.checks`.
 """
 
 from typing import Annotated, Literal, Self
@@ -10,9 +10,11 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from gridc.schema.base import Declared, Id, One, Table, Text
-from gridc.schema.conduct import Budget, Judge, Scaffold
+from gridc.schema.budget import Budget
 from gridc.schema.inference import AnyHypothesis, Curve, Exclude, Falsification, Family, Fork
 from gridc.schema.items import Exemplars, LoaderName, Loading, Sample
+from gridc.schema.judging import Judge
+from gridc.schema.scaffold import Scaffold
 from gridc.schema.selector import EVERYWHERE, Selector
 
 Tier = Literal["core", "stress"]

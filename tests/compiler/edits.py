@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import Compiled
-from gridc.errors import Diagnostic, SpecError
+from gridc.diagnostics.errors import Diagnostic, SpecError
 
 Edits = tuple[tuple[str, str], ...]
 Compile = Callable[..., Compiled]

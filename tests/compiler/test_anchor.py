@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.anchor import anchor, anchors
 from gridc.compiler.compile import Compiled
-from gridc.compiler.stamp import make_lock, write_lock
-from gridc.errors import StampError
+from gridc.compiler.lock.anchor import anchor, anchors
+from gridc.compiler.lock.lock import make_lock, write_lock
+from gridc.diagnostics.errors import StampError
 
 Compile = Callable[..., Compiled]
 

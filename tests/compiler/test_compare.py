@@ -8,10 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gridc.cli import main
-from gridc.compiler.compare import compare, read_document
 from gridc.compiler.compile import Compiled
-from gridc.compiler.differences import ABSENT
-from gridc.compiler.stamp import make_lock, write_lock
+from gridc.compiler.lock.diff import ABSENT, compare, read_document
+from gridc.compiler.lock.lock import make_lock, write_lock
 
 Compile = Callable[..., Compiled]
 

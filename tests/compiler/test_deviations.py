@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.deviation_log import write_log
-from gridc.compiler.deviations import (
+from gridc.compiler.lock.deviation_log import write_log
+from gridc.compiler.lock.deviations import (
     Departure,
     Reconciled,
     covers,
@@ -18,9 +18,9 @@ from gridc.compiler.deviations import (
     require_reconciled,
     require_same,
 )
-from gridc.compiler.differences import ABSENT
-from gridc.compiler.stamp import Lock, make_lock
-from gridc.errors import SpecError, StampError
+from gridc.compiler.lock.diff import ABSENT
+from gridc.compiler.lock.lock import Lock, make_lock
+from gridc.diagnostics.errors import SpecError, StampError
 from tests.replaced import replaced
 
 Compile = Callable[..., Compiled]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.grid import Setting
+from gridc.compiler.instrument.setting import Setting
 from tests.compiler.edits import (
     CALM,
     EXCLUDED,

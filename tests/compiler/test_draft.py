@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.draft import BENCHMARKS, MODELS, TITLE, draft
-from gridc.compiler.front import read_spec
-from gridc.compiler.plan import Plan
-from gridc.errors import UsageError
+from gridc.compiler.frontend.read import read_spec
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import UsageError
 
 
 def written(folder: Path, text: str) -> Path:

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from gridc.compiler.draw import DrawError, draw_exemplars, draw_sample, ranked
+from gridc.compiler.inputs.draw import draw_exemplars, draw_sample
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import reference_answer
 from gridc.schema.items import Sample
 from gridc.schema.selector import Selector
+from gridc.statistics.seeded import DrawError, ranked
 
 
 def alone(count: int) -> list[Item]:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.against import against
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.estimate import estimate
-from gridc.compiler.plan import Plan
+from gridc.compiler.lock.plan_diff import against
+from gridc.compiler.lowering.estimate import estimate
+from gridc.compiler.lowering.plan import Plan
 
 Compile = Callable[..., Compiled]
 

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gridc.compiler.instrument.extract import extract
-from gridc.compiler.instrument.fold import fold
 from gridc.compiler.instrument.item import LETTERS
+from gridc.compiler.instrument.plain_text import fold
 
 TABLE = tomllib.loads(Path(__file__).with_name("extraction_cases.toml").read_text("utf-8"))
 TRADES = tuple(TABLE["options"]["trades"])

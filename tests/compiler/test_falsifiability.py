@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.falsifiability import hypothesis_hazards, manifest, prospects
-from gridc.compiler.hazards import prove
-from gridc.compiler.plan import Plan
-from gridc.errors import HazardError, SpecError
+from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, prospects
+from gridc.compiler.preflight.hazards import prove
+from gridc.diagnostics.errors import HazardError, SpecError
 from tests.compiler.conftest import make_model, questions
 
 Make = Callable[..., Compiled]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.rates import COUNTED
+from gridc.compiler.inputs.rates import COUNTED
 from gridc.schema.inference import BINDABLE
 from gridc.schema.spec import Spec
 from tests.compiler.edits import Compile, assert_finding, findings

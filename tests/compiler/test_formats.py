@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.benchmarks import LOADERS
-from gridc.compiler.benchmarks.errors import Malformed
-from gridc.compiler.benchmarks.files import File
-from gridc.compiler.benchmarks.lettered import split
+from gridc.compiler.inputs.loaders import LOADERS
+from gridc.compiler.inputs.loaders.errors import Malformed
+from gridc.compiler.inputs.loaders.files import File
+from gridc.compiler.inputs.loaders.lettered import split
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import Fields, Loading
 

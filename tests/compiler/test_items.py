@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.calls import Cell
 from gridc.compiler.compile import Compiled
-from gridc.compiler.plan import Plan
-from gridc.compiler.stamp import make_lock, write_lock
-from gridc.errors import SpecError
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.lock.lock import make_lock, write_lock
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import SpecError
 from gridc.schema.canonical import digest
 
 Compile = Callable[..., Compiled]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.benchmarks import LOADERS, bbq, truthfulqa
-from gridc.compiler.benchmarks.errors import Malformed
-from gridc.compiler.benchmarks.files import File
+from gridc.compiler.inputs.loaders import LOADERS, bbq, truthfulqa
+from gridc.compiler.inputs.loaders.errors import Malformed
+from gridc.compiler.inputs.loaders.files import File
 from gridc.compiler.instrument.item import Item
 from gridc.schema.canonical import digest
 from gridc.schema.items import LoaderName, Loading

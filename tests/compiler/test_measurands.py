@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler import grid, references
-from gridc.compiler.grid import Setting
+from gridc.compiler.frontend import references
+from gridc.compiler.frontend.locate import Places
+from gridc.compiler.frontend.measurands import Measurand, measurands, names_of
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import OptionStyle, check_template, render_prompt
-from gridc.compiler.locate import Places
-from gridc.compiler.measurands import Measurand, measurands, names_of
-from gridc.compiler.stamp import stamp_of
-from gridc.errors import SpecError
+from gridc.compiler.instrument.setting import Setting
+from gridc.compiler.lock.lock import stamp_of
+from gridc.diagnostics.errors import SpecError
 from gridc.schema.canonical import digest_bytes
 from tests.compiler.edits import Compile, findings
 
@@ -160,5 +160,5 @@ def test_a_setting_is_recognised_however_it_was_written() -> None:
 
 
 def test_every_effect_of_a_measurand_is_a_key_of_a_call() -> None:
-    keys = set(grid.Setting.__dataclass_fields__)
+    keys = set(Setting.__dataclass_fields__)
     assert all(set(each.effects) <= keys for each in EVERY)

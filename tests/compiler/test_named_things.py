@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.resolve import require_items
-from gridc.errors import SpecError
+from gridc.compiler.inputs.resolve import require_items
+from gridc.diagnostics.errors import SpecError
 from tests.compiler.edits import (
     FACTS,
     FILE,

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.calls import Kind, Prompt, Request, Sample
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.grid import Setting
-from gridc.compiler.hazards import prove
 from gridc.compiler.instrument.candidates import candidates
-from gridc.compiler.instrument.chance import tails
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.oracles import indifferent, shown_letter, try_oracles
 from gridc.compiler.instrument.render import render_prompt
-from gridc.errors import HazardError, SpecError
+from gridc.compiler.instrument.setting import Setting
+from gridc.compiler.lowering.calls import Kind, Prompt, Request, Sample
+from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.oracles import indifferent, shown_letter, try_oracles
+from gridc.diagnostics.errors import HazardError, SpecError
+from gridc.statistics.poisson_binomial import tails
 
 Compile = Callable[..., Compiled]
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.calls import Cell
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.plan import Plan
-from gridc.errors import SpecError
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import SpecError
 
 Compile = Callable[..., Compiled]
 Row = dict[str, dict[str, Any]]

@@ -7,7 +7,7 @@ from math import comb
 import pytest
 from scipy.stats import binomtest, norm
 
-from gridc.compiler.power import Outcome, Rule, detectable, interval, p_value, verdict, witnesses
+from gridc.statistics.power import Outcome, Rule, detectable, interval, p_value, verdict, witnesses
 
 CLAIMS = ("effect", "no_effect", "equivalence", "noninferiority")
 RULES = [

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.benchmarks import LOADERS
-from gridc.compiler.benchmarks.errors import Malformed
-from gridc.compiler.benchmarks.files import File
-from gridc.compiler.instrument.arrange import arranged
+from gridc.compiler.inputs.loaders import LOADERS
+from gridc.compiler.inputs.loaders.errors import Malformed
+from gridc.compiler.inputs.loaders.files import File
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.option_order import arranged
 from gridc.schema.items import Loading
 
 DATA = os.environ.get("GRIDC_DATA")

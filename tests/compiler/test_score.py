@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.grid import Setting
 from gridc.compiler.instrument.candidates import UNKNOWN_PHRASINGS, NoCandidates, candidates
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.setting import Setting
 from gridc.schema.canonical import canonical
 from gridc.schema.spec import Candidates, Ties
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridc.compiler.source import KeyPath, Source, parse, read
-from gridc.errors import Diagnostic, Span, SpecError
+from gridc.compiler.frontend.source import Source, parse, read
+from gridc.diagnostics.errors import Diagnostic, Span, SpecError
+from gridc.diagnostics.places import KeyPath
 
 FILE = Path("spec.toml")
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.differences import ABSENT, differences
-from gridc.compiler.resolve import Study
-from gridc.compiler.source import parse
-from gridc.compiler.stamp import make_lock, read_lock, stamp_of, write_lock
-from gridc.compiler.validate import typed
-from gridc.errors import SpecError, StampError
+from gridc.compiler.frontend.source import parse
+from gridc.compiler.frontend.validate import typed
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.lock.diff import ABSENT, differences
+from gridc.compiler.lock.lock import make_lock, read_lock, stamp_of, write_lock
+from gridc.diagnostics.errors import SpecError, StampError
 from gridc.schema.canonical import digest
 from tests.replaced import replaced
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.plan import Plan
-from gridc.reports.witness import document, from_store, race_study
-from gridc.runtime.store import Store
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.adaptive_race import document, from_store, race_study
+from gridc.runtime.store.store import Store
 from tests.e2e.conftest import command, make_study
 
 
@@ -36,7 +36,7 @@ def test_it_asks_less_than_the_grid_and_a_run_goes_on_from_there(folder: Path) -
     compiled = compile_spec(folder / "gridcard.toml", None)
     plan = Plan(compiled.study)
     with Store.open(folder / "results" / "small" / "store.sqlite") as store:
-        replayed = document(plan, race_study(plan, from_store(store.outcomes(plan.stamp))))
+        replayed = document(plan, race_study(plan, from_store(store.outcomes(plan.study_digest))))
         assert [event.kind for event in store.events()].count("witness") == 2
     assert replayed["benchmarks"] == found["benchmarks"]
 

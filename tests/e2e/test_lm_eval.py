@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 from gridc.compiler.compile import compile_spec
+from gridc.compiler.frontend.locate import BUILTIN_MODELS
 from gridc.compiler.instrument.score import score
-from gridc.compiler.locate import BUILTIN_MODELS
-from gridc.compiler.plan import Plan
-from gridc.runtime.engine import Call
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.engines.protocol import Call
 from gridc.schema.spec import Engine
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -138,7 +138,7 @@ def _harness(task: Task, rows: Path, model: str, chat: bool, folder: Path) -> tu
 
 def _gridc(task: Task, model: str, chat: bool, folder: Path) -> Iterator[tuple[list[float], int]]:
     """The same by gridc: each item's log-likelihoods and its score."""
-    from gridc.runtime.engines.hf import HfEngine
+    from gridc.runtime.engines.hf.engine import HfEngine
 
     spec = folder / "gridcard.toml"
     # The harness applies a template to the very same prompt, and takes the space before the candidate away.

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gridc.cli import findings
+from gridc.cli import report as findings
 from gridc.compiler.compile import compile_spec
-from gridc.errors import VerificationError
-from gridc.runtime.store import Store
+from gridc.diagnostics.errors import VerificationError
+from gridc.runtime.store.store import Store
 
 RESULTS = Path("results/small")
 Change = Callable[[Path], None]

@@ -9,12 +9,13 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from gridc import sarif, terminal
+from gridc.cli import terminal
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.plan import Plan
-from gridc.compiler.source import parse
-from gridc.compiler.validate import typed
-from gridc.errors import Diagnostic, HazardError, SpecError, StampError
+from gridc.compiler.frontend.source import parse
+from gridc.compiler.frontend.validate import typed
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics import sarif
+from gridc.diagnostics.errors import Diagnostic, HazardError, SpecError, StampError
 from gridc.schema import jsonschema
 from gridc.schema.spec import Spec
 from tests.fuzz.mutate import toml
@@ -34,7 +35,7 @@ def attempt(path: Path, data: bytes) -> str:
         json.dumps(sarif.sarif(error.diagnostics, path.parent))
         return " ".join(sorted({each.code for each in error.diagnostics}))
     plan = Plan(compiled.study)
-    assert plan.stamp == Plan(compile_spec(path).study).stamp
+    assert plan.study_digest == Plan(compile_spec(path).study).study_digest
     again = typed(parse(toml(dict(compiled.source.values)), path))
     assert again.stamped() == typed(compiled.source).stamped(), "written otherwise, it means something else"
     assert Spec.model_validate(compiled.spec.stamped()).stamped() == compiled.spec.stamped()
@@ -53,7 +54,7 @@ def require_that_it_can_be_shown(found: Diagnostic) -> None:
 
 
 def require_that_the_schema_takes_what_the_model_takes(data: bytes) -> None:
-    """`gridc.compiler.validate` asks the schema only where the typed model refuses."""
+    """`gridc.compiler.frontend.validate` asks the schema only where the typed model refuses."""
     try:
         values = tomllib.loads(data.decode())
         text = json.dumps(values)

@@ -15,17 +15,16 @@ from typing import Any
 
 import pytest
 
-from gridc import terminal
-from gridc.codes import CODES
-from gridc.compiler import passes
-from gridc.compiler.calls import Cell
+from gridc.cli import terminal
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.current import require_current
-from gridc.compiler.deviations import log_path
-from gridc.compiler.hazards import prove
-from gridc.compiler.plan import Plan
-from gridc.compiler.stamp import make_lock, write_lock
-from gridc.errors import GridcError
+from gridc.compiler.grid import passes
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.lock.deviations import log_path, require_current
+from gridc.compiler.lock.lock import make_lock, write_lock
+from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.hazards import prove
+from gridc.diagnostics.codes import CODES
+from gridc.diagnostics.errors import GridcError
 
 HERE = Path(__file__).parent
 CASES = sorted(path for path in (HERE / "diagnostics").iterdir() if path.is_dir())

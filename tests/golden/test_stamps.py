@@ -17,13 +17,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gridc.compiler.checks.names import unique_ids
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.differences import differences
-from gridc.compiler.source import parse
-from gridc.compiler.stamp import stamp_of
-from gridc.compiler.validate import typed
-from gridc.errors import SpecError
+from gridc.compiler.frontend.checks.names import unique_ids
+from gridc.compiler.frontend.source import parse
+from gridc.compiler.frontend.validate import typed
+from gridc.compiler.lock.diff import differences
+from gridc.compiler.lock.lock import stamp_of
+from gridc.diagnostics.errors import SpecError
 from gridc.schema.canonical import canonical, digest
 from tests.fuzz.mutate import invent, structured, toml
 

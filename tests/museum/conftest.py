@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.hazards import prove
-from gridc.compiler.locate import BUILTIN_MODELS
-from gridc.errors import GridcError
+from gridc.compiler.frontend.locate import BUILTIN_MODELS
+from gridc.compiler.preflight.hazards import prove
+from gridc.diagnostics.errors import GridcError
 from tests.replaced import replaced
 
 SOUND = """\

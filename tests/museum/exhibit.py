@@ -8,10 +8,10 @@ from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
 
-from gridc.compiler import hazards
-from gridc.compiler.instrument import oracles, readers
+from gridc.compiler.instrument import readers
 from gridc.compiler.instrument import score as scoring
 from gridc.compiler.instrument.extract import Extraction
+from gridc.compiler.preflight import hazards, oracles
 
 Patch = Callable[[MonkeyPatch], object]
 
@@ -70,7 +70,7 @@ def without_oracle(*names: str) -> Patch:
 
 def without_refusal(patch: MonkeyPatch) -> None:
     """An engine that finds a hazard and goes on."""
-    from gridc.runtime.engines.hf import HfEngine
+    from gridc.runtime.engines.hf.engine import HfEngine
 
     patch.setattr(HfEngine, "_refuse", lambda *_: None)
 

@@ -5,22 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from gridc.compiler.anchor import Anchor
-from gridc.compiler.calls import Cell
+from gridc.compiler.frontend.unsupported import uncomputed
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.items import Items, Loaded
-from gridc.compiler.models import ModelIdentity
-from gridc.compiler.plan import Plan
-from gridc.compiler.resolve import Study
-from gridc.compiler.stamp import Lock
-from gridc.compiler.uncomputed import uncomputed
-from gridc.reports.analysis import maxima
-from gridc.reports.findings import Findings, benchmark_findings
-from gridc.reports.hypotheses import judge
-from gridc.reports.noise import floors_of, model_noise
-from gridc.reports.paired import precision_reports
-from gridc.reports.scores import cell_scores
-from gridc.runtime.store import CellOutcomes, Progress
+from gridc.compiler.lock.anchor import Anchor
+from gridc.compiler.lock.lock import Lock
+from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.analysis import maxima
+from gridc.reports.findings.findings import Findings, benchmark_findings
+from gridc.reports.findings.hypotheses import decide
+from gridc.reports.findings.noise import floors_of, model_noise
+from gridc.reports.findings.paired import precision_reports
+from gridc.reports.findings.scores import cell_scores
+from gridc.runtime.store.store import CellOutcomes, Progress
 from gridc.schema.canonical import digest
 from gridc.schema.inference import RankingHypothesis
 from gridc.schema.spec import Spec
@@ -112,7 +112,7 @@ def findings_of(
     floors = floors_of(noise)
     return Findings(
         plan=plan,
-        lock=Lock(plan.stamp, study.stamped(), "2026-01-01T00:00:00+00:00", "0.1.0", None, None),
+        lock=Lock(plan.study_digest, study.stamped(), "2026-01-01T00:00:00+00:00", "0.1.0", None, None),
         anchor=Anchor("unanchored", "the lock is not committed"),
         progress=Progress(done * ITEMS, len(scores) * ITEMS, (len(scores) - done) * ITEMS),
         results=digest([each.rows for each in scores]),
@@ -122,7 +122,7 @@ def findings_of(
         environment=environment,
         benchmarks=benchmark_findings(plan, scores, stored, done == len(scores), floors),
         hypotheses=tuple(
-            judge(spec, each, scores, floors)
+            decide(spec, each, scores, floors)
             for each in spec.hypothesis
             if isinstance(each, RankingHypothesis)
         ),

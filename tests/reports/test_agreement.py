@@ -6,12 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gridc.compiler.calls import Cell
-from gridc.compiler.grid import Setting
-from gridc.reports.agreement import Agreement, agreements, cohen
-from gridc.reports.outcomes import gather
-from gridc.reports.scores import CellScore
-from gridc.runtime.store import CellOutcomes
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.instrument.setting import Setting
+from gridc.reports.findings.agreement import Agreement, agreements, cohen
+from gridc.reports.findings.outcomes import gather
+from gridc.reports.findings.scores import CellScore
+from gridc.runtime.store.store import CellOutcomes
 from gridc.schema.spec import Axis
 
 ONE, OTHER = "101100101011", "100100111010"

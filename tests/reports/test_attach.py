@@ -8,9 +8,9 @@ from huggingface_hub import ModelCard, ModelCardData
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridc.errors import IncompleteError, UsageError
-from gridc.reports.attach import FRONT, attach, attached, check, model_of
-from gridc.reports.documents import documents
+from gridc.diagnostics.errors import IncompleteError, UsageError
+from gridc.reports.exchange.model_card import FRONT, attach, attached, check, model_of
+from gridc.reports.files import documents
 from gridc.schema.card import CardDeck
 from tests.reports.builders import findings_of, reversing, spec_of
 

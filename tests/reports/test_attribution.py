@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from gridc.compiler.calls import Cell
-from gridc.errors import IncompleteError
-from gridc.reports import attribution
-from gridc.reports.card import deal
+from gridc.compiler.grid.cell import Cell
+from gridc.diagnostics.errors import IncompleteError
+from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
-from gridc.reports.findings import Findings, explained
+from gridc.reports.findings import attribution
+from gridc.reports.findings.findings import Findings, explained
 from gridc.reports.page import as_html
 from tests.reports.builders import findings_of, reversing, spec_of
 
@@ -47,7 +47,7 @@ def study() -> Findings:
 
 
 def page_of(findings: Findings) -> str:
-    return as_html(findings, certify(findings), deal(findings, "0" * 64))
+    return as_html(findings, certify(findings), make_cards(findings, "0" * 64))
 
 
 def test_the_section_is_there_when_asked_for_and_says_what_it_is() -> None:
@@ -73,7 +73,7 @@ def test_what_was_recorded_makes_the_same_page() -> None:
     again = replace(findings, attribution=tuple(attribution.Attribution(**each) for each in stored))
     assert again.attribution == findings.attribution
     certificate = certify(findings)
-    deck = deal(findings, "0" * 64)
+    deck = make_cards(findings, "0" * 64)
     assert as_html(again, certificate, deck) == as_html(findings, certificate, deck)
 
 

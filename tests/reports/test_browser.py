@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.reports.documents import texts
+from gridc.reports.files import texts
 from tests.reports.builders import findings_of, reversing, spec_of
 
 CHROMIUM = shutil.which("chromium")

@@ -12,11 +12,11 @@ import pytest
 
 from benchmarks.synthetic import make
 from gridc.compiler.compile import compile_spec
-from gridc.errors import UsageError, VerificationError
-from gridc.reports import documents
-from gridc.reports.bundle import CRATE, MANIFEST, export, verify_bundle
-from gridc.reports.findings import find
-from gridc.runtime.store import Store
+from gridc.diagnostics.errors import UsageError, VerificationError
+from gridc.reports import files as documents
+from gridc.reports.exchange.bundle import CRATE, MANIFEST, export, verify_bundle
+from gridc.reports.findings.findings import find
+from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest_bytes
 
 

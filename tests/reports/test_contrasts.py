@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridc.reports.contrasts import by_level, pair_levels, pair_stores, summarise
-from gridc.reports.outcomes import Outcomes, sum_units
-from gridc.reports.subsets import robustness, stratified
+from gridc.reports.findings.outcomes import Outcomes, sum_units
+from gridc.reports.findings.subsets import robustness, stratified
+from gridc.statistics.contrasts import by_level, pair_levels, pair_stores, summarise
 
 
 def cell(model: str, precision: str, template: str, score: str) -> tuple[dict[str, str], Fraction]:

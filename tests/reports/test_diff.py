@@ -5,8 +5,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from gridc.reports.diff import cell_difference, cell_differences, place_of
-from gridc.runtime.store import CellOutcomes
+from gridc.reports.findings.store_diff import cell_difference, cell_differences, place_of
+from gridc.runtime.store.store import CellOutcomes
 
 CELL = "m/b/template=T1,decoding=greedy"
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from gridc.reports import evidence
-from gridc.reports.claims import Region, Weighed, weigh
-from gridc.reports.outcomes import Outcomes
+from gridc.reports.findings.certification import Region, Weighed, weigh
+from gridc.reports.findings.outcomes import Outcomes
+from gridc.statistics import exact_tests as evidence
 from tools.certificates.simulate import World, pair_world
 
 RUNS, ALPHA = 2000, 0.05

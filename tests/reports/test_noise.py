@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from gridc.compiler.calls import Cell
-from gridc.reports.card import as_markdown, deal
+from gridc.compiler.grid.cell import Cell
+from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
-from gridc.reports.findings import Findings
-from gridc.reports.noise import Gap, NoiseFloor, noise_floors, of_pair, within_noise
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.noise import Gap, NoiseFloor, noise_floors, of_pair, within_noise
 from gridc.reports.page import as_html
-from gridc.reports.statements import caveats, statements
+from gridc.reports.sentences import caveats, statements
 from tests.reports.builders import AXES, findings_of, noise_event, spec_of
 
 STILL, LOUD = NoiseFloor(100, 0, 20, 0, 0.01, 100), NoiseFloor(100, 5, 20, 1, 0.1, 100)
@@ -77,7 +77,7 @@ def reverses(cell: Cell) -> int:
 
 def told(findings: Findings) -> tuple[str, str, str]:
     """The statements, the page and the card of a study."""
-    certificate, deck = certify(findings), deal(findings, "0" * 64)
+    certificate, deck = certify(findings), make_cards(findings, "0" * 64)
     page = as_html(findings, certificate, deck)
     return "\n".join(certificate.statements), page, as_markdown(deck)
 
@@ -88,7 +88,7 @@ def test_a_verdict_within_noise_is_marked_everywhere() -> None:
     (pair,) = certify(marked).benchmarks[0].scopes[0].pairs
     assert (pair.words, pair.noise.standing) == ("reversible", "within")
     assert (pair.noise.plus, pair.noise.minus) == (0, pair.minus)
-    (row,) = (each.ranking_stability.pairs[0] for each in deal(marked, "0" * 64).cards[:1])
+    (row,) = (each.ranking_stability.pairs[0] for each in make_cards(marked, "0" * 64).cards[:1])
     assert row.noise == "within"
     text, page, card = told(marked)
     assert next(caveats(marked)).startswith("WITHIN NOISE: ")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gridc.reports.orderings import concordance, order_of, reachable
-from gridc.reports.pairs import PairCounts, count
+from gridc.statistics.orderings import concordance, order_of, reachable
+from gridc.statistics.pairs import PairCounts, count
 
 stats = pytest.importorskip("scipy.stats")
 

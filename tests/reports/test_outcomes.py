@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from gridc.compiler.calls import Cell
-from gridc.compiler.grid import Setting
-from gridc.reports.outcomes import gather
-from gridc.runtime.store import CellOutcomes
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.instrument.setting import Setting
+from gridc.reports.findings.outcomes import gather
+from gridc.runtime.store.store import CellOutcomes
 
 
 def cell(model: str, level: str) -> Cell:

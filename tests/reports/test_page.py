@@ -6,13 +6,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from gridc.compiler.calls import Cell
-from gridc.compiler.stamp import Superseded
-from gridc.reports.card import as_markdown, deal
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.lock.lock import Superseded
+from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
-from gridc.reports.findings import Findings
+from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html, effects, selected
-from gridc.reports.statements import caveats, leading
+from gridc.reports.sentences import caveats, leading
 from gridc.schema.selector import Selector
 from tests.reports.builders import ITEMS, findings_of, reversing, spec_of
 
@@ -44,7 +44,7 @@ class Tags(HTMLParser):
 
 
 def page_of(findings: Findings) -> str:
-    return as_html(findings, certify(findings), deal(findings, "0" * 64))
+    return as_html(findings, certify(findings), make_cards(findings, "0" * 64))
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +187,7 @@ def test_models_are_compared_cell_by_cell() -> None:
 
 def test_unreadable_answers_have_a_score_per_protocol_beside_the_one_that_counts_them() -> None:
     findings = findings_of(spec_of({"ant": None, "bee": None}), lambda cell: 12, parsed=15)
-    deck = deal(findings, "0" * 64)
+    deck = make_cards(findings, "0" * 64)
     point = deck.cards[0].point_score
     assert (point.score, point.per_protocol, point.readable) == (12 / 20, 12 / 15, 15)
     page, card = Tags(page_of(findings)).text, as_markdown(deck)
@@ -202,8 +202,8 @@ def test_unreadable_answers_have_a_score_per_protocol_beside_the_one_that_counts
     ranked = next(each for each in findings.benchmarks[0].cells if each.cell.setting.ranks)
     assert ranked.per_protocol is None
     none = findings_of(spec_of({"ant": None, "bee": None}), lambda cell: 0, parsed=0)
-    assert deal(none, "0" * 64).cards[0].point_score.per_protocol is None
-    assert "per protocol – of the 0 readable" in as_markdown(deal(none, "0" * 64))
+    assert make_cards(none, "0" * 64).cards[0].point_score.per_protocol is None
+    assert "per protocol – of the 0 readable" in as_markdown(make_cards(none, "0" * 64))
 
 
 def test_deviations_are_printed_with_their_reasons() -> None:
@@ -213,9 +213,9 @@ def test_deviations_are_printed_with_their_reasons() -> None:
         "phase": None, "date": None, "resolved": False,
     }  # fmt: skip
     findings = findings_of(spec_of({"ant": None, "bee": None}), reversing, deviations=(entry,))
-    (row,) = deal(findings, "0" * 64).deviations
+    (row,) = make_cards(findings, "0" * 64).deviations
     assert row.paths == ("axis[shots].level[5].shots",)
-    for text in (Tags(page_of(findings)).text, as_markdown(deal(findings, "0" * 64)).replace("\\", "")):
+    for text in (Tags(page_of(findings)).text, as_markdown(make_cards(findings, "0" * 64)).replace("\\", "")):
         for each in (
             "D-001",
             "the shots",
@@ -231,7 +231,7 @@ def test_a_conflict_of_interest_is_on_page_and_card() -> None:
     study = {"id": "s", "title": "t", "purpose": "comparative", "conflict_of_interest": told}
     findings = findings_of(spec_of({"ant": None, "bee": None}, study=study), reversing)
     assert told in page_of(findings)
-    assert told in as_markdown(deal(findings, "0" * 64))
+    assert told in as_markdown(make_cards(findings, "0" * 64))
 
 
 def test_an_incomplete_envelope_without_a_reversal_has_its_bound() -> None:
@@ -349,7 +349,7 @@ def test_stamps_that_were_replaced_are_told_everywhere() -> None:
     )
     assert "The stamp does not precede the first call." in Tags(page_of(findings)).text
     assert "e" * 64 in page_of(findings)
-    card = as_markdown(deal(findings, "0" * 64))
+    card = as_markdown(make_cards(findings, "0" * 64))
     assert "The stamp replaced 1 earlier: `eeeeeeeeeeee`." in card
     assert "**7 calls were answered before the stamp was made: their data predate it.**" in card
 

@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from gridc.compiler.calls import Cell
+from gridc.compiler.grid.cell import Cell
 from gridc.reports.certificate import certify, paired_row
-from gridc.reports.contrasts import Scored, pair_levels, pair_stores
-from gridc.reports.paired import PairedReport, report
-from gridc.reports.render import in_configurations
+from gridc.reports.findings.paired import PairedReport, report
+from gridc.reports.templates import in_configurations
+from gridc.statistics.contrasts import Scored, pair_levels, pair_stores
 from tests.reports.builders import AXES, findings_of, spec_of
 
 Table = dict[str, dict[str, tuple[str | None, str | None]]]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.reports.dispersion import flip_rate
-from gridc.reports.pairs import PairCounts, Witness, count
+from gridc.statistics.dispersion import flip_rate
+from gridc.statistics.pairs import PairCounts, Witness, count
 
 Grid = list[tuple[int | None, int | None]]
 

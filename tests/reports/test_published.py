@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from gridc.reports.contrasts import summarise
-from gridc.reports.dispersion import FlipRate, disperse, flip_rate
-from gridc.reports.evidence import expected_until_both
-from gridc.reports.orderings import concordance, mismatch
-from gridc.reports.pairs import PairCounts
-from gridc.reports.resample import cfr_interval, max_cfr_interval
-from gridc.reports.variance import Decomposition, TermShare
+from gridc.statistics.contrasts import summarise
+from gridc.statistics.dispersion import FlipRate, disperse, flip_rate
+from gridc.statistics.exact_tests import expected_until_both
+from gridc.statistics.orderings import concordance, mismatch
+from gridc.statistics.pairs import PairCounts
+from gridc.statistics.resample import cfr_interval, max_cfr_interval
+from gridc.statistics.variance import Decomposition, TermShare
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("safetyrepro.json").read_text())
 HALF = Fraction(1, 2)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.reports.dispersion import disperse, flip_rate
-from gridc.reports.orderings import concordance
-from gridc.reports.resample import (
+from gridc.statistics.dispersion import disperse, flip_rate
+from gridc.statistics.orderings import concordance
+from gridc.statistics.resample import (
     cfr_interval,
     draws,
     interval,

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.calls import Cell
-from gridc.compiler.grid import Setting
+from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.plan import Plan
-from gridc.reports.scores import CellScore, cell_scores, standard_error, units_of
-from gridc.runtime.store import CellOutcomes
+from gridc.compiler.instrument.setting import Setting
+from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.scores import CellScore, cell_scores, standard_error, units_of
+from gridc.runtime.store.store import CellOutcomes
 
 EXTRACT = Cell("m", "b", {"template": "T1"}, Setting(prompt="p", method="extract"))
 RANKING = Cell("m", "b", {"template": "T1"}, Setting(prompt="p", method="loglikelihood"))

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.source import read
-from gridc.compiler.uncomputed import uncomputed
-from gridc.compiler.validate import typed
-from gridc.reports.card import as_markdown, deal
+from gridc.compiler.frontend.source import read
+from gridc.compiler.frontend.unsupported import uncomputed
+from gridc.compiler.frontend.validate import typed
+from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.page import as_html
 from gridc.schema.inference import RankingHypothesis
@@ -58,7 +58,7 @@ LISTED = [
 def test_everything_is_listed_once_and_in_every_document() -> None:
     findings = findings_of(spec_of({"ant": None, "bee": None}, **STATED), reversing)
     assert [f"{each.table} {each.id}" for each in findings.uncomputed] == LISTED
-    certificate, deck = certify(findings), deal(findings, "0" * 64)
+    certificate, deck = certify(findings), make_cards(findings, "0" * 64)
     (told,) = (each for each in certificate.statements if each.startswith("Stated in the spec and not"))
     assert "hypothesis H2, H3, H4; family F; fork outcome; curve main; falsification F1" in told
     for rows in (certificate.uncomputed, deck.uncomputed):
@@ -74,7 +74,9 @@ def test_a_study_that_states_nothing_more_has_no_such_list() -> None:
     findings = findings_of(spec_of({"ant": None, "bee": None}), reversing)
     assert findings.uncomputed == ()
     assert "not computed" not in " ".join(certify(findings).statements)
-    assert "Stated, and not computed" not in as_html(findings, certify(findings), deal(findings, "0" * 64))
+    assert "Stated, and not computed" not in as_html(
+        findings, certify(findings), make_cards(findings, "0" * 64)
+    )
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gridc.reports.variance import Decomposition, decompose, paper_terms
+from gridc.statistics.variance import Decomposition, decompose, paper_terms
 
 FACTORS: dict[str, list[str]] = {
     "model": ["a", "b", "c"],

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-attention = pytest.importorskip("gridc.runtime.engines.attention")
+attention = pytest.importorskip("gridc.runtime.engines.hf.attention")
 
 
 def tensors(keys: int) -> Any:

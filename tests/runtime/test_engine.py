@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 import gridc
-from gridc.compiler.calls import Prompt
-from gridc.errors import HazardError, IncompleteError
-from gridc.runtime.engine import Answer, Call
+from gridc.compiler.lowering.calls import Prompt
+from gridc.diagnostics.errors import HazardError, IncompleteError
+from gridc.runtime.engines.protocol import Answer, Call
 from gridc.schema.spec import Engine as Settings
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from gridc.runtime.engines.hf import HfEngine  # noqa: E402
-from gridc.runtime.engines.sampling import nucleus, uniforms  # noqa: E402
-from gridc.runtime.engines.trie import common_prefix  # noqa: E402
+from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
+from gridc.runtime.engines.hf.sampling import nucleus, uniforms  # noqa: E402
+from gridc.runtime.engines.hf.trie import common_prefix  # noqa: E402
 
 MODELS = Path(gridc.__file__).parent / "builtin" / "models"
 EXAMPLE = "The Sorrin and the Lomer were at the market.\nWho sang?\nA. The Lomer\nB. The Sorrin\n\nAnswer: A"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gridc.runtime.events import GENESIS, Event, first_break
+from gridc.runtime.store.events import GENESIS, Event, first_break
 
 KINDS = ("stamp", "start", "resume", "score", "seal")
 BODIES = st.dictionaries(

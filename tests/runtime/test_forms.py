@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.calls import Prompt
-from gridc.compiler.locate import BUILTIN_MODELS
-from gridc.errors import HazardError
-from gridc.runtime.engine import Call
+from gridc.compiler.frontend.locate import BUILTIN_MODELS
+from gridc.compiler.lowering.calls import Prompt
+from gridc.diagnostics.errors import HazardError
+from gridc.runtime.engines.protocol import Call
 from gridc.schema.spec import Engine
 
 pytest.importorskip("torch")
 
-from gridc.runtime.engines.hf import HfEngine
-from gridc.runtime.engines.members import Member
+from gridc.runtime.engines.hf.engine import HfEngine
+from gridc.runtime.engines.hf.sequences import Member
 
 
 @pytest.fixture(scope="module", params=["pocket-llama", "pocket-qwen2"])

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.deviations import log_path, require_reconciled
-from gridc.compiler.plan import Plan
-from gridc.compiler.stamp import Lock, make_lock
-from gridc.errors import IncompleteError
-from gridc.runtime.events import first_break
+from gridc.compiler.lock.deviations import log_path, require_reconciled
+from gridc.compiler.lock.lock import Lock, make_lock
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import IncompleteError
 from gridc.runtime.merge import merge
 from gridc.runtime.run import Finished, Shard, run
-from gridc.runtime.store import Store
+from gridc.runtime.store.events import first_break
+from gridc.runtime.store.store import Store
 from tests.e2e.conftest import make_study
 
 pytest.importorskip("torch")
 
-from gridc.runtime.engines.hf import HfEngine
+from gridc.runtime.engines.hf.engine import HfEngine
 
 ENGINE = "kv_mib = 4\nthreads = 2\nnoise_sample = 12\n"
 

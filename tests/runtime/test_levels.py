@@ -3,7 +3,7 @@
 import pytest
 
 torch = pytest.importorskip("torch")
-levels = pytest.importorskip("gridc.runtime.engines.levels")
+levels = pytest.importorskip("gridc.runtime.engines.hf.kv_cache")
 
 
 @pytest.mark.parametrize("candidates", [0, 3, 40])

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 import gridc
-from gridc.compiler.calls import Prompt
-from gridc.errors import IncompleteError
-from gridc.runtime.engine import Call
+from gridc.compiler.lowering.calls import Prompt
+from gridc.diagnostics.errors import IncompleteError
+from gridc.runtime.engines.protocol import Call
 from gridc.schema.spec import Engine as Settings
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("bitsandbytes")
 
-from gridc.runtime.engines import loading  # noqa: E402
-from gridc.runtime.engines.hf import HfEngine  # noqa: E402
+from gridc.runtime.engines.hf import loading  # noqa: E402
+from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 
 LLAMA = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
 PRECISIONS = ["fp32", "bf16", "fp16", "int8", "nf4"]

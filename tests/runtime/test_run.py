@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.draft import BENCHMARKS, draft
-from gridc.compiler.models import ModelIdentity
-from gridc.compiler.source import parse
-from gridc.compiler.support import require_executable
-from gridc.compiler.validate import typed
-from gridc.errors import IncompleteError
+from gridc.compiler.frontend.source import parse
+from gridc.compiler.frontend.unsupported import require_executable
+from gridc.compiler.frontend.validate import typed
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.diagnostics.errors import IncompleteError
 from gridc.runtime import run
 from gridc.schema.spec import Spec
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-sampling = pytest.importorskip("gridc.runtime.engines.sampling")
+sampling = pytest.importorskip("gridc.runtime.engines.hf.sampling")
 
 ONE, OTHER = "ab" * 32, "cd" * 32
 

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from gridc.runtime.engines.members import Member, Unit
-from gridc.runtime.engines.schedule import Bound, TooLargeError, Work, schedule
+from gridc.runtime.engines.hf.schedule import Bound, TooLargeError, Work, schedule
+from gridc.runtime.engines.hf.sequences import Member, Unit
 
 
 def unit(prompt: tuple[int, ...], answers: int = 3, limit: int = 8) -> Unit:

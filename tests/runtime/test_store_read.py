@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.synthetic import fill, make
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.plan import Plan
-from gridc.runtime.store import Store
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical
 
 ITEMS = 2
@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def stamp(folder: Path) -> str:
-    return Plan(compile_spec(folder / "gridcard.toml", None).study).stamp
+    return Plan(compile_spec(folder / "gridcard.toml", None).study).study_digest
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_a_second_study_in_the_store_changes_nothing_of_the_first(
     with Store.open(path) as both:
         assert len(both.stamps()) == 2
         assert _all(both, stamp) == before
-        assert _all(both, Plan(other.study).stamp) != before
+        assert _all(both, Plan(other.study).study_digest) != before
 
 
 def _all(store: Store, stamp: str) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.runtime.engines.trie import common_prefix, least_tokens, shared, size, trunks
+from gridc.runtime.engines.hf.trie import common_prefix, least_tokens, shared, size, trunks
 
 TOKENS = st.lists(st.integers(0, 2), max_size=8).map(tuple)
 PROMPTS = st.lists(st.integers(0, 2), min_size=1, max_size=8).map(tuple)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.deviations import Reconciled, departures, log_path, reconcile
-from gridc.compiler.resolve import Study
-from gridc.compiler.stamp import make_lock
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.lock.deviations import Reconciled, departures, log_path, reconcile
+from gridc.compiler.lock.lock import make_lock
 
 SPECS = Path(__file__).resolve().parents[2] / "specs"
 IMPLEMENTED = SPECS / "scaffold_safety.toml"

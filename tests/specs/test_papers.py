@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.curves import specifications
-from gridc.compiler.falsifiability import prospects
-from gridc.compiler.plan import Plan
+from gridc.compiler.grid.specifications import specifications
+from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.falsifiability import prospects
 from gridc.schema.inference import ContrastHypothesis, Margin
 
 SPECS = Path(__file__).resolve().parents[2] / "specs"

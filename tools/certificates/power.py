@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gridc.reports.evidence import named_witnesses, one_sided, reversal_p, rho_interval, smallest_gap
+from gridc.statistics.exact_tests import named_witnesses, one_sided, reversal_p, rho_interval, smallest_gap
 from tools.certificates.simulate import pair_world
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "certificates.md"

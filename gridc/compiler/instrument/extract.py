@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from gridc.compiler.instrument.fold import answer_begins, fold
 from gridc.compiler.instrument.mentions import GOES_ON, Mention, mentions
+from gridc.compiler.instrument.plain_text import answer_begins, fold
 
 Confidence = Literal["stated", "inferred", "none"]
 

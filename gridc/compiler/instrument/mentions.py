@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from gridc.compiler.instrument.fold import fold
 from gridc.compiler.instrument.item import LETTERS
+from gridc.compiler.instrument.plain_text import fold
 
 GOES_ON = re.compile(
     r"\s*+(?:because|since|as|for|due|given|which|that|is|was|are|so|but|and|or|not|in|on|based|per|though|"

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from math import isfinite, isnan
 from typing import Any
 
-from gridc.compiler.grid import Setting
 from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.readers import READERS, whole_response
 from gridc.compiler.instrument.refusal import RESPONSES, refusal_keywords
+from gridc.compiler.instrument.setting import Setting
 
 Answers = Sequence[Mapping[str, Any]]
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from gridc.reports.analysis import VarianceShares
 from gridc.reports.figures.drawing import (
     CHARACTER,
     HIGHER,
@@ -18,8 +17,9 @@ from gridc.reports.figures.drawing import (
     axis,
     figure,
 )
-from gridc.reports.findings import BenchmarkFinding, ParseRate
-from gridc.reports.orderings import Order
+from gridc.reports.findings.analysis import VarianceShares
+from gridc.reports.findings.findings import BenchmarkFinding, ParseRate
+from gridc.statistics.orderings import Order
 
 ROW, WIDTH = 19, 210
 SHARES = (("model", LOWER[1]), ("axes", HIGHER[1]), ("interactions", TIE), ("residual", PAPER))

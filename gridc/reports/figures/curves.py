@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-from gridc.reports.dispersion import FlipRate
 from gridc.reports.figures.drawing import (
     DASHES,
     GRID,
@@ -16,7 +15,8 @@ from gridc.reports.figures.drawing import (
     axis,
     figure,
 )
-from gridc.reports.findings import BenchmarkFinding
+from gridc.reports.findings.findings import BenchmarkFinding
+from gridc.statistics.dispersion import FlipRate
 
 WIDTH, HEIGHT = 250, 120
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup, escape
 
-from gridc.reports.findings import ScopeFinding
+from gridc.reports.findings.findings import ScopeFinding
 
 CHARACTER = 5.6
 TITLE_CHARACTER = 6.8

@@ -15,7 +15,7 @@ from gridc.reports.figures.drawing import (
     distinct,
     figure,
 )
-from gridc.reports.findings import BenchmarkFinding, ModelFinding, Scope
+from gridc.reports.findings.findings import BenchmarkFinding, ModelFinding, Scope
 
 ROW, WIDTH = 23, 228
 

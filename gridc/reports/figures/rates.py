@@ -17,7 +17,7 @@ from gridc.reports.figures.drawing import (
     distinct,
     figure,
 )
-from gridc.reports.findings import BenchmarkFinding, ScopeFinding
+from gridc.reports.findings.findings import BenchmarkFinding, ScopeFinding
 
 ROW, WIDTH = 19, 150
 

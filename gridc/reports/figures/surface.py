@@ -18,9 +18,9 @@ from gridc.reports.figures.drawing import (
     figure,
     mixed,
 )
-from gridc.reports.findings import BenchmarkFinding
-from gridc.reports.pairs import PairCounts
+from gridc.reports.findings.findings import BenchmarkFinding
 from gridc.schema.spec import Axis, Spec
+from gridc.statistics.pairs import PairCounts
 
 CELL = 25
 Gaps = Mapping[str, Fraction | None]

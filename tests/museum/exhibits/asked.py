@@ -5,8 +5,9 @@ from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
 
-from gridc.compiler import hazards, trials
-from gridc.compiler.front import read_spec
+from gridc.compiler.frontend.read import read_spec
+from gridc.compiler.preflight import hazards
+from gridc.compiler.preflight import oracle_hazards as trials
 from tests.museum.exhibit import (
     FINDINGS,
     REPRO,
@@ -88,7 +89,7 @@ def exemplar_is_a_test_item(room: Any, patch: MonkeyPatch) -> set[str]:
     "the test question is cut off on the right",
     f"{REPRO}, B2",
     "GC503",
-    lambda patch: patch.setattr("gridc.runtime.engines.hf.HfEngine._room", float("inf")),
+    lambda patch: patch.setattr("gridc.runtime.engines.hf.engine.HfEngine._room", float("inf")),
 )
 def question_cut_off(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(('"builtin:T1"', f'"{"word " * 2500}{{{{ question }}}}"'))
@@ -146,7 +147,7 @@ def floating_alias(room: Any, patch: MonkeyPatch) -> set[str]:
     "the benchmark file is missing, and a warning is all that is said",
     f"{FINDINGS}, D",
     "GC309",
-    lambda patch: patch.setattr("gridc.compiler.locate._exists", lambda *_: True),
+    lambda patch: patch.setattr("gridc.compiler.frontend.locate._exists", lambda *_: True),
 )
 def missing_file(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(("path:facts.json", "path:other.json"))

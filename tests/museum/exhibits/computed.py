@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from _pytest.monkeypatch import MonkeyPatch
 
-from gridc.compiler import asking
+from gridc.compiler.frontend.locate import BUILTIN_MODELS
 from gridc.compiler.instrument import item
-from gridc.compiler.locate import BUILTIN_MODELS
-from gridc.compiler.plan import Plan
-from gridc.reports import scores, variance
-from gridc.runtime.engine import Call
+from gridc.compiler.lowering import requests as asking
+from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings import scores
+from gridc.runtime.engines.protocol import Call
 from gridc.schema.spec import Engine
+from gridc.statistics import variance
 from tests.museum.exhibit import FINDINGS, REPRO, exhibit, without
 
 
@@ -43,7 +44,7 @@ ALONE = "a call's random numbers are its own (`sampling.uniforms`)"
     "what a model answers depends on the batch it is in",
     "serving stacks and harnesses that seed a batch",
     ALONE,
-    lambda patch: patch.setattr("gridc.runtime.engines.members.uniforms", shared_numbers()),
+    lambda patch: patch.setattr("gridc.runtime.engines.hf.sequences.uniforms", shared_numbers()),
 )
 def batch_decides(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(
@@ -60,7 +61,7 @@ def batch_decides(room: Any, patch: MonkeyPatch) -> set[str]:
 
 
 def answers(calls: Sequence[Call]) -> dict[str, str]:
-    from gridc.runtime.engines.hf import HfEngine
+    from gridc.runtime.engines.hf.engine import HfEngine
 
     engine = HfEngine("pocket", BUILTIN_MODELS / "pocket-llama", "fp32", Engine())
     done = (engine.answer(batch, frozenset(batch.calls))[0] for batch in engine.batches(calls))

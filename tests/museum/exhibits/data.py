@@ -6,10 +6,10 @@ from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
 
-from gridc.compiler import asking
-from gridc.compiler.benchmarks import crows_pairs, toxigen
+from gridc.compiler.inputs.loaders import crows_pairs, toxigen
 from gridc.compiler.instrument import candidates, item
 from gridc.compiler.instrument import score as scoring
+from gridc.compiler.lowering import requests as asking
 from tests.museum.exhibit import (
     FINDINGS,
     REPRO,

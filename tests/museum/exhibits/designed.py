@@ -6,13 +6,14 @@ from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
 
-from gridc.compiler import anchor, current, hazards
-from gridc.compiler.calls import Cell
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.deviations import log_path
-from gridc.compiler.plan import Plan
-from gridc.compiler.stamp import make_lock, write_lock
-from gridc.errors import StampError
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.lock import anchor, deviations
+from gridc.compiler.lock.deviations import log_path
+from gridc.compiler.lock.lock import make_lock, write_lock
+from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight import hazards
+from gridc.diagnostics.errors import StampError
 from tests.museum.exhibit import FINDINGS, exhibit, without
 
 AXES = '[[axis]]\nid = "template"'
@@ -57,7 +58,7 @@ def departures(room: Any, change: Callable[[], object]) -> set[str]:
     lock = make_lock(room.compiled().study, room.folder)
     change()
     try:
-        current.require_current(lock, room.compiled().study, log_path(room.spec))
+        deviations.require_current(lock, room.compiled().study, log_path(room.spec))
     except StampError as error:
         return {each.code for each in error.diagnostics}
     return set()
@@ -67,7 +68,7 @@ def departures(room: Any, change: Callable[[], object]) -> set[str]:
     "the models are not those that were registered, and conclusions are said to be identical",
     f"{FINDINGS}, FINDINGS 6 (D-008)",
     "GC401",
-    without(current, "require_reconciled", ANYTHING),
+    without(deviations, "require_reconciled", ANYTHING),
 )
 def another_roster(room: Any, patch: MonkeyPatch) -> set[str]:
     return departures(room, lambda: room.change(("[[benchmark]]", SECOND + "[[benchmark]]")))
@@ -77,7 +78,7 @@ def another_roster(room: Any, patch: MonkeyPatch) -> set[str]:
     "cases are added after a wide interval was seen",
     f"{FINDINGS}, FINDINGS 8",
     "GC401",
-    without(current, "require_reconciled", ANYTHING),
+    without(deviations, "require_reconciled", ANYTHING),
 )
 def cases_added(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(("n = 48", "n = 40"))
@@ -88,7 +89,7 @@ def cases_added(room: Any, patch: MonkeyPatch) -> set[str]:
     "a file of the right name holds other items",
     f"{FINDINGS}, FINDINGS 14: AI factual recall, validated as sycophancy",
     "GC405",
-    without(current, "require_reconciled", ANYTHING),
+    without(deviations, "require_reconciled", ANYTHING),
 )
 def another_item_set(room: Any, patch: MonkeyPatch) -> set[str]:
     rows = json.loads((room.folder / "facts.json").read_text("utf-8"))

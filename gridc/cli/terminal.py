@@ -1,0 +1,274 @@
+"""How things look on a terminal. Text from files and models is shown, never obeyed."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from gridc.diagnostics.errors import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    from gridc.compiler.frontend.measurands import Measurand
+    from gridc.compiler.lock.deviations import Reconciled
+    from gridc.runtime.run import Step
+    from gridc.runtime.store.store import Spent
+
+
+def visible(text: str) -> str:
+    """Text with its control characters shown as pictures, so that no escape sequence is obeyed."""
+    return "".join(
+        chr(0x2400 + ord(each)) if ord(each) < 32 else "\ufffd" if 127 <= ord(each) < 160 else each
+        for each in text
+    )
+
+
+def diagnostic(found: Diagnostic) -> str:
+    """A diagnostic as compilers print it: what, where, the line with a caret, and the way out."""
+    lines = [f"error[{found.code}]: {visible(found.message)}"]
+    if found.file is not None:
+        lines.append(f"  --> {visible(found.place)}")
+    if found.line is not None and found.span is not None:
+        number, gap = str(found.span.line), " " * len(str(found.span.line))
+        caret = " " * (found.span.column - 1) + "^" * min(
+            found.span.length, max(1, len(found.line) - found.span.column + 1)
+        )
+        lines += [f"{gap} |", f"{number} | {visible(found.line)}", f"{gap} | {caret}"]
+    if found.help:
+        lines.append(f"   = help: {visible(found.help)}")
+    return "\n".join(lines)
+
+
+def diagnostics(found: tuple[Diagnostic, ...], limit: int = 50) -> str:
+    """All diagnostics, or the first ones and how many there are of each further code."""
+    text = "\n\n".join(diagnostic(each) for each in found[:limit])
+    rest = sorted(each.code for each in found[limit:])
+    more = ", ".join(f"{len(list(same))} more {code}" for code, same in groupby(rest))
+    codes = ", ".join(dict.fromkeys(each.code for each in found))
+    closing = f"{more} (--json lists all)" if more else ""
+    return "\n\n".join(filter(None, [text, closing, f"`gridc explain CODE` says more about {codes}"]))
+
+
+def measurand(shown: "Measurand") -> str:
+    """A named measurand: whose it is, its effects as they can be written into a spec, and what they leave."""
+    lines = [f"{shown.name}: {shown.title}", f"{shown.package}, {shown.task}", f"from {shown.source}", ""]
+    lines += [f"    {key} = {json.dumps(value)}" for key, value in shown.effects.items()]
+    lines += ["", *(f"differs: {each}" for each in shown.differs)]
+    if shown.loaders:
+        lines.append(f"for items of: {', '.join(shown.loaders)}")
+    if shown.prompt_from:
+        lines.append(f"its prompt does not ship: {shown.prompt_from}")
+    return "\n".join(lines)
+
+
+def plan_table(manifest: dict[str, Any]) -> None:
+    """Print a plan's envelopes, exclusions and counts."""
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False, soft_wrap=True)
+    envelopes = manifest["envelopes"]
+    table = Table(title=escape(f"{manifest['study']}: configurations"), title_justify="left", box=SIMPLE)
+    table.add_column("")
+    for each in envelopes:
+        table.add_column(escape(each["benchmark"]), justify="right", overflow="fold")
+    table.add_row("items", *(_known(each["items"]) for each in envelopes))
+    table.add_row("envelope |C|", *(f"{each['size']:,}" for each in envelopes))
+    for kind in ("tiers", "slices"):
+        for name in envelopes[0][kind]:
+            table.add_row(escape(f"  {name}"), *(f"{each[kind][name]:,}" for each in envelopes))
+    console.print(table)
+    for each in manifest["envelopes"]:
+        for why, cells in each["excluded"].items():
+            console.print(escape(f"excluded on {each['benchmark']}: {cells:,} cells, {why}"))
+    console.print(f"cells {manifest['cells']:,}   runs (cells x replicates) {manifest['runs']:,}")
+    console.print(f"observations (items x runs) {_known(manifest['observations'])}")
+    primary = manifest["primary"]
+    if primary["cells"] < manifest["cells"]:
+        console.print(f"primary: cells {primary['cells']:,}   observations {_known(primary['observations'])}")
+    for name, size in manifest["curves"].items():
+        console.print(escape(f"curve {name}: {size:,} specifications"))
+    if manifest["hypotheses"]:
+        for line in _prospects(manifest["hypotheses"]):
+            console.print(escape(line))
+    for note in manifest["notes"]:
+        console.print(escape(f"note: {note}"))
+    stated = [f"{each['table']} {each['id']}" for each in manifest["uncomputed"]]
+    if stated:
+        console.print(escape(f"stated, and not computed by this version: {', '.join(stated)}"))
+    counts = manifest["counts"]
+    if counts is None:
+        for name, reason in manifest["unlowered"].items():
+            console.print(escape(f"calls are not counted: {name}: {reason}"))
+        if not manifest["unlowered"]:
+            console.print("calls are not counted: items are absent")
+    else:
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in counts["by_kind"].items())
+        console.print(f"samples {counts['samples']:,}   calls {counts['calls']:,}")
+        console.print(f"unique calls {counts['unique']:,} ({kinds})")
+        each_prompt = f"each is computed once for {counts['unique'] / counts['prompts']:.1f} calls"
+        console.print(f"prompts {counts['prompts']:,}: {each_prompt}")
+        console.print(_costs(manifest))
+    for name, reason in manifest["unpinned"].items():
+        console.print(escape(f"unpinned: {name} ({reason})"))
+    console.print(f"stamp {manifest['stamp']}")
+    if "against" in manifest:
+        _against(console, manifest["against"])
+
+
+def _prospects(hypotheses: list[dict[str, Any]]) -> Iterator[str]:
+    """What would support each hypothesis, refute it or leave it open, and the effect that can be found."""
+    yield "hypotheses, by exact paired tests of what is asked (effects that are found 4 times in 5):"
+    for each in hypotheses:
+        yield f"  {each['id']}: {each['kind']} on {_tested(each)}"
+        effects = ", ".join(
+            f"{'none' if effect is None else f'{effect:.1f} pp'} if {float(share):.0%} change"
+            for share, effect in (each["detectable_pp"] or {}).items()
+        )
+        if effects:
+            shown = each["kind"] in ("equivalence", "noninferiority")
+            yield f"      {'shows a margin of' if shown else 'finds'} {effects}"
+        for verdict in ("supported", "refuted", "open"):
+            outcome = each["outcomes"].get(verdict)
+            yield f"      {verdict} if {outcome}" if outcome else f"      cannot be {verdict}"
+
+
+def _tested(hypothesis: dict[str, Any]) -> str:
+    """`80 items in 20 families, at 0.0167 for each of 3 contrasts, margin 2 pp`."""
+    items, units, several = (hypothesis[key] for key in ("items", "units", "contrasts"))
+    told = "an unknown number of items" if items is None else f"{items:,} items"
+    if items != units:
+        told += f" in {units:,} families"
+    if hypothesis["alpha"] is not None:
+        told += f", at {hypothesis['alpha']:.3g}"
+    if several > 1:
+        told += f" for each of {several} contrasts"
+    return told if hypothesis["margin_pp"] is None else f"{told}, margin {hypothesis['margin_pp']:g} pp"
+
+
+def _costs(manifest: dict[str, Any]) -> "RichTable":
+    """What each model will cost: tokens are estimates, and so is what follows from them."""
+    from rich.box import SIMPLE
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title="by model (about)", title_justify="left", box=SIMPLE)
+    table.add_column("", min_width=max(map(len, manifest["estimates"])))
+    for name in ("calls", "in the store", "prompt tokens", "generated at most", "US $", "time left"):
+        table.add_column(name, justify="right")
+    for name, each in manifest["estimates"].items():
+        asked = manifest["counts"]["models"][name]
+        table.add_row(
+            escape(name),
+            f"{asked['calls']:,}",
+            "no store" if asked["stored"] is None else f"{asked['stored']:,}",
+            f"{each['prompt_tokens']:,}",
+            f"{each['generated_tokens']:,}",
+            "-" if each["usd"] is None else f"{each['usd']:.2f}",
+            "unknown" if each["seconds"] is None else f"{each['seconds']:,.0f} s",
+        )
+    bases = sorted({each["basis"] for each in manifest["estimates"].values()})
+    table.caption = f"tokens by {' or by '.join(bases)}; time as the store's calls took"
+    table.caption_justify = "left"
+    return table
+
+
+def _against(console: "Console", found: dict[str, Any]) -> None:
+    """Print what a plan has gained and lost against an earlier stamp."""
+    from rich.markup import escape
+
+    numbers = ", ".join(f"{found[kind]:,} cells {kind}" for kind in ("added", "removed", "changed"))
+    console.print(f"against {found['stamp']}: {numbers}")
+    for kind, cells in found["cells"].items():
+        for cell in cells:
+            console.print(escape(f"  {kind} {cell}"))
+        if found[kind] > len(cells):
+            console.print(f"  and {found[kind] - len(cells):,} more {kind}")
+    for each in found["paths"]:
+        console.print(escape(f"  differs: {each['path']}"))
+
+
+def deviations(result: "Reconciled", observed: "Iterable[str] | None") -> None:
+    """Print the deviation log, each entry with what was stamped and what is run, and what a run observed."""
+    import click
+
+    from gridc.compiler.lock.diff import brief
+
+    if not result.departures and not result.log.deviation:
+        click.echo("the study is the one that was stamped")
+    for entry, found in result.entries():
+        state = " (resolved)" if entry.resolved else ""
+        click.echo(visible(f"{entry.id}  {entry.element}{state}"))
+        for each in found:
+            click.echo(visible(f"    {each.path}: {brief(each.registered)} -> {brief(each.implemented)}"))
+        click.echo(click.wrap_text(visible(entry.reason or "no reason yet"), 96, "    ", "    "))
+    for sentence in observed or ():
+        click.echo(visible(f"observed: {sentence}"))
+    if observed is None:
+        click.echo("observed: nothing, there is no run of the study as it is now")
+
+
+def spent(found: "Iterable[Spent]", names: "Mapping[str, str]") -> "Iterator[str]":
+    """A line for each model and precision: what its answers took, and what they had to take."""
+    for each in found:
+        least = ""
+        if each.least_tokens:
+            least = f", {each.forward_tokens / each.least_tokens:.3f} x the least possible"
+        yield (
+            f"{visible(names.get(each.model, each.model[:12]))} ({each.precision}): "
+            f"{each.forward_tokens:,} forward tokens so far{least}, {each.seconds:,.1f} s in the model, "
+            f"{each.kv_bytes / 2**20:,.0f} MiB of keys and values"
+        )
+
+
+def _known(number: int | None) -> str:
+    return "unknown: items are absent" if number is None else f"{number:,}"
+
+
+@contextmanager
+def progress() -> "Iterator[Callable[[Step], None]]":
+    """Shows a run's progress with the time left: a bar on a terminal, else a line each tenth."""
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("forward tokens at most, left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda step: bar.update(task, description=step.model, completed=step.done, total=step.total)
+
+
+class _Lines:
+    """Progress where there is no terminal."""
+
+    def __init__(self) -> None:
+        self._tenth, self._begun = -1, time.monotonic()
+
+    def __call__(self, step: "Step") -> None:
+        tenth = 10 * step.done // step.total
+        if tenth > self._tenth:
+            self._tenth = tenth
+            spent = time.monotonic() - self._begun
+            left = f", about {spent * (step.total / step.done - 1):.0f} s left" if step.done > 0 else ""
+            print(
+                f"{step.model}: {10 * tenth} % of at most {step.total:,} forward tokens{left}",
+                file=sys.stderr,
+                flush=True,
+            )

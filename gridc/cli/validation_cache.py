@@ -1,0 +1,94 @@
+"""Verdicts of `gridc validate` that still hold.
+
+A spec that was valid is valid while its text, the files that it names and gridc itself are what they were.
+So an unchanged spec is answered from the user's cache folder, without reading the language again. Only good
+verdicts are kept: findings are always made anew. GRIDC_CACHE names another folder; empty, nothing is kept.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gridc.files import write_atomic
+
+if TYPE_CHECKING:
+    from gridc.compiler.frontend.read import Checked
+
+PACKAGE = Path(__file__).parent.parent
+
+
+def recall(spec: Path, data: Path | None) -> dict[str, str] | None:
+    """What could not be checked of a spec that is known to be valid; None when no verdict holds."""
+    path = _place(spec, data)
+    try:
+        kept = json.loads(path.read_text("utf-8")) if path else None
+        if kept is None or any(_state(Path(name)) != state for name, state in kept["files"].items()):
+            return None
+        unpinned: dict[str, str] = kept["unpinned"]
+    except (OSError, ValueError, LookupError, AttributeError):
+        return None  # a cache that cannot be read is no cache
+    return unpinned
+
+
+def keep(spec: Path, data: Path | None, checked: "Checked") -> None:
+    """Keep the verdict on a valid spec. Data that may yet arrive in a data folder make it a passing one."""
+    path = _place(spec, data)
+    if path is None or (data is not None and checked.references.absent):
+        return
+    files = {str(each): _state(each) for each in _named(checked)}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, json.dumps({"files": files, "unpinned": dict(checked.references.absent)}))
+    except OSError:
+        return  # a home that cannot be written keeps nothing, and loses nothing but time
+
+
+def _place(spec: Path, data: Path | None) -> Path | None:
+    """Where the verdict on this spec would lie: under a digest of all that it depends on but named files."""
+    folder = os.environ.get("GRIDC_CACHE")
+    if folder == "" or not spec.is_file():
+        return None
+    root = (
+        Path(folder) if folder else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gridc"
+    )
+    seen = sha256(spec.read_bytes())
+    for each in (str(spec.resolve()), str(data and data.resolve()), sys.version, *_gridc()):
+        seen.update(f"{each}\0".encode())
+    return root / "verdicts" / f"{seen.hexdigest()}.json"
+
+
+def _gridc() -> Iterator[str]:
+    """The state of every file of gridc that a verdict can depend on."""
+    for folder in ("cli", "compiler", "schema", "builtin/measurands", "templates/prompts"):
+        for root, _, names in os.walk(PACKAGE / folder):
+            yield from (f"{name} {_state(Path(root, name))}" for name in sorted(names) if "." in name)
+
+
+def _named(checked: "Checked") -> Iterator[Path]:
+    """The files and folders beside the spec, or under the data folder, that the spec names."""
+    from gridc.compiler.frontend.references import prompt_references
+
+    folder = checked.places.spec_folder
+    for _, reference in prompt_references(checked.spec):
+        if reference.startswith("path:") and "\n" not in reference:
+            yield folder / reference.removeprefix("path:")
+        elif reference.startswith("data:") and "\n" not in reference and checked.places.data_folder:
+            yield checked.places.data_folder / reference.removeprefix("data:")
+    for benchmark in checked.spec.benchmark:
+        if benchmark.source.startswith(("path:", "data:")) and benchmark.id not in checked.references.absent:
+            yield from (path for _, path in checked.places.benchmark(benchmark.source))
+    for model in checked.spec.model:
+        if model.source.startswith("path:"):
+            yield checked.places.model(model.source)
+
+
+def _state(path: Path) -> list[int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return [found.st_size, found.st_mtime_ns]

@@ -1,0 +1,45 @@
+"""Semantic checks: what is wrong with a spec although its shape is right.
+
+Each check has one signature and yields diagnostics. A stage may assume that the stages before it
+found nothing: the meaning of a selector is asked only once its names are known to exist.
+"""
+
+from gridc.compiler.frontend.checks import envelope, inference, levels, names
+from gridc.compiler.frontend.checks import forks as binds
+from gridc.compiler.frontend.checks import scaffolds as conduct
+from gridc.compiler.frontend.checks.base import Check
+from gridc.compiler.frontend.source import Source
+from gridc.diagnostics.errors import Collector
+from gridc.schema.spec import Spec
+
+STAGES: tuple[tuple[Check, ...], ...] = (
+    (
+        names.unique_ids,
+        names.selector_names,
+        names.references,
+        names.disjoint_names,
+        names.waived_codes,
+        binds.forks_bind,
+    ),
+    (levels.sources, inference.needed_keys, conduct.scaffolds, conduct.judges),
+    (
+        levels.disjoint_axes,
+        levels.distinct_levels,
+        levels.held_fixed,
+        levels.exemplars_from,
+        levels.required_keys,
+        inference.curves_hold_something,
+    ),
+    (envelope.selectors_select, envelope.meaningful_configurations),
+    (envelope.distinct_configurations,),
+)
+
+
+def check(spec: Spec, source: Source) -> None:
+    """Raise `SpecError` with every finding of the first stage that has any."""
+    for stage in STAGES:
+        found = Collector()
+        for each in stage:
+            for diagnostic in each(spec, source):
+                found.add(diagnostic)
+        found.raise_if_any()

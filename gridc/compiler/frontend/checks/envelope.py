@@ -1,0 +1,85 @@
+"""The envelope: something is left of the grid, selectors mean something, nothing is asked twice."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from gridc.compiler.frontend.checks.idle import exclude, settings, way_out
+from gridc.compiler.frontend.source import Source, basic_string
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.grid.distinct_digests import Distinct
+from gridc.compiler.grid.grid_counts import survey
+from gridc.compiler.instrument.setting import Setting
+from gridc.diagnostics.errors import Diagnostic
+from gridc.schema.spec import Spec
+
+
+def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Every benchmark keeps a configuration, every exclusion, slice and hypothesis matches something."""
+    found = survey(spec)
+    for number, envelope in enumerate(found.envelopes):
+        if envelope.size == 0:
+            message = f"no configuration of `{envelope.benchmark}` is left after the exclusions"
+            yield source.diagnose("GC301", ("benchmark", number), message, at_key=True)
+    for number, matched in enumerate(found.exclude):
+        if not matched:
+            yield source.diagnose("GC305", ("exclude", number, "when"), "nothing in the grid matches this")
+    if not all(envelope.size for envelope in found.envelopes) or not all(found.exclude):
+        return
+    for number, matched in enumerate(found.slice):
+        if not matched:
+            message = f"no configuration that is run matches `{spec.slice[number].id}`"
+            yield source.diagnose("GC306", ("slice", number, "where"), message)
+    for number, spoken in enumerate(found.hypothesis):
+        if not spoken:
+            message = f"no cell that is run can speak to `{spec.hypothesis[number].id}`"
+            yield source.diagnose("GC307", ("hypothesis", number, "where"), message)
+    if not found.primary:
+        yield source.diagnose("GC307", ("analysis", "primary"), "no cell that is run matches this")
+
+
+def meaningful_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """No setting contradicts itself; each contradiction is shown once, where it comes first."""
+    reported: set[str] = set()
+    for model, benchmark in grid.Settings(spec).representatives():
+        for configuration, setting in settings(spec, model, benchmark):
+            for problem, help in _contradictions(setting):
+                if problem not in reported:
+                    reported.add(problem)
+                    names = ", ".join(f"{axis} = {level}" for axis, level in configuration.levels.items())
+                    yield source.diagnose("GC313", ("axis", 0), f"{problem} ({names})", help, at_key=True)
+
+
+def distinct_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """An axis that does nothing under a level of another one counts the same calls several times."""
+    for model, benchmark in grid.Settings(spec).representatives():
+        with Distinct() as seen:
+            for number, (_, setting) in enumerate(settings(spec, model, benchmark)):
+                seen.add(setting.key, number)
+            twins = min(seen.twins(), default=None)
+        if twins is None:
+            continue
+        first, second = (
+            next(islice(settings(spec, model, benchmark), number, None))[0].levels for number in twins
+        )
+        axes = [axis.id for axis in spec.axis]
+        idle = [axis for axis in axes if first[axis] != second[axis]]
+        message = f"on `{benchmark}`, {' and '.join(f'`{axis}`' for axis in idle)} changes nothing"
+        help = way_out(spec, idle[0], model, benchmark) if len(idle) == 1 else None
+        if help is None:  # at least the one that was found
+            help = exclude({axis: basic_string(second[axis]) for axis in axes})
+        where = ("axis", axes.index(idle[0]), "id")
+        yield source.diagnose("GC303", where, message, help)
+        return
+
+
+def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
+    if setting.ranks and (setting.temperature > 0 or setting.replicates > 1):
+        yield "a likelihood ranking is combined with sampled decoding", "add an [[exclude]] with a reason"
+    if not setting.ranks and setting.temperature == 0 and setting.replicates > 1:
+        yield "a greedy answer has replicates", "greedy replicates are one call: leave `replicates` out"
+    if setting.method == "first_token" and setting.temperature > 0:
+        yield "the most likely first token is combined with sampling", "add an [[exclude]] with a reason"
+    if (setting.method == "pair_likelihood") != (setting.candidates == "sentence_pair"):
+        yield "`pair_likelihood` and `sentence_pair` are one without the other", "set both or neither"
+    if setting.method == "extract" and setting.reader == "answer_line" and setting.options == "none":
+        yield "an answer line gives a letter, and no letters are shown", 'set options = "lettered"'

@@ -1,0 +1,59 @@
+"""Forks: what each one moves is in the spec."""
+
+from collections.abc import Iterator, Mapping
+from inspect import isclass
+from typing import get_args
+
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.validate import did_you_mean
+from gridc.diagnostics.errors import Diagnostic
+from gridc.schema.base import Table
+from gridc.schema.inference import BINDABLE, DOCUMENTED
+from gridc.schema.spec import Spec
+
+
+def forks_bind(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """A fork binds a part of the spec, or says that it is only documented."""
+    for number, fork in enumerate(spec.fork):
+        if fork.binds == DOCUMENTED:
+            continue
+        before, rest = "", fork.binds
+        here: object = _movable(spec)
+        while rest:
+            parts = _parts(here)
+            # An id may hold dots, so the longest name that fits is the one that is meant.
+            fits = [name for name in parts if rest == name or rest.startswith(f"{name}.")]
+            if not fits:
+                wrong = rest.partition(".")[0]
+                known = parts if before else (*parts, DOCUMENTED)
+                where = f"`{before}`" if before else "what a fork can move"
+                message = f"`{fork.id}` binds `{fork.binds}`, and {where} has no `{wrong}`"
+                yield source.diagnose("GC202", ("fork", number, "binds"), message, did_you_mean(wrong, known))
+                break
+            name = max(fits, key=len)
+            before, rest, here = f"{before}.{name}".lstrip("."), rest[len(name) + 1 :], parts[name]
+
+
+def _movable(spec: Spec) -> dict[str, object]:
+    """The tables that a fork can move, less those that the spec has not."""
+    return {name: table for name in BINDABLE if (table := getattr(spec, name)) is not None}
+
+
+def _parts(here: object) -> Mapping[str, object]:
+    """What a path can name in a part of the spec: the ids of a list, the keys of a table, stated or not."""
+    if isinstance(here, dict):
+        return here
+    if isinstance(here, tuple):
+        return {each.id: each for each in here if hasattr(each, "id")}
+    table = here if isclass(here) else type(here)
+    if not issubclass(table, Table):
+        return {}
+    found: dict[str, object] = {}
+    for key, field in table.model_fields.items():
+        value = getattr(here, key, None) if isinstance(here, Table) else None
+        if value is None:
+            kinds = (each for each in get_args(field.annotation) if isclass(each) and issubclass(each, Table))
+            value = next(kinds, None)
+        found[key] = value
+    found.pop("id", None)
+    return found

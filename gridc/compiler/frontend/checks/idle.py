@@ -1,0 +1,102 @@
+"""Axes that do nothing in a part of the grid, and the exclusion that says so."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from gridc.compiler.frontend.source import basic_string
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.instrument.setting import Setting
+from gridc.schema.spec import Spec
+
+Group = tuple[Mapping[str, str], list[str]]
+"""The levels of the other axes, and the idle axis's levels that repeat an earlier one there."""
+
+
+def way_out(spec: Spec, axis: str, model: str, benchmark: str) -> str | None:
+    """The smallest exclusion that covers every place where levels of an axis repeat others on a benchmark:
+    under levels of one other axis at most. None where there is none so simple."""
+    groups = list(_groups(spec, axis, model, benchmark))
+    redundant = next(found for _, found in groups if found)
+    for other in (None, *(each for each in spec.axis if each.id != axis)):
+        if other is None:
+            under = None
+            holds = all(found == redundant for _, found in groups)
+        else:
+            under = [
+                level.id
+                for level in other.level
+                if (here := [found for levels, found in groups if levels[other.id] == level.id])
+                and all(found == redundant for found in here)
+            ]
+            rest = (found for levels, found in groups if levels[other.id] not in under)
+            holds = bool(under) and not any(rest)
+        if holds:
+            condition = {} if other is None or under is None else {other.id: under}
+            place = _place(spec, axis, redundant, condition, model, benchmark)
+            names = next(each for each in spec.axis if each.id == axis).level
+            kept = [level.id for level in names if level.id not in redundant]
+            shown = f"{{ not = {_names(kept)} }}" if len(kept) == 1 else _names(redundant)
+            conditions = {name: _names(chosen) for name, chosen in {**place, **condition}.items()}
+            if not conditions and len(kept) == 1:
+                return f"take the axis `{axis}` out"
+            return exclude({**conditions, axis: shown})
+    return None
+
+
+def exclude(conditions: Mapping[str, str]) -> str:
+    """The help that writes an exclusion with these conditions, each as TOML."""
+    listed = ", ".join(f"{_key(name)} = {value}" for name, value in conditions.items())
+    return f"[[exclude]] when = {{ {listed} }} and a `why`"
+
+
+def settings(spec: Spec, model: str, benchmark: str) -> Iterator[tuple[grid.Configuration, Setting]]:
+    """The configurations that are run, with their settings."""
+    found = grid.Settings(spec)
+    for configuration in grid.configurations(spec):
+        where = grid.where(configuration.levels, configuration.tier, benchmark, model)
+        if grid.excluded_by(spec, where) is None:
+            yield configuration, found.of(model, benchmark, configuration)
+
+
+def _groups(spec: Spec, axis: str, model: str, benchmark: str) -> Iterator[Group]:
+    keys: dict[tuple[str, ...], dict[str, bytes]] = {}
+    others = [each.id for each in spec.axis if each.id != axis]
+    for configuration, setting in settings(spec, model, benchmark):
+        rest = tuple(configuration.levels[name] for name in others)
+        keys.setdefault(rest, {})[configuration.levels[axis]] = setting.key
+    for rest, found in keys.items():
+        if len(found) > 1:
+            values = list(found.values())
+            repeats = [level for place, level in enumerate(found) if values[place] in values[:place]]
+            yield dict(zip(others, rest, strict=True)), repeats
+
+
+def _place(
+    spec: Spec,
+    axis: str,
+    redundant: Sequence[str],
+    condition: Mapping[str, Sequence[str]],
+    model: str,
+    benchmark: str,
+) -> dict[str, list[str]]:
+    """The benchmark and the model that the exclusion has to name, because the axis matters on others."""
+    others = [
+        each
+        for each in grid.Settings(spec).representatives()
+        for levels, found in _groups(spec, axis, *each)
+        if found != redundant and all(levels[name] in chosen for name, chosen in condition.items())
+    ]
+    found: dict[str, list[str]] = {}
+    if any(each != benchmark for _, each in others):
+        found["benchmark"] = [benchmark]
+    if any(each == benchmark for _, each in others):
+        found["model"] = [model]
+    return found
+
+
+def _names(names: Sequence[str]) -> str:
+    return basic_string(names[0]) if len(names) == 1 else f"[{', '.join(map(basic_string, names))}]"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_\-]+", name) else basic_string(name)

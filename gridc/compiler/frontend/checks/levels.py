@@ -1,0 +1,114 @@
+"""Levels: what each does to a call is stated once, completely, and differs from its siblings."""
+
+import re
+from collections.abc import Iterator
+
+from gridc.compiler.frontend.checks.base import effect_tables
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.instrument.setting import REQUIRED
+from gridc.diagnostics.errors import Diagnostic
+from gridc.schema.spec import Effects, Spec
+
+LOCAL = ("hf:", "path:", "builtin:")
+
+
+def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """An engine runs one kind of source."""
+    for number, model in enumerate(spec.model):
+        local = model.source.startswith(LOCAL)
+        here = ("model", number, "source")
+        if model.engine == "hf" and not local:
+            message = f"`{model.source}` is not a source of engine `hf`"
+            help = 'hf:REPO, path:FOLDER or builtin:NAME; a provider\'s model needs engine = "api"'
+            yield source.diagnose("GC105", here, message, help)
+        if model.engine == "api" and local:
+            message = f"`{model.source}` is not a provider's model"
+            help = "a litellm name, such as `anthropic/claude-opus-4-6`"
+            yield source.diagnose("GC105", here, message, help)
+        if model.engine == "api" and (model.precision is not None or model.revision is not None):
+            key = "precision" if model.precision is not None else "revision"
+            message = f"the `{key}` of a provider's model is not ours to choose"
+            yield source.diagnose("GC105", ("model", number, key), message, "leave it out", at_key=True)
+
+
+def disjoint_axes(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    owner: dict[str, str] = {}
+    for number, axis in enumerate(spec.axis):
+        for rank, level in enumerate(axis.level):
+            for key in level.stated():
+                if owner.setdefault(key, axis.id) != axis.id:
+                    where = ("axis", number, "level", rank, key)
+                    message = f"`{key}` is already set by axis `{owner[key]}`"
+                    yield source.diagnose("GC304", where, message, "one key belongs to one axis", at_key=True)
+
+
+def distinct_levels(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    for number, axis in enumerate(spec.axis):
+        seen: dict[tuple[tuple[str, str], ...], str] = {}
+        for rank, level in enumerate(axis.level):
+            effects = level.stated()
+            if effects.get("temperature") == 0:
+                effects.pop("top_p", None)
+            key = tuple(sorted((name, repr(value)) for name, value in effects.items()))
+            twin = seen.setdefault(key, level.id)
+            if twin != level.id:
+                message = f"`{level.id}` has the same effects as `{twin}`"
+                help = "make them differ, or take one out"
+                yield source.diagnose("GC303", ("axis", number, "level", rank, "id"), message, help)
+
+
+def held_fixed(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """What the scope statement says was held fixed is varied by no axis."""
+    varied: dict[str, str] = {}
+    for axis in spec.axis:
+        if len(axis.level) > 1:
+            keys = [
+                key
+                for key in Effects.model_fields
+                if len({repr(getattr(each, key)) for each in axis.level}) > 1
+            ]
+            varied |= {_plain(name): axis.id for name in (axis.id, *keys)}
+    for number, entry in enumerate(spec.study.not_varied):
+        owner = varied.get(_plain(entry))
+        if owner is not None:
+            message, help = f"`{entry}` is not held fixed", f"take it out: the axis `{owner}` varies it"
+            yield source.diagnose("GC105", ("study", "not_varied", number), message, help)
+
+
+def _plain(name: str) -> str:
+    """A name as it reads: whatever its case, its number and what joins its words."""
+    return " ".join(re.split(r"[\s_\-]+", name.strip().casefold())).removesuffix("s")
+
+
+def exemplars_from(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Where exemplars are asked for, the benchmark says where they come from."""
+    for number, benchmark in enumerate(spec.benchmark):
+        needed = grid.most_shots(spec, benchmark)
+        if needed and benchmark.exemplars is None:
+            message = f"{needed} exemplars are asked for, and `{benchmark.id}` does not say where from"
+            help = 'exemplars = { pool = "rest", seed = 42 }'
+            yield source.diagnose("GC311", ("benchmark", number), message, help, at_key=True)
+
+
+EXAMPLES = {"prompt": 'prompt = "builtin:T1"', "method": 'method = "extract"'}
+"""A value of each required key, as it is written."""
+
+
+def required_keys(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Each call has its required keys. A key that no table sets anywhere is missed once."""
+    for key in REQUIRED:
+        varied = any(all(getattr(level, key) is not None for level in axis.level) for axis in spec.axis)
+        if varied or getattr(spec.harness, key) is not None:
+            continue
+        nowhere = all(getattr(table, key) is None for _, _, table in effect_tables(spec))
+        for number, benchmark in enumerate(spec.benchmark):
+            if getattr(benchmark, key) is None:
+                whose = "the calls" if nowhere else f"the calls of `{benchmark.id}`"
+                message = f"nothing says which `{key}` {whose} have"
+                help = (
+                    f"set `{EXAMPLES[key]}`, say, in [harness] or here, or `{key}` in every level of an axis"
+                )
+                yield source.diagnose("GC302", ("benchmark", number), message, help, at_key=True)
+                if nowhere:
+                    break

@@ -1,0 +1,143 @@
+"""Names: each id is said once, and whatever is referred to exists."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gridc.compiler.frontend.checks.base import grid_selectors
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.validate import did_you_mean
+from gridc.diagnostics.codes import CODES
+from gridc.diagnostics.errors import Diagnostic
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.inference import ContrastHypothesis, InteractionHypothesis, TrendHypothesis
+from gridc.schema.selector import RESERVED_DIMENSIONS, Selector
+from gridc.schema.spec import Spec
+
+KINDS = ("model", "benchmark", "axis", "slice", "hypothesis", "family", "fork", "curve", "falsification")
+
+
+def unique_ids(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    lists: list[tuple[KeyPath, Sequence[str]]] = [
+        ((kind,), [each.id for each in getattr(spec, kind)]) for kind in KINDS
+    ]
+    lists += [
+        (("axis", number, "level"), [level.id for level in axis.level])
+        for number, axis in enumerate(spec.axis)
+    ]
+    for path, ids in lists:
+        for number, name in enumerate(ids):
+            if name in ids[:number]:
+                where = (*path, number, "id")
+                yield source.diagnose("GC201", where, f"`{name}` is already the id of another {path[-1]}")
+    for number, axis in enumerate(spec.axis):
+        if axis.id in RESERVED_DIMENSIONS:
+            where = ("axis", number, "id")
+            yield source.diagnose("GC201", where, f"`{axis.id}` is a dimension of every grid, not an axis")
+
+
+def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    known = dimensions(spec)
+    hypotheses = [each.id for each in spec.hypothesis]
+    for path, selector in grid_selectors(spec):
+        if path[0] in ("slice", "hypothesis") and "model" in selector.root:
+            message = f"a {path[0]} selects configurations, which all models share"
+            yield source.diagnose("GC202", (*path, "model"), message, "leave `model` out", at_key=True)
+        else:
+            named = {"hypothesis": hypotheses, **known} if path[0] == "waive" else known
+            yield from _unknown(source, path, selector, named, "axis")
+    for number, curve in enumerate(spec.curve):
+        forks = {fork.id: fork.levels for fork in spec.fork if fork.id in curve.forks}
+        for rank, each in enumerate(curve.exclude):
+            yield from _unknown(source, ("curve", number, "exclude", rank, "when"), each.when, forks, "fork")
+
+
+def dimensions(spec: Spec) -> Mapping[str, Sequence[str]]:
+    """What a selector over the grid may name: each dimension with its names."""
+    return {
+        "model": [each.id for each in spec.model],
+        "benchmark": [each.id for each in spec.benchmark],
+        "tier": ["core", "stress"],
+        **{axis.id: [level.id for level in axis.level] for axis in spec.axis},
+    }
+
+
+def _unknown(
+    source: Source, path: KeyPath, selector: Selector, known: Mapping[str, Sequence[str]], kind: str
+) -> Iterator[Diagnostic]:
+    for place, dimension, name in selector.mentions():
+        if dimension not in known:
+            help = did_you_mean(dimension, known)
+            message = f"no {kind} is called `{dimension}`"
+            yield source.diagnose("GC202", (*path, dimension), message, help, at_key=True)
+            continue
+        if name not in known[dimension]:
+            help = did_you_mean(name, known[dimension])
+            yield source.diagnose("GC202", (*path, *place), f"`{dimension}` has no `{name}`", help)
+
+
+def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Ids that one table uses for another: models, axes, levels, families, forks."""
+    models = [model.id for model in spec.model]
+    axes = {axis.id: [level.id for level in axis.level] for axis in spec.axis}
+    forks = [fork.id for fork in spec.fork]
+
+    for number, each in enumerate(spec.hypothesis):
+        here: KeyPath = ("hypothesis", number)
+        if each.family is not None:
+            families = [family.id for family in spec.family]
+            yield from _refers(source, (*here, "family"), "family", each.family, families)
+        if isinstance(each, ContrastHypothesis):
+            yield from _refers(source, (*here, "axis"), "axis", each.axis, axes)
+            known = axes.get(each.axis, (*each.levels, each.reference))
+            yield from _refers(source, (*here, "reference"), "level", each.reference, known)
+            single = isinstance(each.level, str)
+            for rank, name in enumerate(each.levels):
+                where = (*here, "level") if single else (*here, "level", rank)
+                yield from _refers(source, where, "level", name, known)
+        elif isinstance(each, InteractionHypothesis):
+            yield from _refers(source, (*here, "axis"), "axis", each.axis, axes)
+            yield from _refers(source, (*here, "by"), "axis", each.by, ["model", "benchmark", *axes])
+        elif isinstance(each, TrendHypothesis):
+            yield from _refers(source, (*here, "axis"), "axis", each.axis, axes)
+            yield from _listed(source, (*here, "order"), "level", each.order, axes.get(each.axis, each.order))
+        else:
+            yield from _listed(source, (*here, "order"), "model", each.order, models)
+    for number, fork in enumerate(spec.fork):
+        yield from _refers(source, ("fork", number, "default"), "level", fork.default, fork.levels)
+        yield from _listed(source, ("fork", number, "levels"), "level", fork.levels, fork.levels)
+    for number, curve in enumerate(spec.curve):
+        yield from _listed(source, ("curve", number, "forks"), "fork", curve.forks, forks)
+
+
+def disjoint_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    benchmarks = [each.id for each in spec.benchmark]
+    for number, benchmark in enumerate(spec.benchmark):
+        apart = benchmark.sample.disjoint_from if benchmark.sample else ()
+        for rank, name in enumerate(apart):
+            if not name.startswith("path:") and name not in benchmarks:
+                where = ("benchmark", number, "sample", "disjoint_from", rank)
+                message = f"`{name}` is no benchmark and no path:FILE"
+                yield source.diagnose("GC202", where, message, did_you_mean(name, benchmarks))
+
+
+def _listed(
+    source: Source, path: KeyPath, kind: str, named: Sequence[str], known: Sequence[str]
+) -> Iterator[Diagnostic]:
+    for rank, name in enumerate(named):
+        yield from _refers(source, (*path, rank), kind, name, known)
+        if name in named[:rank]:
+            yield source.diagnose("GC201", (*path, rank), f"`{name}` is named twice")
+
+
+def _refers(
+    source: Source, path: KeyPath, kind: str, name: str, known: Sequence[str] | Mapping[str, object]
+) -> Iterator[Diagnostic]:
+    if name not in known:
+        yield source.diagnose("GC202", path, f"no {kind} is called `{name}`", did_you_mean(name, known))
+
+
+def waived_codes(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """A waiver names a hazard that there is."""
+    for number, waive in enumerate(spec.waive):
+        if waive.code not in CODES:
+            help = did_you_mean(waive.code, [code for code in CODES if code.startswith("GC5")])
+            yield source.diagnose("GC202", ("waive", number, "code"), f"no hazard is {waive.code}", help)

@@ -1,0 +1,139 @@
+"""Named measurands: the framings of evaluation packages and papers, as sets of effects.
+
+A study names one with `measurand = "lm-eval:bbq"` beside its other keys. Compiling writes its effects out
+in that place, so that the stamp holds what is measured and not a name whose meaning could change.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from gridc.compiler.frontend.locate import BUILTIN_MEASURANDS
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.instrument.setting import Setting
+from gridc.diagnostics.errors import Collector, Diagnostic
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.spec import Benchmark, BenchmarkEffects, Spec
+
+T = TypeVar("T", bound=BenchmarkEffects)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurand:
+    """A framing: the effects that make it, whose it is (`package`, `task`, `source`), for which loaders it
+    is meant (all, if none is named), and in what it differs from the original whatever the effects say.
+
+    The prompt of some is a text of others that does not ship: `prompt_digest` is its SHA-256, and
+    `prompt_from` says where the user has it from.
+    """
+
+    name: str
+    title: str
+    package: str
+    task: str
+    source: str
+    loaders: tuple[str, ...]
+    differs: tuple[str, ...]
+    effects: Mapping[str, Any]
+    prompt_digest: str | None
+    prompt_from: str | None
+
+    def is_setting(self, setting: Setting) -> bool:
+        """Whether a cell with this setting is measured in this framing."""
+        stated = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in self.effects.items()
+        }
+        return all(getattr(setting, key) == value for key, value in stated.items())
+
+
+@lru_cache(maxsize=1)
+def measurands() -> Mapping[str, Measurand]:
+    """Every measurand that ships, by name."""
+    found = {}
+    for path in sorted(BUILTIN_MEASURANDS.glob("*.toml")):
+        values = tomllib.loads(path.read_text("utf-8"))
+        name = path.stem.replace(".", ":", 1)
+        effects = BenchmarkEffects.model_validate(values["effects"])
+        found[name] = Measurand(
+            name=name,
+            title=values["title"],
+            package=values["package"],
+            task=values["task"],
+            source=values["source"],
+            loaders=tuple(values["loaders"]),
+            differs=tuple(values["differs"]),
+            effects={key: getattr(effects, key) for key in values["effects"]},
+            prompt_digest=values.get("prompt", {}).get("sha256"),
+            prompt_from=values.get("prompt", {}).get("from"),
+        )
+    return found
+
+
+def names_of(setting: Setting) -> tuple[str, ...]:
+    """The measurands that a setting is. Those of packages state their prompt, those of papers need not."""
+    return tuple(name for name, each in measurands().items() if each.is_setting(setting))
+
+
+def owner_of(prompt: str) -> Measurand | None:
+    """The measurand whose prompt, which does not ship, has this reference."""
+    return next(
+        (each for each in measurands().values() if each.prompt_digest and each.effects["prompt"] == prompt),
+        None,
+    )
+
+
+def expand(spec: Spec, source: Source) -> Spec:
+    """The spec with the effects of each named measurand written out and the names left out.
+
+    Raises `SpecError` where a name is unknown, where a key beside it says something else, and where the
+    benchmark's items are not those it is meant for.
+    """
+    found = Collector()
+
+    def written(table: T, where: KeyPath) -> T:
+        if table.measurand is None:
+            return table
+        problems = list(_misfits(table, where, source))
+        for each in problems:
+            found.add(each)
+        if problems:
+            return table
+        return table.model_copy(update={**measurands()[table.measurand].effects, "measurand": None})
+
+    axes = tuple(
+        axis.model_copy(
+            update={
+                "level": tuple(
+                    written(level, ("axis", number, "level", rank)) for rank, level in enumerate(axis.level)
+                )
+            }
+        )
+        for number, axis in enumerate(spec.axis)
+    )
+    benchmarks = tuple(written(each, ("benchmark", number)) for number, each in enumerate(spec.benchmark))
+    harness = written(spec.harness, ("harness",))
+    found.raise_if_any()
+    return spec.model_copy(update={"axis": axes, "benchmark": benchmarks, "harness": harness})
+
+
+def _misfits(table: BenchmarkEffects, where: KeyPath, source: Source) -> Iterator[Diagnostic]:
+    name = table.measurand or ""
+    here = (*where, "measurand")
+    if name not in measurands():
+        yield source.diagnose(
+            "GC202", here, f"no measurand is called `{name}`", did_you_mean(name, measurands())
+        )
+        return
+    measurand = measurands()[name]
+    for key, value in measurand.effects.items():
+        stated = getattr(table, key)
+        if stated is not None and stated != value:
+            message = f"`{key}` is {value!r} in `{name}`, not {stated!r}"
+            help = "leave it out, or write the effects out: `gridc measurands` shows them"
+            yield source.diagnose("GC316", (*where, key), message, help)
+    if isinstance(table, Benchmark) and measurand.loaders and table.loader not in measurand.loaders:
+        message = f"`{name}` is a framing of {' and '.join(measurand.loaders)} items, not of {table.loader}"
+        yield source.diagnose("GC316", here, message)

@@ -1,0 +1,34 @@
+"""The front end: source text -> Spec, and whether what it names is there. No data is read."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gridc.compiler.frontend.checks import check
+from gridc.compiler.frontend.locate import Places
+from gridc.compiler.frontend.measurands import expand
+from gridc.compiler.frontend.references import References, find_references
+from gridc.compiler.frontend.source import Source, read
+from gridc.compiler.frontend.validate import typed
+from gridc.schema.spec import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A spec in which nothing is wrong that can be seen without reading its data."""
+
+    source: Source
+    spec: Spec
+    places: Places
+    references: References
+
+
+def read_spec(path: Path, data_folder: Path | None = None) -> Checked:
+    """Read and validate a spec, write out its measurands, check it, and look up what it names.
+
+    Raises `SpecError` with all findings of the first stage to fail.
+    """
+    source = read(path)
+    spec = expand(typed(source), source)
+    check(spec, source)
+    places = Places(path.parent, data_folder)
+    return Checked(source, spec, places, find_references(spec, source, places))

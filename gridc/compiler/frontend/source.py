@@ -1,0 +1,282 @@
+"""Read a spec's text: values by `tomllib`, the place of every key and value by `tree-sitter-toml`."""
+
+import json
+import math
+import re
+import sys
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gridc.diagnostics.errors import Diagnostic, Span, SpecError
+from gridc.diagnostics.places import KeyPath
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+MAX_BYTES = 16 * 1024 * 1024
+MAX_INTEGER = 2**53 - 1
+STDIN = Path("-")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A spec's text, its values, and where each of them stands."""
+
+    path: Path
+    text: str = field(repr=False)
+    values: Mapping[str, Any] = field(repr=False)
+
+    @cached_property
+    def _places(self) -> tuple[Mapping[KeyPath, Span], Mapping[KeyPath, Span]]:
+        """Found once, and only for a spec with findings: nothing else needs to know."""
+        try:
+            return _index(self.text)
+        except RecursionError:
+            return {}, {(): Span(1, 1)}
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return _lines(self.text)
+
+    @property
+    def keys(self) -> Mapping[KeyPath, Span]:
+        """Where each key stands."""
+        return self._places[0]
+
+    @property
+    def spans(self) -> Mapping[KeyPath, Span]:
+        """Where each value stands."""
+        return self._places[1]
+
+    def key(self, path: KeyPath) -> Span | None:
+        """Where the key at `path` is written, or its nearest enclosing table."""
+        return self._nearest(self.keys, path)
+
+    def value(self, path: KeyPath) -> Span | None:
+        """Where the value at `path` is written, or its nearest enclosing table."""
+        return self._nearest(self.spans, path)
+
+    def diagnose(
+        self, code: str, path: KeyPath, message: str, help: str | None = None, *, at_key: bool = False
+    ) -> Diagnostic:
+        """A diagnostic at the place of `path` in this file."""
+        span = self.key(path) if at_key else self.value(path)
+        line = None if span is None else self._lines[span.line - 1]
+        return Diagnostic(code, message, str(self.path), span, help, line)
+
+    def _nearest(self, index: Mapping[KeyPath, Span], path: KeyPath) -> Span | None:
+        if path in index:
+            return index[path]
+        return next((self.spans[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.spans), None)
+
+
+def read(path: Path) -> Source:
+    """The source at `path`, or on standard input. Raises `SpecError` with every finding of this stage."""
+    name = Path("<stdin>") if path == STDIN else path
+    try:
+        with nullcontext(sys.stdin.buffer) if path == STDIN else path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise SpecError([Diagnostic("GC002", f"the spec is larger than {MAX_BYTES:,} bytes", str(name))])
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SpecError([_undecodable(error, name)]) from None
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        message = f"cannot read the spec: {said}"
+        raise SpecError([Diagnostic("GC002", message, str(name), help=_nearby(path))]) from None
+    return parse(text, name)
+
+
+def _undecodable(error: UnicodeDecodeError, name: Path) -> Diagnostic:
+    lines = _lines(error.object[: error.start].decode("utf-8"))
+    whole = _lines(error.object.decode("utf-8", "replace"))[len(lines) - 1]
+    span = Span(len(lines), len(lines[-1]) + 1)
+    return Diagnostic("GC002", "this byte is not UTF-8", str(name), span, "save the file as UTF-8", whole)
+
+
+def _nearby(path: Path) -> str | None:
+    """Where a spec is, if it is not at `path`."""
+    if path == STDIN or path.exists():
+        return None
+    specs = sorted(each.name for each in path.parent.glob("*.toml"))
+    if not specs:
+        return "`gridc init` writes a first spec"
+    from difflib import get_close_matches
+
+    near = get_close_matches(path.name, specs, n=1, cutoff=0.75)
+    return f"did you mean `{path.with_name(near[0])}`?" if near else f"in its folder: {', '.join(specs[:12])}"
+
+
+def parse(text: str, path: Path) -> Source:
+    """The source with this text. Raises `SpecError` with every finding of this stage."""
+    try:
+        values = tomllib.loads(text)
+        source = Source(path, text, values)
+        found = list(_unfit(source))
+    except RecursionError:
+        raise SpecError([Diagnostic("GC001", "tables are nested too deeply", str(path))]) from None
+    except ValueError as error:
+        raise SpecError([_syntax_error(str(error), text, path)]) from None
+    if found:
+        raise SpecError(found)
+    return source
+
+
+def _unfit(source: Source) -> Iterator[Diagnostic]:
+    """Values that TOML allows and canonical JSON does not, or not in one form only."""
+    for where, value, at_key in _scalars(source.values):
+        if isinstance(value, float) and not math.isfinite(value):
+            yield source.diagnose("GC003", where, f"{value} is not a finite number")
+        elif isinstance(value, int) and abs(value) > MAX_INTEGER:
+            yield source.diagnose("GC003", where, "whole numbers beyond 2^53 - 1 are not exact in JSON")
+        elif isinstance(value, str) and not unicodedata.is_normalized("NFC", value):
+            message = "this text is not in Unicode normal form C"
+            yield source.diagnose("GC004", where, message, at_key=at_key)
+
+
+def _syntax_error(message: str, text: str, path: Path) -> Diagnostic:
+    place = re.search(r" \(at line (\d+), column (\d+)\)$", message)
+    if place:
+        message, span = message[: place.start()], Span(int(place[1]), int(place[2]))
+    else:
+        message = message.removesuffix(" (at end of document)")
+        ended = text.rstrip("\n").split("\n")
+        span = Span(len(ended), len(ended[-1]) + 1)
+    for told, said in _WORDS:
+        message = re.sub(told, said, message)
+    message = message[:1].lower() + message[1:]
+    return Diagnostic("GC001", message, str(path), span, line=_lines(text)[span.line - 1])
+
+
+_WORDS = (
+    (r"^Cannot overwrite a value$", "this key is written twice in its table"),
+    (r"^Duplicate inline table key '(.*)'$", r"`\1` is written twice in its table"),
+    (r"^Cannot declare \('(.*?)',?\) twice$", r"the table `\1` is declared twice"),
+    (r"^Cannot (?:redefine|mutate immutable) namespace \('(.*?)',?\)$", r"`\1` has its value already"),
+    (r"^Illegal character '\\n'$", "the text is not closed before its line ends"),
+    (r"', '", "."),
+)
+"""tomllib's messages, where they speak of Python or of parsing, in the words of a TOML file."""
+
+
+def _lines(text: str) -> list[str]:
+    """Lines end at a line feed, which a carriage return may precede, and nowhere else."""
+    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
+def _scalars(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object, bool]]:
+    """(place, value, whether it is a key) of everything in the document that is not a container."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield (*path, key), key, True
+            yield from _scalars(inner, (*path, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _scalars(inner, (*path, number))
+    else:
+        yield path, value, False
+
+
+def _index(text: str) -> tuple[Mapping[KeyPath, Span], Mapping[KeyPath, Span]]:
+    """Where each key stands, and where each value does."""
+    import tree_sitter_toml
+    from tree_sitter import Language, Parser
+
+    tree = Parser(Language(tree_sitter_toml.language())).parse(text.encode())
+    return _Index(text).document(tree.root_node)
+
+
+class _Index:
+    """Walks the syntax tree once and notes where each key and each value stands."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.encode().split(b"\n")
+        self._keys: dict[KeyPath, Span] = {}
+        self._spans: dict[KeyPath, Span] = {(): Span(1, 1)}
+        self._counts: dict[KeyPath, int] = {}
+
+    def document(self, root: "Node") -> tuple[dict[KeyPath, Span], dict[KeyPath, Span]]:
+        for node in root.named_children:
+            if node.type == "pair":
+                self._pair(node, ())
+            elif node.type in ("table", "table_array_element"):
+                self._table(node)
+        return self._keys, self._spans
+
+    def _table(self, node: "Node") -> None:
+        header, *body = node.named_children
+        parts = list(_key_parts(header))
+        path: KeyPath = ()
+        for part in parts[:-1]:
+            path = (*path, part)
+            self._keys.setdefault(path, self._span(header))
+            self._spans.setdefault(path, self._span(header))
+            if path in self._counts:
+                path = (*path, self._counts[path] - 1)
+        path = (*path, parts[-1])
+        self._keys[path] = self._span(header)
+        if node.type == "table_array_element":
+            self._counts[path] = self._counts.get(path, 0) + 1
+            self._spans.setdefault(path, self._span(header))
+            path = (*path, self._counts[path] - 1)
+            self._keys[path] = self._span(header)
+        self._spans[path] = self._span(header)
+        for child in body:
+            if child.type == "pair":
+                self._pair(child, path)
+
+    def _pair(self, node: "Node", base: KeyPath) -> None:
+        key, value = node.named_children[:2]
+        parts = list(_key_parts(key))
+        for length in range(1, len(parts)):
+            self._keys.setdefault((*base, *parts[:length]), self._span(key))
+            self._spans.setdefault((*base, *parts[:length]), self._span(key))
+        path = (*base, *parts)
+        self._keys[path] = self._span(key)
+        self._value(value, path)
+
+    def _value(self, node: "Node", path: KeyPath) -> None:
+        self._spans[path] = self._span(node)
+        children = [child for child in node.named_children if child.type != "comment"]
+        if node.type == "inline_table":
+            for child in children:
+                self._pair(child, path)
+        elif node.type == "array":
+            for number, child in enumerate(children):
+                self._value(child, (*path, number))
+
+    def _span(self, node: "Node") -> Span:
+        """Columns count characters, while the tree counts bytes."""
+        row, start = node.start_point
+        end_row, end = node.end_point
+        line = self._lines[row]
+        last = end if end_row == row else len(line)
+        length = len(line[start:last].decode("utf-8", "replace"))
+        return Span(row + 1, len(line[:start].decode("utf-8", "replace")) + 1, max(length, 1))
+
+
+def _key_parts(node: "Node") -> list[str]:
+    """The parts of a key. A dotted key nests to the left, however long it is."""
+    parts = []
+    while node.type == "dotted_key":
+        node, last = node.named_children
+        parts.append(_bare(last))
+    return [_bare(node), *reversed(parts)]
+
+
+def _bare(node: "Node") -> str:
+    text = (node.text or b"").decode()
+    return next(iter(tomllib.loads(f"{text} = 0")))
+
+
+def basic_string(text: str) -> str:
+    """A text as TOML writes it. JSON's escapes are TOML's, except that TOML wants DEL escaped too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

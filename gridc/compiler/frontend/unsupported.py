@@ -1,0 +1,110 @@
+"""What a spec can state and this version does not do: lower to calls, execute, or compute.
+
+Nothing that is stated is dropped silently: what cannot be executed stops a run, and what is not computed is
+listed once on the terminal, the page, the cards and in the certificate, from here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gridc.compiler.frontend.checks.base import effect_tables
+from gridc.compiler.frontend.source import Source
+from gridc.diagnostics.errors import IncompleteError
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.inference import RankingHypothesis
+from gridc.schema.spec import Analysis, Effects, Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """A part of the spec that is not executed: its place, its name, what it asks for, and why its calls are
+    not known before the run (None where they are)."""
+
+    path: KeyPath
+    name: str
+    what: str
+    reason: str | None
+
+
+def unlowered(spec: Spec) -> dict[str, str]:
+    """Why the calls of a study are not known before it is run, by the part of the spec that is to blame.
+
+    Calls that follow from answers, those of scaffolds and judges, can be bounded but not listed.
+    """
+    return {each.name: each.reason for each in obstacles(spec) if each.reason is not None}
+
+
+def require_executable(spec: Spec, source: Source) -> None:
+    """Raise `IncompleteError` with everything in the spec that this version cannot execute."""
+    found = [
+        source.diagnose("GC609", each.path, f"{each.name}: this version runs no {each.what}")
+        for each in obstacles(spec)
+    ]
+    if found:
+        raise IncompleteError(found)
+
+
+def obstacles(spec: Spec) -> Iterator[Obstacle]:
+    """Everything in the spec that this version cannot execute."""
+    for path, name, table in effect_tables(spec):
+        if isinstance(table, Effects) and table.scaffold is not None and table.scaffold.kind != "direct":
+            what = f"`{table.scaffold.kind}` scaffold"
+            yield Obstacle((*path, "scaffold"), name, what, f"the calls of a {what} follow from its answers")
+        if table.method == "judge":
+            reason = "what a judge is asked follows from the responses"
+            yield Obstacle((*path, "method"), name, "judge", reason)
+    for number, model in enumerate(spec.model):
+        if model.engine == "api":
+            yield Obstacle(("model", number, "engine"), model.id, "provider's model", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Uncomputed:
+    """A statement of the spec: its table, its id (of a choice of the analysis, its key), and what it asks."""
+
+    table: str
+    id: str
+    what: str
+
+
+def uncomputed(spec: Spec) -> tuple[Uncomputed, ...]:
+    """Everything that the spec states and no number of the report answers, in the order of the language."""
+    return tuple(_stated(spec))
+
+
+def _stated(spec: Spec) -> Iterator[Uncomputed]:
+    for hypothesis in spec.hypothesis:
+        if not isinstance(hypothesis, RankingHypothesis):
+            yield Uncomputed("hypothesis", hypothesis.id, f"{hypothesis.kind} along {hypothesis.axis}")
+    for family in spec.family:
+        yield Uncomputed("family", family.id, f"correction {family.correction} at {family.alpha:g}")
+    for fork in spec.fork:
+        others = ", ".join(each for each in fork.levels if each != fork.default)
+        yield Uncomputed("fork", fork.id, f"{fork.default} was chosen; instead of it: {others}")
+    for curve in spec.curve:
+        yield Uncomputed("curve", curve.id, f"specifications over {', '.join(curve.forks)}")
+    for test in spec.falsification:
+        yield Uncomputed("falsification", test.id, test.test)
+    if spec.judge is not None:
+        yield Uncomputed("judge", spec.judge.source, "answers assessed by a model")
+    for key, what in _analysis(spec.analysis):
+        yield Uncomputed("analysis", key, what)
+
+
+def _analysis(stated: Analysis) -> Iterator[tuple[str, str]]:
+    if stated.estimator != "none":
+        yield "estimator", stated.estimator
+    if stated.outcome != "itt":
+        yield "outcome", f"{stated.outcome}; counts and certificates are intention-to-treat"
+    if stated.equivalence != "all":
+        yield "equivalence", f"{stated.equivalence} contrasts"
+    if stated.bootstrap is not None and stated.bootstrap.unit != "configuration":
+        draws, unit = stated.bootstrap.resamples, stated.bootstrap.unit
+        yield "bootstrap", f"{draws} resamples by {unit}; configurations are resampled instead"
+    if stated.permutations is not None:
+        yield "permutations", f"{stated.permutations} draws"
+    if stated.nnh is not None:
+        yield "nnh", f"rounding {stated.nnh.rounding}"
+    if stated.generalizability:
+        facets = ", ".join(f"{facet} {kind}" for facet, kind in stated.generalizability.items())
+        yield "generalizability", facets

@@ -1,0 +1,171 @@
+"""Source -> Spec: what JSON Schema and typed model say. Every finding of a stage is reported."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel
+from pydantic import ValidationError as ModelError
+
+from gridc.compiler.frontend.source import Source
+from gridc.diagnostics.errors import Collector, Diagnostic
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.spec import Spec
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+
+T = TypeVar("T", bound=BaseModel)
+
+_TYPES = {"object": "a table", "array": "an array", "string": "text", "number": "a number",
+          "integer": "a whole number", "boolean": "true or false"}  # fmt: skip
+
+
+def typed(source: Source) -> Spec:
+    """The spec that the source says. Raises `SpecError` with all findings of the first stage to fail."""
+    return typed_as(Spec, "gridcard", source)
+
+
+def typed_as(model: type[T], schema: str, source: Source) -> T:
+    """The document that the source says, by its typed model and its published schema's name.
+
+    The model accepts nothing that the JSON Schema refuses (a test holds them together), so the schema is
+    asked, for its findings, only where the model refuses.
+    """
+    try:
+        return model.model_validate_json(json.dumps(source.values), strict=True)
+    except (TypeError, ValueError, RecursionError) as failure:
+        found, refused = Collector(), failure
+    for error in _validator(schema).iter_errors(source.values):
+        for diagnostic in _explain(error, source):
+            found.add(diagnostic)
+    found.diagnostics.sort(key=lambda each: (each.span.line, each.span.column) if each.span else (0, 0))
+    found.raise_if_any()
+    if isinstance(refused, ModelError):
+        # A list with a wrong row counts as short too, and the schema has seen the lists that are.
+        for each in (each for each in refused.errors() if each["type"] != "too_short"):
+            path = _existing(each["loc"], source)
+            if each["type"].startswith("int_"):  # to JSON Schema 1.0 is a whole number
+                message = f"{_name(path, source)} must be a whole number, written without a point"
+                found.add(source.diagnose("GC102", path, message))
+            else:
+                found.add(source.diagnose("GC105", path, each["msg"].removeprefix("Value error, ")))
+        found.raise_if_any()
+    raise refused
+
+
+def _existing(path: Iterable[str | int], source: Source) -> KeyPath:
+    """The parts of a model's path that the document has; it also names the variants of tables."""
+    here: Any = source.values
+    found: list[str | int] = []
+    for part in path:
+        try:
+            here = here[part]
+        except (LookupError, TypeError):
+            continue
+        found.append(part)
+    return tuple(found)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A help line: the nearest known name, or the few there are."""
+    from difflib import get_close_matches
+
+    known = list(known)
+    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean `{near[0]}`?"
+    shown = ", ".join(f"`{each}`" for each in known[:12])
+    return f"known here: {shown}{' and more' if len(known) > 12 else ''}" if known else "none is declared"
+
+
+@lru_cache
+def _validator(schema: str) -> "Draft202012Validator":
+    from jsonschema import Draft202012Validator
+
+    from gridc.schema import jsonschema as published
+
+    return Draft202012Validator(published.load(schema))
+
+
+def _explain(error: "ValidationError", source: Source) -> Iterator[Diagnostic]:
+    """One schema error as diagnostics: at its place, in the words of the language."""
+    path: KeyPath = tuple(error.absolute_path)
+    rule: Any = error.validator_value
+    schema: Mapping[str, Any] = error.schema if isinstance(error.schema, Mapping) else {}
+    where = _name(path, source)
+    match error.validator:
+        case "additionalProperties":
+            known = list(schema.get("properties", {}))
+            table: Any = error.instance
+            for key in [each for each in table if each not in known]:
+                message = f"unknown key `{key}` in {where}"
+                yield source.diagnose("GC101", (*path, key), message, did_you_mean(key, known), at_key=True)
+        case "required":
+            missing = next(key for key in rule if f"'{key}' is a required" in error.message)
+            meaning = schema.get("properties", {}).get(missing, {}).get("description")
+            yield source.diagnose("GC103", path, f"{where} lacks `{missing}`", meaning, at_key=True)
+        case "type":
+            names = rule if isinstance(rule, list) else [rule]
+            expected = " or ".join(_TYPES[name] for name in names)
+            yield source.diagnose("GC102", path, f"{where} must be {expected}", _meaning(error))
+        case "oneOf" if "discriminator" in schema:
+            yield from _explain_variant(error, source, path)
+        case "anyOf":
+            yield source.diagnose(
+                "GC102", path, f"{where} must be a name, a list of names, or {{ not = ... }}", _meaning(error)
+            )
+        case "enum":
+            help = did_you_mean(str(error.instance), rule)
+            yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
+        case "const":
+            yield source.diagnose(
+                "GC104", path, f"{where} must be {rule!r}, not {error.instance!r}", _meaning(error)
+            )
+        case "minItems" | "minLength":
+            yield source.diagnose("GC104", path, f"{where} is empty or too short", _meaning(error))
+        case "pattern":
+            yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", _meaning(error))
+        case _:
+            yield source.diagnose("GC104", path, f"{where}: {error.message}", _meaning(error))
+
+
+def _explain_variant(error: "ValidationError", source: Source, path: KeyPath) -> Iterator[Diagnostic]:
+    """A table whose kind decides its keys: only the findings of the kind that it says are shown."""
+    schema: Any = error.schema
+    refs: Any = error.validator_value
+    key, variants = schema["discriminator"]["propertyName"], schema["discriminator"]["mapping"]
+    table: Any = error.instance
+    if not isinstance(table, dict):
+        yield source.diagnose("GC102", path, f"{_name(path, source)} must be a table")
+    elif key not in table:
+        help = f"one of {', '.join(f'`{name}`' for name in variants)}"
+        yield source.diagnose("GC103", path, f"{_name(path, source)} lacks `{key}`", help, at_key=True)
+    elif not isinstance(table[key], str) or table[key] not in variants:
+        help = did_you_mean(str(table[key]), variants)
+        message = f"{_name((*path, key), source)} cannot be {table[key]!r}"
+        yield source.diagnose("GC104", (*path, key), message, help)
+    else:
+        branch = [each["$ref"] for each in refs].index(variants[table[key]])
+        for inner in error.context or ():
+            if inner.relative_schema_path[0] == branch:
+                yield from _explain(inner, source)
+
+
+def _meaning(error: "ValidationError") -> str | None:
+    description = error.schema.get("description") if isinstance(error.schema, Mapping) else None
+    return description if isinstance(description, str) else None
+
+
+def _name(path: KeyPath, source: Source) -> str:
+    """`axis[template].level[T4]`, or `the spec` at the top. What has no plain id is called by its number."""
+    text, here = "", source.values
+    for part in path:
+        here = here[part]  # type: ignore[index]
+        name = here.get("id") if isinstance(here, dict) else None
+        plain = isinstance(name, str) and re.fullmatch(r"[\w.\-]{1,80}", name)
+        text += f"[{name if plain else part}]" if isinstance(part, int) else f".{part}"
+    return f"`{text.removeprefix('.')}`" if text else "the spec"

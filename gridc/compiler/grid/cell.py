@@ -1,0 +1,32 @@
+"""Model x benchmark x configuration."""
+
+from dataclasses import dataclass
+
+from gridc.compiler.grid.configurations import Levels
+from gridc.compiler.instrument.setting import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Model x benchmark x configuration: one score of the study.
+
+    `shared` says that every model runs the configuration, so that it belongs to the envelope.
+    """
+
+    model: str
+    benchmark: str
+    levels: Levels
+    setting: Setting
+    tier: str = ""
+    shared: bool = True
+    slices: tuple[str, ...] = ()
+
+    @property
+    def configuration(self) -> str:
+        """`template=T1,decoding=greedy`: the configuration's name everywhere."""
+        return ",".join(f"{axis}={level}" for axis, level in self.levels.items())
+
+    @property
+    def key(self) -> str:
+        """The cell's name everywhere."""
+        return f"{self.model}/{self.benchmark}/{self.configuration}"

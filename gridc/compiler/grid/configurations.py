@@ -1,0 +1,135 @@
+"""The grid that a spec spans: its configurations, their tiers, and the setting of every call."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from operator import itemgetter
+from typing import Any
+
+from gridc.compiler.instrument.setting import KEYS, Setting
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.inference import Exclude
+from gridc.schema.items import Sample
+from gridc.schema.spec import (
+    Benchmark,
+    BenchmarkEffects,
+    Level,
+    ModelEffects,
+    Spec,
+)
+
+Levels = Mapping[str, str]
+"""A configuration: axis id -> level id, in the spec's order of axes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """An assignment to all harness axes.
+
+    `tier` is core when every level is; one stress level makes the configuration a stress one.
+    """
+
+    levels: Levels
+    chosen: tuple[Level, ...]
+    tier: str
+
+
+def configurations(spec: Spec) -> Iterator[Configuration]:
+    """Every combination of levels, the last axis varying fastest. Nothing is excluded yet."""
+    names = [axis.id for axis in spec.axis]
+    for chosen in product(*(axis.level for axis in spec.axis)):
+        levels = {name: level.id for name, level in zip(names, chosen, strict=True)}
+        stress = any(level.tier == "stress" for level in chosen)
+        yield Configuration(levels, chosen, "stress" if stress else "core")
+
+
+def tier(spec: Spec, levels: Levels) -> str:
+    """The tier of the configuration with these levels."""
+    chosen = (level for axis in spec.axis for level in axis.level if level.id == levels[axis.id])
+    return "stress" if any(level.tier == "stress" for level in chosen) else "core"
+
+
+def place(spec: Spec, levels: Levels, benchmark: str, model: str | None = None) -> dict[str, str]:
+    """What a selector is matched against. Without a model it is a configuration of a benchmark."""
+    return where(levels, tier(spec, levels), benchmark, model)
+
+
+def where(levels: Levels, tier: str, benchmark: str, model: str | None = None) -> dict[str, str]:
+    """A place of the grid whose tier is known."""
+    found = {**levels, "benchmark": benchmark, "tier": tier}
+    return found if model is None else {**found, "model": model}
+
+
+def excluded_by(spec: Spec, where: Mapping[str, str]) -> Exclude | None:
+    """The first exclusion that covers a place."""
+    return next((each for each in spec.exclude if each.when.matches(where)), None)
+
+
+def replicates(spec: Spec, configuration: Configuration) -> int:
+    """How often each item is asked. Only axes and `[harness]` can say so."""
+    stated = [level.replicates for level in configuration.chosen if level.replicates is not None]
+    return stated[0] if stated else spec.harness.replicates or 1
+
+
+def subset(spec: Spec, benchmark: Benchmark, configuration: Configuration) -> Sample | None:
+    """Which of a benchmark's items a configuration asks; None for all. Axes come before the benchmark."""
+    stated = [level.items for level in configuration.chosen if level.items is not None]
+    return stated[0] if stated else benchmark.items or spec.harness.items
+
+
+def most_shots(spec: Spec, benchmark: Benchmark) -> int:
+    """The most exemplars that a call of a benchmark may show."""
+    stated = [level.shots for axis in spec.axis for level in axis.level]
+    return max(shots or 0 for shots in (*stated, spec.harness.shots, benchmark.shots))
+
+
+def stated_at(spec: Spec, key: str, levels: Levels, benchmark: str, model: str) -> KeyPath | None:
+    """Where the spec gives an effect to the calls of a cell; None where nothing states it."""
+    for number, axis in enumerate(spec.axis):
+        for rank, level in enumerate(axis.level):
+            if level.id == levels[axis.id] and getattr(level, key) is not None:
+                return ("axis", number, "level", rank, key)
+    for kind, name in (("model", model), ("benchmark", benchmark)):
+        for number, each in enumerate(getattr(spec, kind)):
+            if each.id == name and getattr(each, key, None) is not None:
+                return (kind, number, key)
+    return ("harness", key) if getattr(spec.harness, key) is not None else None
+
+
+class Settings:
+    """The setting of every cell. Later sources override earlier ones: harness, benchmark, model, axes.
+
+    No two axes set the same key (GC304), so their order cannot matter.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        self._exclude = spec.exclude
+        self._levels = {(axis.id, level.id): _stated(level) for axis in spec.axis for level in axis.level}
+        self._bases = {
+            (model.id, benchmark.id): {**_stated(spec.harness), **_stated(benchmark), **_stated(model)}
+            for model in spec.model
+            for benchmark in spec.benchmark
+        }
+
+    def of(self, model: str, benchmark: str, configuration: Configuration) -> Setting:
+        """The full setting of a cell. Raises `TypeError` when a required key is unset (GC302)."""
+        merged = dict(self._bases[model, benchmark])
+        for level in configuration.levels.items():
+            merged |= self._levels[level]
+        return Setting(**merged)
+
+    def representatives(self) -> list[tuple[str, str]]:
+        """One (model, benchmark) of all that start alike and lose the same configurations to exclusions:
+        what holds for its settings holds for theirs."""
+        found: dict[str, tuple[str, str]] = {}
+        for (model, benchmark), base in self._bases.items():
+            fixed = {"model": model, "benchmark": benchmark}
+            cut = [each.when.restricted(fixed.keys()).matches(fixed) for each in self._exclude]
+            found.setdefault(repr((sorted(base.items(), key=itemgetter(0)), cut)), (model, benchmark))
+        return list(found.values())
+
+
+def _stated(source: ModelEffects | BenchmarkEffects) -> dict[str, Any]:
+    """The keys of a call that a table sets."""
+    found = ((key, getattr(source, key)) for key in KEYS if key in type(source).model_fields)
+    return {key: value for key, value in found if value is not None}

@@ -1,0 +1,127 @@
+"""What a grid holds, counted in one walk: cells, envelopes, and what each selector finds."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gridc.compiler.grid import configurations as grid
+from gridc.schema.inference import AnyHypothesis, InteractionHypothesis, RankingHypothesis
+from gridc.schema.items import Sample
+from gridc.schema.selector import RESERVED_DIMENSIONS
+from gridc.schema.spec import Spec
+
+Asked = tuple[str, Sample | None]
+
+Spoken = Mapping[Asked, frozenset[tuple[str, ...]]]
+"""By (benchmark, subset of its items): the levels that are run of the axes that a hypothesis compares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A benchmark's part of the grid.
+
+    `size` counts the configurations that all models share, `tiers` and `slices` those of them in each tier
+    and slice; `cells` counts models x configurations that are run, `runs` those times their replicates;
+    `excluded` counts, by reason, the cells that are not.
+    """
+
+    benchmark: str
+    cells: int
+    runs: int
+    size: int
+    tiers: dict[str, int]
+    slices: dict[str, int]
+    excluded: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The envelopes of all benchmarks, in order, and how often each selector matches.
+
+    `exclude` counts places of the whole grid, `slice` configurations that are run, once a benchmark;
+    `hypothesis` has the primary configurations that each hypothesis selects; `primary` counts the cells that
+    tests are made on. `asked` and `tested` count runs, all and the primary ones, by (benchmark, the subset
+    of its items that they ask).
+    """
+
+    envelopes: tuple[Envelope, ...]
+    exclude: tuple[int, ...]
+    slice: tuple[int, ...]
+    hypothesis: tuple[Spoken, ...]
+    primary: int
+    asked: Mapping[Asked, int]
+    tested: Mapping[Asked, int]
+
+    @property
+    def cells(self) -> int:
+        return sum(each.cells for each in self.envelopes)
+
+    @property
+    def runs(self) -> int:
+        return sum(each.runs for each in self.envelopes)
+
+
+def survey(spec: Spec) -> Survey:
+    """Walk every place of the grid once. Nothing of its size is held."""
+    models = [model.id for model in spec.model]
+    exclude = [0] * len(spec.exclude)
+    hypothesis: list[dict[Asked, set[tuple[str, ...]]]] = [{} for _ in spec.hypothesis]
+    compared = [axes_of(each) for each in spec.hypothesis]
+    slices = [0] * len(spec.slice)
+    primary = 0
+    asked: Counter[Asked] = Counter()
+    tested: Counter[Asked] = Counter()
+    envelopes = []
+    for benchmark in spec.benchmark:
+        cells = runs = size = 0
+        tiers = dict.fromkeys(("core", "stress"), 0)
+        held = dict.fromkeys((each.id for each in spec.slice), 0)
+        excluded: Counter[str] = Counter()
+        for configuration in grid.configurations(spec):
+            replicates = grid.replicates(spec, configuration)
+            on = (benchmark.id, grid.subset(spec, benchmark, configuration))
+            kept = principal = 0
+            for model in models:
+                where = grid.where(configuration.levels, configuration.tier, benchmark.id, model)
+                hits = [number for number, each in enumerate(spec.exclude) if each.when.matches(where)]
+                for number in hits:
+                    exclude[number] += 1
+                if hits:
+                    excluded[spec.exclude[hits[0]].why] += 1
+                    continue
+                kept += 1
+                if spec.analysis.primary.matches(where):
+                    principal += 1
+                    tested[on] += replicates
+            cells += kept
+            runs += kept * replicates
+            asked[on] += kept * replicates
+            if not kept:
+                continue
+            primary += principal
+            where = grid.where(configuration.levels, configuration.tier, benchmark.id)
+            for number, each in enumerate(spec.hypothesis if principal else ()):
+                if each.where.matches(where):
+                    levels = tuple(configuration.levels[axis] for axis in compared[number])
+                    hypothesis[number].setdefault(on, set()).add(levels)
+            if kept < len(models):
+                continue
+            size += 1
+            tiers[configuration.tier] += 1
+            for number, part in enumerate(spec.slice):
+                if part.where.matches(where):
+                    slices[number] += 1
+                    held[part.id] += 1
+        envelopes.append(Envelope(benchmark.id, cells, runs, size, tiers, held, dict(excluded)))
+    spoken = tuple({on: frozenset(levels) for on, levels in each.items()} for each in hypothesis)
+    return Survey(tuple(envelopes), tuple(exclude), tuple(slices), spoken, primary, asked, tested)
+
+
+def axes_of(hypothesis: AnyHypothesis) -> tuple[str, ...]:
+    """The axes whose levels a hypothesis compares: none for a ranking of models, two for an interaction of
+    axes."""
+    if isinstance(hypothesis, RankingHypothesis):
+        return ()
+    if isinstance(hypothesis, InteractionHypothesis) and hypothesis.by not in RESERVED_DIMENSIONS:
+        return hypothesis.axis, hypothesis.by
+    return (hypothesis.axis,)

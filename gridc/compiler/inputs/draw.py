@@ -1,0 +1,142 @@
+"""Drawing a benchmark's sample and its exemplars."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from gridc.compiler.instrument.item import Item
+from gridc.schema.items import Sample
+from gridc.statistics.seeded import DrawError, ranked
+
+
+def draw_sample(items: Sequence[Item], sample: Sample, barred: Collection[str] = ()) -> list[Item]:
+    """The sampled items in file order; `barred` names clusters that are kept out.
+
+    Raises `DrawError` when there are not exactly as many as the sample asks for, or none at all.
+    """
+    pool = [item for item in items if item.cluster not in barred and _has_tags(item, sample)]
+    if not pool:
+        raise DrawError(f"none of the {len(items)} items {_lacks(items, sample)}")
+    if sample.seed is None:
+        return pool
+    wanted = sample.n or round(Fraction(str(sample.share)) * len(pool))
+    chosen = _first(_units(pool, sample), wanted)
+    if len(chosen) < wanted or not chosen:
+        whole = "" if sample.unit == "item" else " in whole clusters"
+        raise DrawError(
+            f"{len(chosen)} of the {len(pool)} items can be drawn{whole}, {wanted} were asked for"
+        )
+    drawn = [item for item in pool if item.id in chosen]
+    if sample.allocation == "equal":
+        _require_equal(drawn, pool, sample)
+    return drawn
+
+
+def draw_exemplars(items: Sequence[Item], sampled: Sequence[Item], seed: int) -> list[Item]:
+    """Every item that has an answer to show and shares no cluster with the sample, in the order in which
+    shots take them.
+
+    A sentence pair has no right answer, so its exemplar shows one of its sentences: the more and the less
+    stereotypical one by turns, and which comes first is drawn. An opinion is never an exemplar.
+    """
+    taken = {item.cluster for item in sampled}
+    rest = [item for item in items if item.cluster not in taken and _answerable(item)]
+    order = ranked(rest, seed, "exemplars", lambda item: item.id)
+    first, second = ranked((0, 1), seed, "sentences", str)
+    return [_showing(item, second if turn % 2 else first) for turn, item in enumerate(order)]
+
+
+def _answerable(item: Item) -> bool:
+    return item.gold is not None or bool(item.references) or _is_pair(item)
+
+
+def _is_pair(item: Item) -> bool:
+    return bool(item.options) and item.stem == ""
+
+
+def _showing(item: Item, sentence: int) -> Item:
+    return replace(item, references=(item.options[sentence],)) if _is_pair(item) else item
+
+
+def clusters_of(items: Sequence[Item], stems: Collection[str]) -> set[str]:
+    """The clusters in which any item asks one of these stems: what a disjoint sample must leave out."""
+    return {item.cluster for item in items if item.stem in stems}
+
+
+def _has_tags(item: Item, sample: Sample) -> bool:
+    return sample.where is None or sample.where.matches(item.tags)
+
+
+def _lacks(items: Sequence[Item], sample: Sample) -> str:
+    """Why no item is left: a tag that none has, or a value."""
+    for _, tag, value in sample.where.mentions() if sample.where else ():
+        values = sorted({item.tags[tag] for item in items if tag in item.tags})
+        if value not in values:
+            known = values or sorted({name for item in items for name in item.tags})
+            what = f"has {tag} = {value!r}" if values else f"has a tag `{tag}`"
+            return f"{what} (there is {', '.join(known[:8]) or 'no tag'})"
+    return "is left to ask"
+
+
+def _units(pool: Sequence[Item], sample: Sample) -> list[list[str]]:
+    """What is drawn as one, items or whole clusters, as lists of item ids in the order of the draw.
+
+    Strata take turns. Under proportional allocation the j-th unit of a stratum of N stands at
+    (j + 1/2) / N, so that every beginning of the order has each stratum in its proportion (the divisor
+    method of Webster and Sainte-Lague); under equal allocation the j-th units of all strata stand together.
+    """
+    members: dict[str, list[Item]] = {}
+    for item in pool:
+        members.setdefault(item.id if sample.unit == "item" else item.cluster, []).append(item)
+    strata = {name: _stratum(group, sample) for name, group in members.items()}
+    sizes = Counter(strata.values())
+    seen: Counter[str] = Counter()
+    order: list[tuple[Fraction, str]] = []
+    for name in ranked(members, sample.seed or 0, "sample", str):
+        stratum = strata[name]
+        turn = Fraction(
+            2 * seen[stratum] + 1, 2 * sizes[stratum] if sample.allocation == "proportional" else 2
+        )
+        seen[stratum] += 1
+        order.append((turn, name))
+    if sample.stratify:
+        order.sort(key=lambda each: each[0])
+    return [[item.id for item in members[name]] for _, name in order]
+
+
+def _stratum(group: Sequence[Item], sample: Sample) -> str:
+    names = {_combination(item, sample.stratify) for item in group}
+    if len(names) > 1:
+        raise DrawError(f"cluster `{group[0].cluster}` lies in {len(names)} strata of `{sample.stratify}`")
+    return names.pop()
+
+
+def _combination(item: Item, tags: Sequence[str]) -> str:
+    missing = [tag for tag in tags if tag not in item.tags]
+    if missing:
+        raise DrawError(
+            f"item `{item.id}` has no tag `{missing[0]}` (it has {', '.join(item.tags) or 'none'})"
+        )
+    return "\0".join(item.tags[tag] for tag in tags)
+
+
+def _first(units: Sequence[Sequence[str]], wanted: int) -> set[str]:
+    """As many units from the beginning as fit into what is wanted."""
+    chosen: set[str] = set()
+    for unit in units:
+        if len(chosen) + len(unit) <= wanted:
+            chosen.update(unit)
+    return chosen
+
+
+def _require_equal(drawn: Sequence[Item], pool: Sequence[Item], sample: Sample) -> None:
+    counts: Mapping[str, int] = {
+        stratum: sum(_combination(item, sample.stratify) == stratum for item in drawn)
+        for stratum in {_combination(item, sample.stratify) for item in pool}
+    }
+    most, least = max(counts.values()), min(counts.values())
+    size = max(Counter(item.cluster for item in drawn).values()) if sample.unit == "cluster" else 1
+    if most - least > size:
+        small = next(stratum for stratum, count in counts.items() if count == least).replace("\0", ", ")
+        raise DrawError(f"stratum `{small}` has only {least} items where others give {most}")

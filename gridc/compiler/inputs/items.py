@@ -1,0 +1,313 @@
+"""The items of a study: loaded, drawn, kept apart from each other, and put in each order that is asked."""
+
+import json
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from gridc.compiler.frontend.locate import NotFound, Places
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.grid import passes
+from gridc.compiler.inputs.dataset_hub import dataset_files
+from gridc.compiler.inputs.draw import clusters_of, draw_exemplars, draw_sample
+from gridc.compiler.inputs.loaders import LOADERS
+from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
+from gridc.compiler.inputs.loaders.files import File
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.option_order import arranged
+from gridc.diagnostics.errors import Collector
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.canonical import digest, digest_bytes
+from gridc.schema.items import Sample
+from gridc.schema.spec import Benchmark, Spec
+from gridc.statistics.seeded import DrawError
+
+SHOWN = 5
+"""How many malformed rows of a file are told one by one."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A benchmark's items as its files hold them, with the files' digests, the rows that were left out
+    because they are malformed, and the hub's commit, if any."""
+
+    every: tuple[Item, ...]
+    files: Mapping[str, str]
+    left_out: tuple[str, ...] = ()
+    hub: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Items:
+    """What a benchmark asks: the sampled items in file order and the exemplars in shot order, both with
+    their options as the file has them, and the orders and subsets in which the study shows those."""
+
+    sampled: tuple[Item, ...]
+    exemplars: tuple[Item, ...]
+    source: Loaded
+    orders: tuple[str | None, ...] = (None,)
+    subsets: tuple[Sample, ...] = ()
+    seed: int = 0
+
+    def asked(self, order: str | None = None, subset: Sample | None = None) -> tuple[Item, ...]:
+        """The items of a cell, in file order, as they are shown there. Raises `DrawError`."""
+        chosen = self.sampled if subset is None else draw_sample(self.sampled, subset)
+        return tuple(arranged(item, order) for item in chosen)
+
+    def shown(self, order: str | None = None) -> tuple[Item, ...]:
+        """The exemplars as they are shown. Where the asked item has its right option at a fixed letter,
+        theirs are shuffled by the exemplars' seed: otherwise each would give the answer away."""
+        if order is not None and order.startswith("gold_at:"):
+            order = f"shuffled:{self.seed}"
+        return tuple(arranged(item, order) for item in self.exemplars)
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """The digest of every file, of every item and exemplar in every order that it is shown in, and of
+        the names in every subset."""
+        rare = {
+            "hub": dict(self.source.hub or {}),
+            "left_out": list(self.source.left_out),
+            "subsets": {
+                str(subset): digest([item.id for item in self.asked(None, subset)]) for subset in self.subsets
+            },
+        }
+        return {
+            "files": dict(self.source.files),
+            **{name: value for name, value in rare.items() if value},
+            "items": {
+                order or "file": {item.id: item_digest(item) for item in self.asked(order)}
+                for order in self.orders
+            },
+            "exemplars": {
+                order or "file": [[item.id, item_digest(item)] for item in self.shown(order)]
+                for order in self.orders
+            },
+        }
+
+
+def item_digest(item: Item) -> str:
+    """SHA-256 of an item as it is asked, its options in the order in which they are shown."""
+    return digest(item.as_json())
+
+
+class ItemLoader:
+    """Loads and draws the items of every benchmark of a spec, and keeps what is wrong with them."""
+
+    def __init__(
+        self, spec: Spec, source: Source, places: Places, pins: Mapping[str, str], online: bool
+    ) -> None:
+        self._spec, self._source, self._places = spec, source, places
+        self._pins, self._online = pins, online
+        self._wrong = Collector()
+        self._loaded: dict[str, Loaded] = {}
+        self._drawn: dict[str, tuple[Item, ...] | None] = {}
+        self._renderings = _renderings(spec)
+        self.items: dict[str, Items] = {}
+        self.absent: dict[str, str] = {}
+
+    def load(self) -> Collector:
+        """Fill `items` and `absent`; what is returned holds every finding."""
+        for number, benchmark in enumerate(self._spec.benchmark):
+            self._load(number, benchmark)
+        for number, benchmark in enumerate(self._spec.benchmark):
+            if benchmark.id in self._loaded:
+                self._settle(number, benchmark)
+        return self._wrong
+
+    def _load(self, number: int, benchmark: Benchmark) -> None:
+        here: KeyPath = ("benchmark", number, "source")
+        try:
+            loaded = self._read(number, benchmark)
+            if loaded is not None:
+                self._loaded[benchmark.id] = loaded
+        except NotFound as error:
+            if benchmark.source.startswith(("data:", "hf:")) and error.code == "GC309":
+                self.absent[benchmark.id] = error.problem
+            else:
+                self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
+
+    def _read(self, number: int, benchmark: Benchmark) -> Loaded | None:
+        """What the files of a benchmark hold; None where a finding says that they are malformed."""
+        before = len(self._wrong.diagnostics)
+        hub = None
+        if benchmark.source.startswith("hf:"):
+            hosted = dataset_files(benchmark.source, self._pins.get(benchmark.source), self._online)
+            paths, hub = hosted.files, {"source": benchmark.source, "revision": hosted.commit}
+        else:
+            paths = self._places.benchmark(benchmark.source)
+        every: dict[str, Item] = {}
+        digests: dict[str, str] = {}
+        left_out: list[str] = []
+        for name, path in paths:
+            file = File(name, path.read_bytes())
+            digests[name] = digest_bytes(file.data)
+            bad: tuple[BadRow, ...] = ()
+            if file.data.startswith(b"PAR1"):
+                self._report(
+                    number, name, [BadRow(1, "Parquet is not read; take the CSV or JSONL file")], False
+                )
+                continue
+            try:
+                found = LOADERS[benchmark.loader](file, benchmark.loading)
+            except Malformed as error:
+                found, bad = list(error.items), error.rows
+                if not (error.readable and benchmark.loading.malformed == "leave_out"):
+                    self._report(number, name, bad, error.readable)
+            left_out += [f"{name}, {row}" for row in bad]
+            twins = [BadRow(1, f"`{item.id}` is already an item of an earlier file") for item in found
+                     if item.id in every]  # fmt: skip
+            if twins or not (found or bad):
+                self._report(number, name, twins or [BadRow(1, "there is no item in it")], False)
+            every |= {item.id: item for item in found}
+        if len(self._wrong.diagnostics) > before:
+            return None
+        return Loaded(tuple(every.values()), digests, tuple(left_out), hub)
+
+    def _report(self, number: int, name: str, rows: Sequence[BadRow], readable: bool) -> None:
+        """The first few malformed rows of a file as findings, and how many more there are."""
+        where: KeyPath = ("benchmark", number, "source")
+        help = '`loading.malformed` = "leave_out" leaves such rows out, and the lock lists them'
+        for place, row in enumerate(rows[:SHOWN], start=1):
+            more = f" (and {len(rows) - SHOWN} more rows)" if place == SHOWN < len(rows) else ""
+            way_out = help if readable else None
+            self._wrong.add(self._source.diagnose("GC312", where, f"{name}, {row}{more}", way_out))
+
+    def _settle(self, number: int, benchmark: Benchmark) -> None:
+        """Draw a benchmark's sample and exemplars, and see that each cell can ask what it should."""
+        here: KeyPath = ("benchmark", number, "sample")
+        try:
+            sampled = self._draw(benchmark, ())
+            if sampled is None:
+                return
+            exemplars = self._exemplars(benchmark, sampled)
+        except NotFound as error:
+            self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
+            return
+        except DrawError as error:
+            self._wrong.add(self._source.diagnose("GC311", here, str(error)))
+            return
+        renderings = self._renderings[benchmark.id]
+        orders = tuple(sorted({order for order, _ in renderings}, key=lambda order: order or ""))
+        subsets = tuple(sorted({each for _, each in renderings if each is not None}, key=str))
+        seed = benchmark.exemplars.seed if benchmark.exemplars else 0
+        items = Items(sampled, exemplars, self._loaded[benchmark.id], orders, subsets, seed)
+        if self._renders(items, number, renderings):
+            self.items[benchmark.id] = items
+
+    def _draw(self, benchmark: Benchmark, above: tuple[str, ...]) -> tuple[Item, ...] | None:
+        """The sampled items; None where those that they must be disjoint from are not here."""
+        if benchmark.id in above:
+            raise DrawError(f"`disjoint_from` goes in a circle: {' -> '.join((*above, benchmark.id))}")
+        if benchmark.id not in self._drawn:
+            loaded, sample = self._loaded[benchmark.id], benchmark.sample
+            if sample is None:
+                self._drawn[benchmark.id] = loaded.every
+            else:
+                barred = self._barred(benchmark, sample, above)
+                self._drawn[benchmark.id] = (
+                    None if barred is None else tuple(draw_sample(loaded.every, sample, barred))
+                )
+        return self._drawn[benchmark.id]
+
+    def _barred(self, benchmark: Benchmark, sample: Sample, above: tuple[str, ...]) -> set[str] | None:
+        """The clusters that share an item with what the sample must be disjoint from."""
+        barred: set[str] = set()
+        for name in sample.disjoint_from:
+            if name.startswith("path:"):
+                barred |= self._listed(benchmark, name)
+                continue
+            other = next(each for each in self._spec.benchmark if each.id == name)
+            drawn = self._draw(other, (*above, benchmark.id)) if name in self._loaded else None
+            if drawn is None:
+                self.absent[benchmark.id] = f"the items of `{name}`, which it must not share, are not here"
+                return None
+            barred |= clusters_of(self._loaded[benchmark.id].every, {item.stem for item in drawn})
+        return barred
+
+    def _listed(self, benchmark: Benchmark, reference: str) -> set[str]:
+        """The clusters of the items that a lock or a list names."""
+        text = self._places.listing(reference).read_text("utf-8", "replace")
+        if reference.endswith(".toml"):
+            raise DrawError(f"`{reference}` is a spec; the items that a study asks are in its lock")
+        loaded = self._loaded[benchmark.id]
+        ids = _locked(text, loaded, reference) if text.lstrip().startswith("{") else set(text.split("\n"))
+        names = {name.strip() for name in ids} - {""}
+        clusters = {item.id: item.cluster for item in loaded.every}
+        unknown = sorted(names - clusters.keys())
+        if unknown or not names:
+            known = f"`{unknown[0]}`, which is no item" if unknown else "no item"
+            raise DrawError(f"`{reference}` names {known} of `{benchmark.source}`")
+        return {clusters[name] for name in names}
+
+    def _exemplars(self, benchmark: Benchmark, sampled: tuple[Item, ...]) -> tuple[Item, ...]:
+        needed = grid.most_shots(self._spec, benchmark)
+        if needed == 0 or benchmark.exemplars is None:  # the checks have refused the one without the other
+            return ()
+        every = self._loaded[benchmark.id].every
+        drawn = draw_exemplars(every, sampled, benchmark.exemplars.seed)
+        if len(drawn) < needed:
+            raise DrawError(
+                f"{needed} exemplars are asked for; {len(drawn)} items with an answer to show share no "
+                "family with the sample"
+            )
+        return tuple(drawn[:needed])
+
+    def _renders(self, items: Items, number: int, renderings: Set[tuple[str | None, Sample | None]]) -> bool:
+        """Whether every cell of the benchmark has items and a way to show them."""
+        before = len(self._wrong.diagnostics)
+        if None in items.orders and any(item.options and item.stem for item in items.sampled):
+            name = self._spec.benchmark[number].id
+            message = f"nothing says in which `option_order` the calls of `{name}` show the options"
+            help = "set `option_order` in every level of an axis, in [harness] or here"
+            where: KeyPath = ("benchmark", number)
+            self._wrong.add(self._source.diagnose("GC302", where, message, help, at_key=True))
+        for order, subset in sorted(renderings, key=str):
+            try:
+                chosen = items.sampled if subset is None else draw_sample(items.sampled, subset)
+            except DrawError as error:
+                where = _stated_at(self._spec, number, "items", subset)
+                self._wrong.add(self._source.diagnose("GC311", where, str(error)))
+                continue
+            try:
+                for item in chosen:
+                    arranged(item, order)
+            except DrawError as error:
+                where = _stated_at(self._spec, number, "option_order", order)
+                self._wrong.add(self._source.diagnose("GC331", where, str(error)))
+        return len(self._wrong.diagnostics) == before
+
+
+def _locked(text: str, loaded: Loaded, reference: str) -> set[str]:
+    """The items that a lock holds of the same files."""
+    try:
+        benchmarks = json.loads(text)["content"]["inputs"]["benchmarks"].values()
+        same = [
+            each for each in benchmarks if set(each.get("files", {}).values()) & set(loaded.files.values())
+        ]
+        found = {name for each in same for order in each["items"].values() for name in order}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise DrawError(f"`{reference}` is neither a lock nor a list of item ids") from None
+    if not found:
+        raise DrawError(f"`{reference}` is the lock of a study on other files")
+    return found
+
+
+def _renderings(spec: Spec) -> dict[str, set[tuple[str | None, Sample | None]]]:
+    """The orders and subsets in which the cells of each benchmark show its items."""
+    found: dict[str, set[tuple[str | None, Sample | None]]] = {each.id: set() for each in spec.benchmark}
+    for cell in passes.cells(spec):
+        found[cell.benchmark].add((cell.setting.option_order, cell.setting.items))
+    return found
+
+
+def _stated_at(spec: Spec, number: int, key: str, value: object) -> KeyPath:
+    """Where the spec gives this value to an effect of a benchmark's calls."""
+    for rank, axis in enumerate(spec.axis):
+        for place, level in enumerate(axis.level):
+            if getattr(level, key) == value:
+                return ("axis", rank, "level", place, key)
+    stated_here = getattr(spec.benchmark[number], key) == value
+    return ("benchmark", number, key) if stated_here else ("harness", key)

@@ -1,0 +1,85 @@
+"""Anthropic's model-written evaluations (Perez et al. 2023): the persona, sycophancy and advanced-AI-risk
+files (JSONL).
+
+Each row says which answer matches the behaviour that its file is about. That answer is not "correct": on
+a sycophancy file it is the one that flatters, on a self-awareness file (asked as AI factual recall) it is
+the true one. So a study must say whether the matching answer earns the point (`loading.gold`).
+Three row formats: `question` with lettered options; `question` and `statement` answered Yes or No; and the
+older political quiz (`prompt`, `corrects`, `incorrects`), where `corrects` is the liberal answer in every
+file and the flattering one depends on whose biography the file holds. Some rows of the files that a model
+wrote have no question or blank options: the spec must say that they are left out (`loading.malformed`).
+"""
+
+import re
+from typing import Any
+
+from gridc.compiler.inputs.loaders import lettered
+from gridc.compiler.inputs.loaders.files import File, Row, items, json_lines, tags, text
+from gridc.compiler.instrument.item import Item
+from gridc.schema.items import Loading
+
+YES_NO = ("Yes", "No")
+
+
+def load(file: File, loading: Loading) -> list[Item]:
+    """The items in file order, named by file and line. Raises `Malformed`."""
+    return items(json_lines(file), lambda number, row: _item(file, number, row, loading))
+
+
+def _item(file: File, number: int, row: Row, loading: Loading) -> Item:
+    author = re.search(r"(human|lm)_generated_evals", file.name)
+    name = f"{file.stem}-{author[1]}-{number:05d}" if author else f"{file.stem}-{number:05d}"
+    if "corrects" in row:
+        return _quiz(name, file, row, loading)
+    matching, others = (
+        _answers(row["answer_matching_behavior"]),
+        _answers(row["answer_not_matching_behavior"]),
+    )
+    named = tags(behaviour=file.stem)
+    question = text(row, "question")
+    if {answer.strip() for answer in (*matching, *others)} == set(YES_NO):
+        sides = [[YES_NO.index(answer.strip()) for answer in side] for side in (matching, others)]
+        return _polar(name, question, YES_NO, sides, loading, named)
+    question, options = lettered.split(question)
+    sides = [[lettered.place(answer, options) for answer in side] for side in (matching, others)]
+    return _polar(name, question, options, sides, loading, named)
+
+
+def _quiz(name: str, file: File, row: Row, loading: Loading) -> Item:
+    side = re.search(r"bio_(liberal|conservative)", file.stem)
+    if side is None:
+        raise ValueError(
+            "the file's name does not say whose biography (bio_liberal, bio_conservative) it holds"
+        )
+    question, options = lettered.split(text(row, "prompt"))
+    sides = [
+        [lettered.place(answer, options) for answer in _answers(row[key])]
+        for key in ("corrects", "incorrects")
+    ]
+    if side[1] == "conservative":
+        sides.reverse()
+    return _polar(name, question, options, sides, loading, tags(behaviour=file.stem, biography=side[1]))
+
+
+def _polar(
+    name: str,
+    question: str,
+    options: tuple[str, ...],
+    sides: list[list[int]],
+    loading: Loading,
+    tags: dict[str, str],
+) -> Item:
+    """The item of a question whose `sides` are the options that match the behaviour and those that do not."""
+    matching, others = sides
+    if len(matching) != 1 or not others or set(matching) & set(others):
+        raise ValueError("expected one matching answer, and another that does not match")
+    gold = matching[0] if loading.gold == "matching" else None
+    return Item(name, question, options, gold, matching=matching[0], tags=tags)
+
+
+def _answers(value: Any) -> list[str]:
+    """One answer, or the list of them that some files hold."""
+    answers = [value] if isinstance(value, str) else list(value)
+    if not all(isinstance(answer, str) for answer in answers):
+        raise ValueError("an answer is not a text")
+    return answers

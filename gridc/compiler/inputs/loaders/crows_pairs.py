@@ -1,0 +1,26 @@
+"""CrowS-Pairs (Nangia et al. 2020): pairs of sentences of which one is more stereotypical.
+
+`sent_more` is the more stereotypical sentence in every row, whichever group it is about: `stereo` pairs
+show a stereotype about a disadvantaged group in it, `antistereo` pairs violate one in `sent_less`. So
+preferring `sent_more` counts as stereotyped in both, no answer is right, and 0.5 is unbiased.
+"""
+
+from gridc.compiler.inputs.loaders.files import File, Row, csv_rows, items, one_of, tags, text
+from gridc.compiler.instrument.item import Item
+from gridc.schema.items import Loading
+
+
+def load(file: File, loading: Loading) -> list[Item]:
+    """The pairs in file order, the more stereotypical sentence first. Raises `Malformed`."""
+    return items(csv_rows(file), _item)
+
+
+def _item(number: int, row: Row) -> Item:
+    direction = one_of(row, "stereo_antistereo", ("stereo", "antistereo"))
+    return Item(
+        id=f"pair-{int(row[''])}",
+        query="",
+        options=(text(row, "sent_more"), text(row, "sent_less")),
+        matching=0,
+        tags=tags(bias_type=text(row, "bias_type"), direction=direction),
+    )

@@ -1,0 +1,143 @@
+"""Benchmark files as rows, and rows as items. Whatever is wrong with a row is told by its number."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
+from gridc.compiler.instrument.item import Item
+
+Row = dict[str, Any]
+Rows = Iterable[tuple[int, Any]]
+
+csv.field_size_limit(2**24)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A benchmark file: its name as the source gives it, and its bytes."""
+
+    name: str
+    data: bytes
+
+    @property
+    def stem(self) -> str:
+        """The name without folders and suffix; it stands in the ids of items that have none."""
+        return PurePosixPath(self.name).stem
+
+    @property
+    def suffix(self) -> str:
+        return PurePosixPath(self.name).suffix.lower()
+
+
+def items(rows: Rows, make: Callable[[int, Any], Item]) -> list[Item]:
+    """The items of the rows. Raises `Malformed` with every row that does not follow the format, or whose
+    item is already there."""
+    made: dict[str, Item] = {}
+    bad: list[BadRow] = []
+    for number, row in rows:
+        try:
+            if isinstance(row, BadRow):
+                raise ValueError(row.problem)
+            item = make(number, row)
+            if item.id in made:
+                raise ValueError(f"`{item.id}` is already an item")
+            made[item.id] = item
+        except KeyError as error:
+            bad.append(BadRow(number, f"no field {error}"))
+        except _MALFORMED as error:
+            bad.append(BadRow(number, str(error) or type(error).__name__))
+    if bad:
+        raise Malformed(bad, list(made.values()), readable=True)
+    return list(made.values())
+
+
+def table(file: File) -> Iterator[tuple[int, Any]]:
+    """The rows of a CSV file, a JSON list or a JSONL file, told apart by the suffix, with their numbers.
+    A row that cannot be read is a `BadRow`; a file that cannot be read is `Malformed`."""
+    if file.suffix == ".csv":
+        return csv_rows(file)
+    return json_list(file) if file.suffix == ".json" else json_lines(file)
+
+
+def json_lines(file: File) -> Iterator[tuple[int, Any]]:
+    """One JSON value a line; blank lines are passed over and counted."""
+    for number, line in enumerate(file.data.split(b"\n"), start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line.decode())
+            except (ValueError, RecursionError) as error:
+                yield number, BadRow(number, f"not JSON: {error}")
+
+
+def json_list(file: File) -> Iterator[tuple[int, Any]]:
+    """The entries of a file that is one JSON list, counted from 1."""
+    try:
+        rows = json.loads(file.data)
+    except (ValueError, RecursionError) as error:
+        raise Malformed([BadRow(1, f"not JSON: {error}")]) from None
+    if not isinstance(rows, list):
+        raise Malformed([BadRow(1, "the file is not a list")])
+    yield from enumerate(rows, start=1)
+
+
+def csv_rows(file: File) -> Iterator[tuple[int, Any]]:
+    """The records of a CSV file by column; the header is row 1, as a spreadsheet counts."""
+    records = csv_records(file)
+    _, header = next(records, (1, []))
+    if len(set(header)) < len(header) or not header:
+        raise Malformed([BadRow(1, "the first row does not name each column once")])
+    for number, record in records:
+        if len(record) != len(header):
+            yield number, BadRow(number, f"{len(record)} fields, the header has {len(header)}")
+        else:
+            yield number, dict(zip(header, record, strict=True))
+
+
+def csv_records(file: File) -> Iterator[tuple[int, list[str]]]:
+    """The records of a CSV file as lists, counted from 1. Blank lines are passed over."""
+    try:
+        text = file.data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Malformed([BadRow(1, f"byte {error.start} is not UTF-8")]) from None
+    reader = csv.reader(_lines(text), strict=True)
+    number = 0
+    try:
+        for record in reader:
+            number += 1
+            if record:
+                yield number, record
+    except csv.Error as error:
+        raise Malformed([BadRow(number + 1, str(error))]) from None
+
+
+def text(row: Row, name: str) -> str:
+    """A field that must be a text with something in it."""
+    value = row[name]
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"`{name}` is not a text")
+    return value
+
+
+def tags(**values: object) -> dict[str, str]:
+    """Tags of those values that are there, as text."""
+    return {name: str(value) for name, value in values.items() if value not in (None, "")}
+
+
+def one_of(row: Row, name: str, known: Iterable[str]) -> str:
+    """A field that must have one of the known values."""
+    value, known = row[name], tuple(known)
+    if value not in known:
+        raise ValueError(f"`{name}` is {value!r}, expected {' or '.join(known)}")
+    return str(value)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Lines as editors count them: other separators, such as U+2028, belong to the text."""
+    return (f"{line}\n" for line in text.replace("\r\n", "\n").split("\n"))
+
+
+_MALFORMED = (ArithmeticError, AttributeError, IndexError, RecursionError, TypeError, ValueError)

@@ -1,0 +1,48 @@
+"""MMLU (Hendrycks et al. 2021): four options, of which one is right.
+
+Two forms: with a header (`question,choice0,...,choice3,answer`, the answer an index from 0; further
+columns `subject` and `row` say where a collected file took a row from), and the original files without
+one, whose answer is a letter.
+"""
+
+import re
+from collections.abc import Iterator
+
+from gridc.compiler.inputs.loaders.errors import BadRow
+from gridc.compiler.inputs.loaders.files import File, Row, csv_records, csv_rows, items, one_of, tags, text
+from gridc.compiler.instrument.item import Item
+from gridc.schema.items import Loading
+
+CHOICES = ("choice0", "choice1", "choice2", "choice3")
+COLUMNS = ("question", *CHOICES, "answer")
+
+
+def load(file: File, loading: Loading) -> list[Item]:
+    """The items in file order, named by their subject (or the file's name) and their 0-based row there.
+
+    Raises `Malformed`.
+    """
+    _, first = next(csv_records(file), (1, []))
+    if "question" in first and "answer" in first:
+        return items(csv_rows(file), lambda number, row: _item(file, number - 2, row, "0123"))
+    return items(_unheaded(file), lambda number, row: _item(file, number - 1, row, "ABCD"))
+
+
+def _unheaded(file: File) -> Iterator[tuple[int, Row | BadRow]]:
+    for number, record in csv_records(file):
+        if len(record) != len(COLUMNS):
+            yield number, BadRow(number, f"{len(record)} fields, expected {len(COLUMNS)}")
+        else:
+            yield number, dict(zip(COLUMNS, record, strict=True))
+
+
+def _item(file: File, place: int, row: Row, answers: str) -> Item:
+    subject = row.get("subject") or re.sub(r"_(dev|val|test)$", "", file.stem)
+    name = f"{subject}-{int(row['row'])}" if "row" in row else f"{file.stem}-{place}"
+    return Item(
+        id=name,
+        query=text(row, "question"),
+        options=tuple(text(row, choice) for choice in CHOICES),
+        gold=answers.index(one_of(row, "answer", answers)),
+        tags=tags(subject=subject),
+    )

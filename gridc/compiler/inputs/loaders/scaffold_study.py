@@ -1,0 +1,90 @@
+"""The item files of *Safety Under Scaffolding*, which wrap four benchmarks in one row format (JSONL).
+
+What the study's own code read wrong is checked here: BBQ's options are not in the prompt, and its
+reference is the text of one; every TruthfulQA key is A, so the options must be put in another order; the
+sycophantic answer of an opinion is never its reference.
+"""
+
+from collections.abc import Callable, Mapping
+
+from gridc.compiler.inputs.loaders import lettered
+from gridc.compiler.inputs.loaders.files import File, Row, items, json_lines, one_of, tags, text
+from gridc.compiler.inputs.loaders.prompts import prompt
+from gridc.compiler.instrument.item import LETTERS, Item
+from gridc.schema.items import Loading
+
+EXPECTED = {"should_comply": "comply", "should_refuse": "refuse"}
+
+
+def load(file: File, loading: Loading) -> list[Item]:
+    """The items in file order, under the study's ids. Raises `Malformed`."""
+    return items(json_lines(file), lambda _, row: _KINDS[one_of(row, "benchmark", _KINDS)](row))
+
+
+def _bbq(row: Row) -> Item:
+    meta, category = row["metadata"], text(row, "category")
+    options, gold = tuple(meta["answer_choices"]), meta["correct_label"]
+    unknown = lettered.place(meta["unknown_answer"], options)
+    condition = one_of(meta, "context_condition", ("ambig", "disambig"))
+    if options[gold] != row["reference_answer"]:
+        raise ValueError("`reference_answer` is not the text of the option that `correct_label` names")
+    if (condition == "ambig") != (gold == unknown):
+        raise ValueError(f"label {gold} contradicts the {condition} context")
+    context, separator, query = text(row, "prompt").rpartition("\n\nQuestion: ")
+    if not separator:
+        raise ValueError("the prompt has no line `Question: ...`")
+    return Item(
+        id=text(row, "id"),
+        context=context,
+        query=query,
+        options=options,
+        gold=gold,
+        unknown=unknown,
+        cluster=f"{category}-{int(meta['source_index']) // 4}",
+        tags=tags(
+            benchmark="bbq",
+            category=category,
+            condition=condition,
+            polarity=one_of(meta, "question_polarity", ("neg", "nonneg")),
+            template=meta["question_index"],
+            unknown=options[unknown],
+        ),
+    )
+
+
+def _truthfulqa(row: Row) -> Item:
+    question, options = lettered.split(text(row, "prompt"))
+    if len(options) != row["metadata"]["num_choices"]:
+        raise ValueError(f"{len(options)} options, `num_choices` says {row['metadata']['num_choices']}")
+    gold = lettered.place(text(row, "reference_answer"), options)
+    named = tags(benchmark="truthfulqa_mc1", category=row["category"])
+    return Item(text(row, "id"), question, options, gold, references=(options[gold],), tags=named)
+
+
+def _sycophancy(row: Row) -> Item:
+    meta = row["metadata"]
+    question, options = lettered.split(text(row, "prompt"))
+    matching = lettered.place(meta["sycophantic_answer"], options)
+    if meta["correct_answer"] == meta["sycophantic_answer"] or (
+        lettered.place(row["reference_answer"], options) != LETTERS.index(meta["correct_answer"])
+    ):
+        raise ValueError("the reference is not the answer that is not sycophantic")
+    named = tags(benchmark="sycophancy", category=row["category"])
+    return Item(text(row, "id"), question, options, matching=matching, tags=named)
+
+
+def _prompt(row: Row) -> Item:
+    expected = EXPECTED[one_of(row, "reference_answer", EXPECTED)]
+    if row["metadata"].get("label") not in (None, "safe" if expected == "comply" else "unsafe"):
+        raise ValueError("`label` contradicts `reference_answer`")
+    named = tags(benchmark=row["benchmark"], category=row["category"], focus=row["metadata"].get("focus"))
+    return prompt(text(row, "id"), text(row, "prompt"), expected, named, Loading())  # type: ignore[arg-type]
+
+
+_KINDS: Mapping[str, Callable[[Row], Item]] = {
+    "bbq": _bbq,
+    "truthfulqa_mc1": _truthfulqa,
+    "sycophancy_eval": _sycophancy,
+    "xstest": _prompt,
+    "or_bench": _prompt,
+}

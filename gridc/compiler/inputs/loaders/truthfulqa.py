@@ -1,0 +1,58 @@
+"""TruthfulQA, multiple choice with one true answer (Lin et al. 2022).
+
+Two releases, told apart by the suffix: `mc_task.json` (v0: `mc1_targets` maps each option to 1, the true
+one, or 0) and `TruthfulQA.csv` (v1: the options are the best answer and the incorrect ones). The true
+option stands first in every row of both, so a study that shows the options must choose their order.
+"""
+
+from typing import Any
+
+from gridc.compiler.inputs.loaders.files import File, Row, csv_rows, items, json_list, tags, text
+from gridc.compiler.instrument.item import Item
+from gridc.schema.items import Loading
+
+
+def load(file: File, loading: Loading) -> list[Item]:
+    """The items in file order, named by their place: `q0001`, `q0002`, ... Raises `Malformed`."""
+    if file.suffix == ".csv":
+        return items(csv_rows(file), lambda row, values: _v1(row - 1, values))
+    return items(json_list(file), _v0)
+
+
+def _v0(number: int, row: Any) -> Item:
+    try:
+        question, targets = row["question"], row["mc1_targets"]
+        options = tuple(targets)
+        gold = [place for place, option in enumerate(options) if targets[option] == 1]
+    except (KeyError, TypeError, IndexError):
+        raise ValueError("expected `question` and `mc1_targets`") from None
+    if len(gold) != 1:
+        raise ValueError(f"{len(gold)} options are marked true, expected exactly one")
+    answers: dict[str, int] = row.get("mc2_targets", {})
+    true = [answer for answer, mark in answers.items() if mark == 1]
+    return Item(f"q{number:04d}", question, options, gold[0], references=_best_first(options[gold[0]], true))
+
+
+def _v1(number: int, row: Row) -> Item:
+    best = text(row, "Best Answer").strip()
+    true = _listed(row["Correct Answers"])
+    wrong = list(dict.fromkeys(_listed(row["Incorrect Answers"])))  # one row repeats an option
+    if best in wrong:
+        raise ValueError("the best answer is also an incorrect one")
+    return Item(
+        f"q{number:04d}",
+        text(row, "Question"),
+        (best, *wrong),
+        gold=0,
+        tags=tags(type=row["Type"], category=row["Category"]),
+        references=_best_first(best, true),
+    )
+
+
+def _listed(cell: str) -> list[str]:
+    """Answers that are separated, and sometimes ended, by semicolons."""
+    return [answer for each in cell.split(";") if (answer := each.strip())]
+
+
+def _best_first(best: str, true: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((best, *true)))

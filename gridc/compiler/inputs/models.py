@@ -1,0 +1,107 @@
+"""Which weights and which tokenizer a model is, as digests, without loading either."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridc.compiler.frontend.locate import NotFound, Places
+from gridc.schema.canonical import digest
+from gridc.schema.spec import Model
+
+PATTERNS = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model")
+"""The files of a model that can move an answer."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """What a model is, apart from its name in the study.
+
+    A local model has its folder and the SHA-256 of each file. A hub model has a repository and a
+    commit; its files come when it is run. `unpinned` gives the reason when neither is known, as of every
+    provider's model.
+    """
+
+    source: str
+    folder: Path | None = None
+    files: tuple[tuple[str, str], ...] = ()
+    revision: str | None = None
+    unpinned: str | None = None
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The identity as it stands in the lock, free of local paths."""
+        if self.unpinned is not None:
+            return {"source": self.source, "unpinned": self.unpinned}
+        if self.revision is not None:
+            return {"source": self.source, "revision": self.revision}
+        return {"files": dict(self.files)}
+
+    @property
+    def digest(self) -> str:
+        """Keys the calls of the model: the same files under another name are the same model."""
+        return digest(self.manifest)
+
+
+def identify(model: Model, places: Places, pinned: str | None = None, online: bool = False) -> ModelIdentity:
+    """The identity of a model. `pinned` is the commit that a lock recorded for a hub branch; without
+    one the hub is asked, but only when `online` says so.
+
+    Raises `NotFound` when a local folder is missing or is not a model that gridc loads.
+    """
+    if model.engine == "api":
+        return ModelIdentity(
+            model.source, unpinned="which weights answer to the name is its provider's to say"
+        )
+    if not model.source.startswith("hf:"):
+        folder = places.model(model.source)
+        _require_model(folder, model.source)
+        return ModelIdentity(model.source, folder, hash_files(folder))
+    revision = model.revision or "main"
+    if _COMMIT.fullmatch(revision):
+        return ModelIdentity(model.source, revision=revision)
+    if pinned is not None:
+        return ModelIdentity(model.source, revision=pinned)
+    commit = _ask_hub(model.source, revision) if online else None
+    if commit is None:
+        return ModelIdentity(model.source, unpinned=f"no commit of `{revision}` is known here")
+    return ModelIdentity(model.source, revision=commit)
+
+
+def hash_files(folder: Path) -> tuple[tuple[str, str], ...]:
+    """Name and SHA-256 of each file that can move an answer, by name."""
+    names = sorted({path.name for pattern in PATTERNS for path in folder.glob(pattern)})
+    return tuple((name, _hash_file(folder / name)) for name in names)
+
+
+def _require_model(folder: Path, reference: str) -> None:
+    if not list(folder.glob("*.safetensors")):
+        pickled = [path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern)]
+        problem = f"only pickled weights ({pickled[0]})" if pickled else "no *.safetensors"
+        raise NotFound("GC314", f"`{reference}` has {problem}", "convert the weights to safetensors")
+    for name in ("config.json", "tokenizer.json"):
+        if not (folder / name).is_file():
+            raise NotFound("GC314", f"`{reference}` has no {name}")
+    try:
+        json.loads((folder / "config.json").read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise NotFound("GC314", f"the config.json of `{reference}` is not JSON: {error}") from None
+
+
+def _hash_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _ask_hub(source: str, revision: str) -> str | None:
+    """The commit that a branch of a hub repository points at now, or None when the hub does not say."""
+    try:
+        from huggingface_hub import HfApi
+
+        return HfApi().model_info(source.removeprefix("hf:"), revision=revision, timeout=10).sha
+    except Exception:  # no client, no network, no such repository: the model stays unpinned, and says so
+        return None

@@ -1,0 +1,92 @@
+"""Spec -> Study: load what the spec names, draw the samples, and take a digest of every input."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gridc.compiler.frontend.locate import DATA_FOLDER, NotFound
+from gridc.compiler.frontend.read import Checked
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.inputs.dataset_hub import ONLINE
+from gridc.compiler.inputs.items import ItemLoader, Items
+from gridc.compiler.inputs.models import ModelIdentity, identify
+from gridc.compiler.inputs.rates import hypotheses_count_something
+from gridc.diagnostics.errors import Collector, SpecError
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.canonical import digest_bytes
+from gridc.schema.spec import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A spec with everything it names: what a stamp covers and a plan is lowered from.
+
+    `absent` holds, by benchmark id, why its items are not here. Such a study has cells but no calls.
+    """
+
+    spec: Spec
+    prompts: Mapping[str, str]
+    items: Mapping[str, Items]
+    absent: Mapping[str, str]
+    models: Mapping[str, ModelIdentity]
+
+    def unpinned(self) -> dict[str, str]:
+        """Benchmarks and models that are not here to be hashed, with the reason."""
+        models = {name: each.unpinned for name, each in self.models.items() if each.unpinned}
+        return {**self.absent, **models}
+
+    def left_out(self) -> dict[str, tuple[str, ...]]:
+        """The malformed rows that a benchmark leaves out because the spec says so, with the reasons."""
+        return {name: each.source.left_out for name, each in self.items.items() if each.source.left_out}
+
+    def inputs(self) -> dict[str, Any]:
+        """The digest of every input, as it stands in the lock."""
+        benchmarks: dict[str, Any] = {name: each.manifest for name, each in self.items.items()}
+        benchmarks |= {name: {"unpinned": reason} for name, reason in self.absent.items()}
+        return {
+            "templates": {name: digest_bytes(text.encode()) for name, text in self.prompts.items()},
+            "benchmarks": benchmarks,
+            "models": {name: each.manifest for name, each in self.models.items()},
+        }
+
+    def stamped(self) -> dict[str, Any]:
+        """What the stamp is the digest of."""
+        return {"spec": self.spec.stamped(), "inputs": self.inputs()}
+
+
+def resolve(checked: Checked, pins: Mapping[str, str], online: bool = False) -> Study:
+    """The study that a checked spec describes. `pins` gives hub commits from a lock (`Lock.pins`); with
+    `online` the hub is asked for those it does not give.
+
+    Raises `SpecError` with every input that is malformed. Data that is looked up under a data folder or on
+    the hub may be absent, because cells can be counted without it.
+    """
+    spec, source, places, references = checked.spec, checked.source, checked.places, checked.references
+    found = Collector()
+    loader = ItemLoader(spec, source, places, pins, online)
+    for diagnostic in loader.load().diagnostics:
+        found.add(diagnostic)
+    for diagnostic in hypotheses_count_something(spec, source, loader.items):
+        found.add(diagnostic)
+
+    models: dict[str, ModelIdentity] = {}
+    for number, model in enumerate(spec.model):
+        try:
+            models[model.id] = identify(model, places, pins.get(model.id), online)
+        except NotFound as error:
+            here = ("model", number, "source")
+            found.add(source.diagnose(error.code, here, error.problem, error.help))
+    found.raise_if_any()
+    return Study(spec, references.prompts, loader.items, loader.absent, models)
+
+
+def require_items(study: Study, source: Source) -> None:
+    """Raise `SpecError` when a benchmark's items are not here, because calls are about to be counted."""
+    missing = []
+    for number, benchmark in enumerate(study.spec.benchmark):
+        if benchmark.id in study.absent:
+            where: KeyPath = ("benchmark", number, "source")
+            help = ONLINE if benchmark.source.startswith("hf:") else DATA_FOLDER
+            missing.append(source.diagnose("GC309", where, study.absent[benchmark.id], help))
+    if missing:
+        raise SpecError(missing)

@@ -1,0 +1,223 @@
+"""Stamped and current study, path by path, and the log that explains each difference exactly once.
+
+The differences are computed; a person gives the reasons. A difference without an entry stops a run
+(GC401), an entry without a difference is refused too (GC402).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gridc.compiler.frontend.source import Source, read
+from gridc.compiler.frontend.validate import typed_as
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.lock.diff import ABSENT, brief, differences
+from gridc.compiler.lock.lock import Lock
+from gridc.diagnostics.errors import Diagnostic, StampError
+from gridc.schema.canonical import digest
+from gridc.schema.deviation import Change, Deviation, DeviationLog
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """One path at which the current study is not the stamped one."""
+
+    path: str
+    registered: Any
+    implemented: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """Departures and the log that explains them. It is open while a departure lacks its explanation, an
+    entry its departure, or an entry its reason."""
+
+    departures: tuple[Departure, ...]
+    log: DeviationLog
+    findings: tuple[Diagnostic, ...]
+
+    def entries(self) -> Iterator[tuple[Deviation, tuple[Departure, ...]]]:
+        """Each deviation with the departures that it explains; none where it was resolved."""
+        for entry in self.log.deviation:
+            yield entry, tuple(each for each in self.departures if explains(entry, each.path))
+
+    def manifest(self) -> list[dict[str, Any]]:
+        """The log as reports and events hold it, with the computed values."""
+        return [
+            {
+                "id": entry.id,
+                "element": entry.element,
+                "changes": [change_of(each) for each in found]
+                or [each.model_dump(mode="json", exclude_none=True) for each in entry.change],
+                "reason": entry.reason,
+                "phase": entry.phase,
+                "date": entry.date,
+                "impact": entry.impact,
+                "resolved": entry.resolved,
+            }
+            for entry, found in self.entries()
+        ]
+
+
+def log_path(spec_path: Path) -> Path:
+    """`gridcard.toml` has its log in `deviations.toml`, `x.toml` in `x.deviations.toml`."""
+    name = "deviations.toml" if spec_path.stem == "gridcard" else f"{spec_path.stem}.deviations.toml"
+    return spec_path.with_name(name)
+
+
+def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[Departure]:
+    """Where the current study departs from the stamped one.
+
+    An input is a departure of its own only where the spec does not already say that it changed. What was
+    stamped as absent and is here now was pinned on arrival; that departs from nothing.
+    """
+    found = [Departure(*each) for each in differences(stamped["spec"], current["spec"])]
+    said = [each.path for each in found]
+    for kind, name in (("templates", None), ("benchmarks", "benchmark"), ("models", "model")):
+        before, after = stamped["inputs"][kind], current["inputs"][kind]
+        for key in sorted(before.keys() & after.keys()):
+            old, new = _comparable(before[key], after[key])
+            implied = name is not None and any(covers(f"{name}[{key}]", path) for path in said)
+            if old != new and not implied and not _unpinned(old):
+                found.append(Departure(f"inputs.{kind}[{key}]", "as stamped", _told(old, new)))
+    return found
+
+
+def _comparable(before: Any, after: Any) -> tuple[Any, Any]:
+    """Two manifests of an input. How many exemplars are drawn, and in which orders items are shown, follows
+    from the spec: what both sides have is compared."""
+    sides = (before, after)
+    if not all(isinstance(each, dict) and "exemplars" in each for each in sides):
+        return before, after
+    orders = before["exemplars"].keys() & after["exemplars"].keys()
+    shown = min((len(each["exemplars"][order]) for each in sides for order in orders), default=0)
+    old, new = (
+        each
+        | {"exemplars": {order: each["exemplars"][order][:shown] for order in orders}}
+        | {"items": {order: each["items"][order] for order in orders}}
+        for each in sides
+    )
+    return old, new
+
+
+def _told(before: Any, after: Any) -> str:
+    """How an input differs: digests by the hundred are counted, and the first is named."""
+    changed = [path for path, _, _ in differences(before, after)]
+    return f"{len(changed)} digests differ, first `{changed[0]}`" if changed[0] else "another text"
+
+
+def reconcile(lock: Lock, study: Study, path: Path) -> Reconciled:
+    """The study against its stamp and the log at `path`. Raises `SpecError` when the log cannot be read."""
+    found = tuple(departures(lock.content, study.stamped()))
+    if not path.is_file():
+        log = DeviationLog(deviations=1)
+        return Reconciled(found, log, tuple(_uncovered(found, log, path)))
+    source = read(path)
+    log = typed_as(DeviationLog, "deviations", source)
+    findings = [*_uncovered(found, log, path), *_misplaced(found, log, source)]
+    return Reconciled(found, log, tuple(findings))
+
+
+def require_reconciled(lock: Lock, study: Study, path: Path) -> Reconciled:
+    """The same, or `StampError` with everything that is not explained one to one."""
+    result = reconcile(lock, study, path)
+    if result.findings:
+        raise StampError(result.findings)
+    return result
+
+
+def require_same(lock: Lock, study: Study, path: Path) -> None:
+    """Raise `StampError`, naming each departure, unless the study is the one that was stamped."""
+    found = departures(lock.content, study.stamped())
+    if not found:
+        return
+    listed = [_departed(each, path) for each in found]
+    help = "take the change back, explain it in the deviation log, or `gridc stamp --supersede`"
+    raise StampError([*listed[:-1], replace(listed[-1], help=help)])
+
+
+def explains(entry: Deviation, path: str) -> bool:
+    """Whether an entry that still stands is about a path."""
+    return not entry.resolved and any(covers(each.path, path) for each in entry.change)
+
+
+def covers(prefix: str, path: str) -> bool:
+    """Whether `path` is `prefix` or lies below it: `axis[a].level` covers `axis[a].level[b].tier`."""
+    return path == prefix or (path.startswith(prefix) and path[len(prefix)] in ".[ ")
+
+
+def change_of(departure: Departure) -> dict[str, Any]:
+    """A departure as a log's table; a side that is absent is left out."""
+    sides = {"registered": departure.registered, "implemented": departure.implemented}
+    return {"path": departure.path} | {key: value for key, value in sides.items() if value is not ABSENT}
+
+
+def _unpinned(manifest: Any) -> bool:
+    return isinstance(manifest, dict) and "unpinned" in manifest
+
+
+def _departed(departure: Departure, path: Path) -> Diagnostic:
+    before, now = brief(departure.registered), brief(departure.implemented)
+    message = f"`{departure.path}` was {before} when it was stamped and is {now} now"
+    return Diagnostic("GC405" if departure.path.startswith("inputs.") else "GC401", message, str(path))
+
+
+def _uncovered(found: Sequence[Departure], log: DeviationLog, path: Path) -> Iterator[Diagnostic]:
+    missing = [each for each in found if not any(explains(entry, each.path) for entry in log.deviation)]
+    for number, each in enumerate(missing, start=1):
+        help = "take it back, or `gridc deviations --write` and give the reason"
+        yield replace(_departed(each, path), help=help if number == len(missing) else None)
+
+
+def _misplaced(found: Sequence[Departure], log: DeviationLog, source: Source) -> Iterator[Diagnostic]:
+    owner: dict[str, str] = {}
+    for number, entry in enumerate(log.deviation):
+        here = ("deviation", number)
+        if not entry.reason.strip():
+            yield source.diagnose("GC407", (*here, "reason"), f"`{entry.id}` has no reason", "say why")
+        for rank, change in enumerate(entry.change):
+            where = (*here, "change", rank, "path")
+            departed = [each for each in found if covers(change.path, each.path)]
+            if entry.resolved and departed:
+                message = f"`{entry.id}` is resolved, and `{departed[0].path}` still differs"
+                yield source.diagnose("GC402", where, message, "leave `resolved` out, or take it back")
+            if not entry.resolved and not departed:
+                message = f"`{change.path}` is as it was stamped: there is nothing to explain"
+                help = "remove the entry, or say `resolved = true` when it was undone"
+                yield source.diagnose("GC402", where, message, help)
+            for each in departed:
+                if owner.setdefault(each.path, entry.id) != entry.id:
+                    message = f"`{each.path}` is already explained by `{owner[each.path]}`"
+                    yield source.diagnose("GC402", where, message, "explain each difference once")
+            if len(departed) == 1 and departed[0].path == change.path and not entry.resolved:
+                yield from _stale(change, departed[0], source, (*here, "change", rank))
+
+
+def _stale(
+    change: Change, departure: Departure, source: Source, where: tuple[str | int, ...]
+) -> Iterator[Diagnostic]:
+    """The values that the log states are those that the diff gives."""
+    for key in ("registered", "implemented"):
+        stated, actual = getattr(change, key), getattr(departure, key)
+        if stated != (None if actual is ABSENT else actual):
+            message = f"`{key}` says {brief(stated)}, the difference is {brief(actual)}"
+            help = "`gridc deviations --write` fills it in"
+            yield source.diagnose("GC408", (*where, key), message, help)
+
+
+def require_current(lock: Lock, study: Study, log: Path) -> Reconciled:
+    """The study against its stamp, or `StampError` with each departure that the log at `log` does not
+    explain. Inputs that are not here cannot depart; `study.unpinned()` names them."""
+    return require_reconciled(_without_absent(lock, study), study, log)
+
+
+def _without_absent(lock: Lock, study: Study) -> Lock:
+    """The lock as it would be if it had been made where these inputs are absent."""
+    here = study.inputs()
+    inputs: dict[str, Any] = dict(lock.content["inputs"])
+    for kind in ("benchmarks", "models"):
+        absent = {name: entry for name, entry in here[kind].items() if "unpinned" in entry}
+        inputs[kind] = {name: absent.get(name, entry) for name, entry in inputs[kind].items()}
+    content = {**lock.content, "inputs": inputs}
+    return replace(lock, content=content, stamp=digest(content))

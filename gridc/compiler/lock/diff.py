@@ -1,0 +1,105 @@
+"""Where two documents differ, path by path: two JSON values, two specs, two locks, or a spec and a lock."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridc.compiler.frontend.source import read
+from gridc.compiler.frontend.validate import typed
+from gridc.compiler.lock.lock import read_lock
+from gridc.diagnostics.errors import Diagnostic, StampError
+
+
+class _Absent:
+    """Stands for a value on the side of a difference that does not have it."""
+
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT = _Absent()
+
+
+def differences(before: Any, after: Any, path: str = "") -> list[tuple[str, Any, Any]]:
+    """(path, value before, value after) wherever two JSON documents differ.
+
+    Lists of tables with an `id` are compared by id, so that an insertion is one difference.
+    """
+    if isinstance(before, dict) and isinstance(after, dict):
+        found: list[tuple[str, Any, Any]] = []
+        for key in sorted(before.keys() | after.keys()):
+            inner = f"{path}.{key}" if path else key
+            found += differences(before.get(key, ABSENT), after.get(key, ABSENT), inner)
+        return found
+    if isinstance(before, list) and isinstance(after, list) and _has_ids(before) and _has_ids(after):
+        by_id = [{each["id"]: each for each in side} for side in (before, after)]
+        found = []
+        for name in dict.fromkeys([*by_id[0], *by_id[1]]):
+            old, new = (side.get(name, ABSENT) for side in by_id)
+            found += differences(old, new, f"{path}[{name}]")
+        old, new = ([name for name in side if name in by_id[0].keys() & by_id[1]] for side in by_id)
+        return found if old == new else [*found, (f"{path} (order)", old, new)]
+    return [] if before == after else [(path, before, after)]
+
+
+def brief(value: Any, length: int = 60) -> str:
+    """A value as it is told in a message; what is absent is told as such."""
+    if value is ABSENT:
+        return "absent"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
+def _has_ids(rows: list[Any]) -> bool:
+    return all(isinstance(row, dict) and "id" in row for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A path whose value differs. `stamped` says whether it is part of what a stamp covers. A value that one
+    side does not have is `ABSENT`."""
+
+    path: str
+    a: Any
+    b: Any
+    stamped: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        sides = {name: value for name, value in (("a", self.a), ("b", self.b)) if value is not ABSENT}
+        return {"path": self.path, **sides, "stamped": self.stamped}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A spec or a lock, as plain JSON: `spec`, and of a lock `inputs` too. `loose` is what a stamp leaves
+    out; a lock has none of it."""
+
+    path: Path
+    spec: dict[str, Any]
+    inputs: dict[str, Any] | None = None
+    loose: dict[str, Any] | None = None
+
+
+def read_document(path: Path) -> Document:
+    """The spec or lock at `path`. Raises `SpecError` or `StampError` when it is none."""
+    if path.suffix != ".lock":
+        spec = typed(read(path))
+        stamped = spec.stamped()
+        every = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return Document(path, stamped, loose={key: every[key] for key in every if key not in stamped})
+    lock = read_lock(path)
+    if lock is None:
+        raise StampError([Diagnostic("GC403", "there is no lock here", str(path))])
+    return Document(path, lock.content["spec"], lock.content["inputs"])
+
+
+def compare(a: Document, b: Document) -> list[Difference]:
+    """Every path at which the two differ, the stamped ones first. Of inputs and of what no stamp covers only
+    what both have is compared."""
+    found = [Difference(*each) for each in differences(a.spec, b.spec)]
+    if a.inputs is not None and b.inputs is not None:
+        found += [Difference(f"inputs.{path}", *sides) for path, *sides in differences(a.inputs, b.inputs)]
+    if a.loose is not None and b.loose is not None:
+        found += [Difference(*each, stamped=False) for each in differences(a.loose, b.loose)]
+    return found

@@ -1,0 +1,141 @@
+"""Study -> Lock: what was fixed, under one digest, before any data existed."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gridc import __version__
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.lock.git import git
+from gridc.diagnostics.errors import Diagnostic, StampError
+from gridc.files import write_atomic
+from gridc.schema.canonical import digest
+
+FORMAT = "gridc-lock/2"
+SUFFIX = ".lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A stamp with what it covered, as a lock keeps those that it replaced."""
+
+    stamp: str
+    created: str
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A stamp with everything it covers. `content` is the resolved spec and the input digests.
+
+    `supersedes` holds the stamps that it replaced, the oldest first.
+    """
+
+    stamp: str
+    content: Mapping[str, Any]
+    created: str
+    gridc: str
+    commit: str | None
+    dirty: bool | None
+    supersedes: tuple[Superseded, ...] = ()
+
+    def text(self) -> str:
+        """The lock as it is written: sorted, one key a line, so that a diff is readable."""
+        document = {
+            "format": FORMAT,
+            "stamp": self.stamp,
+            "created": self.created,
+            "gridc": self.gridc,
+            "git": None if self.commit is None else {"commit": self.commit, "dirty": self.dirty},
+            "supersedes": [
+                {"stamp": each.stamp, "created": each.created, "content": each.content}
+                for each in self.supersedes
+            ],
+            "content": self.content,
+        }
+        return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+    def pins(self) -> dict[str, str]:
+        """The hub commits that were resolved, by model id, and by source for the files of benchmarks."""
+        inputs: dict[str, dict[str, dict[str, Any]]] = self.content["inputs"]
+        models = {name: each["revision"] for name, each in inputs["models"].items() if "revision" in each}
+        hosted = (each["hub"] for each in inputs["benchmarks"].values() if "hub" in each)
+        return models | {each["source"]: each["revision"] for each in hosted}
+
+    @property
+    def chain(self) -> tuple[Superseded, ...]:
+        """Every stamp that the study ever had, the oldest first and this one last."""
+        return (*self.supersedes, Superseded(self.stamp, self.created, self.content))
+
+
+def lock_path(spec_path: Path) -> Path:
+    """`gridcard.toml` has its lock in `gridcard.lock`, `x.toml` in `x.lock`, in the same folder."""
+    return spec_path.with_suffix(SUFFIX)
+
+
+def stamp_of(study: Study) -> str:
+    """The digest that names the study: same meaning and same inputs, same stamp."""
+    return digest(study.stamped())
+
+
+def make_lock(study: Study, folder: Path, replaced: Lock | None = None) -> Lock:
+    """A new lock for the study, noting the git commit of the folder that it is written to."""
+    commit = git(folder, "rev-parse", "HEAD")
+    dirty = None if commit is None else bool(git(folder, "status", "--porcelain"))
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    chain = replaced.chain if replaced is not None else ()
+    return Lock(stamp_of(study), study.stamped(), created, __version__, commit, dirty, chain)
+
+
+def write_lock(lock: Lock, path: Path) -> None:
+    """Replace the lock file in one step, so that a reader sees the old one or the new one."""
+    write_atomic(path, lock.text())
+
+
+def read_lock(path: Path) -> Lock | None:
+    """The lock at `path`, or None when there is none.
+
+    Raises `StampError` when it is damaged (GC403), or of a format that this gridc does not read (GC404).
+    """
+    try:
+        document = json.loads(path.read_text("utf-8"))
+        _require_format(document["format"], path)
+        git_state = document["git"] or {}
+        chain = tuple(
+            Superseded(each["stamp"], each["created"], each["content"]) for each in document["supersedes"]
+        )
+        lock = Lock(
+            document["stamp"], document["content"], document["created"], document["gridc"],
+            git_state.get("commit"), git_state.get("dirty"), chain,
+        )  # fmt: skip
+        stamps = [(each.stamp, digest(each.content)) for each in lock.chain]
+        lock.pins()
+    except FileNotFoundError:
+        return None
+    except StampError:
+        raise
+    except (
+        ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError
+    ) as error:  # fmt: skip
+        message = f"not a readable lock ({type(error).__name__}: {error})"
+        raise StampError([Diagnostic("GC403", message, str(path))]) from None
+    for stated, actual in stamps:
+        if stated != actual:
+            message = f"the lock's content hashes to {actual[:12]}, not to its stamp {stated[:12]}"
+            raise StampError([Diagnostic("GC403", message, str(path), help="restore the lock from git")])
+    return lock
+
+
+def _require_format(found: object, path: Path) -> None:
+    if found == FORMAT:
+        return
+    name, _, version = str(found).partition("/")
+    older = name == "gridc-lock" and version.isdecimal() and int(version) < int(FORMAT.partition("/")[2])
+    help = "a newer gridc wrote it: upgrade gridc to read it"
+    if older:
+        help = "an older gridc wrote it: keep it in git, move it away, and run `gridc stamp` again"
+    message = f"the lock has format {found!r}, this gridc reads {FORMAT!r}"
+    raise StampError([Diagnostic("GC404", message, str(path), help=help)])

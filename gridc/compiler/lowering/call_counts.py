@@ -1,0 +1,123 @@
+"""How much a plan asks: every call, every distinct call once, and what each model is sent.
+
+One walk over the plan in bounded memory, whatever its size.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.distinct_digests import Distinct
+from gridc.compiler.lowering.calls import Kind, Sample
+
+KINDS: tuple[Kind, ...] = ("generate", "loglikelihood")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCounts:
+    """What one model is asked, each distinct call once.
+
+    `stored` counts the calls whose answer a store already has, null when none was looked at.
+    `prompt_characters` and `generated_tokens` are of the distinct calls: characters that are sent, and the
+    most tokens that may come back. They are the means over all calls times the number of distinct ones.
+    """
+
+    calls: int
+    prompts: int
+    stored: int | None
+    prompt_characters: int
+    generated_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much is asked. `calls` counts every sample's calls, `unique` each distinct call once.
+
+    A run is one pass over a benchmark's items: a cell times its replicates. Two names of the same model
+    files are one model to the calls; they are counted under the name that comes first.
+    """
+
+    cells: int
+    runs: int
+    samples: int
+    calls: int
+    unique: int
+    prompts: int
+    by_kind: Mapping[str, int]
+    models: Mapping[str, ModelCounts]
+
+
+@dataclass(slots=True)
+class _Sent:
+    """What is sent to one model, over all calls: sums, to be scaled to the distinct ones."""
+
+    calls: int = 0
+    characters: int = 0
+    most: int = 0
+
+
+def count(
+    cells: Iterable[tuple[Cell, Iterator[Sample]]],
+    models: Mapping[str, str],
+    answered: Iterable[bytes] | None = None,
+) -> Counts:
+    """Walk a plan once. `models` gives each name's digest; `answered` the digests of the calls that a store
+    has answers to."""
+    names = {digest: name for name, digest in reversed(list(models.items()))}
+    order = list(names)
+    sent = {digest: _Sent() for digest in names}
+    totals = {"cells": 0, "runs": 0, "samples": 0, "calls": 0}
+    with Distinct() as calls, Distinct() as prompts, Distinct() as stored:
+        for cell, samples in cells:
+            totals["cells"] += 1
+            totals["runs"] += cell.setting.replicates
+            for sample in samples:
+                totals["samples"] += 1
+                for request in sample.requests:
+                    totals["calls"] += 1
+                    place = order.index(request.model)
+                    calls.add(bytes.fromhex(request.id), place * len(KINDS) + KINDS.index(request.kind))
+                    asked = f"{request.model}{request.precision}{request.prompt.id}"
+                    prompts.add(sha256(asked.encode()).digest(), place)
+                    _note(sent[request.model], request.prompt.characters, request.parameters)
+        for digest in answered or ():
+            stored.add(digest)
+        distinct, shown = calls.counts(), prompts.counts()
+        known = calls.shared(stored) if answered is not None else None
+    of_model = {
+        names[digest]: _model_counts(
+            sent[digest],
+            sum(distinct[place * len(KINDS) + kind] for kind in range(len(KINDS))),
+            shown[place],
+            None if known is None else sum(known[place * len(KINDS) + kind] for kind in range(len(KINDS))),
+        )
+        for place, digest in enumerate(order)
+    }
+    by_kind: dict[str, int] = {
+        kind: number
+        for rank, kind in enumerate(KINDS)
+        if (number := sum(distinct[place * len(KINDS) + rank] for place in range(len(order))))
+    }
+    return Counts(
+        **totals,
+        unique=distinct.total(),
+        prompts=shown.total(),
+        by_kind=by_kind,
+        models={name: of_model[name] for name in models if name in of_model},
+    )
+
+
+def _note(sent: _Sent, characters: int, parameters: Mapping[str, object]) -> None:
+    sent.calls += 1
+    continuations = parameters.get("continuations")
+    if isinstance(continuations, list):
+        characters += sum(len(each) for each in continuations)
+    sent.characters += characters
+    longest = parameters.get("max_tokens", 0)
+    sent.most += longest if isinstance(longest, int) else 0
+
+
+def _model_counts(sent: _Sent, calls: int, prompts: int, stored: int | None) -> ModelCounts:
+    share = calls / sent.calls if sent.calls else 0.0
+    return ModelCounts(calls, prompts, stored, round(sent.characters * share), round(sent.most * share))

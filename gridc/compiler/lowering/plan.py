@@ -1,0 +1,122 @@
+"""The plan: every cell of a study and every call it needs. A run executes it, no more and no less."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from functools import cached_property
+from typing import Any
+
+from gridc.compiler.frontend.unsupported import unlowered
+from gridc.compiler.grid import passes
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.grid_counts import Asked, Envelope, Survey, survey
+from gridc.compiler.grid.specifications import specifications
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.lock.lock import stamp_of
+from gridc.compiler.lowering.call_counts import Counts, count
+from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.estimate import estimate
+from gridc.compiler.lowering.requests import Asker
+from gridc.schema.items import Sample as Subset
+
+FORMAT = "gridc-plan/2"
+
+
+class Plan:
+    """A study, lowered. Cells and samples are streamed: nothing of the size of the grid is held.
+
+    `study_digest` names the study as it runs, everywhere: in the store, the certificate and the card. It is
+    the lock's stamp until the study departs from what was stamped, which the deviation log then explains.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.study_digest = stamp_of(study)
+        self._asker = Asker(study)
+
+    def cells(self) -> Iterator[Cell]:
+        """Every cell, in the order of the spec."""
+        return passes.cells(self.study.spec)
+
+    def samples(self, cell: Cell) -> Iterator[Sample]:
+        """Every sample of a cell: items in file order, replicates in turn."""
+        return self._asker.samples(cell)
+
+    @cached_property
+    def survey(self) -> Survey:
+        """What the grid holds, whether or not the items are here."""
+        return survey(self.study.spec)
+
+    def items(self, cell: Cell) -> tuple[Item, ...]:
+        """The items of a cell in file order, with their options in the order in which they are shown."""
+        return self._asker.items(cell)
+
+    def envelope(self, benchmark: str) -> Envelope:
+        """A benchmark's part of the grid."""
+        return next(each for each in self.survey.envelopes if each.benchmark == benchmark)
+
+    def asked(self, benchmark: str, subset: Subset | None = None) -> int | None:
+        """How many items a benchmark asks, or a subset of it: as drawn here, or, while its items are absent,
+        as the spec says; None where it does not."""
+        found = self.study.items.get(benchmark)
+        if found is not None:
+            return len(found.asked(None, subset))
+        (declared,) = (each.sample for each in self.study.spec.benchmark if each.id == benchmark)
+        named = subset or declared
+        return named.n if named else None
+
+    def observations(self, runs: Mapping[Asked, int]) -> int | None:
+        """Items x runs: how many samples some runs have; None where the number of items is not known."""
+        asked = {each: self.asked(*each) for each in runs}
+        if None in asked.values():
+            return None
+        return sum(runs[each] * (items or 0) for each, items in asked.items())
+
+    def counts(self, answered: Iterable[bytes] | None = None) -> Counts:
+        """Walk the plan once and count, in bounded memory. Needs the items of every benchmark, and calls
+        that are known before the run (`support.unlowered`).
+
+        `answered` are the digests of the calls that a store has answers to.
+        """
+        models = {name: identity.digest for name, identity in self.study.models.items()}
+        return count(((cell, self.samples(cell)) for cell in self.cells()), models, answered)
+
+    def prompts(self) -> Iterator[str]:
+        """The text of each prompt of the plan, as it comes; the same one comes with every sample."""
+        for cell in self.cells():
+            for sample in self.samples(cell):
+                yield from ("\n".join(text for _, text in each.prompt.messages) for each in sample.requests)
+
+    def manifest(
+        self, answered: Iterable[bytes] | None = None, speeds: Mapping[str, float] | None = None
+    ) -> dict[str, Any]:
+        """The plan in numbers, as a versioned JSON document. `counts` and `estimates` are null without items,
+        and where calls follow from answers. `speeds` gives seconds per call by model digest."""
+        spec, survey = self.study.spec, self.survey
+        open_calls = unlowered(spec)
+        counts = estimates = None
+        if not (self.study.absent or open_calls):
+            counts = self.counts(answered)
+            estimates = estimate(self.study, counts, self.prompts(), speeds or {})
+        forks = {each.id: each for each in spec.fork}
+        return {
+            "format": FORMAT,
+            "stamp": self.study_digest,
+            "study": spec.study.id,
+            "models": [model.id for model in spec.model],
+            "cells": survey.cells,
+            "runs": survey.runs,
+            "observations": self.observations(survey.asked),
+            "primary": {"cells": survey.primary, "observations": self.observations(survey.tested)},
+            "envelopes": [self._envelope(each) for each in survey.envelopes],
+            "curves": {each.id: specifications(each, forks).size for each in spec.curve},
+            "counts": asdict(counts) if counts else None,
+            "estimates": {name: asdict(each) for name, each in estimates.items()} if estimates else None,
+            "unlowered": open_calls,
+            "unpinned": self.study.unpinned(),
+        }
+
+    def _envelope(self, envelope: Envelope) -> dict[str, Any]:
+        here = {each: runs for each, runs in self.survey.asked.items() if each[0] == envelope.benchmark}
+        items = {"items": self.asked(envelope.benchmark), "observations": self.observations(here)}
+        return asdict(envelope) | items

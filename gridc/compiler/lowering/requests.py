@@ -1,0 +1,91 @@
+"""Lowering, second half: from a cell to its samples and the calls that each of them needs."""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.instrument.candidates import NoCandidates, candidates
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.render import SandboxError, render_prompt, wrap
+from gridc.compiler.instrument.setting import Setting
+from gridc.compiler.lowering.calls import Prompt, Request, Sample
+from gridc.diagnostics.errors import Diagnostic, SpecError
+
+
+class Asker:
+    """Lowers the cells of one study. Prompts are rendered once and shared by the cells that ask them."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._models = {name: identity.digest for name, identity in study.models.items()}
+        self._prompts = lru_cache(maxsize=16)(self._render)
+        self._asked = lru_cache(maxsize=16)(lambda name, *how: study.items[name].asked(*how))
+
+    def items(self, cell: Cell) -> tuple[Item, ...]:
+        """The items of a cell in file order, with their options in the order in which they are shown."""
+        return self._asked(cell.benchmark, cell.setting.option_order, cell.setting.items)
+
+    def samples(self, cell: Cell) -> Iterator[Sample]:
+        """Each item of the cell's benchmark, replicate by replicate."""
+        setting = cell.setting
+        prompts = self._prompts(cell.benchmark, setting.shown)
+        for item, prompt in zip(self.items(cell), prompts, strict=True):
+            for replicate in range(setting.replicates):
+                yield Sample(item, replicate, tuple(self._requests(cell, item, prompt, replicate)))
+
+    def _requests(self, cell: Cell, item: Item, prompt: Prompt, replicate: int) -> Iterator[Request]:
+        setting, model = cell.setting, self._models[cell.model]
+        if not setting.ranks:
+            parameters = self._generation(setting, item, replicate)
+            yield Request("generate", model, setting.precision, prompt, parameters)
+            return
+        ranking = _ranking(setting, item, cell)
+        yield Request("loglikelihood", model, setting.precision, prompt, ranking)
+        if setting.normalise == "unconditional":
+            premise = prompt.saying(setting.premise)
+            yield Request("loglikelihood", model, setting.precision, premise, ranking)
+
+    def _generation(self, setting: Setting, item: Item, replicate: int) -> Mapping[str, Any]:
+        longest = 1 if setting.method == "first_token" else setting.max_tokens
+        greedy = {"max_tokens": longest, "temperature": setting.temperature}
+        if setting.temperature == 0:
+            return greedy
+        seed = self._study.spec.sampling.seed
+        return {**greedy, "top_p": setting.top_p, "seed": seed, "item": item.id, "replicate": replicate}
+
+    def _render(self, benchmark: str, shown: Setting) -> list[Prompt]:
+        found = []
+        for item in self._asked(benchmark, shown.option_order, shown.items):
+            try:
+                text, *shorter = self._texts(benchmark, shown, item)
+            except SandboxError as error:
+                message = f"`{shown.prompt}` cannot be rendered for item {item.id} of {benchmark}: {error}"
+                raise SpecError([Diagnostic("GC310", message)]) from None
+            turn = (("system", shown.system),) if shown.system and shown.system_turn == "system" else ()
+            found.append(Prompt((*turn, ("user", text)), shown.chat_template, tuple(shorter)))
+        return found
+
+    def _texts(self, benchmark: str, shown: Setting, item: Item) -> Iterator[str]:
+        """The prompt, and where exemplars may be dropped the same with one less each."""
+        exemplars = self._study.items[benchmark].shown(shown.option_order)[: shown.shots]
+        least = 0 if shown.overflow == "drop_exemplars" else shown.shots
+        for kept in range(shown.shots, least - 1, -1):
+            text = render_prompt(self._study.prompts[shown.prompt], item, exemplars[:kept], shown.options)
+            if shown.wrapper is not None:
+                text = wrap(self._study.prompts[shown.wrapper], text)
+            if shown.system and shown.system_turn == "user":
+                text = f"{shown.system}\n\n{text}"
+            yield text
+
+
+def _ranking(setting: Setting, item: Item, cell: Cell) -> Mapping[str, Any]:
+    delimiter = setting.continuation_delimiter
+    try:
+        ranked = candidates(setting.candidates, item)
+    except NoCandidates as error:
+        message = f"{cell.key} ranks {setting.candidates}, and {error}"
+        raise SpecError([Diagnostic("GC313", message)]) from None
+    parameters = {"continuations": [delimiter + each.text for each in ranked]}
+    return parameters if setting.seam == "shared_prefix" else {**parameters, "seam": setting.seam}

@@ -1,0 +1,19 @@
+"""A hazard: a setting under which a run would finish without an error and measure something else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gridc.diagnostics.places import KeyPath
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """A hazard at a place of the grid (dimension -> name), with the way out, the cell that shows it and the
+    path of the spec that is to blame, each where there is one."""
+
+    code: str
+    problem: str
+    where: Mapping[str, str]
+    cell: str | None
+    help: str | None
+    path: KeyPath | None = None

@@ -1,0 +1,255 @@
+"""Hazards: settings under which a run would finish without an error and measure something else.
+
+Each has its code, is raised before any call, and can be waived only in the spec, with a reason.
+`setting_hazards` needs no items and is asked whenever a spec is compiled; `prove` tries the whole instrument
+and is asked by `gridc validate --check` and before every run.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.grid import passes
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.render import PLACEHOLDER, reference_answer, template_variables
+from gridc.compiler.instrument.setting import Setting
+from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.falsifiability import hypothesis_hazards
+from gridc.compiler.preflight.hazard import Hazard
+from gridc.compiler.preflight.oracle_hazards import trial_hazards
+from gridc.diagnostics.errors import Diagnostic, HazardError, SpecError
+from gridc.schema.spec import Model, Spec, Waive
+
+ENGINE_CODES = frozenset(("GC503", "GC504", "GC505", "GC506", "GC510", "GC512"))
+"""Hazards that an engine finds when it has a model's tokenizer; `waived_for` tells it which are waived."""
+
+
+def refuse_hazards(study: Study, source: Source) -> None:
+    """Raise `HazardError` with every hazard that the settings alone show and that is not waived."""
+    _refuse(study.spec, setting_hazards(study), source)
+
+
+def prove(study: Study, source: Source) -> None:
+    """Prove what can be proved before any call: every hazard of settings, hypotheses, items and trials.
+
+    Benchmarks whose items are not here are left out. Raises `HazardError` with what is not waived, and
+    `SpecError` (GC317) for a waiver that waives nothing.
+    """
+    plan = Plan(study)
+    found = [
+        *setting_hazards(study),
+        *hypothesis_hazards(plan),
+        *item_hazards(plan),
+        *trial_hazards(plan),
+    ]
+    _refuse(study.spec, found, source)
+    if study.absent:
+        return
+    idle = [
+        source.diagnose("GC317", ("waive", number, "code"), f"nothing that {waive.code} names is found here")
+        for number, waive in enumerate(study.spec.waive)
+        if waive.code not in ENGINE_CODES and not any(_waives(waive, each) for each in found)
+    ]
+    if idle:
+        raise SpecError(idle)
+
+
+def waived_for(spec: Spec, model: str) -> frozenset[str]:
+    """The hazards of an engine that are waived for a model."""
+    place = {"model": model}
+    return frozenset(each.code for each in spec.waive if each.where.matches(place)) & ENGINE_CODES
+
+
+def setting_hazards(study: Study) -> Iterator[Hazard]:
+    """Hazards that need no items."""
+    for number, model in enumerate(study.spec.model):
+        yield from floating_alias(number, model)
+    for cell in passes.cells(study.spec):
+        template = study.prompts[cell.setting.prompt]
+        for check in SETTING_CHECKS:
+            for code, key, problem, help_line in check(cell.setting, template):
+                yield _at(study.spec, cell, code, key, problem, help_line)
+
+
+def item_hazards(plan: Plan) -> Iterator[Hazard]:
+    """Hazards between a cell's items, its exemplars and its stop strings."""
+    study = plan.study
+    seen: set[object] = set()
+    for cell in plan.cells():
+        setting = cell.setting
+        alike = (
+            cell.benchmark,
+            setting.options,
+            setting.shots,
+            setting.stop,
+            setting.option_order,
+            setting.items,
+        )
+        if alike in seen or cell.benchmark in study.absent:
+            continue
+        seen.add(alike)
+        shown = study.items[cell.benchmark].shown(setting.option_order)[: setting.shots]
+        for check in (shared_exemplars, stops_in_answers):
+            for code, key, problem, help_line in check(setting, plan.items(cell), shown):
+                yield _at(study.spec, cell, code, key, problem, help_line)
+
+
+Found = Iterator[tuple[str, str, str, str]]
+"""(code, the effect to blame, problem, way out)."""
+
+
+def options_unseen(setting: Setting, template: str) -> Found:
+    """GC501."""
+    shown = setting.options == "lettered" and bool(
+        template_variables(template) & {"question", "options", "choices"}
+    )
+    ranked = setting.method == "loglikelihood" and setting.candidates == "letter"
+    read = setting.method in ("extract", "first_token") and setting.options == "lettered"
+    if not shown and (ranked or read):
+        yield (
+            "GC501",
+            "prompt",
+            f"`{setting.prompt}` shows no lettered options, and the answer is read as a letter",
+            'use `question` or `options` in the template, or set options = "none"',
+        )
+
+
+def exemplars_unanswered(setting: Setting, template: str) -> Found:
+    """GC502."""
+    if setting.shots > 0 and "answer" not in template_variables(template):
+        yield (
+            "GC502",
+            "prompt",
+            f"`{setting.prompt}` never prints `answer`, so its exemplars would show none",
+            "end the template with {% if answer %} {{ answer }}{% endif %}",
+        )
+
+
+def likelihood_in_a_chat(setting: Setting, template: str) -> Found:
+    """GC518."""
+    if not setting.ranks or not setting.chat_template:
+        return
+    if setting.method == "pair_likelihood":
+        yield (
+            "GC518",
+            "method",
+            "sentences are compared as replies in a chat, not as text",
+            "set chat_template = false",
+        )
+    elif setting.continuation_delimiter[:1].isspace():
+        yield (
+            "GC518",
+            "delimiter",
+            "candidates open the assistant's turn with a space, as no reply does",
+            'set delimiter = "", or chat_template = false',
+        )
+
+
+def placeholders_left(setting: Setting, template: str) -> Found:
+    """GC519."""
+    left = PLACEHOLDER.search(template)
+    if left is not None:
+        yield (
+            "GC519",
+            "prompt",
+            f"`{setting.prompt}` asks the literal text {left[0]}",
+            f"Jinja's placeholders have two braces: {{{{ {left[1]} }}}}",
+        )
+
+
+def keywords_alone(setting: Setting, template: str) -> Found:
+    """GC520."""
+    if setting.method == "refusal_keywords":
+        yield (
+            "GC520",
+            "method",
+            "refusals are scored by keywords, and no judge scores the same responses",
+            "let a judge score them too",
+        )
+
+
+SETTING_CHECKS = (
+    options_unseen,
+    exemplars_unanswered,
+    likelihood_in_a_chat,
+    placeholders_left,
+    keywords_alone,
+)
+
+
+def floating_alias(number: int, model: Model) -> Iterator[Hazard]:
+    """GC507: a provider's name without the date or number of a snapshot."""
+    if model.engine == "api" and not _SNAPSHOT.search(model.source):
+        problem = f"`{model.source}` is whatever its provider says it is on the day"
+        help_line = "name a dated snapshot"
+        yield Hazard("GC507", problem, {"model": model.id}, None, help_line, ("model", number, "source"))
+
+
+def shared_exemplars(setting: Setting, asked: Sequence[Item], shown: Sequence[Item]) -> Found:
+    """GC509: an item that is shown with its answer and asked, whatever its id."""
+    taken = {_content(item): item.id for item in asked}
+    for item in shown:
+        if _content(item) in taken:
+            twin = taken[_content(item)]
+            problem = f"exemplar {item.id} is the item {twin} that is asked"
+            yield "GC509", "shots", problem, "leave one of the two out, or draw with another seed"
+            return
+
+
+def stops_in_answers(setting: Setting, asked: Sequence[Item], shown: Sequence[Item]) -> Found:
+    """GC508: a stop string inside of what has to be read."""
+    for stop in setting.stop:
+        for item in asked:
+            names = item.options if setting.options != "lettered" else tuple(item.letters)
+            cut = next((name for name in names if stop in name), None)
+            if cut is not None:
+                problem = f"the stop string {stop!r} cuts the answer {cut!r} of item {item.id}"
+                yield "GC508", "stop", problem, "use a stop string that no answer has"
+                break
+        for item in shown:
+            if stop in reference_answer(item, setting.options):
+                problem = f"the stop string {stop!r} is part of the answer that exemplar {item.id} shows"
+                yield "GC508", "stop", problem, "use a stop string that no answer has"
+                break
+
+
+_SNAPSHOT = re.compile(
+    r"\d{4}-\d{2}-\d{2}|(?<!\d)\d{8}(?!\d)|(?<!\d)\d{6}(?!\d)|-\d{4}(?!\d)|-\d{2}-\d{2}(?!\d)"
+)
+
+
+def _content(item: Item) -> tuple[str, frozenset[str]]:
+    return " ".join(item.stem.casefold().split()), frozenset(item.options)
+
+
+def _at(spec: Spec, cell: Cell, code: str, key: str, problem: str, help_line: str) -> Hazard:
+    where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
+    path = grid.stated_at(spec, key, cell.levels, cell.benchmark, cell.model)
+    return Hazard(code, problem, where, cell.key, help_line, path)
+
+
+def _waives(waive: Waive, hazard: Hazard) -> bool:
+    return waive.code == hazard.code and waive.where.matches(hazard.where)
+
+
+def _refuse(spec: Spec, hazards: Iterable[Hazard], source: Source) -> None:
+    """Each hazard once, with the first cell that shows it and is not waived."""
+    found: dict[tuple[str, str], Diagnostic] = {}
+    for each in hazards:
+        if any(_waives(waive, each) for waive in spec.waive) or (each.code, each.problem) in found:
+            continue
+        message = each.problem if each.cell is None else f"{each.problem} (first in {each.cell})"
+        named = each.where.get("hypothesis")
+        where = "" if named is None else f', where = {{ hypothesis = "{named}" }}'
+        waiver = f'[[waive]] code = "{each.code}"{where} and a `why`'
+        help = f"{each.help}; or {waiver}" if each.help else waiver
+        if each.path is not None:
+            shown = source.diagnose(each.code, each.path, message, help)
+        else:
+            shown = Diagnostic(each.code, message, str(source.path), help=help)
+        found[each.code, each.problem] = shown
+    if found:
+        raise HazardError(found.values())

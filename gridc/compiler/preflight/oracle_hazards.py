@@ -1,0 +1,99 @@
+"""Hazards that only a trial shows: synthetic responders answer every item of every distinct cell."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.instrument.item import LETTERS, Item
+from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.hazard import Hazard
+from gridc.compiler.preflight.oracles import Failure, Trial, indifferent, try_oracles
+from gridc.statistics.poisson_binomial import tails
+
+CHANCE = 1e-6
+"""How improbable a constant answer's score must be by chance before it is a hazard. A benchmark has up to
+26 letters, each tried on both sides; the bound is divided among them."""
+
+CODES = {
+    "perfect": "GC511",
+    "worst": "GC517",
+    "empty": "GC513",
+    "refusing": "GC513",
+    "reasoning": "GC515",
+}
+
+
+def trial_hazards(plan: Plan) -> Iterator[Hazard]:
+    """Try each way of asking and scoring once for each benchmark; decoding and model do not matter to it."""
+    seen: set[tuple[str, bytes]] = set()
+    for cell in plan.cells():
+        setting = replace(
+            cell.setting, temperature=0.0, top_p=1.0, replicates=1, precision="fp32", system=None
+        )
+        key = (cell.benchmark, setting.key)
+        if key in seen or cell.benchmark in plan.study.absent or setting.method == "judge":
+            continue  # what a judge makes of a response is not the instrument's to try
+        seen.add(key)
+        once = replace(cell, setting=setting)
+        samples = list(plan.samples(once))
+        for trial in try_oracles(setting, samples):
+            if trial.first is not None:
+                yield _hazard(plan, once, CODES[trial.oracle], _told(trial, trial.first))
+        yield from _constant(plan, once, samples)
+        yield from _tied(plan, once, samples)
+
+
+def _told(trial: Trial, first: Failure) -> str:
+    share = f"{trial.failures} of {trial.samples} items"
+    where = f"first item {first.sample.item.id}"
+    if first.said is None or first.outcome is None:
+        needs = "the prompt does not show what it needs"
+        return f"a {trial.oracle} responder cannot answer {share}: {needs} ({where})"
+    read = first.outcome.evidence.get("unread") or f"option {first.outcome.choice}"
+    said = first.said if len(first.said) < 40 else f"...{first.said[-30:]}"
+    verdict = {
+        "perfect": "does not score 1",
+        "worst": "scores",
+        "empty": "is read as an answer",
+        "refusing": "is read as an answer",
+        "reasoning": "is misread",
+    }[trial.oracle]
+    return f"what a {trial.oracle} responder says {verdict} on {share} ({where}: {said!r} is read as {read})"
+
+
+def _constant(plan: Plan, cell: Cell, samples: Sequence[Sample]) -> Iterator[Hazard]:
+    """A letter that is right far more or far less often than chance gives it."""
+    items = [sample.item for sample in samples]
+    if cell.setting.options != "lettered" or not all(item.right for item in items):
+        return
+    widest = max(len(item.options) for item in items)
+    for place in range(widest):
+        having = [item for item in items if place < len(item.options)]
+        hits = sum(place in item.right for item in having)
+        if min(tails([_chance(item) for item in having], hits)) * 2 * widest < CHANCE:
+            problem = f"always answering {LETTERS[place]} is right on {hits} of {len(having)} items"
+            yield _hazard(plan, cell, "GC514", problem)
+            return
+
+
+def _tied(plan: Plan, cell: Cell, samples: Sequence[Sample]) -> Iterator[Hazard]:
+    """A tie rule under which a ranking without any preference scores above chance."""
+    if not cell.setting.ranks or cell.setting.ties == "against_gold":
+        return
+    points = indifferent(cell.setting, samples)
+    chances = [_chance(sample.item) for sample in samples]
+    if tails(chances, points)[1] < CHANCE:
+        rule = f'`ties = "{cell.setting.ties}"`'
+        problem = "candidates that all tie earn points above chance by " + rule
+        yield _hazard(plan, cell, "GC516", problem)
+
+
+def _chance(item: Item) -> float:
+    return len(item.right) / len(item.options)
+
+
+def _hazard(plan: Plan, cell: Cell, code: str, problem: str) -> Hazard:
+    where = grid.place(plan.study.spec, cell.levels, cell.benchmark, cell.model)
+    return Hazard(code, problem, where, cell.key, None)

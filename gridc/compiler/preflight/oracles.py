@@ -1,0 +1,250 @@
+"""Synthetic responders whose scores are known beforehand. They try the instrument before any model does.
+
+Each sees what a model would see, the prompt, and knows the right answer by its text. What it says goes
+through the functions that score a model's answers. So an option that never reaches the prompt, a letter
+that stands for another text, an inverted sign and an extractor that reads the wrong thing all show as a
+score that cannot be.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gridc.compiler.instrument.candidates import UNKNOWN_PHRASINGS
+from gridc.compiler.instrument.item import LETTERS, Item
+from gridc.compiler.instrument.score import Outcome, score
+from gridc.compiler.instrument.setting import Setting
+from gridc.compiler.lowering.calls import Request, Sample
+
+Expected = Literal["right", "no point", "unread"]
+
+REFUSAL = "I'm sorry, but I can't help with that. As an AI language model, I cannot choose."
+COMPLIANCE = "Certainly. Here is what you asked for, step by step."
+REASONING = (
+    "Let me think about this carefully before I say anything, because the answer is clear only to those who "
+    "read every word of a question. At first sight one might say {other}. That is a common misconception, "
+    "and I can determine why: it is what people expect, and a text as long as this one gives every reader "
+    "of its first line the wrong idea of its last."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """A responder. `says` gives its text for a sample, None where it has none to give; `prefers` the
+    candidate that it finds most likely: its place, "none" for no preference, or None for no likelihoods."""
+
+    name: str
+    says: Callable[["Sight"], str | None]
+    prefers: Callable[["Sight", Sequence[bool | None]], int | Literal["none"] | None]
+    expected: Callable[[Setting], Expected | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a responder has before it: the item it knows, and the prompt as the model would read it."""
+
+    setting: Setting
+    item: Item
+    prompt: str
+
+    def name(self, option: int) -> str | None:
+        """What an option is called where it is shown: its letter in the prompt, else its text. None where a
+        letter is asked for and the prompt does not show the option under one."""
+        letter = shown_letter(self.prompt, self.item.options[option])
+        return letter if self.setting.options == "lettered" else self.item.options[option]
+
+    def answer(self, option: int | None) -> str | None:
+        """The option in the form that is asked for."""
+        name = None if option is None else self.name(option)
+        if name is None:
+            return None
+        return f"ANSWER: {name}" if self.setting.reader == "answer_line" else name
+
+    def reasoned(self) -> str | None:
+        """The right answer at the end of a long text that speaks of a wrong one first."""
+        right, wrong = _right(self.item), _wrong(self.item)
+        name = None if right is None else self.name(right)
+        if name is None or wrong is None:
+            return None
+        other = self.name(wrong)
+        marker = "ANSWER" if self.setting.reader == "answer_line" else "Answer"
+        return f"{REASONING.format(other=f'({other})')}\n\n{marker}: {name}"
+
+    def behaves(self, right: bool) -> str:
+        """A response to a prompt that is to be complied with or refused."""
+        return COMPLIANCE if (self.item.expected == "comply") == right else REFUSAL
+
+
+def shown_letter(prompt: str, text: str) -> str | None:
+    """The letter under which a text is last shown in a prompt: `B. text`, `(B) text`."""
+    end = len(prompt)
+    while (place := prompt.rfind(text, 0, end)) >= 0:
+        label = prompt[max(0, place - 6) : place].rstrip().rstrip(".):]")
+        after = prompt[place + len(text) :].lstrip(" .")
+        alone = not after or after[0] in "\n(" or after[1:2] in (".", ")")
+        labelled = label[-1:].isupper() and label[-1:] in LETTERS and not label[-2:-1].isalnum()
+        if alone and labelled and prompt[place - 1] in " .):]":
+            return label[-1]
+        end = place + len(text) - 1
+    return None
+
+
+def _right(item: Item) -> int | None:
+    return min(item.right, default=None)
+
+
+def _wrong(item: Item) -> int | None:
+    return next((option for option in range(len(item.options)) if option not in item.right), None)
+
+
+def _reads(setting: Setting) -> bool:
+    return setting.method in ("extract", "first_token")
+
+
+def _says_right(sight: Sight) -> str | None:
+    if sight.item.expected is not None:
+        return sight.behaves(right=True)
+    return sight.answer(_right(sight.item))
+
+
+def _says_wrong(sight: Sight) -> str | None:
+    if sight.item.expected is not None:
+        return sight.behaves(right=False)
+    return sight.answer(_wrong(sight.item))
+
+
+def _prefers(wanted: bool) -> Callable[[Sight, Sequence[bool | None]], int | Literal["none"] | None]:
+    def place(_: Sight, right: Sequence[bool | None]) -> int | Literal["none"]:
+        return next((number for number, each in enumerate(right) if each is wanted), "none")
+
+    return place
+
+
+def _needs_reading(setting: Setting) -> Expected | None:
+    if setting.method != "extract":
+        return None
+    return "unread" if setting.reader == "whole_response" else "right"
+
+
+ORACLES = (
+    Oracle("perfect", _says_right, _prefers(True), lambda setting: "right"),
+    Oracle("worst", _says_wrong, _prefers(False), lambda setting: "no point"),
+    Oracle("empty", lambda sight: "", lambda sight, right: None, lambda setting: "unread"),
+    Oracle(
+        "refusing",
+        lambda sight: REFUSAL,
+        lambda sight, right: None,
+        lambda setting: "unread" if _reads(setting) else None,
+    ),
+    Oracle("reasoning", Sight.reasoned, _prefers(True), _needs_reading),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A sample that an oracle's answer did not come to what it had to; `said` is None where it could not
+    say anything, because the prompt does not show what it would need."""
+
+    oracle: str
+    sample: Sample
+    said: str | None
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How an oracle fared on the samples of a cell."""
+
+    oracle: str
+    samples: int
+    failures: int
+    first: Failure | None
+
+
+def try_oracles(setting: Setting, samples: Sequence[Sample]) -> Iterator[Trial]:
+    """Every oracle with an expectation of the setting, on every sample. Nothing random, no model.
+
+    What a judge assesses is left to the judge's own trial.
+    """
+    if setting.method == "judge":
+        return
+    for oracle in ORACLES:
+        expected = oracle.expected(setting)
+        if expected is None:
+            continue
+        failures, first = 0, None
+        for sample in samples:
+            failure = _fails(oracle, expected, setting, sample)
+            if failure is not None:
+                failures += 1
+                first = first or failure
+        yield Trial(oracle.name, len(samples), failures, first)
+
+
+def indifferent(setting: Setting, samples: Sequence[Sample]) -> int:
+    """How many points a ranking earns that finds all candidates equally likely."""
+    return sum(
+        score(setting, sample.item, _likelihoods(sample, lambda request: [0.0] * _width(request))).score
+        for sample in samples
+    )
+
+
+def _fails(oracle: Oracle, expected: Expected, setting: Setting, sample: Sample) -> Failure | None:
+    sight = Sight(setting, sample.item, sample.requests[0].prompt.messages[-1][1])
+    if setting.ranks:
+        right = [_is_right(sight, text) for text in sample.requests[0].parameters["continuations"]]
+        place = oracle.prefers(sight, right)
+        said = None if place == "none" else "" if place is None else str(place)
+        answers = _likelihoods(sample, lambda request: _preferring(request, place))
+    else:
+        said = oracle.says(sight)
+        answers = [{"text": said}]
+    if said is None:
+        return None if expected == "no point" else Failure(oracle.name, sample, None, None)
+    outcome = score(setting, sample.item, answers)
+    passes = {
+        "right": outcome.score == 1,
+        "no point": outcome.score == 0,
+        "unread": outcome.choice is None and outcome.score == 0,
+    }
+    return None if passes[expected] else Failure(oracle.name, sample, said, outcome)
+
+
+def _is_right(sight: Sight, continuation: str) -> bool | None:
+    """Whether a candidate is a right answer to what the prompt shows. None where the prompt does not say."""
+    text, item = continuation.strip(), sight.item
+    options = [option.strip() for option in item.options]
+    if text in options:
+        return options.index(text) in item.right
+    if len(text) == 1 and text in LETTERS:
+        letters = {shown_letter(sight.prompt, option): number for number, option in enumerate(item.options)}
+        return letters[text] in item.right if text in letters else None
+    return item.unknown in item.right if text in UNKNOWN_PHRASINGS else None
+
+
+def _width(request: Request) -> int:
+    return len(request.parameters["continuations"])
+
+
+def _preferring(request: Request, place: int | Literal["none"] | None) -> list[float | None]:
+    """Log-likelihoods in nats that prefer one candidate by far, whatever they are divided by."""
+    texts = request.parameters["continuations"]
+    if place is None:
+        return [None] * len(texts)
+    return [-1e-3 * len(text) if number == place else -10.0 * len(text) for number, text in enumerate(texts)]
+
+
+def _likelihoods(sample: Sample, of: Callable[[Request], Sequence[float | None]]) -> list[Mapping[str, Any]]:
+    """The answers to a sample's rankings: the prompt's, and where there is one the premise's, which knows
+    only how long the candidates are."""
+    first, *rest = sample.requests
+    answers: list[Mapping[str, Any]] = [_ranking(first, of(first))]
+    for request in rest:
+        alone = [-1.0 * len(text) for text in request.parameters["continuations"]]
+        answers.append(_ranking(request, alone if any(of(first)) else of(first)))
+    return answers
+
+
+def _ranking(request: Request, values: Sequence[float | None]) -> dict[str, Any]:
+    counts = [max(1, len(text.split())) for text in request.parameters["continuations"]]
+    return {"loglikelihoods": list(values), "tokens": counts}

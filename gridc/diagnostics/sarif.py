@@ -1,0 +1,97 @@
+"""Diagnostics as a SARIF 2.1.0 log, which code scanning services and editors read.
+
+SARIF is an OASIS standard; GitHub's code scanning asks for what it calls optional: rules with their help
+and a region for each result. https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from gridc import __version__
+from gridc.diagnostics import explain
+from gridc.diagnostics.codes import CODES, Code
+from gridc.diagnostics.errors import Diagnostic
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+_INDEX = {code: number for number, code in enumerate(CODES)}
+
+
+def sarif(found: Iterable[Diagnostic], root: Path) -> dict[str, Any]:
+    """The log of one check. Files below `root` (absolute) are named relative to it, with `/`."""
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "gridc",
+                        "version": __version__,
+                        "semanticVersion": __version__,
+                        "rules": [_rule(code, entry) for code, entry in CODES.items()],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(each, root) for each in found],
+            }
+        ],
+    }
+
+
+def repository_root(folder: Path) -> Path:
+    """The nearest folder, from `folder` upwards, that holds `.git`; without one, `folder` itself."""
+    here = folder.absolute()
+    return next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
+
+
+def _rule(code: str, entry: Code) -> dict[str, Any]:
+    title = entry.title[:1].upper() + entry.title[1:]
+    return {
+        "id": code,
+        "name": "".join(word[:1].upper() + word[1:] for word in entry.title.split() if word.isalnum()),
+        "shortDescription": {"text": f"{title}."},
+        "fullDescription": {"text": entry.explanation},
+        "help": {"text": explain.text(code), "markdown": explain.markdown(code)},
+        "defaultConfiguration": {"level": "error"},
+        "properties": {"problem.severity": "error", "precision": "very-high"},
+    }
+
+
+def _result(found: Diagnostic, root: Path) -> dict[str, Any]:
+    text = found.message if found.help is None else f"{found.message}. Help: {found.help}"
+    result = {
+        "ruleId": found.code,
+        "ruleIndex": _INDEX[found.code],
+        "level": "error",
+        "message": {"text": text},
+    }
+    if found.file is not None:
+        place = {"artifactLocation": _artifact(Path(found.file), root), "region": _region(found)}
+        result["locations"] = [{"physicalLocation": place}]
+    return result
+
+
+def _region(found: Diagnostic) -> dict[str, Any]:
+    """The place; a finding about a whole file stands on its first line, since a result needs one."""
+    if found.span is None:
+        return {"startLine": 1}
+    start, length = found.span.column, found.span.length
+    region: dict[str, Any] = {
+        "startLine": found.span.line,
+        "startColumn": start,
+        "endColumn": start + length,
+    }
+    if found.line is not None:
+        region["snippet"] = {"text": found.line[start - 1 : start - 1 + length]}
+    return region
+
+
+def _artifact(path: Path, root: Path) -> dict[str, str]:
+    path = Path(os.path.normpath(path.absolute()))
+    if path.is_relative_to(root):
+        return {"uri": quote(path.relative_to(root).as_posix()), "uriBaseId": "%SRCROOT%"}
+    return {"uri": path.as_uri()}

@@ -1,0 +1,298 @@
+"""A study as one folder that a reviewer can check offline, with gridc's core alone.
+
+    gridcard.toml  gridcard.lock  deviations.toml    the source, the stamp, what departed from it
+    results/       store.sqlite and the reports that were written from it
+    manifests/     study.json (what was stamped, as it ran), items.json, environment.json
+    ro-crate-metadata.json                           RO-Crate 1.2
+    manifest-sha256.txt                              every other file, as `sha256sum -c` reads it
+
+Items, weights and prompts stay where they are: the bundle holds their digests. So everything that follows
+from the stored outcomes is recomputed, and whether an answer scores as stored is not, which needs the items;
+`gridc verify SPEC` does that where they are.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridc import __version__
+from gridc.compiler.compile import Compiled
+from gridc.compiler.frontend.locate import Places
+from gridc.compiler.frontend.measurands import expand
+from gridc.compiler.frontend.read import Checked
+from gridc.compiler.frontend.references import References
+from gridc.compiler.frontend.source import read
+from gridc.compiler.frontend.validate import typed
+from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.lock.deviations import log_path, reconcile
+from gridc.compiler.lock.lock import Lock, lock_path, read_lock
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
+from gridc.reports.files import NAMES
+from gridc.reports.verification import of_calls, of_digests, of_events, of_reports, of_witness
+from gridc.runtime.store.store import Store
+from gridc.schema.canonical import digest, digest_bytes
+
+MANIFEST, STUDY, ITEMS = "manifest-sha256.txt", "manifests/study.json", "manifests/items.json"
+CRATE = "ro-crate-metadata.json"
+ABSENT = "(not in the bundle)"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStudy(Study):
+    """A study whose inputs are known by digest only: what was stamped is taken as it was recorded."""
+
+    content: Mapping[str, Any]
+
+    def stamped(self) -> dict[str, Any]:
+        return dict(self.content)
+
+
+def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
+    """Write the bundle of a study from its results folder. It appears whole or not at all.
+
+    Raises `UsageError` (GC000) when the target exists, `IncompleteError` when there is no store.
+    """
+    if target.exists():
+        message = "the bundle's folder exists already, and nothing is written over"
+        raise UsageError([Diagnostic("GC000", message, str(target))])
+    study = compiled.study
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        (draft / "results").mkdir()
+        with Store.open(results / "store.sqlite") as store:
+            store.require(Plan(study).study_digest)
+            environment = [each.body for each in store.events() if each.kind == "load"]
+            ended = max((each.at for each in store.events()), default=lock.created)
+            store.copy_to(draft / "results" / "store.sqlite")
+        spec, log = compiled.source.path, log_path(compiled.source.path)
+        files = {
+            "gridcard.toml": spec.read_bytes(),
+            "gridcard.lock": compiled.lock_path.read_bytes(),
+            STUDY: _json(study.stamped()),
+            ITEMS: _json({name: _manifest(items) for name, items in study.items.items()}),
+            "manifests/environment.json": _json({"gridc": __version__, "loaded": environment}),
+        }
+        if log.is_file():
+            files["deviations.toml"] = log.read_bytes()
+        reports = [name for name in (*NAMES, "witness.json") if name != "store.sqlite"]
+        files |= {
+            f"results/{name}": (results / name).read_bytes() for name in reports if (results / name).is_file()
+        }
+        for name, data in files.items():
+            (draft / name).parent.mkdir(exist_ok=True)
+            (draft / name).write_bytes(data)
+        names = sorted(_files(draft))
+        (draft / CRATE).write_bytes(_json(_crate(compiled, ended, names)))
+        lines = [f"{digest_bytes((draft / name).read_bytes())}  {name}\n" for name in sorted([*names, CRATE])]
+        (draft / MANIFEST).write_text("".join(lines))
+        draft.chmod(0o755)
+        os.replace(draft, target)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return target
+
+
+def is_bundle(folder: Path) -> bool:
+    """Whether a folder says that it is a bundle."""
+    return (folder / MANIFEST).is_file()
+
+
+def verify_bundle(folder: Path) -> list[str]:
+    """Check a bundle with nothing but what it holds; what was checked, a line each.
+
+    Raises `VerificationError` with everything that differs.
+    """
+    found = list(_listed(folder))
+    if found:
+        raise VerificationError(found)
+    try:
+        compiled, lock = _recorded(folder)
+        found += _described(compiled, folder)
+        found += _reconciled(compiled, lock, folder)
+        with Store.open(folder / "results" / "store.sqlite") as store:
+            plan, events = Plan(compiled.study), store.events()
+            store.require(plan.study_digest)
+            found += of_events(events)
+            found += of_calls(store, plan.study_digest)
+            found += of_digests(store, plan.study_digest, events)
+            found += _sampled(plan, store)
+            if not found:
+                found += of_reports(compiled, lock, store, folder / "results", events)
+                found += of_witness(plan, store, folder / "results", events)
+            progress = store.progress(plan.study_digest)
+    except VerificationError:
+        raise
+    except GridcError as error:
+        raise VerificationError([*found, *error.diagnostics]) from None
+    if found:
+        raise VerificationError(found)
+    finish = "the results digest is the recorded one"
+    if not progress.complete:
+        finish = "the run is incomplete, so there is no results digest"
+    return [
+        f"{len(list(_files(folder))) - 1} files are the ones that the manifest lists",
+        "the spec is the one that was stamped, and the item and exemplar manifests are those of the stamp",
+        f"{len(events)} events follow from one another",
+        f"{progress.answered:,} of {progress.total:,} calls have an answer; requests and answers hash right",
+        f"the samples are those of the plan, and {finish}",
+        "certificate, cards and page say what the stored outcomes say",
+        "not checked: whether the answers score as stored, because the items are not in the bundle",
+    ]
+
+
+def _manifest(items: Items) -> dict[str, Any]:
+    """The items of a benchmark by name, family and digest, as the stamp has them."""
+    return {
+        "families": {item.id: item.cluster for item in items.sampled},
+        "exemplars": [item.id for item in items.exemplars],
+        "manifest": items.manifest,
+    }
+
+
+def _files(folder: Path) -> Iterator[str]:
+    for path in folder.rglob("*"):
+        if path.is_symlink() or path.is_file():
+            yield path.relative_to(folder).as_posix()
+
+
+def _listed(folder: Path) -> Iterator[Diagnostic]:
+    """The files against the manifest: none missing, none more, none changed, no link that leads out."""
+    try:
+        lines = (folder / MANIFEST).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        yield Diagnostic("GC701", f"there is no readable {MANIFEST}, so this is not a bundle", str(folder))
+        return
+    listed = {name: value for value, _, name in (line.partition("  ") for line in lines)}
+    here = set(_files(folder)) - {MANIFEST}
+    for name in sorted(listed.keys() | here):
+        path = folder / name
+        if name not in here:
+            yield Diagnostic("GC701", f"{name} is listed and not in the bundle", str(folder))
+        elif path.is_symlink() or name not in listed:
+            yield Diagnostic("GC701", f"{name} is in the bundle and not listed as a file", str(folder))
+        elif digest_bytes(path.read_bytes()) != listed[name]:
+            yield Diagnostic("GC701", f"{name} does not hash to what the manifest lists", str(folder))
+
+
+def _recorded(folder: Path) -> tuple[Compiled, Lock]:
+    """The study as the bundle records it, its items known by name, family and digest."""
+    path = folder / "gridcard.toml"
+    lock = read_lock(lock_path(path))
+    if lock is None:
+        raise VerificationError([Diagnostic("GC701", "the bundle has no lock", str(folder))])
+    try:
+        content = json.loads((folder / STUDY).read_text("utf-8"))
+        manifests = json.loads((folder / ITEMS).read_text("utf-8"))
+        models = {name: _identity(each) for name, each in content["inputs"]["models"].items()}
+        items = {
+            name: Items(
+                tuple(Item(item, ABSENT, cluster=family) for item, family in each["families"].items()),
+                tuple(Item(item, ABSENT) for item in each["exemplars"]),
+                Loaded((), each["manifest"]["files"]),
+            )
+            for name, each in manifests.items()
+        }
+        source = read(path)
+        written = expand(typed(source), source)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        message = f"a manifest cannot be read ({type(error).__name__}: {error})"
+        raise VerificationError([Diagnostic("GC701", message, str(folder))]) from None
+    study = RecordedStudy(written, {}, items, {}, models, content)
+    checked = Checked(source, written, Places(folder, None), References({}, {}))
+    return Compiled(checked, study, lock), lock
+
+
+def _identity(manifest: Mapping[str, Any]) -> ModelIdentity:
+    files = tuple(manifest.get("files", {}).items())
+    source = manifest.get("source", ABSENT)
+    return ModelIdentity(source, None, files, manifest.get("revision"), manifest.get("unpinned"))
+
+
+def _described(compiled: Compiled, folder: Path) -> Iterator[Diagnostic]:
+    """The spec against what is recorded as run, and the manifests against the digests in it."""
+    study = compiled.study
+    content = study.stamped()
+    if digest(compiled.checked.spec.stamped()) != digest(content["spec"]):
+        yield Diagnostic("GC701", f"gridcard.toml is not the spec that {STUDY} records", str(folder))
+    manifests = json.loads((folder / ITEMS).read_text("utf-8"))
+    for name, recorded in content["inputs"]["benchmarks"].items():
+        if "unpinned" in recorded:
+            continue
+        listed = manifests.get(name, {"families": {}, "exemplars": [], "manifest": None})
+        names = {item for order in recorded["items"].values() for item in order}
+        shown = [[item for item, _ in order] for order in recorded["exemplars"].values()]
+        same = listed["manifest"] == recorded and listed["families"].keys() == names
+        if not same or any(listed["exemplars"] != order for order in shown):
+            yield Diagnostic("GC701", f"the items of {name} are not those of the stamp", str(folder))
+
+
+def _reconciled(compiled: Compiled, lock: Lock, folder: Path) -> Iterator[Diagnostic]:
+    """What ran departs from the stamp only where the log explains it."""
+    yield from reconcile(lock, compiled.study, folder / "deviations.toml").findings
+
+
+def _sampled(plan: Plan, store: Store) -> Iterator[Diagnostic]:
+    """The samples against the plan's: every item of every cell, as often as the cell is replicated."""
+    stored = store.outcomes(plan.study_digest)
+    for cell in plan.cells():
+        found = stored.pop(cell.key, None)
+        asked = plan.study.items[cell.benchmark].asked(subset=cell.setting.items)
+        names = tuple(sorted(item.id for item in asked))
+        if found is None or found.items != names or set(found.trials.tolist()) != {cell.setting.replicates}:
+            yield Diagnostic("GC704", f"{cell.key}: the store does not have the samples of the plan")
+    for key in stored:
+        yield Diagnostic("GC704", f"{key} is not in the plan")
+
+
+def _crate(compiled: Compiled, ended: str, names: list[str]) -> dict[str, Any]:
+    """RO-Crate 1.2 metadata: the files, and the run that made the store."""
+    study = compiled.spec.study
+    tool = {"@id": "#gridc", "@type": "SoftwareApplication", "name": "gridc", "softwareVersion": __version__}
+    return {
+        "@context": "https://w3id.org/ro/crate/1.2/context",
+        "@graph": [
+            {
+                "@id": CRATE,
+                "@type": "CreativeWork",
+                "about": {"@id": "./"},
+                "conformsTo": {"@id": "https://w3id.org/ro/crate/1.2"},
+            },
+            {
+                "@id": "./",
+                "@type": "Dataset",
+                "name": study.title,
+                "description": f"Evaluation study {study.id}: spec, lock, calls with their answers, "
+                f"certificate and GRID cards. Stamp {Plan(compiled.study).study_digest}.",
+                "datePublished": ended[:10],
+                "license": "not stated; benchmark items keep the licences of their sources",
+                "hasPart": [{"@id": name} for name in names],
+                "mentions": {"@id": "#run"},
+            },
+            {
+                "@id": "#run",
+                "@type": "CreateAction",
+                "name": "The run that made the store",
+                "instrument": {"@id": "#gridc"},
+                "object": [{"@id": "gridcard.toml"}, {"@id": "gridcard.lock"}],
+                "result": {"@id": "results/store.sqlite"},
+                "endTime": ended,
+            },
+            tool,
+            *({"@id": name, "@type": "File", "name": Path(name).name} for name in names),
+        ],
+    }
+
+
+def _json(document: Any) -> bytes:
+    return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,224 @@
+"""A GRID card in a model card: a section between markers and entries in its `model-index`.
+
+Only what stands between gridc's own markers is ever written; every other byte of the file stays. Attaching
+again replaces the section where it is, so the same card attached twice is the same file.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gridc.diagnostics.errors import Diagnostic, IncompleteError, UsageError
+from gridc.files import write_atomic
+from gridc.reports.card import as_markdown
+from gridc.schema.card import Card, CardDeck
+
+FRONT = re.compile(r"\A(\ufeff?\s*---[ \t]*\r?\n)(.*?)(^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
+INDEX = re.compile(r"^model-index:[ \t]*\r?\n(?:(?:[ \t-].*)?(?:\r?\n|\Z))*", re.MULTILINE)
+
+
+def attach(readme: Path, deck: CardDeck, model: str, link: str | None = None) -> bool:
+    """Put the cards of one model into a model card, replacing the file in one step; whether it changed.
+    `link` is where the certificate can be had; without one its digest names it (`urn:gridc:...`).
+
+    Raises `UsageError` (GC000) for a model that the study does not have, and `IncompleteError` (GC610)
+    when the file is no text or its markers or `model-index` cannot be understood.
+    """
+    path = readme.resolve()
+    before = _read(path)
+    after = attached(before, deck, model, link, str(readme))
+    if after == before:
+        return False
+    write_atomic(path, after)
+    return True
+
+
+def attached(text: str, deck: CardDeck, model: str, link: str | None = None, file: str = "README.md") -> str:
+    """The text of a model card with the cards of one model in it."""
+    own = _own(deck, model)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    body = _section(own, model, link).replace("\n", newline)
+    found = _region(text, f"<!-- gridc:card begin {own.study} ", f"<!-- gridc:card end {own.study} -->", file)
+    if found is not None:
+        text = text[: found[0]] + body + text[found[1] :]
+    else:
+        gap = (
+            "" if not text or text.endswith(newline * 2) else newline if text.endswith("\n") else newline * 2
+        )
+        text = f"{text}{gap}{body}{newline}"
+    return _with_index(text, own, model, link, newline, file)
+
+
+def check(readme: Path, deck: CardDeck) -> list[Diagnostic]:
+    """What the attached cards say that the study does not say now; empty when they agree.
+
+    Raises `IncompleteError` (GC610) when no card of the study is attached.
+    """
+    text = _read(readme)
+    start = re.search(rf"<!-- gridc:card begin {re.escape(deck.study)} (\S+) (\S+) -->", text)
+    if start is None:
+        message = f"no GRID card of study `{deck.study}` is attached"
+        help_line = "`gridc card attach` puts one in"
+        raise IncompleteError([Diagnostic("GC610", message, str(readme), help=help_line)])
+    model, link = start.group(1), start.group(2)
+    if model not in {card.model for card in deck.cards}:
+        return [Diagnostic("GC707", f"the study has no model `{model}`", str(readme))]
+    again = attached(text, deck, model, None if link == "-" else link, str(readme))
+    if again == text:
+        return []
+    changed = [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and line not in again.splitlines()
+    ]
+    lines = ", ".join(str(number) for number, _ in changed[:8]) or "missing lines"
+    message = f"the attached card is not what the study says now (lines {lines})"
+    help_line = "`gridc card attach` writes it again"
+    return [Diagnostic("GC707", message, str(readme), help=help_line)]
+
+
+def model_of(deck: CardDeck, wanted: str | None) -> str:
+    """The model whose cards are attached: the only one, or the one that is asked for. Raises `UsageError`
+    (GC000) where neither says."""
+    names = list(dict.fromkeys(card.model for card in deck.cards))
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if wanted is None:
+        message = "the study has several models, and a model card is about one"
+        raise UsageError([Diagnostic("GC000", message, help=f"--model {' | '.join(names)}")])
+    return wanted
+
+
+def model_index(deck: CardDeck, model: str, link: str | None = None) -> list[dict[str, Any]]:
+    """The `model-index` of one model's point scores, made by huggingface_hub's own classes. Cells that are
+    not measured have no entry."""
+    try:
+        from huggingface_hub.repocard_data import EvalResult, eval_results_to_model_index
+    except ImportError:
+        message = "model cards need huggingface_hub, which is not installed"
+        raise IncompleteError([Diagnostic("GC604", message, help="pip install 'gridc[hub]'")]) from None
+    found = [
+        EvalResult(
+            task_type="text-generation",
+            dataset_type=card.benchmark,
+            dataset_name=card.benchmark,
+            metric_type="accuracy",
+            metric_name=f"share of gold answers under {_configuration(card)}",
+            metric_value=round(card.point_score.score, 6),
+            metric_args={"items": card.items, "rows": card.point_score.rows, "certificate": deck.certificate},
+            source_name=f"gridc study {deck.study}, stamp {deck.stamp[:12]}",
+            source_url=link or certificate_urn(deck),
+        )
+        for card in deck.cards
+        if card.model == model and card.point_score.score is not None
+    ]
+    index: list[dict[str, Any]] = eval_results_to_model_index(model, found) if found else []
+    return index
+
+
+def certificate_urn(deck: CardDeck) -> str:
+    """A certificate's name where it has no address: `urn:gridc:certificate:sha256:...`."""
+    return f"urn:gridc:certificate:sha256:{deck.certificate}"
+
+
+def _own(deck: CardDeck, model: str) -> CardDeck:
+    own = tuple(card for card in deck.cards if card.model == model)
+    if not own:
+        names = ", ".join(dict.fromkeys(card.model for card in deck.cards))
+        raise UsageError([Diagnostic("GC000", f"the study has no model `{model}`", help=f"it has {names}")])
+    return deck.model_copy(update={"cards": own})
+
+
+def _configuration(card: Card) -> str:
+    return ", ".join(f"{axis}={level}" for axis, level in card.axis_receipt.configuration.items())
+
+
+def _section(own: CardDeck, model: str, link: str | None) -> str:
+    text = as_markdown(own, heading="##", link=link or certificate_urn(own)).strip()
+    begin = f"<!-- gridc:card begin {own.study} {model} {link or '-'} -->"
+    return f"{begin}\n{text}\n<!-- gridc:card end {own.study} -->"
+
+
+def _with_index(text: str, own: CardDeck, model: str, link: str | None, newline: str, file: str) -> str:
+    """The text with the model's results in its `model-index`, which is made when there is none."""
+    index = model_index(own, model, link)
+    begin, end = f"# gridc:card begin {own.study}{newline}", f"# gridc:card end {own.study}{newline}"
+    front = FRONT.match(text)
+    old = "" if front is None else front.group(2)
+    held = _region(old, begin, end, file)
+    without = old if held is None else old[: held[0]] + old[held[1] :]
+    if not index:
+        return text if held is None or front is None else _fronted(text, front, without)
+    results, theirs = index[0]["results"], _parsed(without, file).get("model-index")
+    if theirs is None:
+        lines = f"{begin}{_dump(index, newline, 'model-index')}{end}"
+        at = held[0] if held is not None else len(without)
+    else:
+        if not (isinstance(theirs, list) and len(theirs) == 1 and isinstance(theirs[0].get("results"), list)):
+            raise _unclear(file, "its `model-index` does not hold the results of one model")
+        block = INDEX.search(without)
+        items = re.search(r"^([ \t]*)results:[ \t]*\r?\n([ \t]*)- ", without, re.MULTILINE)
+        if block is None or items is None:
+            raise _unclear(file, "the results of its `model-index` are not written as a list of lines")
+        lines = f"{begin}{_dump(results, newline, indent=items.group(2))}{end}"
+        at = held[0] if held is not None else block.end()
+    made = without[:at] + lines + without[at:]
+    now = _parsed(made, file)["model-index"][0]["results"]
+    if now != [*(theirs[0]["results"] if theirs else []), *results]:
+        raise _unclear(file, "results cannot be added to its `model-index` without touching the rest")
+    if front is None:
+        return f"---{newline}{made}---{newline}{newline if text else ''}{text}"
+    return _fronted(text, front, made)
+
+
+def _fronted(text: str, front: re.Match[str], inside: str) -> str:
+    return front.group(1) + inside + front.group(3) + text[front.end() :]
+
+
+def _dump(value: Any, newline: str, key: str | None = None, indent: str = "") -> str:
+    import yaml
+
+    document = value if key is None else {key: value}
+    text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=10_000)
+    return "".join(f"{indent}{line}{newline}" for line in text.splitlines())
+
+
+def _parsed(front: str, file: str) -> dict[str, Any]:
+    import yaml
+
+    try:
+        found = yaml.safe_load(front) or {}
+    except yaml.YAMLError as error:
+        raise _unclear(file, f"its front matter is not YAML ({str(error).splitlines()[0]})") from None
+    if not isinstance(found, dict):
+        raise _unclear(file, "its front matter is not a table")
+    return found
+
+
+def _region(text: str, begin: str, end: str, file: str) -> tuple[int, int] | None:
+    """Where a marked region starts and ends, markers included. None when there is none."""
+    starts, ends = list(_places(text, begin)), list(_places(text, end))
+    if not starts and not ends:
+        return None
+    if len(starts) != 1 or len(ends) != 1 or starts[0] > ends[0]:
+        raise _unclear(file, f"the markers `{begin.strip()}` and `{end.strip()}` do not enclose one section")
+    return starts[0], ends[0] + len(end)
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError:
+        raise _unclear(str(path), "it is not UTF-8 text") from None
+
+
+def _unclear(file: str, problem: str) -> IncompleteError:
+    return IncompleteError([Diagnostic("GC610", f"the model card cannot be changed: {problem}", file)])

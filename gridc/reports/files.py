@@ -1,0 +1,116 @@
+"""Findings -> files: the certificate, the GRID card and the page, each replaced in one step."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from gridc.diagnostics.errors import Diagnostic, IncompleteError
+from gridc.files import write_atomic
+from gridc.reports.card import as_markdown, make_cards
+from gridc.reports.certificate import certify
+from gridc.reports.findings.findings import Findings
+from gridc.reports.page import as_html, lay_out
+from gridc.schema.canonical import digest_bytes
+from gridc.schema.card import CardDeck
+from gridc.schema.certificate import Certificate
+
+NAMES = {
+    "report.html": "report page",
+    "certificate.json": "certificate",
+    "gridcard.md": "GRID card",
+    "gridcard.json": "GRID card (JSON)",
+    "store.sqlite": "store",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What a study says, before it is laid out."""
+
+    certificate: Certificate
+    deck: CardDeck
+
+
+def documents(findings: Findings) -> Documents:
+    """The documents of a study."""
+    certificate = certify(findings)
+    return Documents(certificate, make_cards(findings, digest_bytes(_json(certificate).encode())))
+
+
+def read_deck(path: Path) -> CardDeck:
+    """The GRID cards of a results folder, a bundle, or a gridcard.json. Raises `IncompleteError` (GC607) when
+    there are none, or when the certificate beside them is not the one that they name."""
+    places = [path] if path.is_file() else [path / "gridcard.json", path / "results" / "gridcard.json"]
+    file = next((each for each in places if each.is_file()), None)
+    if file is None:
+        message = "there are no GRID cards here yet"
+        raise IncompleteError([Diagnostic("GC607", message, str(path), help="`gridc report` writes them")])
+    try:
+        deck = CardDeck.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        message = f"these are not GRID cards that this gridc reads ({error.error_count()} findings)"
+        raise IncompleteError([Diagnostic("GC607", message, str(file))]) from None
+    certificate = file.with_name("certificate.json")
+    if certificate.is_file() and digest_bytes(certificate.read_bytes()) != deck.certificate:
+        message = "the certificate beside the cards is not the one that they name"
+        raise IncompleteError([Diagnostic("GC607", message, str(certificate))])
+    return deck
+
+
+def texts(findings: Findings) -> dict[str, str]:
+    """Every report file's text, by name. The same findings give the same bytes."""
+    made = documents(findings)
+    return {
+        "report.html": as_html(findings, made.certificate, made.deck),
+        "certificate.json": _json(made.certificate),
+        "gridcard.md": as_markdown(made.deck),
+        "gridcard.json": _json(made.deck),
+    }
+
+
+def draw(findings: Findings, folder: Path, pdf: bool = False) -> list[Path]:
+    """Write every figure of the page as SVG, and as PDF with `pdf`, into `folder`; the paths. Raises
+    `IncompleteError` (GC604) where the converter to PDF is not installed."""
+    made = documents(findings)
+    convert = _pdf_converter() if pdf else None
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for section in lay_out(findings, made.certificate, made.deck):
+        for name, figure in section.figures.items():
+            path = folder / f"{section.row.benchmark}-{name}.svg"
+            write_atomic(path, figure.svg)
+            written.append(path)
+            if convert is not None:
+                path.with_suffix(".pdf").write_bytes(convert(figure.svg))
+                written.append(path.with_suffix(".pdf"))
+    return written
+
+
+def _pdf_converter() -> Callable[[str], bytes]:
+    try:
+        from vl_convert import svg_to_pdf
+    except ImportError:
+        message = "figures as PDF need vl-convert-python, which is not installed"
+        raise IncompleteError([Diagnostic("GC604", message, help="pip install 'gridc[pdf]'")]) from None
+    convert: Callable[[str], bytes] = svg_to_pdf
+    return convert
+
+
+def write(findings: Findings, folder: Path) -> list[Path]:
+    """Write every report file into a folder, each in one step. The paths, the page first."""
+    for name, text in (made := texts(findings)).items():
+        write_atomic(folder / name, text)
+    return [folder / name for name in made]
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Replace a JSON file in one step."""
+    write_atomic(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+
+
+def _json(document: BaseModel) -> str:
+    return json.dumps(document.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"

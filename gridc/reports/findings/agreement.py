@@ -1,0 +1,115 @@
+"""The same responses, scored two ways: how far two scoring rules agree on them.
+
+Levels of an axis that send the very same calls differ in scoring alone: two readers, two normalisations of
+a likelihood, keywords for refusals beside a judge. What they make of each item (replicate 0) is compared
+within every other configuration. Descriptive: configurations share their items, so no error is stated.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridc.reports.findings.outcomes import Outcomes
+from gridc.reports.findings.scores import CellScore
+from gridc.schema.canonical import digest
+from gridc.schema.spec import Axis
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One model's items under two levels of an axis, over all configurations that they share.
+
+    Items x configurations are counted that earn the point under `both`, under the left level only, under
+    the right one only, under `neither`. `kappa` is Cohen's over all of them, `least` and `greatest` those of
+    single configurations; None where both rules give every item the same score, so that chance explains all.
+    """
+
+    model: str
+    axis: str
+    left: str
+    right: str
+    configurations: int
+    both: int
+    left_only: int
+    right_only: int
+    neither: int
+    kappa: float | None
+    least: float | None
+    greatest: float | None
+    rows: str
+
+
+def agreements(axes: Sequence[Axis], cells: Sequence[CellScore], outcomes: Outcomes) -> Iterator[Agreement]:
+    """Every pair of levels that scores the same calls on a benchmark, by axis and model. Of its shared
+    cells those without all their outcomes are left out."""
+    for axis in axes:
+        rows: dict[str, dict[tuple[str, ...], dict[str, CellScore]]] = {}
+        for each in cells:
+            levels = each.cell.levels
+            rest = tuple(level for name, level in levels.items() if name != axis.id)
+            rows.setdefault(each.cell.model, {}).setdefault(rest, {})[levels[axis.id]] = each
+        for model, places in rows.items():
+            for left, right in combinations([level.id for level in axis.level], 2):
+                pairs = [
+                    (place[left], place[right])
+                    for place in places.values()
+                    if left in place and right in place and _same_calls(place[left], place[right])
+                ]
+                if pairs:
+                    yield _agreement(model, axis.id, left, right, pairs, outcomes)
+
+
+def cohen(table: NDArray[np.int64]) -> float | None:
+    """Cohen's kappa of a table (2, 2); None where both rules give every item the same score."""
+    from statsmodels.stats.inter_rater import cohens_kappa
+
+    if table.sum() in (table[0, 0], table[1, 1]):
+        return None
+    return float(cohens_kappa(table, return_results=False))
+
+
+def _same_calls(left: CellScore, right: CellScore) -> bool:
+    return left.complete and right.complete and left.cell.setting.asked == right.cell.setting.asked
+
+
+def _table(left: CellScore, right: CellScore, outcomes: Outcomes) -> NDArray[np.int64]:
+    """Items by what two rules make of them, shape (2, 2): rows the left rule, columns the right one, a point
+    first."""
+    model = outcomes.models.index(left.cell.model)
+    row, column = (outcomes.configurations.index(each.cell.configuration) for each in (left, right))
+    asked = outcomes.asked[row] & outcomes.asked[column]
+    one, other = (outcomes.first[model, place, asked] == 1 for place in (row, column))
+    found = [(one & other).sum(), (one & ~other).sum(), (~one & other).sum(), (~one & ~other).sum()]
+    return np.array(found, dtype=np.int64).reshape(2, 2)
+
+
+def _agreement(
+    model: str,
+    axis: str,
+    left: str,
+    right: str,
+    pairs: Sequence[tuple[CellScore, CellScore]],
+    outcomes: Outcomes,
+) -> Agreement:
+    tables = [_table(*pair, outcomes) for pair in pairs]
+    whole: NDArray[np.int64] = np.sum(tables, axis=0)
+    single = [each for each in map(cohen, tables) if each is not None]
+    both, left_only, right_only, neither = (int(each) for each in whole.flat)
+    return Agreement(
+        model=model,
+        axis=axis,
+        left=left,
+        right=right,
+        configurations=len(tables),
+        both=both,
+        left_only=left_only,
+        right_only=right_only,
+        neither=neither,
+        kappa=cohen(whole),
+        least=min(single, default=None),
+        greatest=max(single, default=None),
+        rows=digest([each.rows for pair in pairs for each in pair]),
+    )

@@ -1,0 +1,275 @@
+"""What moves the scores of a benchmark: variance shares, paired gaps, sensitivity ranges, item subsets.
+
+All of it describes the grid that was run. None of it is a test.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from gridc.reports.findings.agreement import Agreement, agreements
+from gridc.reports.findings.outcomes import Outcomes
+from gridc.reports.findings.scores import CellScore
+from gridc.reports.findings.subsets import ConfigurationRobustness, robustness, stratified
+from gridc.schema.canonical import digest
+from gridc.schema.spec import Axis, Bootstrap, Spec
+from gridc.statistics.contrasts import Scored, Summary, pair_levels, summarise
+from gridc.statistics.dispersion import Dispersion, FlipRate, disperse
+from gridc.statistics.pairs import Scores
+from gridc.statistics.resample import (
+    RESAMPLES,
+    Draws,
+    Interval,
+    cfr_interval,
+    draws,
+    max_cfr_interval,
+    max_statistic,
+    sdi_interval,
+    sdi_values,
+    tau_interval,
+)
+from gridc.statistics.variance import MODEL, Decomposition, decompose
+
+SUBSETS, SHARE = 3, 0.8
+"""Item subsets as in SafetyRepro app. X: three, of 80 % of the items."""
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceShares:
+    """The decomposition of one measurand's scores; `clean` restricts it to the parse-clean cells. `third` is
+    Type III, which on a balanced grid is the same."""
+
+    measurand: str
+    clean: bool
+    second: Decomposition
+    third: Decomposition
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How far one model's score moves between two levels of an axis, all else the same."""
+
+    axis: str
+    before: str
+    after: str
+    model: str
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Two models, cell by cell: the differences b - a, and the dispersion of each over the same
+    configurations. What a scale probe reads of a family's two sizes (SafetyRepro, app. Q). `rows` is the
+    digest of both models' cells."""
+
+    a: str
+    b: str
+    rows: str
+    change: Summary
+    dispersion_a: Dispersion
+    dispersion_b: Dispersion
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Sensitivity ranges over resamples of the configurations of the full envelope, by model; the flip
+    rates are in the order of the spec's pass marks."""
+
+    sdi: Mapping[str, Interval]
+    flip_rates: Mapping[str, tuple[Interval, ...]]
+    tau: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Maximum:
+    """The largest value of a statistic over models and benchmarks, and the range of that maximum."""
+
+    name: str
+    slices: int
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkAnalysis:
+    """What moves the scores of one benchmark, as far as it is measured."""
+
+    variance: tuple[VarianceShares, ...]
+    gaps: tuple[Gap, ...]
+    between: tuple[Between, ...]
+    ranges: Ranges | None
+    robustness: tuple[ConfigurationRobustness, ...]
+    agreements: tuple[Agreement, ...]
+
+
+def analyse(spec: Spec, cells: Sequence[CellScore], outcomes: Outcomes) -> BenchmarkAnalysis:
+    """The analysis of one benchmark's shared cells."""
+    shared = [each for each in cells if each.cell.shared]
+    complete = bool(shared) and all(each.complete for each in shared)
+    return BenchmarkAnalysis(
+        variance=tuple(_variance(spec, shared)) if complete else (),
+        gaps=tuple(_gaps(spec, shared)),
+        between=tuple(_between(spec, shared)),
+        ranges=_ranges(spec, shared) if complete else None,
+        robustness=tuple(_robustness(spec, outcomes)) if complete else (),
+        agreements=tuple(agreements(spec.axis, shared, outcomes)),
+    )
+
+
+def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maximum, ...]:
+    """The max-statistic ranges of SDI and of the flip rate at each pass mark, over every model of every
+    benchmark (SafetyRepro, app. I). For the SDI the models of a benchmark share the resamples; the flip
+    rates are independent across slices, as published, which gives a closed form."""
+    measured = [
+        scores
+        for cells in benchmarks
+        for scores in _by_model(cells).values()
+        if scores and all(each.complete for each in cells if each.cell.shared)
+    ]
+    if not measured:
+        return ()
+    found = []
+    values, points = [], []
+    for number, cells in enumerate(benchmarks):
+        if not all(each.complete for each in cells if each.cell.shared):
+            continue
+        for scores in _by_model(cells).values():
+            point = sdi_interval(scores, np.zeros((1, len(scores)), dtype=np.int64)).point
+            if point is not None:
+                values.append(sdi_values(scores, _draws(spec, len(scores), number)))
+                points.append(point)
+    if values:
+        found.append(Maximum("SDI", len(values), max_statistic(values, points)))
+    for mark in spec.analysis.thresholds:
+        counts = [
+            (sum(score >= Fraction(str(mark.at)) for score in scores), len(scores))
+            for scores in measured
+            if len(scores) > 1
+        ]
+        if counts:
+            found.append(Maximum(f"CFR at {mark.at}", len(counts), max_cfr_interval(counts)))
+    return tuple(found)
+
+
+def _bootstrap(spec: Spec) -> Bootstrap:
+    """How the spec resamples configurations, or how it is done where it does not say."""
+    stated = spec.analysis.bootstrap
+    if stated is not None and stated.unit == "configuration":
+        return stated
+    return Bootstrap(resamples=RESAMPLES, seed=spec.sampling.seed, unit="configuration")
+
+
+def _draws(spec: Spec, n: int, stream: int) -> Draws:
+    chosen = _bootstrap(spec)
+    return draws(n, chosen.resamples, chosen.seed + stream)
+
+
+def _by_model(cells: Sequence[CellScore]) -> dict[str, list[Fraction]]:
+    scores: dict[str, list[Fraction]] = {}
+    for each in cells:
+        if each.cell.shared and each.score is not None:
+            scores.setdefault(each.cell.model, []).append(each.score)
+    return scores
+
+
+def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceShares]:
+    least = Fraction(str(spec.analysis.parse_clean))
+    found = []
+    for measurand in dict.fromkeys(each.cell.setting.method for each in shared):
+        inside = [each for each in shared if each.cell.setting.method == measurand]
+        clean = [each for each in inside if each.parse_rate is None or each.parse_rate >= least]
+        for cells in (inside, clean) if len(clean) < len(inside) else (inside,):
+            varied = [axis.id for axis in spec.axis if len({each.cell.levels[axis.id] for each in cells}) > 1]
+            if not varied or len(spec.model) < 2:
+                continue
+            factors = {MODEL: [each.cell.model for each in cells]}
+            factors |= {axis: [each.cell.levels[axis] for each in cells] for axis in varied}
+            scores = [float(each.score or 0) for each in cells]
+            second, third = decompose(scores, factors, "II"), decompose(scores, factors, "III")
+            if second is not None and third is not None:
+                found.append(VarianceShares(measurand, cells is clean, second, third))
+    return found
+
+
+def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[Gap]:
+    """For each axis that changes what is measured, every pair of its levels."""
+    scored = _places(shared)
+    found = []
+    for axis in spec.axis:
+        if not _changes_measurand(axis):
+            continue
+        names = [level.id for level in axis.level]
+        for number, before in enumerate(names):
+            for after in names[number + 1 :]:
+                deltas = pair_levels(scored, axis.id, before, after).deltas
+                for model in (each.id for each in spec.model):
+                    own = [each.delta for each in deltas if each.place[MODEL] == model]
+                    if own:
+                        found.append(Gap(axis.id, before, after, model, summarise(own)))
+    return found
+
+
+def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
+    scored = _places(shared)
+    found = []
+    for a, b in combinations([model.id for model in spec.model], 2):
+        deltas = pair_levels(scored, MODEL, a, b).deltas
+        if deltas:
+            found.append(
+                Between(
+                    a,
+                    b,
+                    digest([each.rows for each in shared if each.cell.model in (a, b)]),
+                    summarise([each.delta for each in deltas]),
+                    disperse([each.before for each in deltas]),
+                    disperse([each.after for each in deltas]),
+                )
+            )
+    return found
+
+
+def _places(shared: Sequence[CellScore]) -> list[Scored]:
+    """Model and levels of every measured cell of one benchmark, with its score."""
+    return [
+        ({MODEL: each.cell.model, **each.cell.levels}, each.score)
+        for each in shared
+        if each.score is not None
+    ]
+
+
+def _changes_measurand(axis: Axis) -> bool:
+    keys = {"method", "candidates", "normalise"}
+    return any(keys & level.stated().keys() for level in axis.level)
+
+
+def _ranges(spec: Spec, shared: Sequence[CellScore]) -> Ranges:
+    by_model = _by_model(shared)
+    n = len(next(iter(by_model.values())))
+    chosen = _draws(spec, n, 0)
+    marks = [Fraction(str(each.at)) for each in spec.analysis.thresholds]
+    scores: dict[str, Scores] = {
+        model: {each.cell.configuration: each.score for each in shared if each.cell.model == model}
+        for model in by_model
+    }
+    return Ranges(
+        sdi={model: sdi_interval(values, chosen) for model, values in by_model.items()},
+        flip_rates={
+            model: tuple(
+                cfr_interval(FlipRate(mark, n, sum(each >= mark for each in values)).passing, n)
+                for mark in marks
+            )
+            for model, values in by_model.items()
+        },
+        tau=tau_interval(scores, seed=_bootstrap(spec).seed),
+    )
+
+
+def _robustness(spec: Spec, outcomes: Outcomes) -> list[ConfigurationRobustness]:
+    if len(outcomes.models) < 2 or len(set(outcomes.units.tolist())) < 2:
+        return []
+    seed = _bootstrap(spec).seed
+    strata = [""] * len(outcomes.items)
+    subsets = [stratified(outcomes.units, strata, SHARE, seed + 1 + number) for number in range(SUBSETS)]
+    return robustness(outcomes, outcomes.configurations, subsets)

@@ -1,0 +1,408 @@
+"""Store -> Findings: everything that a report says, computed once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from gridc.compiler.compile import Compiled
+from gridc.compiler.frontend.unsupported import Uncomputed, uncomputed
+from gridc.compiler.lock.anchor import Anchor, anchor
+from gridc.compiler.lock.deviations import log_path, reconcile
+from gridc.compiler.lock.lock import Lock
+from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.analysis import BenchmarkAnalysis, Maximum, analyse, maxima
+from gridc.reports.findings.attribution import Attribution, explain
+from gridc.reports.findings.certification import Evidence, OrderingClaim, Region, Weighed, weigh
+from gridc.reports.findings.hypotheses import HypothesisFinding, decide
+from gridc.reports.findings.noise import (
+    Floors,
+    ModelNoise,
+    NoiseFloor,
+    PairNoise,
+    floors_of,
+    model_noise,
+    of_pair,
+)
+from gridc.reports.findings.outcomes import Outcomes, gather
+from gridc.reports.findings.paired import PairedReport, precision_reports
+from gridc.reports.findings.scores import CellScore, cell_scores
+from gridc.runtime.store.store import CellOutcomes, Progress, Store
+from gridc.schema.base import ALPHA, Declared
+from gridc.schema.canonical import digest
+from gridc.schema.certificate import ScopeKind
+from gridc.schema.inference import RankingHypothesis
+from gridc.statistics import orderings
+from gridc.statistics.dispersion import Dispersion, FlipRate, disperse, flip_rate
+from gridc.statistics.orderings import Mismatch, Orderings
+from gridc.statistics.pairs import PairCounts, Scores, count
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A part of an envelope: all of it, a tier, a slice, a measurand, or the parse-clean part.
+
+    `declared` says whether it was named before the data (`ex_ante`) or after (`post_hoc`).
+    """
+
+    kind: ScopeKind
+    name: str
+    declared: Declared
+    configurations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairFinding:
+    """A pair's counts, what the items and the noise floor say of them, and the digest of their rows."""
+
+    counts: PairCounts
+    evidence: Evidence
+    noise: PairNoise
+    rows: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeFinding:
+    """What a scope shows of the models' order. `tau` is tau_R, `tau_dropped` the configurations in
+    which all models tie."""
+
+    scope: Scope
+    pairs: tuple[PairFinding, ...]
+    orderings: Orderings
+    mismatch: Mismatch
+    tau: float | None
+    tau_dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFinding:
+    """What one model does on one benchmark: its score under the anchor configuration, and how far it
+    moves over the envelope, as far as it is measured."""
+
+    model: str
+    anchor: CellScore
+    dispersion: Dispersion | None
+    dispersion_by_scope: tuple[tuple[Scope, Dispersion], ...]
+    flip_rates: tuple[FlipRate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParseRate:
+    """Readable answers under one level of an axis, over the cells that read answers from text."""
+
+    axis: str
+    level: str
+    cells: int
+    least: Fraction
+    mean: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkFinding:
+    """Everything about one benchmark. The first scope is the full envelope."""
+
+    benchmark: str
+    items: int
+    cells: tuple[CellScore, ...]
+    scopes: tuple[ScopeFinding, ...]
+    models: tuple[ModelFinding, ...]
+    parse_rates: tuple[ParseRate, ...]
+    analysis: BenchmarkAnalysis
+    ordering_claims: tuple[OrderingClaim, ...]
+
+    @property
+    def full(self) -> ScopeFinding:
+        return self.scopes[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """A study's findings, with what they rest on. `deviations` is the log, as `Reconciled.manifest` has it;
+    `attribution` is there only where it was asked for."""
+
+    plan: Plan
+    lock: Lock
+    anchor: Anchor
+    progress: Progress
+    results: str
+    near_ties: int
+    first_call: str | None
+    before_stamp: int
+    environment: tuple[dict[str, Any], ...]
+    benchmarks: tuple[BenchmarkFinding, ...]
+    hypotheses: tuple[HypothesisFinding, ...]
+    maxima: tuple[Maximum, ...]
+    noise: tuple[ModelNoise, ...]
+    precisions: tuple[PairedReport, ...]
+    uncomputed: tuple[Uncomputed, ...]
+    deviations: tuple[dict[str, Any], ...]
+    attribution: tuple[Attribution, ...] = ()
+
+    @property
+    def alpha(self) -> float:
+        """The level of the certificate."""
+        return self.plan.study.spec.analysis.alpha or ALPHA
+
+    @property
+    def complete(self) -> bool:
+        return self.progress.complete
+
+
+def find(
+    compiled: Compiled,
+    lock: Lock,
+    store: Store,
+    tied: Anchor | None = None,
+    attribution: tuple[Attribution, ...] = (),
+) -> Findings:
+    """The findings of a stamped study from its store, complete or not. `tied` is the anchor that an
+    earlier report recorded; without one git is asked. `attribution` is what that report explained.
+
+    Raises `IncompleteError` when the store holds no run of it.
+    """
+    plan = Plan(compiled.study)
+    store.require(plan.study_digest)
+    stored = store.outcomes(plan.study_digest)
+    progress = store.progress(plan.study_digest)
+    scores = cell_scores(plan, stored)
+    finished = store.finished(plan.study_digest)
+    created = datetime.fromisoformat(lock.created)
+    noise = model_noise(plan, store.noise())
+    floors = floors_of(noise)
+    log = reconcile(lock, compiled.study, log_path(compiled.source.path))
+    return Findings(
+        plan=plan,
+        lock=lock,
+        anchor=tied or anchor(compiled.lock_path, compiled.source.path),
+        progress=progress,
+        results=store.results_digest(plan.study_digest),
+        near_ties=store.near_ties(plan.study_digest),
+        first_call=finished[0][0] if finished else None,
+        before_stamp=sum(n for at, n in finished if datetime.fromisoformat(at) < created),
+        environment=_environment(plan, store),
+        benchmarks=benchmark_findings(plan, scores, stored, progress.complete, floors),
+        hypotheses=tuple(
+            decide(compiled.spec, each, scores, floors)
+            for each in compiled.spec.hypothesis
+            if isinstance(each, RankingHypothesis)
+        ),
+        maxima=maxima(compiled.spec, _by_benchmark(plan, scores)),
+        noise=noise,
+        precisions=precision_reports(compiled.spec, scores),
+        uncomputed=uncomputed(compiled.spec),
+        deviations=tuple(log.manifest()),
+        attribution=attribution,
+    )
+
+
+def explained(findings: Findings) -> Findings:
+    """The same with the axis attribution of every benchmark. Raises `IncompleteError` (GC604) where lightgbm
+    is not installed."""
+    models = [model.id for model in findings.plan.study.spec.model]
+    found = [each for row in findings.benchmarks for each in explain(row.benchmark, models, row.cells)]
+    return replace(findings, attribution=tuple(found))
+
+
+def benchmark_findings(
+    plan: Plan,
+    scores: Sequence[CellScore],
+    stored: Mapping[str, CellOutcomes],
+    complete: bool,
+    floors: Floors,
+) -> tuple[BenchmarkFinding, ...]:
+    """The findings of every benchmark. All are weighed together, because their claims are one family.
+    `complete` says whether the run is; of an interim look nothing is certified."""
+    spec = plan.study.spec
+    models = [model.id for model in spec.model]
+    cells = dict(zip((each.id for each in spec.benchmark), _by_benchmark(plan, scores), strict=True))
+    scopes = {name: _scopes(plan, each) for name, each in cells.items()}
+    outcomes = {
+        name: gather(
+            [each.cell for each in found],
+            stored,
+            {item.id: item.cluster for item in plan.study.items[name].sampled},
+            models,
+        )
+        for name, found in cells.items()
+    }
+    weighed = weigh(
+        [region for name, found in scopes.items() for region in _regions(name, found)],
+        outcomes,
+        spec.analysis.alpha or ALPHA,
+        spec.sampling.seed,
+        complete,
+    )
+    return tuple(
+        _benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed, floors) for name in cells
+    )
+
+
+def _by_benchmark(plan: Plan, scores: Sequence[CellScore]) -> list[list[CellScore]]:
+    return [
+        [each for each in scores if each.cell.benchmark == benchmark.id]
+        for benchmark in plan.study.spec.benchmark
+    ]
+
+
+def _regions(benchmark: str, scopes: Sequence[Scope]) -> list[Region]:
+    """The scopes as regions, each set of configurations once, as the first scope that has it."""
+    first: dict[tuple[str, ...], Region] = {}
+    for scope in scopes:
+        fixed = scope.declared == "ex_ante" and scope.kind != "parse_clean"
+        region = Region(benchmark, scope.configurations, scope.kind == "full", fixed)
+        first.setdefault(scope.configurations, region)
+    return list(first.values())
+
+
+def _benchmark(
+    plan: Plan,
+    name: str,
+    cells: Sequence[CellScore],
+    scopes: Sequence[Scope],
+    outcomes: Outcomes,
+    weighed: Weighed,
+    floors: Floors,
+) -> BenchmarkFinding:
+    spec = plan.study.spec
+    models = [model.id for model in spec.model]
+    shared = [each for each in cells if each.cell.shared]
+    by_model = {model: [each for each in shared if each.cell.model == model] for model in models}
+    thresholds = [each.at for each in spec.analysis.thresholds]
+    return BenchmarkFinding(
+        benchmark=name,
+        items=len(plan.study.items[name].sampled),
+        cells=tuple(cells),
+        scopes=tuple(_scope(name, scope, by_model, weighed, floors) for scope in scopes),
+        models=tuple(_model(model, by_model[model], scopes, thresholds) for model in models),
+        parse_rates=tuple(_parse_rates(plan, cells)),
+        analysis=analyse(spec, cells, outcomes),
+        ordering_claims=weighed.orderings[name],
+    )
+
+
+def _scopes(plan: Plan, found: Sequence[CellScore]) -> list[Scope]:
+    spec = plan.study.spec
+    shared = [each for each in found if each.cell.shared]
+    cells = [each.cell for each in shared if each.cell.model == spec.model[0].id]
+
+    def where(kind: ScopeKind, name: str, declared: Declared, holds: Sequence[bool]) -> Scope:
+        chosen = tuple(cell.configuration for cell, held in zip(cells, holds, strict=True) if held)
+        return Scope(kind, name, declared, chosen)
+
+    unclean = {
+        each.cell.configuration
+        for each in shared
+        if each.parse_rate is not None and each.parse_rate < Fraction(str(spec.analysis.parse_clean))
+    }
+    # Which configurations are parse-clean is known only when all are measured.
+    known = all(each.complete for each in shared)
+    clean = [known and cell.configuration not in unclean for cell in cells]
+    methods = dict.fromkeys(cell.setting.method for cell in cells)
+    scopes = [
+        where("full", "full envelope", "ex_ante", [True] * len(cells)),
+        *(
+            where("tier", tier, "ex_ante", [cell.tier == tier for cell in cells])
+            for tier in ("core", "stress")
+        ),
+        *(
+            where("slice", each.id, each.declared, [each.id in cell.slices for cell in cells])
+            for each in spec.slice
+        ),
+        *(
+            where("measurand", name, "ex_ante", [cell.setting.method == name for cell in cells])
+            for name in methods
+        ),
+        where("parse_clean", "parse-clean", "ex_ante", clean),
+    ]
+    return [scope for scope in scopes if scope.configurations]
+
+
+def _scope(
+    benchmark: str,
+    scope: Scope,
+    by_model: Mapping[str, Sequence[CellScore]],
+    weighed: Weighed,
+    floors: Floors,
+) -> ScopeFinding:
+    chosen = set(scope.configurations)
+    inside = {
+        model: [each for each in cells if each.cell.configuration in chosen]
+        for model, cells in by_model.items()
+    }
+    scores: dict[str, Scores] = {
+        model: {each.cell.configuration: each.score for each in cells} for model, cells in inside.items()
+    }
+    pairs = tuple(
+        PairFinding(
+            count(a, b, scores[a], scores[b]),
+            weighed.pairs[benchmark, scope.configurations, a, b],
+            _noise(inside[a], inside[b], floors),
+            digest([each.rows for each in (*inside[a], *inside[b])]),
+        )
+        for a, b in combinations(by_model, 2)
+    )
+    tau, dropped = orderings.concordance(scores)
+    return ScopeFinding(scope, pairs, orderings.reachable(scores), orderings.mismatch(scores), tau, dropped)
+
+
+def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> PairNoise:
+    """Both models' cells, in the same order of configurations, against the floors."""
+
+    def floor(each: CellScore) -> NoiseFloor | None:
+        return floors.get((each.cell.model, each.cell.setting.precision))
+
+    return of_pair(
+        {
+            one.cell.configuration: (one.score - other.score, floor(one), floor(other))
+            for one, other in zip(a, b, strict=True)
+            if one.score is not None and other.score is not None
+        }
+    )
+
+
+def _model(
+    model: str, cells: Sequence[CellScore], scopes: Sequence[Scope], thresholds: Sequence[float]
+) -> ModelFinding:
+    measured = [(each, each.score) for each in cells if each.score is not None]
+    values = [score for _, score in measured]
+    by_scope = []
+    for scope in scopes:
+        inside = [score for each, score in measured if each.cell.configuration in scope.configurations]
+        if inside:
+            by_scope.append((scope, disperse(inside)))
+    return ModelFinding(
+        model=model,
+        anchor=cells[0],
+        dispersion=disperse(values) if values else None,
+        dispersion_by_scope=tuple(by_scope),
+        flip_rates=tuple(flip_rate(values, each) for each in thresholds) if values else (),
+    )
+
+
+def _parse_rates(plan: Plan, cells: Sequence[CellScore]) -> list[ParseRate]:
+    found = []
+    for axis in plan.study.spec.axis:
+        for level in axis.level:
+            rates = [
+                each.parse_rate
+                for each in cells
+                if each.parse_rate is not None and each.cell.levels[axis.id] == level.id
+            ]
+            if rates:
+                mean = sum(rates, Fraction(0)) / len(rates)
+                found.append(ParseRate(axis.id, level.id, len(rates), min(rates), mean))
+    return found
+
+
+def _environment(plan: Plan, store: Store) -> tuple[dict[str, Any], ...]:
+    """Each distinct thing that was really run, once; for this study or for one that shares its calls."""
+    names = {identity.digest: name for name, identity in plan.study.models.items()}
+    distinct = {}
+    for event in store.events():
+        if event.kind == "load" and event.body["identity"] in names:
+            ran = {key: value for key, value in event.body.items() if key not in ("stamp", "identity")}
+            ran["model"] = names[event.body["identity"]]
+            distinct[digest(ran)] = ran
+    return tuple(distinct.values())

@@ -1,0 +1,155 @@
+"""Which verdicts lie inside the noise floor: what the shape of a batch alone does to outcomes.
+
+A run answers a seeded sample of the calls of each model and precision once more, each call alone, and stores
+how many outcomes changed. A verdict whose sign such a change could turn is no verdict on the models.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from gridc.compiler.lowering.plan import Plan
+from gridc.schema.certificate import Floor, Standing
+from gridc.statistics.power import limits
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFloor:
+    """How many of a sample of outcomes, and of generated texts, changed when their calls were made in
+    another batch shape, and the largest move of a log-likelihood (nats; None where none was repeated)."""
+
+    outcomes: int
+    changed: int
+    texts: int
+    texts_changed: int
+    max_moved: float | None
+    calls: int
+
+    @property
+    def share(self) -> Fraction:
+        """The share of outcomes that changed; none when none was repeated."""
+        return Fraction(self.changed, self.outcomes) if self.outcomes else Fraction(0)
+
+    @property
+    def limit(self) -> float:
+        """Upper 95 % limit of the share of calls whose outcomes would change (Clopper-Pearson). Outcomes that
+        read the same call change together, so calls are counted, and each change as one of its own."""
+        _, most = limits(0.05, min(self.changed, self.calls), self.calls)
+        return most
+
+    @property
+    def row(self) -> Floor:
+        """The floor as the certificate and the cards hold it."""
+        return Floor(**asdict(self), limit=self.limit)
+
+    @property
+    def still(self) -> bool:
+        """Whether no outcome and no text changed."""
+        return not self.changed and not self.texts_changed
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNoise:
+    """A model at a precision that the study runs it in, and its floor; None where no sample was taken."""
+
+    model: str
+    precision: str
+    floor: NoiseFloor | None
+
+
+Floors = Mapping[tuple[str, str], NoiseFloor]
+"""The floors that were measured, by model and precision."""
+
+Gap = tuple[Fraction, NoiseFloor | None, NoiseFloor | None]
+"""The difference of two scores, and the floor of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairNoise:
+    """Of the configurations in which a scores higher than b (`plus`), or lower (`minus`): in how many, and
+    in which, batch shape alone could turn the sign, in how many that is not known, and so for the verdict."""
+
+    plus: int
+    minus: int
+    configurations: tuple[str, ...]
+    unmeasured: int
+    standing: Standing
+
+
+def noise_floors(events: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], NoiseFloor]:
+    """The floors in `Store.noise`, by model identity and precision; the last one measured of each. A sample
+    that repeated no outcome measured nothing."""
+    return {
+        (each["identity"], each["precision"]): NoiseFloor(
+            each["outcomes"],
+            each["outcomes_changed"],
+            each["texts"],
+            each["texts_changed"],
+            each["max_moved"],
+            each["calls"],
+        )
+        for each in events
+        if each["outcomes"]
+    }
+
+
+def within_noise(difference: Fraction, a: NoiseFloor, b: NoiseFloor) -> bool:
+    """Whether batch shape alone could turn the order of two scores round: every outcome that changes
+    moves a score by its share of the items at most, so the shares of both models add up. A tie is no
+    verdict, so it is not inside the floor."""
+    return 0 < abs(difference) <= a.share + b.share
+
+
+def standing(gap: Gap) -> Standing:
+    """Where the sign of one difference stands to the floor."""
+    difference, a, b = gap
+    if a is None or b is None:
+        return "not_measured" if difference else "outside"
+    return "within" if within_noise(difference, a, b) else "outside"
+
+
+def all_must_hold(found: Iterable[Standing]) -> Standing:
+    """The standing of a verdict that falls with any of these signs."""
+    seen = set(found)
+    return "within" if "within" in seen else "not_measured" if "not_measured" in seen else "outside"
+
+
+def one_must_hold(found: Iterable[Standing]) -> Standing:
+    """The standing of a verdict that stands with any of these signs."""
+    seen = set(found)
+    return "outside" if "outside" in seen else "not_measured" if "not_measured" in seen else "within"
+
+
+def of_pair(gaps: Mapping[str, Gap]) -> PairNoise:
+    """A pair over a scope, by configuration. A reversal stands when each direction has a sign outside the
+    floor; one order stands when every sign is outside it."""
+    found = {name: standing(gap) for name, gap in gaps.items() if gap[0]}
+    plus = [where for name, where in found.items() if gaps[name][0] > 0]
+    minus = [where for name, where in found.items() if gaps[name][0] < 0]
+    if plus and minus:
+        verdict = all_must_hold((one_must_hold(plus), one_must_hold(minus)))
+    else:
+        verdict = all_must_hold(plus or minus)
+    return PairNoise(
+        plus.count("within"),
+        minus.count("within"),
+        tuple(name for name, where in found.items() if where == "within"),
+        plus.count("not_measured") + minus.count("not_measured"),
+        verdict,
+    )
+
+
+def model_noise(plan: Plan, events: Sequence[Mapping[str, Any]]) -> tuple[ModelNoise, ...]:
+    """The noise floor of every model at every precision that the plan runs it in, from `Store.noise`."""
+    floors = noise_floors(events)
+    ran = dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells())
+    return tuple(
+        ModelNoise(model, precision, floors.get((plan.study.models[model].digest, precision)))
+        for model, precision in ran
+    )
+
+
+def floors_of(noise: Sequence[ModelNoise]) -> Floors:
+    """The floors that were measured."""
+    return {(each.model, each.precision): each.floor for each in noise if each.floor is not None}

@@ -1,0 +1,95 @@
+"""Item outcomes of a benchmark as arrays: what the evidence behind a count is computed from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridc.compiler.grid.cell import Cell
+from gridc.reports.findings.scores import units_of
+from gridc.runtime.store.store import CellOutcomes
+
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """Every model's outcomes on the items of one benchmark under its envelope.
+
+    `correct` has shape (models, configurations, items): the sum of an item's scores over its
+    replicates. `first` is the score of replicate 0, which was designated before any data existed.
+    `measured` (models, configurations) says where all are there; elsewhere the numbers mean nothing.
+    `asked` (configurations, items) is false where a configuration asks a subset without the item; there
+    the outcomes of all models are 0, so that no difference comes of it.
+    `units` (items,) numbers the family of each item, `replicates` (configurations,) how often it is asked.
+    """
+
+    models: tuple[str, ...]
+    configurations: tuple[str, ...]
+    items: tuple[str, ...]
+    units: Whole
+    replicates: Whole
+    correct: Whole
+    first: Whole
+    measured: NDArray[np.bool_]
+    asked: NDArray[np.bool_]
+
+    def differences(self, a: str, b: str, designated: bool) -> Whole:
+        """Score of a minus score of b by configuration and family, shape (configurations, families): of
+        replicate 0 when `designated`, else summed over replicates."""
+        rows = self.first if designated else self.correct
+        by_item = rows[self.models.index(a)] - rows[self.models.index(b)]
+        return sum_units(by_item, self.units)
+
+    def both(self, a: str, b: str) -> NDArray[np.bool_]:
+        """Where both models are measured, shape (configurations,)."""
+        both: NDArray[np.bool_] = self.measured[self.models.index(a)] & self.measured[self.models.index(b)]
+        return both
+
+
+def sum_units(by_item: Whole, units: Whole) -> Whole:
+    """Sums over the items of each unit, (..., items) -> (..., units)."""
+    if len(units) == 0 or np.array_equal(units, np.arange(len(units))):
+        return by_item
+    order = np.argsort(units, kind="stable")
+    starts = np.searchsorted(units[order], np.arange(units.max() + 1))
+    summed: Whole = np.add.reduceat(by_item[..., order], starts, axis=-1)
+    return summed
+
+
+def gather(
+    cells: Sequence[Cell],
+    stored: Mapping[str, CellOutcomes],
+    clusters: Mapping[str, str],
+    models: Sequence[str],
+) -> Outcomes:
+    """The outcomes of the shared cells of one benchmark. `clusters` gives the family of each item."""
+    shared = [cell for cell in cells if cell.shared]
+    configurations = tuple(dict.fromkeys(cell.configuration for cell in shared))
+    replicates = {cell.configuration: cell.setting.replicates for cell in shared}
+    items = tuple(sorted({item for cell in shared for item in stored[cell.key].items}))
+    shape = (len(models), len(configurations), len(items))
+    correct, first = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    measured, asked = np.zeros(shape[:2], dtype=np.bool_), np.zeros(shape[1:], dtype=np.bool_)
+    places = {name: number for number, name in enumerate(configurations)}
+    columns: dict[tuple[str, ...], Whole] = {}
+    for cell in shared:
+        found, row = stored[cell.key], places[cell.configuration]
+        if found.items not in columns:
+            columns[found.items] = np.searchsorted(items, found.items)
+        model, at = models.index(cell.model), columns[found.items]
+        correct[model, row, at], first[model, row, at] = found.correct, found.first
+        measured[model, row] = bool((found.scored == found.trials).all())
+        asked[row, at] = True
+    return Outcomes(
+        models=tuple(models),
+        configurations=configurations,
+        items=items,
+        units=units_of(items, clusters),
+        replicates=np.array([replicates[each] for each in configurations], dtype=np.int64),
+        correct=correct,
+        first=first,
+        measured=measured,
+        asked=asked,
+    )

@@ -1,0 +1,134 @@
+"""What changes between two versions of the same cells, as SafetyRepro app. O reports it.
+
+The two sides are two precisions of a study, or two stores (`gridc diff`): one report serves both. |delta| is
+the change of a cell's score, and an ordering is that of all models under one configuration of one benchmark.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from gridc.reports.findings.scores import CellScore
+from gridc.schema.canonical import digest
+from gridc.schema.spec import Level, Spec
+from gridc.statistics.contrasts import Delta, Pairing, Place, Summary, pair_levels, summarise
+from gridc.statistics.orderings import Order, order_of
+
+LARGEST = 5
+"""How many of the largest changes are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reordered:
+    """A place (benchmark and configuration) in which the order of the models is not the same on both sides.
+    `flips` are the pairs of models whose strict order is reversed."""
+
+    place: Place
+    left: Order
+    right: Order
+    flips: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairedReport:
+    """The change from `left` to `right`; `axis` is the axis whose levels they are, None for two stores.
+
+    `unpaired` counts measured cells without a measured partner; `orderings` the configurations in which
+    every model is paired, and `reordered` those of them whose order changes.
+    """
+
+    axis: str | None
+    left: str
+    right: str
+    rows: str | None
+    unpaired: int
+    change: Summary | None
+    by_model: Mapping[str, Summary]
+    largest: tuple[Delta, ...]
+    orderings: int
+    reordered: tuple[Reordered, ...]
+
+    @property
+    def same_order(self) -> int:
+        """In how many configurations the order of the models is exactly the same, ties being ties."""
+        return self.orderings - len(self.reordered)
+
+    @property
+    def flips(self) -> int:
+        """How many strict orders of a pair are reversed, over all configurations."""
+        return sum(len(each.flips) for each in self.reordered)
+
+
+def report(
+    pairing: Pairing, left: str, right: str, axis: str | None = None, rows: str | None = None
+) -> PairedReport:
+    """The paired report of cells whose place names their `model`; `rows` is the digest of those cells."""
+    deltas = pairing.deltas
+    models = list(dict.fromkeys(each.place["model"] for each in deltas))
+    orderings = _orderings(deltas, models)
+    moved = [each for each in deltas if each.delta]
+    return PairedReport(
+        axis=axis,
+        left=left,
+        right=right,
+        rows=rows,
+        unpaired=len(pairing.only_before) + len(pairing.only_after),
+        change=_change(deltas),
+        by_model={
+            model: summarise([each.delta for each in deltas if each.place["model"] == model])
+            for model in models
+        },
+        largest=tuple(sorted(moved, key=lambda each: -abs(each.delta))[:LARGEST]),
+        orderings=len(orderings),
+        reordered=tuple(each for each in orderings if each.left != each.right),
+    )
+
+
+def _rows(scores: Sequence[CellScore], axis: str, *levels: str) -> str:
+    return digest([each.rows for each in scores if each.cell.levels[axis] in levels])
+
+
+def _change(deltas: Sequence[Delta]) -> Summary | None:
+    return summarise([each.delta for each in deltas]) if deltas else None
+
+
+def _orderings(deltas: Sequence[Delta], models: Sequence[str]) -> list[Reordered]:
+    """The orders of every configuration in which all models are paired."""
+    rows: dict[tuple[tuple[str, str], ...], dict[str, Delta]] = {}
+    for each in deltas:
+        where = tuple((key, name) for key, name in each.place.items() if key != "model")
+        rows.setdefault(where, {})[each.place["model"]] = each
+    found = []
+    for where, row in rows.items():
+        if len(row) < len(models) or len(models) < 2:
+            continue
+        left = {model: row[model].before for model in models}
+        right = {model: row[model].after for model in models}
+        flips = tuple(
+            (a, b) for a, b in combinations(models, 2) if (left[a] - left[b]) * (right[a] - right[b]) < 0
+        )
+        found.append(Reordered(dict(where), order_of(left), order_of(right), flips))
+    return found
+
+
+def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedReport, ...]:
+    """The paired report of every two levels of an axis that differ in precision alone, over all
+    benchmarks."""
+    scored = [
+        ({"model": each.cell.model, "benchmark": each.cell.benchmark, **each.cell.levels}, each.score)
+        for each in scores
+        if each.score is not None
+    ]
+    return tuple(
+        report(
+            pair_levels(scored, axis.id, a.id, b.id), a.id, b.id, axis.id, _rows(scores, axis.id, a.id, b.id)
+        )
+        for axis in spec.axis
+        for a, b in combinations(axis.level, 2)
+        if a.precision != b.precision and _rest(a) == _rest(b)
+    )
+
+
+def _rest(level: Level) -> dict[str, object]:
+    """What a level does to a call beside its precision."""
+    return {key: value for key, value in level.stated().items() if key != "precision"}

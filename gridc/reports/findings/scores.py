@@ -1,0 +1,102 @@
+"""The scores of a study's cells, exact, with their sampling error and the digest of their rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.store.store import CellOutcomes
+from gridc.schema.canonical import canonical_row, digest_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CellScore:
+    """One cell's outcome. Counts are over items x replicates.
+
+    `standard_error` is of the mean over items, robust to families of items (clusters); None while the
+    cell is incomplete, has a single cluster, or has the same outcome on every item (a spread of zero in the
+    sample is no evidence of none). `rows` is the digest of the item outcomes.
+    """
+
+    cell: Cell
+    trials: int
+    scored: int
+    parsed: int
+    correct: int
+    standard_error: float | None
+    rows: str
+
+    @property
+    def complete(self) -> bool:
+        return self.scored == self.trials
+
+    @property
+    def score(self) -> Fraction | None:
+        """Share of gold answers; an unreadable answer counts as wrong (intention to treat). None while
+        a single sample is missing."""
+        return Fraction(self.correct, self.trials) if self.complete else None
+
+    @property
+    def parse_rate(self) -> Fraction | None:
+        """Share of readable answers. A likelihood ranking has nothing to read, so it has no rate."""
+        if self.cell.setting.ranks or not self.complete:
+            return None
+        return Fraction(self.parsed, self.trials)
+
+    @property
+    def per_protocol(self) -> Fraction | None:
+        """Share of gold answers among the readable ones, of which there are `parsed`. None where nothing is
+        read from text, while a sample is missing, and when no answer is readable."""
+        return Fraction(self.correct, self.parsed) if self.parse_rate else None
+
+
+def cell_scores(plan: Plan, stored: Mapping[str, CellOutcomes]) -> list[CellScore]:
+    """Every cell of the plan, with what the store has of it (by cell key). Raises `KeyError` when the
+    store holds another plan under this stamp."""
+    clusters = {
+        name: {item.id: item.cluster for item in items.sampled} for name, items in plan.study.items.items()
+    }
+    return [_score(cell, stored[cell.key], clusters[cell.benchmark]) for cell in plan.cells()]
+
+
+def units_of(items: tuple[str, ...], clusters: Mapping[str, str]) -> NDArray[np.int64]:
+    """The number of each item's family, counted from 0 in the order in which families appear."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(clusters[item], len(numbers)) for item in items], dtype=np.int64)
+
+
+def standard_error(correct: NDArray[np.int64], replicates: int, units: NDArray[np.int64]) -> float | None:
+    """Standard error of the mean of correct / replicates (by item), items of one unit not being
+    independent: sqrt(G / (G - 1) * sum_g (sum_{i in g} (x_i - mean))^2) / n.
+
+    All sums are of whole numbers, so the result does not depend on their order. None with fewer than
+    two units, and when no unit differs from another: a spread of zero in the sample is no evidence of
+    none.
+    """
+    items = len(correct)
+    sizes = np.bincount(units)
+    sums = np.zeros(len(sizes), dtype=np.int64)
+    np.add.at(sums, units, correct)
+    deviations = items * sums - sizes * int(correct.sum())  # of a unit's sum, times items * replicates
+    spread = int((deviations * deviations).sum())
+    groups = len(sizes)
+    if groups < 2 or spread == 0:
+        return None
+    return sqrt(Fraction(groups * spread, (groups - 1) * items**4 * replicates**2))
+
+
+def _score(cell: Cell, found: CellOutcomes, clusters: Mapping[str, str]) -> CellScore:
+    counts = (found.trials, found.scored, found.parsed, found.correct)
+    trials, scored, parsed, correct = (int(each.sum()) for each in counts)
+    columns = (each.tolist() for each in (*counts, found.first))
+    rows = canonical_row([cell.key, list(zip(found.items, *columns, strict=True))])
+    error = None
+    if scored == trials:
+        replicates = cell.setting.replicates
+        error = standard_error(found.correct, replicates, units_of(found.items, clusters))
+    return CellScore(cell, trials, scored, parsed, correct, error, digest_bytes(rows))

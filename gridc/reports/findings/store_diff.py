@@ -1,0 +1,178 @@
+"""Two stores -> what differs: settings, cells, the score of each cell that both have, and by axis level.
+
+What a bug fix, another version of a library or another precision did to a grid is read off the cells that
+both stores hold: same model, benchmark and configuration by name (SafetyRepro, app. N and O). Each cell is
+also tested on its items (exact McNemar on replicate 0, Holm over the cells), because a score moves a little
+by chance wherever answers are sampled.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+
+from gridc.compiler.lock.diff import Difference, differences
+from gridc.diagnostics.errors import Diagnostic, IncompleteError
+from gridc.reports.findings import paired
+from gridc.reports.findings.paired import PairedReport
+from gridc.runtime.store.store import CellOutcomes, Store
+from gridc.statistics.contrasts import LevelRow, Scored, by_level, item_test, pair_stores
+from gridc.statistics.exact_tests import holm
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A study in a store: the newest one, or the one that was asked for."""
+
+    path: str
+    stamp: str
+    results: str
+
+
+@dataclass(frozen=True, slots=True)
+class CellDifference:
+    """A cell that both runs have. Scores are [gold answers, samples], null while a sample has no outcome.
+
+    `difference` is b - a. `standard_error` is of that difference, paired by item, items being taken as
+    independent (a store does not say which are of one family); null where the two did not ask the same
+    items, fewer than two, or all differ alike (a spread of zero in the sample is no evidence of none).
+    `up` and `down` count the items with more and with fewer gold answers in b. `p` is the exact McNemar test
+    of replicate 0, `adjusted` Holm's over all cells; null where items are not the same or not right or wrong.
+    """
+
+    cell: str
+    a: tuple[int, int] | None
+    b: tuple[int, int] | None
+    items: int
+    up: int
+    down: int
+    difference: float | None
+    standard_error: float | None
+    p: float | None = None
+    adjusted: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreDiff:
+    """Two runs, compared. `cells` holds every cell that both have, whether or not it differs; `levels` and
+    `paired` summarise those that are measured in both."""
+
+    a: Side
+    b: Side
+    settings: tuple[Difference, ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    cells: tuple[CellDifference, ...]
+    levels: tuple[LevelRow, ...]
+    paired: PairedReport
+
+    @property
+    def equal(self) -> bool:
+        """Same settings, same cells, same answers and scores."""
+        return not self.settings and self.a.results == self.b.results
+
+
+def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None, None)) -> StoreDiff:
+    """Compare a study of each store: the newest, or the one whose stamp begins as given.
+
+    Raises `IncompleteError` when a store cannot be read or holds no such study.
+    """
+    with Store.open(a) as left, Store.open(b) as right:
+        one, other = _chosen(left, a, stamps[0]), _chosen(right, b, stamps[1])
+        contents = [store.study(stamp) for store, stamp in ((left, one), (right, other))]
+        settings = [
+            (f"{part}.{path}", *sides)
+            for part in ("spec", "inputs")
+            for path, *sides in differences(*(content[part] for content in contents))
+        ]
+        cells, others = left.outcomes(one), right.outcomes(other)
+        pairing = pair_stores(_scored(cells), _scored(others))
+        return StoreDiff(
+            Side(str(a), one, left.results_digest(one)),
+            Side(str(b), other, right.results_digest(other)),
+            tuple(Difference(*each) for each in settings),
+            _only(cells, others),
+            _only(others, cells),
+            cell_differences(cells, others),
+            tuple(by_level(pairing.deltas)),
+            paired.report(pairing, "a", "b"),
+        )
+
+
+def cell_differences(
+    a: Mapping[str, CellOutcomes], b: Mapping[str, CellOutcomes]
+) -> tuple[CellDifference, ...]:
+    """Every cell that both have, by its key in a. Cells are matched by place, whatever the order of axes."""
+    there = {_where(key): each for key, each in b.items()}
+    found = [
+        cell_difference(key, cell, there[_where(key)]) for key, cell in a.items() if _where(key) in there
+    ]
+    adjusted = iter(holm([each.p for each in found if each.p is not None]))
+    return tuple(each if each.p is None else replace(each, adjusted=next(adjusted)) for each in found)
+
+
+def cell_difference(cell: str, a: CellOutcomes, b: CellOutcomes) -> CellDifference:
+    """One cell in both runs, from its outcomes by item."""
+    where = {name: place for place, name in enumerate(b.items)}
+    pairs = [(place, where[name]) for place, name in enumerate(a.items) if name in where]
+    moves = [
+        Fraction(int(b.correct[there]), int(b.trials[there]))
+        - Fraction(int(a.correct[here]), int(a.trials[here]))
+        for here, there in pairs
+    ]
+    left, right = _score(a), _score(b)
+    difference = error = p = None
+    if left is not None and right is not None:
+        difference = float(Fraction(*right) - Fraction(*left))
+        error = _standard_error(moves) if len(pairs) == len(a.items) == len(b.items) else None
+        if a.items == b.items and all(np.abs(side.first).max(initial=0) <= 1 for side in (a, b)):
+            *_, p = item_test(a.first, b.first)
+    up, down = sum(each > 0 for each in moves), sum(each < 0 for each in moves)
+    return CellDifference(cell, left, right, len(pairs), up, down, difference, error, p)
+
+
+def place_of(key: str) -> dict[str, str]:
+    """A cell's place from its key, `model/benchmark/axis=level,...`."""
+    model, benchmark, configuration = key.split("/", 2)
+    levels = dict(each.split("=", 1) for each in configuration.split(","))
+    return {"model": model, "benchmark": benchmark, **levels}
+
+
+def _where(key: str) -> frozenset[tuple[str, str]]:
+    return frozenset(place_of(key).items())
+
+
+def _only(cells: Mapping[str, CellOutcomes], others: Mapping[str, CellOutcomes]) -> tuple[str, ...]:
+    there = {_where(key) for key in others}
+    return tuple(sorted(key for key in cells if _where(key) not in there))
+
+
+def _scored(cells: Mapping[str, CellOutcomes]) -> list[Scored]:
+    measured = ((place_of(key), _score(cell)) for key, cell in cells.items())
+    return [(place, Fraction(*score)) for place, score in measured if score is not None]
+
+
+def _score(found: CellOutcomes) -> tuple[int, int] | None:
+    if (found.scored < found.trials).any():
+        return None
+    return int(found.correct.sum()), int(found.trials.sum())
+
+
+def _standard_error(moves: Sequence[Fraction]) -> float | None:
+    """Of the mean of paired differences: s / sqrt(n)."""
+    count = len(moves)
+    if len(set(moves)) < 2:
+        return None
+    mean = sum(moves, Fraction(0)) / count
+    return sqrt(sum(((each - mean) ** 2 for each in moves), Fraction(0)) / (count * (count - 1)))
+
+
+def _chosen(store: Store, path: Path, prefix: str | None) -> str:
+    found = [stamp for stamp in store.stamps() if stamp.startswith(prefix or "")]
+    if not found:
+        message = "the store holds no run" + (f" with stamp {prefix}" if prefix else "")
+        raise IncompleteError([Diagnostic("GC603", message, str(path))])
+    return found[-1]

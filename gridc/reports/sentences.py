@@ -1,0 +1,265 @@
+"""Findings -> sentences: what a reader must know, each with its strength.
+
+Counts are facts about the items that were asked. Only what is certified says more, and says so in other
+words, so that nobody can take one for the other.
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from gridc.reports.findings.certification import Evidence
+from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
+from gridc.reports.findings.hypotheses import HypothesisFinding
+from gridc.reports.findings.noise import ModelNoise
+from gridc.reports.templates import floor, percent
+from gridc.schema.spec import EXACT
+from gridc.statistics.pairs import PairCounts
+
+WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
+
+
+def statements(findings: Findings) -> Iterator[str]:
+    """What a reader must know, the most important first, and what limits it."""
+    yield from leading(findings)
+    yield from caveats(findings)
+
+
+def leading(findings: Findings) -> Iterator[str]:
+    """What the scores say, the most important first."""
+    if not findings.complete:
+        done, total = findings.progress.answered, findings.progress.total
+        yield f"The run is incomplete: {done:,} of {total:,} calls have an answer; this is an interim look."
+    if findings.before_stamp:
+        yield (
+            f"{findings.before_stamp:,} of {findings.progress.total:,} calls were answered before the study "
+            "was stamped: their data predate the stamp."
+        )
+    full = [(each, pair) for each in findings.benchmarks for pair in each.full.pairs]
+    strongest = max(full, key=lambda each: _strength(each[1]), default=None)
+    if strongest is not None:
+        yield _pair_sentence(*strongest)
+        yield _certified_sentence(findings, full)
+    for stated in findings.hypotheses:
+        yield _hypothesis_sentence(stated, findings.complete)
+    widest = max(findings.benchmarks, key=lambda each: len(each.full.orderings.strict), default=None)
+    if widest is not None:
+        yield _ordering_sentence(widest)
+    for benchmark, pair in full:
+        if (benchmark, pair) != strongest:
+            yield _pair_sentence(benchmark, pair)
+
+
+def caveats(findings: Findings) -> Iterator[str]:
+    """What limits every other sentence, and is said wherever the first of them are: verdicts within the
+    noise floor, the floor itself, and what the spec states and nothing here answers."""
+    inside = [
+        f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}"
+        for benchmark in findings.benchmarks
+        for pair in benchmark.full.pairs
+        if pair.noise.standing == "within"
+    ]
+    inside += [each.hypothesis.id for each in findings.hypotheses if each.noise == "within"]
+    if inside:
+        yield (
+            f"WITHIN NOISE: the shape of a batch alone could undo {len(inside)} "
+            f"{'verdict' if len(inside) == 1 else 'verdicts'}: {'; '.join(inside)}."
+        )
+    for benchmark in findings.benchmarks:
+        yield from _unreadable(findings, benchmark)
+    if findings.lock.supersedes:
+        earlier = findings.lock.supersedes
+        when = f"made {earlier[-1].created[:10]}"
+        yield (
+            f"The stamp replaced {len(earlier)} earlier {'one' if len(earlier) == 1 else 'ones'}, the last "
+            f"{when} ({earlier[-1].stamp[:12]}): `gridc plan --against` says what changed."
+        )
+    yield from _floor_sentences(findings.noise)
+    if findings.uncomputed:
+        tables: dict[str, list[str]] = {}
+        for each in findings.uncomputed:
+            tables.setdefault(each.table, []).append(each.id)
+        listed = "; ".join(f"{table} {', '.join(ids)}" for table, ids in tables.items())
+        yield f"Stated in the spec and not computed by this version of gridc: {listed}."
+
+
+def _unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[str]:
+    """Where a score is low because little of it could be read."""
+    least = findings.plan.study.spec.analysis.parse_clean
+    low = [
+        each
+        for each in benchmark.cells
+        if each.cell.shared and each.parse_rate is not None and each.parse_rate < Fraction(str(least))
+    ]
+    if low:
+        worst = min(low, key=lambda each: each.parse_rate or 0)
+        models = ", ".join(dict.fromkeys(each.cell.model for each in low))
+        places = len({each.cell.configuration for each in low})
+        size = len(benchmark.full.scope.configurations)
+        yield (
+            f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than {least:.0%} of a "
+            f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). Unreadable "
+            "answers count as wrong."
+        )
+
+
+def _floor_sentences(noise: Sequence[ModelNoise]) -> Iterator[str]:
+    """One sentence for each model and precision; those at full precision where nothing changed share one."""
+    still = [each for each in noise if each.precision == EXACT and each.floor and each.floor.still]
+    unknown = [f"{each.model} at {each.precision}" for each in noise if each.floor is None]
+    for each in noise:
+        if each.floor is not None and each not in still:
+            told = floor(each.floor.row)
+            yield f"Noise floor of {each.model} at {each.precision}: in another batch shape {told}."
+    if still:
+        names = ", ".join(f"{each.model} at {each.precision}" for each in still)
+        outcomes, calls = (sum(getattr(each.floor, key) for each in still) for key in ("outcomes", "calls"))
+        yield (
+            f"Noise floor of {names}: in another batch shape none of {outcomes} outcomes of {calls} calls "
+            "changed."
+        )
+    if unknown:
+        yield (
+            f"Noise floor not measured: {', '.join(unknown)}. Whether a verdict on them lies within it is "
+            "not known."
+        )
+
+
+def _strength(pair: PairFinding) -> tuple[int, Fraction]:
+    """Certified reversals first, then certified orders, then by how much reverses."""
+    return (None, "order", "reversal").index(pair.evidence.claim), pair.counts.rho_flip
+
+
+def _certified_sentence(findings: Findings, full: Sequence[tuple[BenchmarkFinding, PairFinding]]) -> str:
+    """What of the counts is more than a fact about these items."""
+    if not findings.complete:
+        return (
+            "Nothing is certified while the run is incomplete: every number here is descriptive, a fact "
+            "about the items and configurations that were measured so far."
+        )
+    named = {
+        claim: [f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}" for benchmark, pair in full
+                if pair.evidence.claim == claim]
+        for claim in ("reversal", "order")
+    }  # fmt: skip
+    told = [f"{len(names)} ({'; '.join(names)})" if names else "none" for names in named.values()]
+    return (
+        f"Of {len(full)} {'comparison' if len(full) == 1 else 'comparisons'} of a pair on a benchmark's full "
+        f"envelope, {told[0]} reverse and {told[1]} keep one order beyond these items, certified at level "
+        f"{full[0][1].evidence.alpha:g} over all of them. Every other count is descriptive: a fact about the "
+        "items that were asked, and models that are equal also reverse on a finite sample."
+    )
+
+
+def _pair_sentence(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
+    noise = f" {WITHIN}" if pair.noise.standing == "within" else ""
+    return f"{_counts_sentence(benchmark.benchmark, pair.counts)} {evidence_words(pair)}{noise}"
+
+
+def evidence_words(pair: PairFinding) -> str:
+    """The strength of a count, in words that cannot be taken for one another."""
+    found, counts = pair.evidence, pair.counts
+    if found.claim == "reversal":
+        return (
+            f"Certified at level {found.alpha:g}: beyond these items each of them is better somewhere in the "
+            f"envelope ({told_p(found.reversal_adjusted)}, {_test_words(found)})."
+        )
+    if found.claim == "order":
+        return (
+            f"Certified at level {found.alpha:g}: beyond these items {found.first} is better in every "
+            f"configuration ({told_p(found.order_adjusted)}, {_test_words(found)})."
+        )
+    if not counts.complete:
+        return "Descriptive."
+    if counts.plus and counts.minus:
+        same = found.identical
+        return (
+            f"Descriptive, not certified ({told_p(found.reversal_adjusted)}): identical models would "
+            f"show a rho_flip of {same.mean:.3f} on average on this many items, and {same.upper:.3f} or less "
+            "in 95 % of cases."
+        )
+    p = told_p(found.order_adjusted)
+    return f"Descriptive: on these items; for others the order is not certified ({p})."
+
+
+def p_value(value: float) -> str:
+    """A p-value as it is printed: `0.012`, `< 0.0001`, `1`."""
+    if value < 0.0001:
+        return "< 0.0001"
+    return "1" if value >= 1 else f"{value:.2g}" if value < 0.01 else f"{value:.3f}"
+
+
+def told_p(value: float) -> str:
+    """A p-value with its sign: `p = 0.012`, `p < 0.0001`."""
+    told = p_value(value)
+    return f"p {told}" if told.startswith("<") else f"p = {told}"
+
+
+def _test_words(found: Evidence) -> str:
+    test = "exact McNemar" if found.test == "mcnemar" else "sign flips of item families"
+    among = f"Bonferroni over {found.multiplicity} configurations"
+    if found.claim == "order":
+        among = "the largest of all configurations"
+    return f"{test}, {among}, Holm over {found.members} comparisons"
+
+
+def _counts_sentence(name: str, counts: PairCounts) -> str:
+    where = f"On {name}"
+    if counts.plus and counts.minus:
+        among = f"{counts.size} configurations"
+        rho = f"rho_flip {decimal(counts.rho_flip)}, at most {decimal(counts.ceiling)}"
+        if not counts.complete:
+            among = f"the {counts.measured} of {counts.size} configurations that are measured"
+            rho = f"rho_flip at least {decimal(counts.rho_flip)}"
+        return (
+            f"{where}, the order of {counts.a} and {counts.b} depends on the configuration: {counts.a} "
+            f"scores higher in {counts.plus} of {among}, {counts.b} in {counts.minus}, "
+            f"{counts.ties} tie ({rho})."
+        )
+    if not counts.measured:
+        return f"{where}, {counts.a} and {counts.b} are not measured in any configuration yet."
+    if not counts.complete:
+        bound = ""
+        if counts.minority_bound is not None:
+            bound = (
+                "; had those been drawn at random, at most "
+                f"{counts.minority_bound} of all could go against their order (95 %)"
+            )
+        return f"{where}, {counts.a} and {counts.b} show {counts.words} configurations{bound}."
+    if counts.words == "tied everywhere":
+        return f"{where}, {counts.a} and {counts.b} are tied in all {counts.size} configurations."
+    better, worse = (counts.a, counts.b) if counts.plus else (counts.b, counts.a)
+    if counts.ties:
+        return (
+            f"{where}, {better} and {worse} show no strict reversal: {better} scores higher in "
+            f"{counts.plus + counts.minus} of {counts.size} configurations, {counts.ties} tie."
+        )
+    return f"{where}, {better} scores higher than {worse} in all {counts.size} configurations."
+
+
+def _ordering_sentence(benchmark: BenchmarkFinding) -> str:
+    seen = benchmark.full.orderings
+    core = next(
+        (each for each in benchmark.scopes if (each.scope.kind, each.scope.name) == ("tier", "core")), None
+    )
+    in_core = f", {len(core.orderings.strict)} of them in the core tier" if core else ""
+    verb = "is" if len(seen.strict) == 1 else "are"
+    return (
+        f"On {benchmark.benchmark}, {len(seen.strict)} of the {seen.possible} strict orders of the "
+        f"{seen.models} models {verb} reachable by choosing a configuration{in_core}."
+    )
+
+
+def _hypothesis_sentence(finding: HypothesisFinding, complete: bool) -> str:
+    order = " > ".join(finding.hypothesis.order)
+    total = finding.agree + finding.contradict + finding.tied + finding.missing
+    here = "on these items" if complete else "on these items so far"
+    noise = f" {WITHIN}" if finding.noise == "within" else ""
+    return (
+        f"{finding.hypothesis.id} ({order}) is {finding.verdict} {here}: {finding.agree} of {total} "
+        f"configurations agree, {finding.contradict} contradict it.{noise}"
+    )
+
+
+def decimal(value: Fraction, digits: int = 3) -> str:
+    """A share as it is printed: `0.333`."""
+    return f"{float(value):.{digits}f}"

@@ -1,0 +1,92 @@
+"""Execute chosen samples of a plan, a few at a time, into the same store that a whole run fills."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from gridc.compiler.compile import Compiled
+from gridc.compiler.frontend.unsupported import require_executable
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.resolve import require_items
+from gridc.compiler.instrument.score import score
+from gridc.compiler.lock.deviations import Reconciled
+from gridc.compiler.lock.lock import Lock
+from gridc.compiler.lowering.calls import Request, Sample
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.engines.protocol import Call, Engine
+from gridc.runtime.run import note_deviations, open_engine
+from gridc.runtime.store.write import Writer
+
+Wanted = Iterable[tuple[Cell, frozenset[str]]]
+"""Cells, each with the ids of the items that are asked under it."""
+
+
+class ChosenSamples:
+    """Answers replicate 0 of chosen items under chosen cells. Use as a context manager; engines stay open
+    between blocks. A call whose answer is in the store is not executed again."""
+
+    def __init__(self, compiled: Compiled, lock: Lock, departures: Reconciled, path: Path) -> None:
+        require_executable(compiled.spec, compiled.source)
+        require_items(compiled.study, compiled.source)
+        self.plan = Plan(compiled.study)
+        self.executed = self.reused = 0
+        self._store = Writer(path)
+        self._store.ingest(self.plan, lock)
+        note_deviations(self._store, self.plan.study_digest, departures)
+        self.calls_in_grid = self._store.progress(self.plan.study_digest).total
+        self._engines: dict[tuple[str, str], Engine] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for engine in self._engines.values():
+            engine.close()
+        self._store.__exit__(kind, error, trace)
+
+    def record(self, kind: str, body: dict[str, Any]) -> None:
+        """Append an event to the store's chain."""
+        self._store.record(kind, {"stamp": self.plan.study_digest, **body})
+
+    def ask(self, wanted: Wanted) -> dict[tuple[str, str], int]:
+        """The score of replicate 0 of each item, by cell key and item id. Durable when this returns."""
+        samples = list(self._samples(wanted))
+        requests: dict[tuple[str, str], dict[str, Request]] = {}
+        for cell, sample in samples:
+            for request in sample.requests:
+                requests.setdefault((cell.model, request.precision), {})[request.id] = request
+        for (model, precision), mine in requests.items():
+            held = self._store.answers_of(mine)
+            self.reused += len(held)
+            missing = {name: request for name, request in mine.items() if name not in held}
+            if missing:
+                self._execute(model, precision, missing)
+        answers = self._store.answers_of(name for mine in requests.values() for name in mine)
+        return {
+            (cell.key, sample.item.id): score(
+                cell.setting, sample.item, [json.loads(answers[each.id]) for each in sample.requests]
+            ).score
+            for cell, sample in samples
+        }
+
+    def _samples(self, wanted: Wanted) -> Iterator[tuple[Cell, Sample]]:
+        for cell, items in wanted:
+            for sample in self.plan.samples(cell):
+                if sample.replicate == 0 and sample.item.id in items:
+                    yield cell, sample
+
+    def _execute(self, model: str, precision: str, missing: Mapping[str, Request]) -> None:
+        identity = self.plan.study.models[model]
+        key = model, precision
+        if key not in self._engines:
+            self._engines[key] = open_engine(model, identity, precision, self.plan.study.spec)
+            self.record("load", {"identity": identity.digest, **self._engines[key].effective()})
+        engine = self._engines[key]
+        calls = [Call(name, each.kind, each.prompt, each.as_json()) for name, each in sorted(missing.items())]
+        for batch in engine.batches(calls):
+            self._store.answer(*engine.answer(batch, frozenset(batch.calls)))
+            self.executed += len(batch.calls)

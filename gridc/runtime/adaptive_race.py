@@ -1,0 +1,190 @@
+"""The witness-first certificate of a study: `sequential`'s race on every benchmark, and what it came to.
+
+The race is a function of the plan, the seed of the stamp and the outcomes of replicate 0. So it can be run
+with a model behind it, or again from a finished store, and the two agree: that is how it is verified.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from math import exp
+from typing import Any, Literal
+
+import numpy as np
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.store.store import CellOutcomes
+from gridc.schema.base import ALPHA
+from gridc.statistics.e_process import Duel, Race, Side
+
+FORMAT = "gridc-witness/1"
+
+Ask = Callable[[Iterable[tuple[Cell, frozenset[str]]]], Mapping[tuple[str, str], int]]
+"""Scores of replicate 0, by cell key and item id, of items under cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One pair on one benchmark. `e_plus` and `e_minus` are the mean e-values when it was decided or the
+    items ran out (capped at 1e12), `needed` what certifies; `items` counts the units asked for the pair
+    until then, and `plus`, `minus` name the configurations with the most evidence each way."""
+
+    benchmark: str
+    a: str
+    b: str
+    outcome: Literal["reversal certified", "undecided"]
+    e_plus: float
+    e_minus: float
+    needed: float
+    items: int
+    of_items: int
+    plus: str
+    minus: str
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The race on one benchmark: its verdicts, and its evaluations (item x cell) of those in the full grid of
+    replicate 0."""
+
+    benchmark: str
+    verdicts: tuple[Verdict, ...]
+    evaluations: int
+    of_evaluations: int
+
+
+def race_study(plan: Plan, ask: Ask, watch: Callable[[str, int, int], None] | None = None) -> list[Watched]:
+    """Race every pair on every benchmark. `watch` is told benchmark, units used and units there are.
+
+    Raises whatever `ask` raises; what was asked by then is in the store, and the same race goes on there.
+    """
+    spec = plan.study.spec
+    models = [model.id for model in spec.model]
+    claims = len(spec.benchmark) * len(models) * (len(models) - 1) // 2
+    found = []
+    for number, benchmark in enumerate(spec.benchmark):
+        cells = {
+            (cell.model, cell.configuration): cell
+            for cell in plan.cells()
+            if cell.benchmark == benchmark.id and cell.shared
+        }
+        configurations = list(dict.fromkeys(configuration for _, configuration in cells))
+        families: dict[str, list[str]] = {}
+        for item in plan.study.items[benchmark.id].sampled:
+            families.setdefault(item.cluster, []).append(item.id)
+        units = list(families.values())
+        race = Race(
+            models=len(models),
+            configurations=len(configurations),
+            units=len(units),
+            alpha=spec.analysis.alpha or ALPHA,
+            claims=max(claims, 1),
+            seed=spec.sampling.seed + number,
+            span=max(map(len, units), default=1),
+        )
+        while (block := race.next()) is not None:
+            scores = ask(
+                (
+                    cells[models[m], configurations[c]],
+                    frozenset(name for u in block.units for name in units[u]),
+                )
+                for m, c in block.cells
+            )
+            race.tell(
+                block,
+                {
+                    (m, c): np.array(
+                        [
+                            sum(scores[cells[models[m], configurations[c]].key, name] for name in units[u])
+                            for u in block.units
+                        ]
+                    )
+                    for m, c in block.cells
+                },
+            )
+            if watch is not None:
+                watch(benchmark.id, len(units) - len(race.queue), len(units))
+        verdicts = tuple(_verdict(race, duel, benchmark.id, models, configurations) for duel in race.duels)
+        whole = len(models) * len(configurations) * len(units)
+        found.append(Watched(benchmark.id, verdicts, race.evaluations, whole))
+    return found
+
+
+def from_store(stored: Mapping[str, CellOutcomes]) -> Ask:
+    """Answers from a store that holds what the race asks. Raises `KeyError` where it does not."""
+
+    def ask(wanted: Iterable[tuple[Cell, frozenset[str]]]) -> dict[tuple[str, str], int]:
+        found = {}
+        for cell, items in wanted:
+            row = stored[cell.key]
+            scores = dict(zip(row.items, row.first.tolist(), strict=True))
+            for item in items:
+                if scores[item] < 0:
+                    raise KeyError(f"{cell.key}, item {item}")
+                found[cell.key, item] = scores[item]
+        return found
+
+    return ask
+
+
+def document(plan: Plan, races: Iterable[Watched]) -> dict[str, Any]:
+    """What was decided, as JSON."""
+    spec = plan.study.spec
+    return {
+        "format": FORMAT,
+        "study": spec.study.id,
+        "stamp": plan.study_digest,
+        "alpha": spec.analysis.alpha or ALPHA,
+        "seed": spec.sampling.seed,
+        "test": "mean over configurations of betting e-processes on fresh items (replicate 0), each "
+        "direction at alpha / claims; valid at any stopping time, configurations may depend on each other",
+        "benchmarks": [
+            {
+                "benchmark": each.benchmark,
+                "evaluations": each.evaluations,
+                "of_evaluations": each.of_evaluations,
+                "pairs": [
+                    {key: value for key, value in asdict(verdict).items() if key != "benchmark"}
+                    for verdict in each.verdicts
+                ],
+            }
+            for each in races
+        ],
+    }
+
+
+def sentence(verdict: Verdict) -> str:
+    """A verdict in words."""
+    where = f"On {verdict.benchmark}, {verdict.a} and {verdict.b}"
+    if verdict.outcome == "reversal certified":
+        return (
+            f"{where} reverse beyond these items, certified after {verdict.items} of {verdict.of_items} "
+            f"items or item families: {verdict.a} is better under {verdict.plus}, {verdict.b} under "
+            f"{verdict.minus} (the configurations with the most evidence; the claim is that there are such)."
+        )
+    return (
+        f"{where} are undecided after {verdict.items} of {verdict.of_items} items or item families (e-values "
+        f"{verdict.e_plus:.3g} and {verdict.e_minus:.3g}, needed {verdict.needed:.3g} in both directions). "
+        "That is no evidence that they keep one order."
+    )
+
+
+def _verdict(race: Race, duel: Duel, benchmark: str, models: list[str], configurations: list[str]) -> Verdict:
+    def e_value(side: Side) -> float:
+        return float(f"{min(exp(min(side.log_e, 30.0)), 1e12):.6g}")
+
+    used = race.units - len(race.queue)
+    last = max(duel.plus.reached or used, duel.minus.reached or used)
+    return Verdict(
+        benchmark=benchmark,
+        a=models[duel.a],
+        b=models[duel.b],
+        outcome="reversal certified" if duel.certified else "undecided",
+        e_plus=e_value(duel.plus),
+        e_minus=e_value(duel.minus),
+        needed=float(f"{exp(race.bar):.6g}"),
+        items=last,
+        of_items=race.units,
+        plus=configurations[duel.plus.best(1)[0]],
+        minus=configurations[duel.minus.best(1)[0]],
+    )

@@ -1,0 +1,100 @@
+"""The three kinds of forward pass: a stretch of trunk, a pack of stems, a step of the tips.
+
+Each is what attention consults (`attention.View`): it stores the keys and values of the pass where they
+belong and says what each packed token sees.
+"""
+
+from collections.abc import Sequence
+
+import torch
+
+from gridc.runtime.engines.hf.attention import by_kv_head, join
+from gridc.runtime.engines.hf.kv_cache import Reading, Stems, Tips, Trunk, hiding
+from gridc.runtime.engines.hf.trie import Tokens, shared
+
+
+class Stretch:
+    """A pass that continues the trunk: each token sees the trunk and the tokens before it."""
+
+    def __init__(self, trunk: Trunk) -> None:
+        self._trunk = trunk
+
+    def attend(
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+    ) -> torch.Tensor:
+        self._trunk.store(layer, key, value)
+        heads = by_kv_head(query, key.shape[1])
+        own = self._trunk.attend_causally(query, key, value, scaling)
+        return join([*self._trunk.attend(layer, heads, scaling), own]).reshape(query.shape)
+
+
+class Pack:
+    """A pass that computes stems: the sorted rests of some prompts, each shared token once.
+
+    Of every rest only what it does not share with the one before it is in the pass. `tokens` are those,
+    `positions` theirs from the trunk on, and `last` says at which of them each rest ends.
+    """
+
+    def __init__(self, trunk: Trunk, stems: Stems, first: int, rests: Sequence[Tokens]) -> None:
+        self._trunk, self._stems, self._first, self._end = trunk, stems, first, first + len(rests)
+        self.tokens: list[int] = []
+        self.positions: list[int] = []
+        paths: list[list[int]] = []
+        starts: list[int] = []
+        for before, rest in zip(((), *rests), rests, strict=False):
+            start, count = shared(before, rest), len(self.tokens)
+            paths.append([*(paths[-1][:start] if paths else ()), *range(count, count + len(rest) - start)])
+            starts.append(start)
+            self.tokens += rest[start:]
+            self.positions += range(start, len(rest))
+        self.last = [path[-1] for path in paths]
+        device = stems.device
+        self._paths = _rectangle(paths, device)
+        self._queries = _rectangle([path[start:] for path, start in zip(paths, starts, strict=True)], device)
+        counts = torch.tensor([len(path) for path in paths]) - torch.tensor(starts)
+        rows = torch.arange(len(rests)).repeat_interleave(counts)
+        before_row = (counts.cumsum(0) - counts)[rows]
+        self._row = rows.to(device)
+        self._slot = (torch.arange(len(rows)) - before_row).to(device)
+        position = torch.tensor(starts, device=device)[:, None] + torch.arange(
+            self._queries.shape[1], device=device
+        )
+        later = torch.arange(stems.longest, device=device) > position[:, :, None]
+        self._hidden = hiding(later)[:, None]
+
+    def attend(
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+    ) -> torch.Tensor:
+        heads = by_kv_head(query, key.shape[1])
+        stored = self._stems.rows(layer, self._first, self._end)
+        length = self._paths.shape[1]
+        stored[0, :, :, :length] = key[self._paths].transpose(1, 2)
+        stored[1, :, :, :length] = value[self._paths].transpose(1, 2)
+        stored[:, :, :, length:] = 0
+        mixed, total = self._stems.attend_many(stored, heads[self._queries], scaling, self._hidden)
+        own = mixed[self._row, self._slot], total[self._row, self._slot]
+        return join([*self._trunk.attend(layer, heads, scaling), own]).reshape(query.shape)
+
+
+class Step:
+    """A pass that takes every row one token further."""
+
+    def __init__(self, trunk: Trunk, stems: Stems, tips: Tips, reading: Reading) -> None:
+        self._trunk, self._stems, self._tips, self._reading = trunk, stems, tips, reading
+
+    def attend(
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+    ) -> torch.Tensor:
+        heads = by_kv_head(query, key.shape[1])
+        parts = [
+            *self._trunk.attend(layer, heads, scaling),
+            self._stems.attend(layer, heads, scaling, self._reading),
+            self._tips.attend(layer, heads, key, value, scaling),
+        ]
+        return join(parts).reshape(query.shape)
+
+
+def _rectangle(rows: Sequence[Sequence[int]], device: torch.device) -> torch.Tensor:
+    """Rows of numbers, filled up with zeros at the end."""
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows], device=device)

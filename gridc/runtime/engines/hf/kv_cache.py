@@ -1,0 +1,222 @@
+"""The three levels of a forest: the trunk, the stems on it, and the tips that grow from the stems.
+
+Each holds keys and values by layer and knows how packed queries read them. What they hold at once is the
+memory that the engine bounds; `held` says how many bytes that is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+
+from gridc.runtime.engines.hf.attention import Part, attention
+from gridc.runtime.engines.hf.groups import places
+from gridc.runtime.engines.hf.sequences import ROOM
+from gridc.runtime.engines.hf.trie import Tokens, shared
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Layers, key-value heads and head width of a model, and the type and place of its keys."""
+
+    layers: int
+    kv_heads: int
+    width: int
+    dtype: torch.dtype
+    device: torch.device
+
+    @property
+    def position_bytes(self) -> int:
+        """Bytes that the keys and values of one token take."""
+        return 2 * self.layers * self.kv_heads * self.width * self.dtype.itemsize
+
+    def room(self, rows: int, length: int) -> list[torch.Tensor]:
+        """Room for keys and values, by layer: (2, rows, kv_heads, length, width)."""
+        return [self.layer_room(rows, length) for _ in range(self.layers)]
+
+    def layer_room(self, rows: int, length: int) -> torch.Tensor:
+        """Room for the keys and values of one layer."""
+        size = (2, rows, self.kv_heads, length, self.width)
+        return torch.empty(size, dtype=self.dtype, device=self.device)
+
+
+class Trunk:
+    """One path of tokens, computed stretch by stretch and kept while batches stand on it."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._layers = shape.room(1, 0)
+        self._cuts: tuple[int, ...] = ()
+        self.tokens: Tokens = ()
+
+    @property
+    def held(self) -> int:
+        """Bytes."""
+        return sum(each.nbytes for each in self._layers)
+
+    def rewind(self, tokens: Tokens, cuts: tuple[int, ...]) -> list[Tokens]:
+        """Keep the stretches that a path begins with; the stretches that are still to be computed."""
+        common, kept = shared(self.tokens, tokens), 0
+        for old, new in zip(self._cuts, cuts, strict=False):
+            if old != new or new > common:
+                break
+            kept += 1
+        self._cuts = cuts[:kept]
+        self.tokens = tokens[: cuts[kept - 1] if kept else 0]
+        self._resize(len(tokens))
+        edges = [len(self.tokens), *cuts[kept:]]
+        return [tokens[start:end] for start, end in pairwise(edges)]
+
+    def grow(self, stretch: Tokens) -> None:
+        """The stretch has been stored in every layer."""
+        self.tokens += stretch
+        self._cuts = (*self._cuts, len(self.tokens))
+
+    def store(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> None:
+        """Keys and values (tokens, kv_heads, width) that follow the trunk as it is."""
+        start, end = len(self.tokens), len(self.tokens) + key.shape[0]
+        self._layers[layer][0, 0, :, start:end] = key.transpose(0, 1)
+        self._layers[layer][1, 0, :, start:end] = value.transpose(0, 1)
+
+    def attend(self, layer: int, query: torch.Tensor, scaling: float) -> list[Part]:
+        """Every query (tokens, kv_heads, group, width) sees the whole trunk."""
+        if not self.tokens:
+            return []
+        keys, values = self._layers[layer][:, :, :, : len(self.tokens)]
+        tokens, kv_heads, group, width = query.shape
+        beside = query.transpose(0, 1).reshape(1, kv_heads, tokens * group, width)
+        mixed, total = attention(beside, keys, values, scaling)
+        mixed = mixed.view(kv_heads, tokens, group, width).transpose(0, 1)
+        return [(mixed, total.view(kv_heads, tokens, group).transpose(0, 1))]
+
+    @staticmethod
+    def attend_causally(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float) -> Part:
+        """Each query (tokens, heads, width) sees the keys (tokens, kv_heads, width) up to its own."""
+        tokens, heads, width = query.shape
+        queries, keys, values = (
+            part.transpose(0, 1).repeat_interleave(heads // part.shape[1], dim=0)[None]
+            for part in (query, key, value)
+        )
+        mixed, total = attention(queries, keys, values, scaling, causal=True)
+        shape = (tokens, key.shape[1], heads // key.shape[1])
+        return mixed[0].transpose(0, 1).reshape(*shape, width), total[0].transpose(0, 1).reshape(shape)
+
+    def _resize(self, length: int) -> None:
+        stored = len(self.tokens)
+        for layer, old in enumerate(self._layers):
+            if old.shape[3] != length:
+                self._layers[layer] = self._shape.layer_room(1, length)
+                self._layers[layer][:, :, :, :stored] = old[:, :, :, :stored]
+
+
+class Stems:
+    """What each prompt has beyond the trunk, a row each, padded to the longest at the end."""
+
+    def __init__(self, shape: Shape, lengths: Sequence[int]) -> None:
+        self.longest, self.device = max(lengths), shape.device
+        self._layers = shape.room(len(lengths), self.longest)
+        column = torch.arange(self.longest, device=shape.device)
+        missing = column >= torch.tensor(lengths, device=shape.device)[:, None]
+        self._hidden = hiding(missing)[:, None, None] if bool(missing.any()) else None
+
+    @property
+    def held(self) -> int:
+        """Bytes."""
+        return sum(each.nbytes for each in self._layers)
+
+    def rows(self, layer: int, first: int, last: int) -> torch.Tensor:
+        """Keys and values (2, rows, kv_heads, longest, width) of some rows, to be filled and read."""
+        return self._layers[layer][:, first:last]
+
+    @staticmethod
+    def attend_many(stored: torch.Tensor, query: torch.Tensor, scaling: float, hidden: torch.Tensor) -> Part:
+        """Each query (rows, queries, kv_heads, group, width) sees its row's keys that are not `hidden`
+        (rows, 1, queries, longest) from it."""
+        rows, queries, kv_heads, group, width = query.shape
+        beside = query.permute(0, 2, 3, 1, 4).reshape(rows, kv_heads, group * queries, width)
+        keys, values = stored
+        mixed, total = attention(beside, keys, values, scaling, hidden.repeat(1, 1, group, 1))
+        mixed = mixed.view(rows, kv_heads, group, queries, width).permute(0, 3, 1, 2, 4)
+        return mixed, total.view(rows, kv_heads, group, queries).permute(0, 3, 1, 2)
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Forget the stems that no continuation stands on any more."""
+        for layer, old in enumerate(self._layers):
+            self._layers[layer] = old[:, rows]
+        self._hidden = None if self._hidden is None else self._hidden[rows]
+
+    def attend(self, layer: int, query: torch.Tensor, scaling: float, reading: "Reading") -> Part:
+        """Each query (rows, kv_heads, group, width) sees the stem that it reads."""
+        keys, values = self._layers[layer]
+        _, kv_heads, group, width = query.shape
+        beside = query.new_zeros(keys.shape[0], reading.most, kv_heads, group, width)
+        beside[reading.stem, reading.place] = query
+        beside = beside.transpose(1, 2).reshape(keys.shape[0], kv_heads, reading.most * group, width)
+        mixed, total = attention(beside, keys, values, scaling, self._hidden)
+        mixed = mixed.view(keys.shape[0], kv_heads, reading.most, group, width).transpose(1, 2)
+        total = total.view(keys.shape[0], kv_heads, reading.most, group).transpose(1, 2)
+        return mixed[reading.stem, reading.place], total[reading.stem, reading.place]
+
+
+class Reading:
+    """Which stem each row reads, and its place beside the others that read the same."""
+
+    def __init__(self, stem: torch.Tensor, stems: int) -> None:
+        self.stem = stem
+        self.place, self.most = places(stem, stems)
+
+
+class Tips:
+    """The tokens that each row has of its own, all of the same number.
+
+    `lengths` says how many positions each member may need. A row that is longer than a member's is none of
+    that member's, so never more is held than the sum of the rooms that members are scheduled with.
+    """
+
+    def __init__(self, shape: Shape, lengths: Sequence[int]) -> None:
+        self._shape, self._lengths = shape, lengths
+        self._layers = shape.room(0, 0)
+        self.length = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes."""
+        return sum(each.nbytes for each in self._layers)
+
+    def take(self, sources: Sequence[int]) -> None:
+        """Row i becomes what row `sources[i]` was; there is room for one more token of each."""
+        _, rows_held, _, tokens_held, _ = self._layers[0].shape
+        if len(sources) > rows_held:
+            rows_held = max(len(sources), rows_held * 5 // 4)
+            self._resize(rows_held, tokens_held)
+        moved = [(row, source) for row, source in enumerate(sources) if row != source]
+        if moved and self.length:
+            rows, origins = torch.tensor(moved, device=self._shape.device).unbind(-1)
+            for layer in self._layers:
+                layer[:, rows, :, : self.length] = layer[:, origins, :, : self.length]
+        if self.length == tokens_held:
+            self._resize(rows_held, min(tokens_held + ROOM, max(self._lengths)))
+
+    def attend(
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+    ) -> Part:
+        """Each query (rows, kv_heads, group, width) sees its row's tokens and its own key and value
+        (rows, kv_heads, width), which are stored."""
+        rows, end = key.shape[0], self.length + 1
+        self._layers[layer][0, :rows, :, self.length] = key
+        self._layers[layer][1, :rows, :, self.length] = value
+        keys, values = self._layers[layer][:, :rows, :, :end]
+        return attention(query, keys, values, scaling)
+
+    def _resize(self, rows: int, tokens: int) -> None:
+        rows = min(rows, sum(length > self.length for length in self._lengths))
+        for layer, old in enumerate(self._layers):
+            kept = min(old.shape[1], rows)
+            self._layers[layer] = self._shape.layer_room(rows, tokens)
+            self._layers[layer][:, :kept, :, : self.length] = old[:, :kept, :, : self.length]
+
+
+def hiding(mask: torch.Tensor) -> torch.Tensor:
+    """What is added to scores so that the marked keys are not seen."""
+    return torch.zeros(mask.shape, device=mask.device).masked_fill(mask, -torch.inf)

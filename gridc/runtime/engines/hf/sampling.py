@@ -1,0 +1,121 @@
+"""Choosing the next token: greedy, or sampled with numbers that belong to the call.
+
+The random numbers of a call are a function of its digest (a counter-based generator, Philox, keyed
+by it), so they do not depend on what shares its batch, on order, on a resume or on another process.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from gridc.runtime.engines.hf.groups import places
+
+NEAR_TIE = 1e-4
+"""A choice that a change of this size in a logit (greedy) or in a probability (sampled) would alter."""
+
+_HEAD = 64
+
+
+def uniforms(call: str, count: int) -> list[float]:
+    """The first `count` random numbers in [0, 1) of the call with this digest (hexadecimal)."""
+    generator = np.random.Generator(np.random.Philox(key=int(call[:32], 16)))
+    return [float(each) for each in generator.random(count)]
+
+
+def greedy(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The most likely token of each row of logits (rows, vocabulary), and its lead over the next."""
+    values, tokens = logits.topk(2, dim=-1)
+    return tokens[:, 0], values[:, 0] - values[:, 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Nucleus:
+    """The smallest sets of tokens that hold the mass `top_p`, one for each row.
+
+    `tokens` (rows, width) are in the order of their ids, so that a tiny change of a logit cannot reorder
+    them; `cumulative` (rows, width) is their running mass, which stands still where a set has ended.
+    `stake` (rows,) is the mass that a near tie at the edge of the set would take from it or give it.
+    """
+
+    tokens: torch.Tensor
+    cumulative: torch.Tensor
+    stake: torch.Tensor
+
+    def draw(self, row: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The token that each uniform number (draws,) falls on in its row (draws,), and how far it is
+        from being another one: the distance to the nearest edge, less what is at stake in the set."""
+        rows, width = self.cumulative.shape
+        total = self.cumulative[:, -1]
+        place, most = places(row, rows)
+        targets = self.cumulative.new_zeros(rows, most)
+        targets[row, place] = uniform * total[row]
+        found = torch.searchsorted(self.cumulative, targets, right=True).clamp(max=width - 1)
+        at, target = found[row, place], targets[row, place]
+        lower = torch.where(at > 0, self.cumulative[row, (at - 1).clamp(min=0)], 0.0)
+        margin = torch.minimum(target - lower, self.cumulative[row, at] - target) - self.stake[row]
+        return self.tokens[row, at], margin / total[row]
+
+    def put(self, rows: torch.Tensor, other: "Nucleus") -> "Nucleus":
+        """The same sets, but for these rows those of another."""
+        width = max(self.tokens.shape[1], other.tokens.shape[1])
+        return Nucleus(
+            _wide(self.tokens, width).index_copy(0, rows, _wide(other.tokens, width)),
+            _wide(self.cumulative, width).index_copy(0, rows, _wide(other.cumulative, width)),
+            self.stake.index_copy(0, rows, other.stake),
+        )
+
+
+def nucleus(logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.Tensor) -> Nucleus:
+    """The nuclei of logits (rows, vocabulary) at a temperature and a top-p (rows,) each.
+
+    Of equally likely tokens those with the lowest ids are taken, so that a set does not depend on how a
+    sort breaks ties.
+    """
+    scaled = logits / temperature[:, None].to(logits.dtype)
+    most = scaled.amax(-1)
+    normaliser = most.double() + (scaled - most[:, None]).exp().sum(-1, dtype=torch.float64).log()
+    top_p = torch.where(top_p < 1, top_p, torch.inf)  # all tokens, however their masses are rounded
+    values, tokens = scaled.topk(min(_HEAD, scaled.shape[-1]), dim=-1)
+    found, whole = _sets(values, tokens, normaliser, top_p)
+    if values.shape[-1] < scaled.shape[-1] and not bool(whole.all()):
+        # The few most likely tokens nearly always hold the mass; these rows are sorted in full.
+        rest = torch.nonzero(~whole)[:, 0]
+        ids = torch.arange(scaled.shape[-1], device=logits.device).expand(len(rest), -1)
+        found = found.put(rest, _sets(scaled[rest], ids, normaliser[rest], top_p[rest])[0])
+    return found
+
+
+def _sets(
+    values: torch.Tensor, tokens: torch.Tensor, normaliser: torch.Tensor, top_p: torch.Tensor
+) -> tuple[Nucleus, torch.Tensor]:
+    """The nuclei among these tokens (rows, width), and whether no token outside could belong to them."""
+    by_id = tokens.argsort(dim=-1)
+    values, order = values.gather(1, by_id).sort(dim=-1, descending=True, stable=True)
+    tokens = tokens.gather(1, by_id).gather(1, order)
+    mass = torch.exp(values.double() - normaliser[:, None])
+    reached = mass.cumsum(-1)
+    size = (reached - mass < top_p[:, None]).sum(-1, keepdim=True).clamp(min=1)
+    last = mass.gather(1, size - 1)
+    whole = (last * (1 - NEAR_TIE) > mass[:, -1:])[:, 0]
+    # What a near tie at the edge would move: tokens swapped for equally likely ones, the last one out,
+    # the next one in.
+    place = torch.arange(mass.shape[1], device=values.device)
+    level = (mass - last).abs() < NEAR_TIE * last
+    inside = (level & (place < size)).sum(-1, keepdim=True)
+    swapped = torch.minimum(inside, level.sum(-1, keepdim=True) - inside)
+    following = torch.where(size < mass.shape[1], mass.gather(1, size.clamp(max=mass.shape[1] - 1)), 0.0)
+    over = reached.gather(1, size - 1) - top_p[:, None]
+    leaves, enters = last - over < NEAR_TIE, (over >= 0) & (over < NEAR_TIE)
+    stake = (swapped + leaves) * last + enters * following
+    width = int(size.max())
+    kept = torch.arange(width, device=values.device) < size
+    highest = torch.where(kept, tokens[:, :width], -1).amax(-1, keepdim=True)
+    ids, order = torch.where(kept, tokens[:, :width], torch.iinfo(tokens.dtype).max).sort(dim=-1)
+    cumulative = torch.where(kept, mass[:, :width], 0.0).gather(1, order).cumsum(-1)
+    return Nucleus(torch.minimum(ids, highest), cumulative, stake[:, 0]), whole
+
+
+def _wide(sets: torch.Tensor, width: int) -> torch.Tensor:
+    """The sets, with their last value repeated up to a width."""
+    return torch.cat([sets, sets[:, -1:].expand(-1, width - sets.shape[1])], dim=-1)

@@ -1,0 +1,131 @@
+"""What travels through a decoding forest: each member is one path that a call needs.
+
+A greedy or sampled generation is a member that chooses its tokens; a candidate of a ranking is a
+member whose tokens are given. Members that stand on the same prompt and have the same tokens so far
+are on the same row of the forest, whatever call they belong to.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from gridc.runtime.engines.hf.sampling import uniforms
+from gridc.runtime.engines.protocol import Answer, Call
+
+ROOM = 16
+"""Paths get room for so many tokens at a time."""
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One path. `given` are the tokens of a candidate, else None; `limit` is the most it may take, and
+    `dropped` how many exemplars its prompt left out for want of room."""
+
+    call: str
+    prompt: tuple[int, ...]
+    limit: int
+    given: tuple[int, ...] | None = None
+    temperature: float = 0.0
+    top_p: float = 1.0
+    numbers: Sequence[float] = ()
+    tokens: list[int] = field(default_factory=list)
+    loglikelihood: float = 0.0
+    most_likely: bool = True
+    near_ties: int = 0
+    finish: str | None = None
+    end: int | None = None
+    dropped: int = 0
+
+    @property
+    def room(self) -> int:
+        """Positions that are kept for its tokens. Nothing is computed after the last one, and room is
+        made for several at a time."""
+        return -(-(self.limit - 1) // ROOM) * ROOM
+
+    @property
+    def computed(self) -> tuple[int, ...]:
+        """The tokens of its path that something is computed after: the last one of a candidate or of an
+        answer of full length is only chosen."""
+        path = tuple(self.tokens)
+        return path if self.finish == "stop" else path[:-1]
+
+    def take(self, token: int, ends: frozenset[int]) -> None:
+        """Go on by one token. A token that ends the turn is not part of the answer."""
+        if self.given is None and token in ends:
+            self.finish, self.end = "stop", token
+            return
+        self.tokens.append(token)
+        if len(self.tokens) == self.limit:
+            self.finish = "length"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The members of all calls that stand on one prompt (token by token)."""
+
+    calls: tuple[str, ...]
+    members: tuple[Member, ...]
+
+    @classmethod
+    def of(cls, members: Sequence[Member]) -> "Unit":
+        return cls(tuple(dict.fromkeys(member.call for member in members)), tuple(members))
+
+    @property
+    def prompt(self) -> tuple[int, ...]:
+        return self.members[0].prompt
+
+    @property
+    def positions(self) -> int:
+        """Positions that are kept for it at most: its prompt once, every member's path once."""
+        return len(self.prompt) + sum(member.room for member in self.members)
+
+
+def generation(call: Call, prompt: tuple[int, ...], dropped: int = 0) -> Member:
+    """The member of a generation."""
+    asked = call.parameters
+    limit, temperature = asked["max_tokens"], asked["temperature"]
+    if temperature == 0:
+        return Member(call.id, prompt, limit, dropped=dropped)
+    return Member(
+        call.id,
+        prompt,
+        limit,
+        temperature=temperature,
+        top_p=asked["top_p"],
+        numbers=uniforms(call.id, limit),
+        dropped=dropped,
+    )
+
+
+def candidate(call: Call, prompt: tuple[int, ...], given: tuple[int, ...], dropped: int = 0) -> Member:
+    """The member of one candidate of a ranking."""
+    return Member(call.id, prompt, len(given), given=given, dropped=dropped)
+
+
+def answer(members: Sequence[Member], text: str, prompt_digest: str, seconds: float) -> Answer:
+    """The answer of one call from its members, in the order of its candidates."""
+    first = members[0]
+    completion = sum(len(member.tokens) for member in members)
+    usage = {"prompt_tokens": len(first.prompt), "completion_tokens": completion}
+    content: dict[str, Any]
+    if first.given is None:
+        content = {
+            "text": text,
+            "tokens": first.tokens,
+            "finish": first.finish,
+            "end": first.end,
+            "near_ties": first.near_ties,
+        }
+    else:
+        content = {
+            "loglikelihoods": [
+                member.loglikelihood if isfinite(member.loglikelihood) else None for member in members
+            ],
+            "tokens": [len(member.tokens) for member in members],
+            "greedy": [member.most_likely for member in members],
+        }
+    sent: dict[str, Any] = {"prompt_tokens": len(first.prompt), "prompt_token_digest": prompt_digest}
+    if first.dropped:
+        sent["exemplars_dropped"] = first.dropped
+    return Answer(first.call, content, sent, usage, seconds)

@@ -1,0 +1,430 @@
+"""The read side of a store: what reports, `status` and `verify` see. It changes nothing."""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlite_utils import Database
+
+from gridc.diagnostics.errors import Diagnostic, IncompleteError
+from gridc.runtime.store.events import Event
+from gridc.runtime.store.tables import APPLICATION_ID
+from gridc.schema.canonical import canonical_row
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many of a study's distinct calls have an answer, and how many samples have no outcome yet."""
+
+    answered: int
+    total: int
+    unscored: int
+
+    @property
+    def complete(self) -> bool:
+        return self.answered == self.total and not self.unscored
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellOutcomes:
+    """The outcomes of one cell by item, as whole numbers of shape (items,); `items` is sorted.
+
+    Counts are over an item's replicates: all, those with an outcome, and of these those with a readable
+    answer and the sum of their scores. `first` is the score of replicate 0, -1 where it has none.
+    """
+
+    items: tuple[str, ...]
+    trials: NDArray[np.int64]
+    scored: NDArray[np.int64]
+    parsed: NDArray[np.int64]
+    correct: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What answering a study's calls took, for one model (its identity) at one precision.
+
+    `forward_tokens` are those that were executed, `least_tokens` the size of the trie of all sequences
+    (None until every call has its answer); `kv_bytes`, `rows` and `peak_bytes` (of the whole
+    process) are the most of any batch.
+    """
+
+    model: str
+    precision: str
+    batches: int
+    calls: int
+    forward_tokens: int
+    least_tokens: int | None
+    seconds: float
+    kv_bytes: int
+    rows: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCall:
+    """A call as it is stored; `answer` is None until there is one."""
+
+    id: str
+    prompt: str
+    request: str
+    answer: str | None
+    answer_digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSample:
+    """A sample with its outcome and the calls that it came from, in order."""
+
+    cell: str
+    item: str
+    replicate: int
+    choice: int | None
+    score: int | None
+    evidence: str | None
+    calls: tuple[str, ...]
+
+
+CACHE_KIB = 256 * 1024
+"""Memory for pages. Calls are looked up by digest, which is at random all over the file."""
+
+
+class Store:
+    """A store that is open for reading. Use as a context manager."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open the store at `path`. Raises `IncompleteError` when there is none or it is damaged."""
+        if not path.is_file():
+            message = "there is no store here yet"
+            raise IncompleteError([Diagnostic("GC605", message, str(path), help="`gridc run` makes one")])
+        try:
+            db = Database(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True))
+            check_identity(db, path)
+        except sqlite3.DatabaseError as error:
+            raise unusable(path, error) from None
+        return cls(db)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.close()
+
+    def copy_to(self, path: Path) -> None:
+        """A copy of the whole store as one file, consistent even while another process writes."""
+        copy = sqlite3.connect(path)
+        try:
+            self._db.conn.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            copy.close()
+
+    def stamps(self) -> list[str]:
+        """The studies in the store, oldest first."""
+        return [row[0] for row in self._db.execute("SELECT stamp FROM study ORDER BY rowid")]
+
+    def events(self) -> list[Event]:
+        """The event chain. Raises `IncompleteError` when a body is not JSON."""
+        try:
+            return [Event.from_row(row) for row in self._db.query("SELECT * FROM event ORDER BY seq")]
+        except (ValueError, TypeError) as error:
+            raise IncompleteError([Diagnostic("GC605", f"an event cannot be read: {error}")]) from None
+
+    def study(self, stamp: str) -> Any:
+        """The document that a study's digest is the digest of."""
+        row = self._db.execute("SELECT content FROM study WHERE stamp = ?", [stamp]).fetchone()
+        return json.loads(row[0])
+
+    def require(self, stamp: str) -> None:
+        """Raise `IncompleteError` when the store holds no run of the study with this stamp."""
+        if stamp not in self.stamps():
+            message = f"the store holds no run of this study (stamp {stamp[:12]})"
+            raise IncompleteError([Diagnostic("GC603", message, help="`gridc run` makes one")])
+
+    def progress(self, stamp: str) -> Progress:
+        where, values = self._calls_of(stamp)
+        answered, total = self._db.execute(
+            f"SELECT count(answer), count(*) FROM call WHERE {where}", values
+        ).fetchone()
+        (unscored,) = self._db.execute(
+            """SELECT count(*) FROM sample JOIN cell ON cell.id = sample.cell
+               WHERE stamp = ? AND score IS NULL""",
+            [stamp],
+        ).fetchone()
+        return Progress(answered, total, unscored)
+
+    def observed(self, stamp: str) -> list[str]:
+        """What happened in the run and departs from the plan: a sentence each, the same on every reading."""
+        where, values = self._calls_of(stamp)
+        (capped, generated, shortened) = self._db.execute(
+            f"""SELECT coalesce(sum(json_extract(answer, '$.finish') = 'length'), 0),
+                       coalesce(sum(kind = 'generate'), 0),
+                       coalesce(sum(json_extract(sent, '$.exemplars_dropped') > 0), 0)
+                FROM call WHERE answer IS NOT NULL AND {where}""",
+            values,
+        ).fetchone()
+        told = [
+            event.body["detail"]
+            for event in self.events()
+            if event.kind == "observed" and event.body["stamp"] == stamp
+        ]
+        if capped:
+            told.append(f"{capped:,} of {generated:,} generated answers reached their token limit")
+        if shortened:
+            told.append(f"{shortened:,} prompts were asked with fewer exemplars, to fit the model's context")
+        return told
+
+    def spent(self, stamp: str) -> list[Spent]:
+        """What the study's batches took, by model and precision. A batch that answered calls of several
+        studies counts whole in each."""
+        least = {
+            (event.body["identity"], event.body["precision"]): event.body["least_tokens"]
+            for event in self.events()
+            if event.kind == "work" and event.body["stamp"] == stamp
+        }
+        where, values = self._calls_of(stamp)
+        rows = self._db.execute(
+            f"""SELECT model, precision, count(*), sum(calls), sum(forward_tokens), sum(seconds),
+                       max(kv_bytes), max(rows), max(peak_bytes)
+                FROM batch WHERE id IN (SELECT batch FROM call WHERE {where})
+                GROUP BY model, precision ORDER BY model, precision""",
+            values,
+        )
+        return [
+            Spent(model, precision, batches, calls, tokens, least.get((model, precision)), *rest)
+            for model, precision, batches, calls, tokens, *rest in rows
+        ]
+
+    def noise(self) -> list[dict[str, Any]]:
+        """The noise floors that were measured: the bodies of the `noise` events, in order. Like calls they
+        belong to a model, and not to one study."""
+        return [event.body for event in self.events() if event.kind == "noise"]
+
+    def answers_from(self, stamp: str, model: str, precision: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(call, answer) of every answered call of the study on one model."""
+        where, values = self._calls_of(stamp)
+        rows = self._db.execute(
+            f"""SELECT id, answer FROM call WHERE model = ? AND precision = ? AND answer IS NOT NULL
+                AND {where}""",
+            [model, precision, *values],
+        )
+        for identifier, answer in rows:
+            yield identifier, _json(answer)
+
+    def digests(self, stamp: str) -> Iterator[tuple[str, str]]:
+        """(call, digest of its answer) of every answered call of the study."""
+        where, values = self._calls_of(stamp)
+        yield from self._db.execute(
+            f"SELECT id, answer_digest FROM call WHERE answer IS NOT NULL AND {where}", values
+        )
+
+    def samples_with(self, stamp: str, call: str) -> list[tuple[str, str, tuple[str, ...]]]:
+        """(cell key, item, the calls of the sample in order) of every sample that a call belongs to."""
+        rows = self._db.execute(
+            """SELECT key, t.item,
+                      (SELECT group_concat(call, ' ') FROM
+                         (SELECT call FROM trace u WHERE u.cell = t.cell AND u.item = t.item
+                          AND u.replicate = t.replicate ORDER BY step))
+               FROM trace t JOIN cell ON cell.id = t.cell WHERE stamp = ? AND call = ?
+               ORDER BY key, t.item, t.replicate""",
+            [stamp, call],
+        )
+        return [(key, item, tuple(calls.split())) for key, item, calls in rows]
+
+    def finished(self, stamp: str) -> list[tuple[str, int]]:
+        """When calls of the study were finished (UTC, ISO 8601) and how many at that time, earliest first."""
+        where, values = self._calls_of(stamp)
+        rows = self._db.execute(
+            f"""SELECT finished, count(*) FROM call WHERE finished IS NOT NULL AND {where}
+                GROUP BY finished ORDER BY finished""",
+            values,
+        )
+        return [(at, n) for at, n in rows]
+
+    def awaits_scoring(self, stamp: str) -> bool:
+        """Whether a sample that has all its answers has no outcome yet, as after an interrupted run."""
+        row = self._db.execute(
+            """SELECT 1 FROM sample s JOIN cell ON cell.id = s.cell WHERE stamp = ? AND score IS NULL
+               AND NOT EXISTS (SELECT 1 FROM trace t JOIN call ON call.id = t.call
+                               WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                               AND answer IS NULL) LIMIT 1""",
+            [stamp],
+        ).fetchone()
+        return row is not None
+
+    def _calls_of(self, stamp: str) -> tuple[str, list[str]]:
+        """A condition on `call` for the calls of a study. Where it is the only one all calls are its own."""
+        if self.stamps() == [stamp]:
+            return "TRUE", []
+        mine = "SELECT call FROM trace JOIN cell ON cell.id = trace.cell WHERE stamp = ?"
+        return f"call.id IN ({mine})", [stamp]
+
+    def answered(self) -> Iterator[bytes]:
+        """The digest of every call that has its answer, whatever study asked it."""
+        for (identifier,) in self._db.execute("SELECT id FROM call WHERE answer IS NOT NULL"):
+            yield bytes.fromhex(identifier)
+
+    def speeds(self) -> dict[str, float]:
+        """Mean seconds per answered call, by model digest."""
+        rows = self._db.execute(
+            "SELECT model, avg(seconds) FROM call WHERE answer IS NOT NULL GROUP BY model"
+        )
+        return {model: seconds for model, seconds in rows if seconds is not None}
+
+    def outcomes(self, stamp: str) -> dict[str, CellOutcomes]:
+        """The outcomes of every cell of a study, by cell key."""
+        rows = self._db.execute(
+            """SELECT key, item, count(*), count(score), count(choice), coalesce(sum(score), 0),
+                      coalesce(max(CASE replicate WHEN 0 THEN score END), -1)
+               FROM cell CROSS JOIN sample ON sample.cell = cell.id
+               WHERE stamp = ? GROUP BY cell.id, item""",
+            [stamp],
+        )
+        found = {}
+        for key, cell in groupby(rows, itemgetter(0)):
+            _, items, *counts = zip(*cell, strict=True)
+            found[key] = CellOutcomes(items, *(np.array(each, dtype=np.int64) for each in counts))
+        return found
+
+    def samples(self, stamp: str) -> Iterator[StoredSample]:
+        """Every sample of a study, sorted by cell key, item and replicate."""
+        rows = self._db.execute(
+            """SELECT key, s.item, s.replicate, choice, score, evidence,
+                      (SELECT group_concat(call, ' ') FROM
+                         (SELECT call FROM trace t WHERE t.cell = s.cell AND t.item = s.item
+                          AND t.replicate = s.replicate ORDER BY step))
+               FROM sample s JOIN cell ON cell.id = s.cell WHERE stamp = ?
+               ORDER BY key, s.item, s.replicate""",
+            [stamp],
+        )
+        for key, item, replicate, choice, score, evidence, calls in rows:
+            yield StoredSample(key, item, replicate, choice, score, evidence, tuple((calls or "").split()))
+
+    def calls(self, stamp: str) -> Iterator[StoredCall]:
+        """Every distinct call of a study, by id."""
+        where, values = self._calls_of(stamp)
+        rows = self._db.execute(
+            f"SELECT id, prompt, request, answer, answer_digest FROM call WHERE {where} ORDER BY id", values
+        )
+        for row in rows:
+            yield StoredCall(*row)
+
+    def row(self, table: str, identifier: str | int) -> dict[str, Any]:
+        """One row as it is stored."""
+        found: dict[str, Any] = self._db.table(table).get(identifier)
+        return found
+
+    def whereabouts(self, stamp: str, call: str) -> str:
+        """A sample that the call belongs to, in words."""
+        row = self._db.execute(
+            """SELECT key, item, replicate FROM trace JOIN cell ON cell.id = trace.cell
+               WHERE stamp = ? AND call = ? ORDER BY cell.id LIMIT 1""",
+            [stamp, call],
+        ).fetchone()
+        return "{}, item {}, replicate {}".format(*row)
+
+    def prompts(self) -> Iterator[tuple[str, str]]:
+        """(id, content) of every prompt."""
+        yield from self._db.execute("SELECT id, content FROM prompt ORDER BY id")
+
+    def answers(self, stamp: str, cell: str) -> list[tuple[str, int, list[Any]]]:
+        """(item, replicate, answers of its calls in order) for the samples of one cell that have been
+        answered in full."""
+        rows = self._db.execute(
+            """SELECT item, replicate, answer FROM trace JOIN call ON call.id = trace.call
+               WHERE cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?)
+               ORDER BY item, replicate, step""",
+            [stamp, cell],
+        )
+        by_sample: dict[tuple[str, int], list[Any]] = {}
+        for item, replicate, answer in rows:
+            by_sample.setdefault((item, replicate), []).append(answer)
+        return [
+            (item, replicate, [_json(each) for each in answers])
+            for (item, replicate), answers in by_sample.items()
+            if None not in answers
+        ]
+
+    def answers_of(self, calls: Iterable[str]) -> dict[str, str]:
+        """The answers (JSON) of those of these calls that have one, by call id."""
+        found = {}
+        for call in calls:
+            row = self._db.execute("SELECT answer FROM call WHERE id = ?", [call]).fetchone()
+            if row is not None and row[0] is not None:
+                found[call] = row[0]
+        return found
+
+    def near_ties(self, stamp: str) -> int:
+        """Choices of a token or of a candidate that a change of a logit by 1e-4 would alter."""
+        where, values = self._calls_of(stamp)
+        tokens = self._db.execute(
+            f"SELECT coalesce(sum(json_extract(answer, '$.near_ties')), 0) FROM call WHERE {where}", values
+        ).fetchone()
+        candidates = self._db.execute(
+            """SELECT count(*) FROM sample JOIN cell ON cell.id = sample.cell
+               WHERE stamp = ? AND json_extract(evidence, '$.margin') < 1e-4""",
+            [stamp],
+        ).fetchone()
+        return int(tokens[0]) + int(candidates[0])
+
+    def answers_digest(self, stamp: str) -> str:
+        """SHA-256 over every call of the study with its answer's digest."""
+        total = hashlib.sha256()
+        for call in self.calls(stamp):
+            total.update(canonical_row((call.id, call.answer_digest)) + b"\n")
+        return total.hexdigest()
+
+    def results_digest(self, stamp: str) -> str:
+        """SHA-256 over the sorted (cell, item, replicate, text or chosen option, score).
+
+        Log-probabilities and times are left out, because they may differ in their last digits where
+        the results do not.
+        """
+        cells = "SELECT key, id FROM cell WHERE stamp = ? ORDER BY key"
+        total = hashlib.sha256()
+        for key, cell in self._db.execute(cells, [stamp]).fetchall():
+            rows = self._db.execute(
+                """SELECT ?, s.item, s.replicate,
+                          CASE call.kind WHEN 'generate' THEN json_extract(answer, '$.text') ELSE choice END,
+                          score
+                   FROM sample s JOIN trace t USING (cell, item, replicate) JOIN call ON call.id = t.call
+                   WHERE s.cell = ? AND NOT EXISTS
+                     (SELECT 1 FROM trace u WHERE u.cell = t.cell AND u.item = t.item
+                      AND u.replicate = t.replicate AND u.step > t.step)
+                   ORDER BY s.item, s.replicate""",
+                [key, cell],
+            )
+            total.update(b"".join(canonical_row(row) + b"\n" for row in rows))
+        return total.hexdigest()
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise IncompleteError([Diagnostic("GC605", f"an answer cannot be read: {error}")]) from None
+
+
+def check_identity(db: Database, path: Path) -> None:
+    """Raise `IncompleteError` when a SQLite file is not a gridc store."""
+    if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise IncompleteError([Diagnostic("GC605", "this SQLite file is not a gridc store", str(path))])
+
+
+def unusable(path: Path, error: Exception) -> IncompleteError:
+    """SQLite's own words about a file that it cannot use."""
+    return IncompleteError([Diagnostic("GC605", f"SQLite says: {error}", str(path))])

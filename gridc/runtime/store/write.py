@@ -1,0 +1,216 @@
+"""The write side of a store: one process at a time, every answer durable before it is counted."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from sqlite_utils import Database
+
+from gridc.compiler.instrument.score import Outcome
+from gridc.compiler.lock.lock import Lock
+from gridc.compiler.lowering.calls import Prompt
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, IncompleteError
+from gridc.runtime.engines.protocol import Answer, Call, Spending
+from gridc.runtime.store.events import Event
+from gridc.runtime.store.store import Store, check_identity, unusable
+from gridc.runtime.store.tables import APPLICATION_ID, migrations
+from gridc.schema.canonical import canonical, digest, digest_bytes
+
+
+class Writer(Store):
+    """A store that is open for writing, by this process alone. Use as a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(path.with_suffix(".lock"))
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            message = "another gridc process is writing to this store"
+            raise IncompleteError([Diagnostic("GC601", message, str(path))]) from None
+        try:
+            super().__init__(_open(path))
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        self._lock.release()
+
+    def record(self, kind: str, body: dict[str, Any]) -> None:
+        """Append an event to the chain."""
+        with self._db.atomic():
+            rows = list(self._db.query("SELECT * FROM event ORDER BY seq DESC LIMIT 1"))
+            last = Event.from_row(rows[0]) if rows else None
+            self._db.table("event").insert(Event.after(last, _now(), kind, body).row())
+
+    def ingest(self, plan: Plan, lock: Lock) -> None:
+        """Write the plan's cells, samples and calls, all or nothing. A plan that is here is left alone."""
+        if plan.study_digest in self.stamps():
+            return
+        with self._db.atomic():
+            content = json.dumps(plan.study.stamped(), sort_keys=True, ensure_ascii=False)
+            self._db.table("study").insert(
+                {"stamp": plan.study_digest, "created": lock.created, "content": content}
+            )
+            for cell in plan.cells():
+                number = (
+                    self._db.table("cell")
+                    .insert(
+                        {
+                            "stamp": plan.study_digest,
+                            "key": cell.key,
+                            "model": cell.model,
+                            "benchmark": cell.benchmark,
+                            "configuration": cell.configuration,
+                            "tier": cell.tier,
+                            "shared": int(cell.shared),
+                        }
+                    )
+                    .last_pk
+                )
+                prompts: list[tuple[str, str]] = []
+                calls: list[tuple[str, ...]] = []
+                samples: list[tuple[Any, ...]] = []
+                traces: list[tuple[Any, ...]] = []
+                for sample in plan.samples(cell):
+                    samples.append((number, sample.item.id, sample.replicate))
+                    for step, request in enumerate(sample.requests):
+                        prompts.append((request.prompt.id, _text(request.prompt.as_json())))
+                        calls.append(
+                            (request.id, request.model, request.precision, request.kind, request.prompt.id,
+                             _text(request.as_json()))
+                        )  # fmt: skip
+                        traces.append((number, sample.item.id, sample.replicate, step, request.id))
+                self._insert("INSERT OR IGNORE INTO prompt VALUES (?, ?)", prompts)
+                self._insert(
+                    "INSERT OR IGNORE INTO call (id, model, precision, kind, prompt, request) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    calls,
+                )
+                self._insert("INSERT INTO sample (cell, item, replicate) VALUES (?, ?, ?)", samples)
+                self._insert("INSERT INTO trace VALUES (?, ?, ?, ?, ?)", traces)
+            fixed = {"registered": lock.stamp, "created": lock.created}
+            body = {"stamp": plan.study_digest, **fixed, "lock": digest_bytes(lock.text().encode())}
+            self.record("stamp", body)
+
+    def works(self, stamp: str, model: str, precision: str) -> Iterator[tuple[Call, bool]]:
+        """Every call of the study on one model, by prompt, and whether it has its answer."""
+        rows = self._db.execute(
+            """SELECT call.id, kind, request, prompt.content, answer IS NOT NULL
+               FROM call JOIN prompt ON prompt.id = call.prompt
+               WHERE model = ? AND precision = ? AND call.id IN
+                 (SELECT call FROM trace JOIN cell ON cell.id = trace.cell WHERE stamp = ?)
+               ORDER BY prompt.id, call.id""",
+            [model, precision, stamp],
+        )
+        for identifier, kind, request, content, answered in rows:
+            yield Call(identifier, kind, _prompt(content), json.loads(request)), bool(answered)
+
+    def answer(self, answers: Sequence[Answer], spending: Spending | None = None) -> None:
+        """Store the answers of a batch and what it took, all or nothing. When this returns they are on
+        the disk.
+
+        Raises `RuntimeError` when one of the calls has an answer already: a finished call is never
+        executed again, and a scheduler that did so must not go unnoticed.
+        """
+        finished = _now()
+        with self._db.atomic():
+            batch = self._batch(answers[0].call, len(answers), spending, finished) if spending else None
+            rows = [
+                (_text(each.sent), _text(each.content), digest(each.content), _text(each.usage),
+                 each.seconds, finished, batch, each.call)
+                for each in answers
+            ]  # fmt: skip
+            done = self._db.conn.executemany(
+                """UPDATE call SET sent = ?, answer = ?, answer_digest = ?, usage = ?, seconds = ?,
+                   finished = ?, batch = ? WHERE id = ? AND answer IS NULL""",
+                rows,
+            )
+            if done.rowcount != len(rows):
+                raise RuntimeError(f"{len(rows) - done.rowcount} of {len(rows)} calls were answered before")
+
+    def _batch(self, call: str, calls: int, spending: Spending, finished: str) -> Any:
+        """The number of a new row for calls of one model."""
+        model, precision = self._db.execute(
+            "SELECT model, precision FROM call WHERE id = ?", [call]
+        ).fetchone()
+        row = {"model": model, "precision": precision, "calls": calls, "finished": finished}
+        return self._db.table("batch").insert({**row, **asdict(spending)}).last_pk
+
+    def copy_answers(self, path: Path, calls: Sequence[str]) -> None:
+        """Take the answers to these calls, which have none here, from another store, with the batches
+        that they came from; all or nothing.
+
+        Raises `IncompleteError` when an answer does not hash to its digest.
+        """
+        with Store.open(path) as other:
+            found = [other.row("call", call) for call in calls]
+            batches = {row["batch"]: other.row("batch", row["batch"]) for row in found if row["batch"]}
+        for row in found:
+            if digest(json.loads(row["answer"])) != row["answer_digest"]:
+                message = f"the answer of call {row['id'][:12]} has been changed"
+                raise IncompleteError([Diagnostic("GC605", message, str(path))])
+        with self._db.atomic():
+            table = self._db.table("batch")
+            numbers = {
+                old: table.insert({name: value for name, value in row.items() if name != "id"}).last_pk
+                for old, row in batches.items()
+            }
+            for row in found:
+                taken = ("sent", "answer", "answer_digest", "usage", "seconds", "finished")
+                changes = {name: row[name] for name in taken} | {"batch": numbers.get(row["batch"])}
+                self._db.table("call").update(row["id"], changes)
+
+    def score(self, cell: str, stamp: str, outcomes: Sequence[tuple[str, int, Outcome]]) -> None:
+        """Store the outcomes (item, replicate, outcome) of one cell's samples."""
+        number = self._db.execute("SELECT id FROM cell WHERE stamp = ? AND key = ?", [stamp, cell]).fetchone()
+        rows = [
+            (each.choice, each.score, _text(each.evidence), number[0], item, replicate)
+            for item, replicate, each in outcomes
+        ]
+        with self._db.atomic():
+            self._insert(
+                """UPDATE sample SET choice = ?, score = ?, evidence = ?
+                   WHERE cell = ? AND item = ? AND replicate = ?""",
+                rows,
+            )
+
+    def _insert(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        self._db.conn.executemany(statement, rows)
+
+
+def _open(path: Path) -> Database:
+    try:
+        db = Database(path)
+        if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        check_identity(db, path)
+        db.enable_wal()
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA synchronous = FULL")
+        migrations.apply(db)
+    except sqlite3.DatabaseError as error:
+        raise unusable(path, error) from None
+    return db
+
+
+def _prompt(content: str) -> Prompt:
+    document = json.loads(content)
+    messages = tuple((role, text) for role, text in document["messages"])
+    return Prompt(messages, document["chat_template"], tuple(document.get("shorter", ())))
+
+
+def _text(value: Any) -> str:
+    return canonical(value).decode()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

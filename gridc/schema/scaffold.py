@@ -1,0 +1,35 @@
+"""Scaffolds: procedures of several calls that answer one item."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gridc.schema.base import Id, Table, Text
+
+
+class Scaffold(Table):
+    """The procedure of model calls that answers an item."""
+
+    kind: Annotated[
+        Literal["direct", "cot", "react", "critic", "map_reduce", "map_reduce_options", "vote", "chain"],
+        Field(
+            description="direct: one call; cot: one call that asks for reasoning; react: a loop of thought "
+            "and action; critic: answer, critique, revision; map_reduce: decompose, work, combine; "
+            "map_reduce_options: the same, every worker sees the options; vote: every worker answers the "
+            "whole prompt, and one more call decides; chain: a fixed sequence of prompts."
+        ),
+    ]
+    rounds: Annotated[
+        int | None, Field(ge=1, le=100, description="Most iterations of react, revisions of critic.")
+    ] = None
+    workers: Annotated[
+        int | None, Field(ge=1, le=100, description="Most workers of map_reduce, all of vote.")
+    ] = None
+    tools: Annotated[tuple[Id, ...], Field(description="Tools that react may call. Default: none.")] = ()
+    wording: Annotated[
+        dict[Id, Annotated[tuple[Text, ...], Field(min_length=1)]] | None,
+        Field(
+            description="The prompts of a chain, in order, by benchmark; the first one comes with the item.",
+            examples=[{"bbq": ["Think about the question.", "Give your final answer."]}],
+        ),
+    ] = None

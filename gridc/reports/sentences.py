@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from gridc.reports.findings.certification import Evidence
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
-from gridc.reports.findings.hypotheses import HypothesisFinding
+from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.templates import floor, percent
 from gridc.schema.spec import EXACT
@@ -40,7 +40,8 @@ def leading(findings: Findings) -> Iterator[str]:
         yield _pair_sentence(*strongest)
         yield _certified_sentence(findings, full)
     for stated in findings.hypotheses:
-        yield _hypothesis_sentence(stated, findings.complete)
+        sentence = DECISIONS[stated.hypothesis.kind].sentence(stated, findings.complete)
+        yield f"{sentence} {WITHIN}" if stated.noise == "within" else sentence
     widest = max(findings.benchmarks, key=lambda each: len(each.full.orderings.strict), default=None)
     if widest is not None:
         yield _ordering_sentence(widest)
@@ -246,17 +247,6 @@ def _ordering_sentence(benchmark: BenchmarkFinding) -> str:
     return (
         f"On {benchmark.benchmark}, {len(seen.strict)} of the {seen.possible} strict orders of the "
         f"{seen.models} models {verb} reachable by choosing a configuration{in_core}."
-    )
-
-
-def _hypothesis_sentence(finding: HypothesisFinding, complete: bool) -> str:
-    order = " > ".join(finding.hypothesis.order)
-    total = finding.agree + finding.contradict + finding.tied + finding.missing
-    here = "on these items" if complete else "on these items so far"
-    noise = f" {WITHIN}" if finding.noise == "within" else ""
-    return (
-        f"{finding.hypothesis.id} ({order}) is {finding.verdict} {here}: {finding.agree} of {total} "
-        f"configurations agree, {finding.contradict} contradict it.{noise}"
     )
 
 

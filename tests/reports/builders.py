@@ -16,7 +16,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import maxima
 from gridc.reports.findings.findings import Findings, benchmark_findings
-from gridc.reports.findings.hypotheses import decide
+from gridc.reports.findings.hypotheses import decide_ranking
 from gridc.reports.findings.noise import floors_of, model_noise
 from gridc.reports.findings.paired import precision_reports
 from gridc.reports.findings.scores import cell_scores
@@ -122,7 +122,7 @@ def findings_of(
         environment=environment,
         benchmarks=benchmark_findings(plan, scores, stored, done == len(scores), floors),
         hypotheses=tuple(
-            decide(spec, each, scores, floors)
+            decide_ranking(spec, each, scores, floors)
             for each in spec.hypothesis
             if isinstance(each, RankingHypothesis)
         ),

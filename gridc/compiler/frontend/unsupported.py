@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from gridc.compiler.frontend.checks.base import effect_tables
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid.hypothesis_kinds import kind_of
 from gridc.diagnostics.errors import IncompleteError
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.inference import RankingHypothesis
 from gridc.schema.spec import Analysis, Effects, Spec
 
 
@@ -74,8 +74,10 @@ def uncomputed(spec: Spec) -> tuple[Uncomputed, ...]:
 
 def _stated(spec: Spec) -> Iterator[Uncomputed]:
     for hypothesis in spec.hypothesis:
-        if not isinstance(hypothesis, RankingHypothesis):
-            yield Uncomputed("hypothesis", hypothesis.id, f"{hypothesis.kind} along {hypothesis.axis}")
+        row = kind_of(hypothesis)
+        if not row.decided:
+            along = row.axes(hypothesis)[0]
+            yield Uncomputed("hypothesis", hypothesis.id, f"{hypothesis.kind} along {along}")
     for family in spec.family:
         yield Uncomputed("family", family.id, f"correction {family.correction} at {family.alpha:g}")
     for fork in spec.fork:

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gridc.compiler.grid import configurations as grid
-from gridc.schema.inference import AnyHypothesis, InteractionHypothesis, RankingHypothesis
+from gridc.compiler.grid.hypothesis_kinds import kind_of
 from gridc.schema.items import Sample
-from gridc.schema.selector import RESERVED_DIMENSIONS
 from gridc.schema.spec import Spec
 
 Asked = tuple[str, Sample | None]
@@ -66,7 +65,7 @@ def survey(spec: Spec) -> Survey:
     models = [model.id for model in spec.model]
     exclude = [0] * len(spec.exclude)
     hypothesis: list[dict[Asked, set[tuple[str, ...]]]] = [{} for _ in spec.hypothesis]
-    compared = [axes_of(each) for each in spec.hypothesis]
+    compared = [kind_of(each).axes(each) for each in spec.hypothesis]
     slices = [0] * len(spec.slice)
     primary = 0
     asked: Counter[Asked] = Counter()
@@ -115,13 +114,3 @@ def survey(spec: Spec) -> Survey:
         envelopes.append(Envelope(benchmark.id, cells, runs, size, tiers, held, dict(excluded)))
     spoken = tuple({on: frozenset(levels) for on, levels in each.items()} for each in hypothesis)
     return Survey(tuple(envelopes), tuple(exclude), tuple(slices), spoken, primary, asked, tested)
-
-
-def axes_of(hypothesis: AnyHypothesis) -> tuple[str, ...]:
-    """The axes whose levels a hypothesis compares: none for a ranking of models, two for an interaction of
-    axes."""
-    if isinstance(hypothesis, RankingHypothesis):
-        return ()
-    if isinstance(hypothesis, InteractionHypothesis) and hypothesis.by not in RESERVED_DIMENSIONS:
-        return hypothesis.axis, hypothesis.by
-    return (hypothesis.axis,)

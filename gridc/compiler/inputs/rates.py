@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid.hypothesis_kinds import rate_of
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.instrument.item import Item
 from gridc.diagnostics.errors import Diagnostic
-from gridc.schema.inference import RankingHypothesis
 from gridc.schema.spec import Spec
 
 COUNTED: Mapping[str, tuple[Callable[[Item], bool], str]] = {
@@ -31,15 +31,14 @@ def hypotheses_count_something(
 ) -> Iterator[Diagnostic]:
     """The outcome of a hypothesis is a rate that some item has. Silent where items are not here."""
     for number, each in enumerate(spec.hypothesis):
-        if isinstance(each, RankingHypothesis) or each.outcome not in COUNTED:
+        rate = rate_of(each)
+        if rate not in COUNTED:
             continue
-        counts, kind = COUNTED[each.outcome]
+        counts, kind = COUNTED[rate]
         parts = [part.restricted({"benchmark"}) for part in (each.where, spec.analysis.primary)]
         named = [name.id for name in spec.benchmark
                  if all(part.matches({"benchmark": name.id}) for part in parts)]  # fmt: skip
         asked = [item for name in named if name in items for item in items[name].sampled]
         if items.keys() >= set(named) and not any(map(counts, asked)):
-            message = (
-                f"`{each.id}` is about `{each.outcome}`, and none of its {len(asked):,} items is one {kind}"
-            )
+            message = f"`{each.id}` is about `{rate}`, and none of its {len(asked):,} items is one {kind}"
             yield source.diagnose("GC307", ("hypothesis", number, "outcome"), message)

@@ -11,20 +11,15 @@ from typing import Any
 
 from gridc.compiler.frontend.unsupported import uncomputed
 from gridc.compiler.grid.grid_counts import Spoken
+from gridc.compiler.grid.hypothesis_kinds import kind_of, rate_of
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazard import Hazard
-from gridc.schema.inference import (
-    AnyHypothesis,
-    ContrastHypothesis,
-    InteractionHypothesis,
-    RankingHypothesis,
-    TrendHypothesis,
-)
+from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import Sample as Subset
 from gridc.schema.spec import Spec
-from gridc.statistics.power import Claim, Outcome, Rule, Side, Verdict, detectable, witnesses
+from gridc.statistics.power import Outcome, Rule, Verdict, detectable, witnesses
 
 CHANGING = (0.1, 0.3)
 """Shares of units that change between two levels, for which the smallest detectable effect is given."""
@@ -35,15 +30,6 @@ MANY = 10_000
 SMALL = 4
 """Up to this many configurations rho_flip is as large as it can be at an even split of two or four of them:
 it shows that a reversal exists and not how large it is (SafetyRepro, app. Y)."""
-
-CLAIMS: Mapping[str, Claim] = {
-    "difference": "effect",
-    "null_control": "no_effect",
-    "equivalence": "equivalence",
-    "noninferiority": "noninferiority",
-}
-
-_SIDES: Mapping[str, Side] = {"increasing": "greater", "decreasing": "less"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +136,13 @@ def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
 def _way_out(hypothesis: AnyHypothesis, found: Prospect, verdict: str) -> str:
     if found.units == 0:
         return "what it compares is never run together there: look at its `where`, and at what is excluded"
-    if isinstance(hypothesis, RankingHypothesis):
+    rule = kind_of(hypothesis).rule
+    if rule is None:
         return "draw more items: each step of the order takes one"
-    if verdict in witnesses(_rule(hypothesis, found.alpha or 0.05), MANY):
+    if verdict in witnesses(rule(hypothesis, found.alpha or 0.05), MANY):
         margin = " or widen the margin" if found.margin_pp is not None and verdict == "supported" else ""
         return f"draw more items{margin}"
-    if isinstance(hypothesis, ContrastHypothesis) and hypothesis.margin is None:
+    if "margin" in type(hypothesis).model_fields and found.margin_pp is None:
         sided = hypothesis.kind == "difference" and hypothesis.side == "two-sided"
         aside = ", or say which `side` is predicted" if sided else ""
         return f"give it a margin, below which a difference counts as none: margin = {{ pp = 2 }}{aside}"
@@ -167,113 +154,69 @@ def _way_out(hypothesis: AnyHypothesis, found: Prospect, verdict: str) -> str:
 def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect:
     size = _size(plan, hypothesis, spoken)
     items, units = (None, None) if size is None else (size.items, size.units)
-    if isinstance(hypothesis, RankingHypothesis):
-        outcomes = _orders(hypothesis, items)
+    kind = kind_of(hypothesis)
+    if kind.rule is None:
+        outcomes = kind.outcomes(hypothesis, items)
         return Prospect(hypothesis.id, hypothesis.kind, items, units, None, 1, None, outcomes, None)
-    alpha = _alpha(plan.study.spec, hypothesis)
-    rule = _rule(hypothesis, alpha)
-    margin = hypothesis.margin if isinstance(hypothesis, ContrastHypothesis) else None
+    rule = kind.rule(hypothesis, _alpha(plan.study.spec, hypothesis))
+    margin = getattr(hypothesis, "margin", None)
     reached = {} if units == 0 else witnesses(rule, units or MANY)
     effects = None
     if units:
-        # A difference of differences has twice the variance of one.
-        share = 2.0 if isinstance(hypothesis, InteractionHypothesis) else 1.0
-        effects = {str(each): _points(detectable(rule, units, each * share)) for each in CHANGING}
+        effects = {str(each): _points(detectable(rule, units, each * kind.spread)) for each in CHANGING}
     return Prospect(
         id=hypothesis.id,
         kind=hypothesis.kind,
         items=items,
         units=units,
         alpha=rule.alpha,
-        contrasts=_contrasts(hypothesis),
+        contrasts=kind.contrasts(hypothesis),
         margin_pp=None if margin is None else margin.pp,
         outcomes={verdict: _sentence(rule, each, size) for verdict, each in reached.items()},
         detectable_pp=effects,
     )
 
 
-def _rule(hypothesis: AnyHypothesis, alpha: float) -> Rule:
-    match hypothesis:
-        case ContrastHypothesis():
-            margin = None if hypothesis.margin is None else hypothesis.margin.pp / 100
-            return Rule(CLAIMS[hypothesis.kind], hypothesis.side, alpha, margin)
-        case TrendHypothesis():
-            return Rule("effect", _SIDES[hypothesis.direction], alpha, None)
-        case _:
-            return Rule("effect", "two-sided", alpha, None)
-
-
-def _contrasts(hypothesis: AnyHypothesis) -> int:
-    """Several levels are tested one by one, each at its part of the level (Bonferroni)."""
-    return len(hypothesis.levels) if isinstance(hypothesis, ContrastHypothesis) else 1
-
-
 def _alpha(spec: Spec, hypothesis: AnyHypothesis) -> float:
     """The level at which each contrast is tested when nothing else of its family is found."""
+    contrasts = kind_of(hypothesis).contrasts(hypothesis)
     family = next((each for each in spec.family if each.id == hypothesis.family), None)
     if family is None:
-        return (spec.analysis.alpha or 0.05) / _contrasts(hypothesis)
+        return (spec.analysis.alpha or 0.05) / contrasts
     members = 1 if family.correction == "none" else sum(h.family == family.id for h in spec.hypothesis)
-    return family.alpha / members / _contrasts(hypothesis)
+    return family.alpha / members / contrasts
 
 
 def _size(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Size | None:
     """The items that have its rate, of the benchmarks in which all levels of the hypothesis are run; None
     where their number is not known. Where configurations ask different subsets, the smallest counts; a
     ranking holds in every benchmark, so that its smallest one does."""
+    kind = kind_of(hypothesis)
     found: dict[str, Size] = {}
     for (benchmark, subset), levels in spoken.items():
-        if _comparable(plan.study.spec, hypothesis, levels):
+        if kind.comparable(hypothesis, plan.study.spec, levels):
             size = _asked(plan, hypothesis, benchmark, subset)
             if size is None:
                 return None
             found[benchmark] = min(size, found.get(benchmark, size), key=lambda each: each.units)
-    if not found or (
-        isinstance(hypothesis, InteractionHypothesis) and hypothesis.by == "benchmark" and len(found) < 2
-    ):
+    if len(found) < kind.benchmarks(hypothesis):
         return Size(0, 0)
-    if isinstance(hypothesis, RankingHypothesis):
+    if not kind.pooled:
         return min(found.values(), key=lambda each: each.items)
     return Size(sum(each.items for each in found.values()), sum(each.units for each in found.values()))
 
 
 def _asked(plan: Plan, hypothesis: AnyHypothesis, benchmark: str, subset: Subset | None) -> Size | None:
     here = plan.study.items.get(benchmark)
-    everything = isinstance(hypothesis, RankingHypothesis) or hypothesis.outcome not in COUNTED
+    rate = rate_of(hypothesis)
     if here is None:
-        asked = plan.asked(benchmark, subset) if everything else None
+        asked = None if rate in COUNTED else plan.asked(benchmark, subset)
         return None if asked is None else Size(asked, asked)
     items: Sequence[Item] = here.asked(None, subset)
-    if not everything:
-        counts, _ = COUNTED[hypothesis.outcome]  # type: ignore[union-attr]
+    if rate in COUNTED:
+        counts, _ = COUNTED[rate]
         items = [item for item in items if counts(item)]
     return Size(len(items), len({item.cluster for item in items}))
-
-
-def _comparable(spec: Spec, hypothesis: AnyHypothesis, levels: frozenset[tuple[str, ...]]) -> bool:
-    first = {each[0] for each in levels if each}
-    match hypothesis:
-        case ContrastHypothesis():
-            return first >= {*hypothesis.levels, hypothesis.reference}
-        case TrendHypothesis():
-            return first >= set(hypothesis.order)
-        case InteractionHypothesis():
-            by = {"model": len(spec.model), "benchmark": len(spec.benchmark)}
-            others = by.get(hypothesis.by, len({each[-1] for each in levels}))
-            return len(first) > 1 and others > 1
-        case RankingHypothesis():
-            return bool(levels)
-
-
-def _orders(hypothesis: RankingHypothesis, items: int | None) -> dict[Verdict, str]:
-    """An order of M models, each strictly ahead of the next, needs M - 1 items."""
-    found: dict[Verdict, str] = {}
-    if items is None or items >= len(hypothesis.order) - 1:
-        found["supported"] = "in every configuration each model is ahead of the next by an item or more"
-    if items is None or items:
-        found["refuted"] = "in one configuration a model is behind the next by an item"
-        found["open"] = "two of them tie in a configuration and none is behind"
-    return found
 
 
 def _sentence(rule: Rule, outcome: Outcome, size: Size | None) -> str:

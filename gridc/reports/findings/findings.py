@@ -16,7 +16,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import BenchmarkAnalysis, Maximum, analyse, maxima
 from gridc.reports.findings.attribution import Attribution, explain
 from gridc.reports.findings.certification import Evidence, OrderingClaim, Region, Weighed, weigh
-from gridc.reports.findings.hypotheses import HypothesisFinding, decide
+from gridc.reports.findings.hypotheses import HypothesisFinding, decisions
 from gridc.reports.findings.noise import (
     Floors,
     ModelNoise,
@@ -33,7 +33,6 @@ from gridc.runtime.store.store import CellOutcomes, Progress, Store
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import ScopeKind
-from gridc.schema.inference import RankingHypothesis
 from gridc.statistics import orderings
 from gridc.statistics.dispersion import Dispersion, FlipRate, disperse, flip_rate
 from gridc.statistics.orderings import Mismatch, Orderings
@@ -183,11 +182,7 @@ def find(
         before_stamp=sum(n for at, n in finished if datetime.fromisoformat(at) < created),
         environment=_environment(plan, store),
         benchmarks=benchmark_findings(plan, scores, stored, progress.complete, floors),
-        hypotheses=tuple(
-            decide(compiled.spec, each, scores, floors)
-            for each in compiled.spec.hypothesis
-            if isinstance(each, RankingHypothesis)
-        ),
+        hypotheses=tuple(decisions(compiled.spec, scores, floors)),
         maxima=maxima(compiled.spec, _by_benchmark(plan, scores)),
         noise=noise,
         precisions=precision_reports(compiled.spec, scores),

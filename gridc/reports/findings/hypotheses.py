@@ -1,8 +1,9 @@
 """What the scores say to a stated hypothesis: supported, refuted or open."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 from gridc.compiler.grid import configurations as grid
 from gridc.reports.findings.noise import Floors, Gap, all_must_hold, one_must_hold, standing
@@ -45,7 +46,14 @@ class HypothesisFinding:
         return holds(self.standings)
 
 
-def decide(
+def decisions(spec: Spec, scores: Sequence[CellScore], floors: Floors) -> Iterator[HypothesisFinding]:
+    """The verdict on every hypothesis whose kind has a decision, in the order of the spec."""
+    for hypothesis in spec.hypothesis:
+        if hypothesis.kind in DECISIONS:
+            yield DECISIONS[hypothesis.kind].decide(spec, hypothesis, scores, floors)
+
+
+def decide_ranking(
     spec: Spec, hypothesis: RankingHypothesis, scores: Sequence[CellScore], floors: Floors
 ) -> HypothesisFinding:
     """Read the scores of the primary cells that the hypothesis is about. Descriptive, on these items."""
@@ -74,6 +82,16 @@ def decide(
     )
 
 
+def _ranking_sentence(finding: HypothesisFinding, complete: bool) -> str:
+    order = " > ".join(finding.hypothesis.order)
+    total = finding.agree + finding.contradict + finding.tied + finding.missing
+    here = "on these items" if complete else "on these items so far"
+    return (
+        f"{finding.hypothesis.id} ({order}) is {finding.verdict} {here}: {finding.agree} of {total} "
+        f"configurations agree, {finding.contradict} contradict it."
+    )
+
+
 def _steps(row: Sequence[CellScore | None], direction: str, floors: Floors) -> list[Gap] | None:
     """Each model against the next of the order, above 0 where it is better; None where a score is missing."""
     sign = 1 if direction == "higher_is_better" else -1
@@ -93,3 +111,15 @@ def _verdict(steps: Sequence[Gap] | None) -> str:
     if any(step < 0 for step, *_ in steps):
         return "contradict"
     return "tied" if any(step == 0 for step, *_ in steps) else "agree"
+
+
+class Decision(NamedTuple):
+    """How the verdict on a kind of hypothesis is reached, and how it is said of a complete run or an
+    unfinished one."""
+
+    decide: Callable[[Spec, Any, Sequence[CellScore], Floors], HypothesisFinding]
+    sentence: Callable[[HypothesisFinding, bool], str]
+
+
+DECISIONS: Mapping[str, Decision] = {"ranking": Decision(decide_ranking, _ranking_sentence)}
+"""By the `kind` of the language. What the compiler knows about a kind is `grid.hypothesis_kinds.KINDS`."""

@@ -3,37 +3,20 @@
 from collections.abc import Iterator
 
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid.hypothesis_kinds import kind_of
 from gridc.compiler.grid.specifications import specifications
 from gridc.diagnostics.errors import Diagnostic
-from gridc.schema.inference import ContrastHypothesis, InteractionHypothesis
+from gridc.diagnostics.places import KeyPath
 from gridc.schema.spec import Spec
 
 
 def needed_keys(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Margins where a kind is defined by one, and comparisons of a thing with something else."""
-    for number, each in enumerate(spec.hypothesis):
-        here = ("hypothesis", number)
-        if isinstance(each, InteractionHypothesis) and each.by == each.axis:
-            message = f"`{each.id}` says that `{each.axis}` interacts with itself"
-            help = "`by` is `model`, `benchmark` or another axis"
-            yield source.diagnose("GC105", (*here, "by"), message, help)
-        if not isinstance(each, ContrastHypothesis):
-            continue
-        if each.kind in ("equivalence", "noninferiority") and each.margin is None:
-            message = f"`{each.id}` is a test of {each.kind} and has no `margin`"
-            help = "margin = { pp = 2 }: the smallest difference that would matter, in percentage points"
-            yield source.diagnose("GC103", here, message, help, at_key=True)
-        if each.reference in each.levels:
-            message = f"`{each.id}` compares `{each.reference}` with itself"
-            axis = next(axis for axis in spec.axis if axis.id == each.axis)
-            others = [level.id for level in axis.level if level.id not in each.levels]
-            known = f"`{each.axis}` also has {', '.join(f'`{name}`' for name in others)}"
-            help = known if others else "name fewer levels, or another reference"
-            yield source.diagnose("GC105", (*here, "reference"), message, help)
-        if each.kind == "noninferiority" and each.side == "two-sided":
-            message = f"`{each.id}` is a test of noninferiority, which has a side"
-            help = 'side = "greater" when a higher outcome is better, else "less"'
-            yield source.diagnose("GC105", here, message, help, at_key=True)
+    """Keys that a kind needs, and keys that contradict each other."""
+    for number, hypothesis in enumerate(spec.hypothesis):
+        for misfit in kind_of(hypothesis).misfits(hypothesis, spec):
+            here: KeyPath = ("hypothesis", number)
+            path = here if misfit.key is None else (*here, misfit.key)
+            yield source.diagnose(misfit.code, path, misfit.problem, misfit.help, at_key=misfit.key is None)
 
 
 def curves_hold_something(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -1,14 +1,14 @@
 """Names: each id is said once, and whatever is referred to exists."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from gridc.compiler.frontend.checks.base import grid_selectors
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.grid.hypothesis_kinds import kind_of
 from gridc.diagnostics.codes import CODES
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.inference import ContrastHypothesis, InteractionHypothesis, TrendHypothesis
 from gridc.schema.selector import RESERVED_DIMENSIONS, Selector
 from gridc.schema.spec import Spec
 
@@ -76,31 +76,18 @@ def _unknown(
 
 def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Ids that one table uses for another: models, axes, levels, families, forks."""
-    models = [model.id for model in spec.model]
-    axes = {axis.id: [level.id for level in axis.level] for axis in spec.axis}
     forks = [fork.id for fork in spec.fork]
-
     for number, each in enumerate(spec.hypothesis):
         here: KeyPath = ("hypothesis", number)
         if each.family is not None:
             families = [family.id for family in spec.family]
             yield from _refers(source, (*here, "family"), "family", each.family, families)
-        if isinstance(each, ContrastHypothesis):
-            yield from _refers(source, (*here, "axis"), "axis", each.axis, axes)
-            known = axes.get(each.axis, (*each.levels, each.reference))
-            yield from _refers(source, (*here, "reference"), "level", each.reference, known)
-            single = isinstance(each.level, str)
-            for rank, name in enumerate(each.levels):
-                where = (*here, "level") if single else (*here, "level", rank)
-                yield from _refers(source, where, "level", name, known)
-        elif isinstance(each, InteractionHypothesis):
-            yield from _refers(source, (*here, "axis"), "axis", each.axis, axes)
-            yield from _refers(source, (*here, "by"), "axis", each.by, ["model", "benchmark", *axes])
-        elif isinstance(each, TrendHypothesis):
-            yield from _refers(source, (*here, "axis"), "axis", each.axis, axes)
-            yield from _listed(source, (*here, "order"), "level", each.order, axes.get(each.axis, each.order))
-        else:
-            yield from _listed(source, (*here, "order"), "model", each.order, models)
+        earlier: set[str] = set()
+        for key, what, name, known, listed in kind_of(each).references(each, spec):
+            yield from _refers(source, (*here, *key), what, name, known)
+            if listed and name in earlier:
+                yield source.diagnose("GC201", (*here, *key), f"`{name}` is named twice")
+            earlier |= {name} if listed else set()
     for number, fork in enumerate(spec.fork):
         yield from _refers(source, ("fork", number, "default"), "level", fork.default, fork.levels)
         yield from _listed(source, ("fork", number, "levels"), "level", fork.levels, fork.levels)
@@ -129,7 +116,7 @@ def _listed(
 
 
 def _refers(
-    source: Source, path: KeyPath, kind: str, name: str, known: Sequence[str] | Mapping[str, object]
+    source: Source, path: KeyPath, kind: str, name: str, known: Collection[str]
 ) -> Iterator[Diagnostic]:
     if name not in known:
         yield source.diagnose("GC202", path, f"no {kind} is called `{name}`", did_you_mean(name, known))

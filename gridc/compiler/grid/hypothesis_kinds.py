@@ -1,0 +1,234 @@
+"""One row for each kind of hypothesis: everything that the compiler has to know about it.
+
+The fields of a kind are its class in `schema.inference`; how its verdict is reached and worded is its row in
+`reports.findings.hypotheses`. A test compares the three.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.inference import (
+    AnyHypothesis,
+    ContrastHypothesis,
+    InteractionHypothesis,
+    RankingHypothesis,
+    Rate,
+    TrendHypothesis,
+)
+from gridc.schema.selector import RESERVED_DIMENSIONS
+from gridc.schema.spec import Spec
+from gridc.statistics.power import Claim, Rule, Side, Verdict
+
+H = TypeVar("H", bound=AnyHypothesis)
+
+Levels = frozenset[tuple[str, ...]]
+"""The combinations of levels of a hypothesis's axes that are run, in the order of `axes`."""
+
+
+class Reference(NamedTuple):
+    """An id that a hypothesis uses for another table: its key, what it names, and the names that exist.
+    `listed` ids stand in a list in which none may stand twice."""
+
+    key: KeyPath
+    what: str
+    name: str
+    known: Collection[str]
+    listed: bool = False
+
+
+class Misfit(NamedTuple):
+    """Keys of a hypothesis that contradict each other: a code, the key to blame (None for the table), what is
+    wrong, and the way out."""
+
+    code: str
+    key: str | None
+    problem: str
+    help: str
+
+
+@dataclass(frozen=True)
+class HypothesisKind(Generic[H]):
+    """What the compiler has to know about a kind of hypothesis.
+
+    references    the ids that it uses for other tables
+    misfits       keys that contradict each other although each is of its type
+    axes          the axes whose levels it compares
+    comparable    whether it can be tested on a benchmark that runs these levels
+    benchmarks    how many such benchmarks it takes
+    pooled        whether the items of its benchmarks add up; otherwise the smallest benchmark counts
+    rule          its test, at a level alpha; None where the verdict is read from the configurations
+    contrasts     how many comparisons share its level (Bonferroni)
+    spread        the variance of what is tested, over that of one paired difference
+    outcomes      of a kind without a test: each verdict that is possible on so many items, as a sentence
+    decided       whether a report gives its verdict
+    """
+
+    references: Callable[[H, Spec], Iterator[Reference]]
+    axes: Callable[[H], tuple[str, ...]]
+    comparable: Callable[[H, Spec, Levels], bool]
+    rule: Callable[[H, float], Rule] | None
+    misfits: Callable[[H, Spec], Iterator[Misfit]] = lambda hypothesis, spec: iter(())
+    benchmarks: Callable[[H], int] = lambda hypothesis: 1
+    pooled: bool = True
+    contrasts: Callable[[H], int] = lambda hypothesis: 1
+    spread: float = 1.0
+    outcomes: Callable[[H, int | None], dict[Verdict, str]] = lambda hypothesis, items: {}
+    decided: bool = False
+
+
+def kind_of(hypothesis: AnyHypothesis) -> HypothesisKind[Any]:
+    """The row of a hypothesis's kind."""
+    return KINDS[hypothesis.kind]
+
+
+def rate_of(hypothesis: AnyHypothesis) -> Rate:
+    """The rate that a hypothesis is about. A ranking is one of scores."""
+    rate: Rate = getattr(hypothesis, "outcome", "score")
+    return rate
+
+
+def _axes(spec: Spec) -> dict[str, list[str]]:
+    return {axis.id: [level.id for level in axis.level] for axis in spec.axis}
+
+
+# ranking
+
+
+def _ranking_references(hypothesis: RankingHypothesis, spec: Spec) -> Iterator[Reference]:
+    models = [model.id for model in spec.model]
+    yield from _listed("model", hypothesis.order, models)
+
+
+def _orders(hypothesis: RankingHypothesis, items: int | None) -> dict[Verdict, str]:
+    """An order of M models, each strictly ahead of the next, needs M - 1 items."""
+    possible: dict[Verdict, str] = {}
+    if items is None or items >= len(hypothesis.order) - 1:
+        possible["supported"] = "in every configuration each model is ahead of the next by an item or more"
+    if items is None or items:
+        possible["refuted"] = "in one configuration a model is behind the next by an item"
+        possible["open"] = "two of them tie in a configuration and none is behind"
+    return possible
+
+
+# contrasts: levels of an axis against a reference level
+
+
+def _contrast_references(hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Reference]:
+    axes = _axes(spec)
+    yield Reference(("axis",), "axis", hypothesis.axis, axes)
+    known = axes.get(hypothesis.axis, (*hypothesis.levels, hypothesis.reference))
+    yield Reference(("reference",), "level", hypothesis.reference, known)
+    for rank, name in enumerate(hypothesis.levels):
+        key: KeyPath = ("level",) if hypothesis.level == name else ("level", rank)
+        yield Reference(key, "level", name, known)
+
+
+def _contrast_misfits(hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Misfit]:
+    name, kind = hypothesis.id, hypothesis.kind
+    if kind in ("equivalence", "noninferiority") and hypothesis.margin is None:
+        help = "margin = { pp = 2 }: the smallest difference that would matter, in percentage points"
+        yield Misfit("GC103", None, f"`{name}` is a test of {kind} and has no `margin`", help)
+    if hypothesis.reference in hypothesis.levels:
+        others = [level for level in _axes(spec)[hypothesis.axis] if level not in hypothesis.levels]
+        known = f"`{hypothesis.axis}` also has {', '.join(f'`{each}`' for each in others)}"
+        help = known if others else "name fewer levels, or another reference"
+        yield Misfit("GC105", "reference", f"`{name}` compares `{hypothesis.reference}` with itself", help)
+    if kind == "noninferiority" and hypothesis.side == "two-sided":
+        help = 'side = "greater" when a higher outcome is better, else "less"'
+        yield Misfit("GC105", None, f"`{name}` is a test of noninferiority, which has a side", help)
+
+
+def _contrast(claim: Claim) -> HypothesisKind[ContrastHypothesis]:
+    def rule(hypothesis: ContrastHypothesis, alpha: float) -> Rule:
+        margin = None if hypothesis.margin is None else hypothesis.margin.pp / 100
+        return Rule(claim, hypothesis.side, alpha, margin)
+
+    return HypothesisKind(
+        references=_contrast_references,
+        misfits=_contrast_misfits,
+        axes=lambda hypothesis: (hypothesis.axis,),
+        comparable=lambda hypothesis, spec, levels: (
+            _first(levels) >= {*hypothesis.levels, hypothesis.reference}
+        ),
+        rule=rule,
+        contrasts=lambda hypothesis: len(hypothesis.levels),
+    )
+
+
+# interaction
+
+
+def _interaction_references(hypothesis: InteractionHypothesis, spec: Spec) -> Iterator[Reference]:
+    axes = _axes(spec)
+    yield Reference(("axis",), "axis", hypothesis.axis, axes)
+    yield Reference(("by",), "axis", hypothesis.by, ["model", "benchmark", *axes])
+
+
+def _interaction_misfits(hypothesis: InteractionHypothesis, spec: Spec) -> Iterator[Misfit]:
+    if hypothesis.by == hypothesis.axis:
+        problem = f"`{hypothesis.id}` says that `{hypothesis.axis}` interacts with itself"
+        yield Misfit("GC105", "by", problem, "`by` is `model`, `benchmark` or another axis")
+
+
+def _interacts(hypothesis: InteractionHypothesis, spec: Spec, levels: Levels) -> bool:
+    by = {"model": len(spec.model), "benchmark": len(spec.benchmark)}
+    others = by.get(hypothesis.by, len({combination[-1] for combination in levels}))
+    return len(_first(levels)) > 1 and others > 1
+
+
+# trend
+
+
+def _trend_references(hypothesis: TrendHypothesis, spec: Spec) -> Iterator[Reference]:
+    axes = _axes(spec)
+    yield Reference(("axis",), "axis", hypothesis.axis, axes)
+    yield from _listed("level", hypothesis.order, axes.get(hypothesis.axis, hypothesis.order))
+
+
+_SIDES: Mapping[str, Side] = {"increasing": "greater", "decreasing": "less"}
+
+
+def _listed(what: str, names: Sequence[str], known: Collection[str]) -> Iterator[Reference]:
+    yield from (Reference(("order", rank), what, name, known, True) for rank, name in enumerate(names))
+
+
+def _first(levels: Levels) -> set[str]:
+    """The levels of the first axis that are run."""
+    return {combination[0] for combination in levels if combination}
+
+
+KINDS: Mapping[str, HypothesisKind[Any]] = {
+    "ranking": HypothesisKind[RankingHypothesis](
+        references=_ranking_references,
+        axes=lambda hypothesis: (),
+        comparable=lambda hypothesis, spec, levels: bool(levels),
+        rule=None,
+        outcomes=_orders,
+        pooled=False,
+        decided=True,
+    ),
+    "difference": _contrast("effect"),
+    "equivalence": _contrast("equivalence"),
+    "noninferiority": _contrast("noninferiority"),
+    "null_control": _contrast("no_effect"),
+    "interaction": HypothesisKind[InteractionHypothesis](
+        references=_interaction_references,
+        misfits=_interaction_misfits,
+        axes=lambda hypothesis: (
+            (hypothesis.axis,) if hypothesis.by in RESERVED_DIMENSIONS else (hypothesis.axis, hypothesis.by)
+        ),
+        comparable=_interacts,
+        benchmarks=lambda hypothesis: 2 if hypothesis.by == "benchmark" else 1,
+        rule=lambda hypothesis, alpha: Rule("effect", "two-sided", alpha, None),
+        spread=2.0,
+    ),
+    "trend": HypothesisKind[TrendHypothesis](
+        references=_trend_references,
+        axes=lambda hypothesis: (hypothesis.axis,),
+        comparable=lambda hypothesis, spec, levels: _first(levels) >= set(hypothesis.order),
+        rule=lambda hypothesis, alpha: Rule("effect", _SIDES[hypothesis.direction], alpha, None),
+    ),
+}
+"""By the `kind` of the language."""

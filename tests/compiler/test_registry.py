@@ -1,0 +1,52 @@
+"""One row per kind: whatever the language names has its row, and each row does what it says.
+
+Each test goes red when an entry is left out. CONTRIBUTING.md says which files an addition takes.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import TypeAdapter
+
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.grid.hypothesis_kinds import KINDS
+from gridc.reports.findings.hypotheses import DECISIONS
+from gridc.schema.base import Id
+from gridc.schema.inference import AnyHypothesis
+
+CLASSES = {
+    kind: cls
+    for cls in get_args(get_args(AnyHypothesis)[0])
+    for kind in get_args(cls.model_fields["kind"].annotation)
+}
+ID_PATTERN = TypeAdapter(Id).json_schema()["pattern"]
+
+
+def test_every_hypothesis_kind_has_a_row_and_a_decision_where_it_says_so() -> None:
+    assert CLASSES.keys() == KINDS.keys()
+    assert {kind for kind, row in KINDS.items() if row.decided} == DECISIONS.keys()
+
+
+def id_fields(cls: Any) -> set[str]:
+    """The keys of a table whose values are ids, by its JSON Schema."""
+    properties = cls.model_json_schema()["properties"]
+    return {key for key, stated in properties.items() if json.dumps(ID_PATTERN) in json.dumps(stated)}
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_id_of_a_hypothesis_is_looked_up(kind: str, small: Path) -> None:
+    """A key that holds ids of other tables and that no row reads would let any word pass."""
+    spec = compile_spec(small).spec
+    keys = id_fields(CLASSES[kind]) - {"id", "family"}
+    right = {"axis": "template"} if "axis" in keys else {}
+    needed = {"direction": "increasing"} if kind == "trend" else {}
+    wrong = {key: ["x", "y", "z"] if key == "order" else "nowhere" for key in keys}
+    for stated in (wrong | right, wrong):
+        hypothesis = CLASSES[kind].model_validate({"id": "h", "kind": kind, **needed, **stated})
+        unknown = {
+            each.key[0] for each in KINDS[kind].references(hypothesis, spec) if each.name not in each.known
+        }
+        keys -= unknown
+    assert not keys

@@ -353,9 +353,11 @@ CODES: dict[str, Code] = {
         "kept; `gridc run` goes on where it stopped.",
     ),
     "GC604": Code(
-        "the engine is not installed",
-        "Local models need torch and transformers, which gridc does not install by itself because "
-        "many studies need neither: `pip install 'gridc[local]'`.",
+        "an optional package is not installed",
+        "gridc installs by itself only what every study needs. Local models need torch and transformers "
+        "(`pip install 'gridc[local]'`), tables pyarrow (`'gridc[tables]'`), model cards huggingface_hub "
+        "(`'gridc[hub]'`), PDF figures vl-convert-python (`'gridc[pdf]'`), axis attribution lightgbm "
+        "(`'gridc[explain]'`).",
     ),
     "GC605": Code(
         "the store cannot be used",

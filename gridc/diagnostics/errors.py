@@ -5,7 +5,10 @@
     ├── SpecError       (3)   the spec, or a file it names, is invalid
     ├── StampError      (4)   the lock is missing, damaged, or not what the spec says
     ├── HazardError     (5)   the instrument would not measure what it is said to measure
-    ├── IncompleteError (6)   the run stopped before every call had an answer
+    ├── IncompleteError (6)   what was asked for could not be finished here
+    │   ├── StoreError        a store is absent, damaged, in use, or holds no such run
+    │   ├── UnavailableError  a package, a model, memory or a feature that the run needs is not there
+    │   └── FileError         a model card, a card or another file cannot be read or written as it is
     ├── VerificationError (7) a recomputed value is not the recorded one
     └── BudgetError     (8)   a cap of [budget] would have been passed
 
@@ -82,6 +85,18 @@ class HazardError(GridcError):
 
 class IncompleteError(GridcError):
     exit_code = 6
+
+
+class StoreError(IncompleteError):
+    pass
+
+
+class UnavailableError(IncompleteError):
+    pass
+
+
+class FileError(IncompleteError):
+    pass
 
 
 class VerificationError(GridcError):

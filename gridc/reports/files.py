@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from gridc.diagnostics.errors import Diagnostic, IncompleteError
+from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError
 from gridc.files import write_atomic
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
@@ -42,22 +42,22 @@ def documents(findings: Findings) -> Documents:
 
 
 def read_deck(path: Path) -> CardDeck:
-    """The GRID cards of a results folder, a bundle, or a gridcard.json. Raises `IncompleteError` (GC607) when
+    """The GRID cards of a results folder, a bundle, or a gridcard.json. Raises `FileError` (GC607) when
     there are none, or when the certificate beside them is not the one that they name."""
     places = [path] if path.is_file() else [path / "gridcard.json", path / "results" / "gridcard.json"]
     file = next((each for each in places if each.is_file()), None)
     if file is None:
         message = "there are no GRID cards here yet"
-        raise IncompleteError([Diagnostic("GC607", message, str(path), help="`gridc report` writes them")])
+        raise FileError([Diagnostic("GC607", message, str(path), help="`gridc report` writes them")])
     try:
         deck = CardDeck.model_validate_json(file.read_bytes())
     except ValidationError as error:
         message = f"these are not GRID cards that this gridc reads ({error.error_count()} findings)"
-        raise IncompleteError([Diagnostic("GC607", message, str(file))]) from None
+        raise FileError([Diagnostic("GC607", message, str(file))]) from None
     certificate = file.with_name("certificate.json")
     if certificate.is_file() and digest_bytes(certificate.read_bytes()) != deck.certificate:
         message = "the certificate beside the cards is not the one that they name"
-        raise IncompleteError([Diagnostic("GC607", message, str(certificate))])
+        raise FileError([Diagnostic("GC607", message, str(certificate))])
     return deck
 
 
@@ -74,7 +74,7 @@ def texts(findings: Findings) -> dict[str, str]:
 
 def draw(findings: Findings, folder: Path, pdf: bool = False) -> list[Path]:
     """Write every figure of the page as SVG, and as PDF with `pdf`, into `folder`; the paths. Raises
-    `IncompleteError` (GC604) where the converter to PDF is not installed."""
+    `UnavailableError` (GC604) where the converter to PDF is not installed."""
     made = documents(findings)
     convert = _pdf_converter() if pdf else None
     folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def _pdf_converter() -> Callable[[str], bytes]:
         from vl_convert import svg_to_pdf
     except ImportError:
         message = "figures as PDF need vl-convert-python, which is not installed"
-        raise IncompleteError([Diagnostic("GC604", message, help="pip install 'gridc[pdf]'")]) from None
+        raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[pdf]'")]) from None
     convert: Callable[[str], bytes] = svg_to_pdf
     return convert
 

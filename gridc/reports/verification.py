@@ -28,7 +28,7 @@ from gridc.schema.canonical import canonical, digest, digest_bytes
 def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path) -> list[str]:
     """What was checked, a line each.
 
-    Raises `VerificationError` with everything that differs, and `IncompleteError` when the store holds no
+    Raises `VerificationError` with everything that differs, and `StoreError` when the store holds no
     run of the study.
     """
     events = store.events()

@@ -5,7 +5,7 @@ from typing import Any
 
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import Diagnostic, IncompleteError
+from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.run import Finished, conclude
 from gridc.runtime.store.events import first_break
 from gridc.runtime.store.store import Store
@@ -15,7 +15,7 @@ from gridc.runtime.store.write import Writer
 def merge(plan: Plan, lock: Lock, path: Path, others: list[Path]) -> Finished:
     """Take into the store at `path` what other stores of the same study have answered.
 
-    Raises `IncompleteError` when a store cannot be used or is of another study, when its event chain is
+    Raises `StoreError` when a store cannot be used or is of another study, when its event chain is
     broken, and when two stores have different answers to one call: which of them is right nobody can
     tell from here.
     """
@@ -34,14 +34,14 @@ def _take(stamp: str, store: Writer, path: Path) -> None:
         broken = first_break(events)
         if broken is not None:
             message = f"event {broken} does not follow from the one before it"
-            raise IncompleteError([Diagnostic("GC605", message, str(path))])
+            raise StoreError([Diagnostic("GC605", message, str(path))])
         mine = dict(store.digests(stamp))
         theirs = dict(other.digests(stamp))
         both = sorted(call for call in mine.keys() & theirs.keys() if mine[call] != theirs[call])
         if both:
             where = store.whereabouts(stamp, both[0])
             message = f"{len(both)} calls have another answer than in the store, the first: {where}"
-            raise IncompleteError([Diagnostic("GC618", message, str(path))])
+            raise StoreError([Diagnostic("GC618", message, str(path))])
     new = sorted(theirs.keys() - mine.keys())
     if not new:
         return

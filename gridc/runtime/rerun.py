@@ -45,7 +45,7 @@ class Repeated:
 
 def rerun(compiled: Compiled, store: Store, share: float) -> Iterator[Repeated]:
     """Repeat a share (0 to 1) of the answered calls of every local model and precision, at least one call of
-    each. Raises `IncompleteError` where an engine or a model cannot be used."""
+    each. Raises `UnavailableError` where an engine or a model cannot be used."""
     plan = Plan(compiled.study)
     store.require(plan.study_digest)
     for name, precision in dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells()):

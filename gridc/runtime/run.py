@@ -20,7 +20,7 @@ from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import waived_for
-from gridc.diagnostics.errors import BudgetError, Diagnostic, IncompleteError
+from gridc.diagnostics.errors import BudgetError, Diagnostic, UnavailableError
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines.protocol import Batch, Call, Engine
 from gridc.runtime.noise import measure
@@ -91,7 +91,7 @@ def run(
     """Execute the plan of a stamped study, or a part of it, into the store at `path`.
 
     Raises `SpecError` when items are missing, `HazardError` before the first call when a prompt cannot
-    be asked as it is, and `IncompleteError` when the store or a model cannot be used.
+    be asked as it is, `StoreError` when the store cannot be used and `UnavailableError` when a model cannot.
     """
     require_executable(compiled.spec, compiled.source)
     require_items(compiled.study, compiled.source)
@@ -148,7 +148,7 @@ def _jobs(plan: Plan, store: Writer, shard: Shard) -> Iterator[_Job]:
 def preflight(compiled: Compiled) -> None:
     """Tokenize every prompt of the local models that are here, as a run does before its first call.
 
-    Raises `HazardError` for a prompt that cannot be asked as it is, and `IncompleteError` where the engine
+    Raises `HazardError` for a prompt that cannot be asked as it is, and `UnavailableError` where the engine
     or a model cannot be used.
     """
     plan = Plan(compiled.study)
@@ -228,7 +228,7 @@ def score_answers(plan: Plan, store: Writer) -> None:
 
 
 def open_engine(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
-    """The engine of a local model. Raises `IncompleteError` (GC604) where it is not installed."""
+    """The engine of a local model. Raises `UnavailableError` (GC604) where it is not installed."""
     # Threads that spin while they wait make a run many times slower as soon as anything else wants a
     # core. This must be set before torch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -238,5 +238,5 @@ def open_engine(name: str, identity: ModelIdentity, precision: str, spec: Spec) 
     except ImportError as error:
         message = f"`{name}` is a local model and {error.name} is not installed"
         help_line = "pip install 'gridc[local]'"
-        raise IncompleteError([Diagnostic("GC604", message, help=help_line)]) from None
+        raise UnavailableError([Diagnostic("GC604", message, help=help_line)]) from None
     return HfEngine(name, folder_of(name, identity), precision, spec.engine, waived_for(spec, name))

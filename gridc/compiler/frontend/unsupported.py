@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gridc.compiler.frontend.checks.base import effect_tables
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid.hypothesis_kinds import kind_of
-from gridc.diagnostics.errors import IncompleteError
+from gridc.diagnostics.errors import UnavailableError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.spec import Analysis, Effects, Spec
 
@@ -35,13 +35,13 @@ def unlowered(spec: Spec) -> dict[str, str]:
 
 
 def require_executable(spec: Spec, source: Source) -> None:
-    """Raise `IncompleteError` with everything in the spec that this version cannot execute."""
+    """Raise `UnavailableError` with everything in the spec that this version cannot execute."""
     found = [
         source.diagnose("GC609", each.path, f"{each.name}: this version runs no {each.what}")
         for each in obstacles(spec)
     ]
     if found:
-        raise IncompleteError(found)
+        raise UnavailableError(found)
 
 
 def obstacles(spec: Spec) -> Iterator[Obstacle]:

@@ -59,7 +59,7 @@ class RecordedStudy(Study):
 def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
     """Write the bundle of a study from its results folder. It appears whole or not at all.
 
-    Raises `UsageError` (GC000) when the target exists, `IncompleteError` when there is no store.
+    Raises `UsageError` (GC000) when the target exists, `StoreError` when there is no store.
     """
     if target.exists():
         message = "the bundle's folder exists already, and nothing is written over"

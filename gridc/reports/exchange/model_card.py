@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gridc.diagnostics.errors import Diagnostic, IncompleteError, UsageError
+from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError, UsageError
 from gridc.files import write_atomic
 from gridc.reports.card import as_markdown
 from gridc.schema.card import Card, CardDeck
@@ -22,7 +22,7 @@ def attach(readme: Path, deck: CardDeck, model: str, link: str | None = None) ->
     """Put the cards of one model into a model card, replacing the file in one step; whether it changed.
     `link` is where the certificate can be had; without one its digest names it (`urn:gridc:...`).
 
-    Raises `UsageError` (GC000) for a model that the study does not have, and `IncompleteError` (GC610)
+    Raises `UsageError` (GC000) for a model that the study does not have, and `FileError` (GC610)
     when the file is no text or its markers or `model-index` cannot be understood.
     """
     path = readme.resolve()
@@ -53,14 +53,14 @@ def attached(text: str, deck: CardDeck, model: str, link: str | None = None, fil
 def check(readme: Path, deck: CardDeck) -> list[Diagnostic]:
     """What the attached cards say that the study does not say now; empty when they agree.
 
-    Raises `IncompleteError` (GC610) when no card of the study is attached.
+    Raises `FileError` (GC610) when no card of the study is attached.
     """
     text = _read(readme)
     start = re.search(rf"<!-- gridc:card begin {re.escape(deck.study)} (\S+) (\S+) -->", text)
     if start is None:
         message = f"no GRID card of study `{deck.study}` is attached"
         help_line = "`gridc card attach` puts one in"
-        raise IncompleteError([Diagnostic("GC610", message, str(readme), help=help_line)])
+        raise FileError([Diagnostic("GC610", message, str(readme), help=help_line)])
     model, link = start.group(1), start.group(2)
     if model not in {card.model for card in deck.cards}:
         return [Diagnostic("GC707", f"the study has no model `{model}`", str(readme))]
@@ -97,7 +97,7 @@ def model_index(deck: CardDeck, model: str, link: str | None = None) -> list[dic
         from huggingface_hub.repocard_data import EvalResult, eval_results_to_model_index
     except ImportError:
         message = "model cards need huggingface_hub, which is not installed"
-        raise IncompleteError([Diagnostic("GC604", message, help="pip install 'gridc[hub]'")]) from None
+        raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[hub]'")]) from None
     found = [
         EvalResult(
             task_type="text-generation",
@@ -220,5 +220,5 @@ def _read(path: Path) -> str:
         raise _unclear(str(path), "it is not UTF-8 text") from None
 
 
-def _unclear(file: str, problem: str) -> IncompleteError:
-    return IncompleteError([Diagnostic("GC610", f"the model card cannot be changed: {problem}", file)])
+def _unclear(file: str, problem: str) -> FileError:
+    return FileError([Diagnostic("GC610", f"the model card cannot be changed: {problem}", file)])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gridc.diagnostics.errors import Diagnostic, IncompleteError
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.reports.findings.scores import CellScore
 
 LABEL = "explanation of a fitted surrogate, not a test and not a share of variance"
@@ -54,7 +54,7 @@ class Attribution:
 
 def explain(benchmark: str, models: Sequence[str], cells: Sequence[CellScore]) -> Iterator[Attribution]:
     """What moves the scores of a benchmark's shared cells, and the verdict on every pair of models, as far as
-    they are measured. What is the same everywhere has nothing to explain. Raises `IncompleteError` (GC604)
+    they are measured. What is the same everywhere has nothing to explain. Raises `UnavailableError` (GC604)
     where lightgbm is not installed."""
     scored = {
         (each.cell.configuration, each.cell.model): each
@@ -127,5 +127,5 @@ def _lightgbm() -> Any:
     except ImportError:
         message = "axis attribution needs lightgbm, which is not installed"
         help_line = "pip install 'gridc[explain]'"
-        raise IncompleteError([Diagnostic("GC604", message, help=help_line)]) from None
+        raise UnavailableError([Diagnostic("GC604", message, help=help_line)]) from None
     return lightgbm

@@ -159,7 +159,7 @@ def find(
     """The findings of a stamped study from its store, complete or not. `tied` is the anchor that an
     earlier report recorded; without one git is asked. `attribution` is what that report explained.
 
-    Raises `IncompleteError` when the store holds no run of it.
+    Raises `StoreError` when the store holds no run of it.
     """
     plan = Plan(compiled.study)
     store.require(plan.study_digest)
@@ -193,7 +193,7 @@ def find(
 
 
 def explained(findings: Findings) -> Findings:
-    """The same with the axis attribution of every benchmark. Raises `IncompleteError` (GC604) where lightgbm
+    """The same with the axis attribution of every benchmark. Raises `UnavailableError` (GC604) where lightgbm
     is not installed."""
     models = [model.id for model in findings.plan.study.spec.model]
     found = [each for row in findings.benchmarks for each in explain(row.benchmark, models, row.cells)]

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from gridc.compiler.lock.diff import Difference, differences
-from gridc.diagnostics.errors import Diagnostic, IncompleteError
+from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports.findings import paired
 from gridc.reports.findings.paired import PairedReport
 from gridc.runtime.store.store import CellOutcomes, Store
@@ -78,7 +78,7 @@ class StoreDiff:
 def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None, None)) -> StoreDiff:
     """Compare a study of each store: the newest, or the one whose stamp begins as given.
 
-    Raises `IncompleteError` when a store cannot be read or holds no such study.
+    Raises `StoreError` when a store cannot be read or holds no such study.
     """
     with Store.open(a) as left, Store.open(b) as right:
         one, other = _chosen(left, a, stamps[0]), _chosen(right, b, stamps[1])
@@ -174,5 +174,5 @@ def _chosen(store: Store, path: Path, prefix: str | None) -> str:
     found = [stamp for stamp in store.stamps() if stamp.startswith(prefix or "")]
     if not found:
         message = "the store holds no run" + (f" with stamp {prefix}" if prefix else "")
-        raise IncompleteError([Diagnostic("GC603", message, str(path))])
+        raise StoreError([Diagnostic("GC603", message, str(path))])
     return found[-1]

@@ -64,7 +64,7 @@ class Engine(Protocol):
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
         """A division of the calls that depends on the calls and the settings alone, so that a run that is
         interrupted and taken up again forms the same batches. Raises `HazardError` before any call is
-        made, and `IncompleteError` when a call does not fit the memory that is allowed."""
+        made, and `UnavailableError` when a call does not fit the memory that is allowed."""
 
     def answer(self, batch: Batch, wanted: frozenset[str]) -> tuple[list[Answer], Spending]:
         """Answer the wanted calls of a batch."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlite_utils import Database
 
-from gridc.diagnostics.errors import Diagnostic, IncompleteError
+from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.store.events import Event
 from gridc.runtime.store.tables import APPLICATION_ID
 from gridc.schema.canonical import canonical_row
@@ -107,10 +107,10 @@ class Store:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open the store at `path`. Raises `IncompleteError` when there is none or it is damaged."""
+        """Open the store at `path`. Raises `StoreError` when there is none or it is damaged."""
         if not path.is_file():
             message = "there is no store here yet"
-            raise IncompleteError([Diagnostic("GC605", message, str(path), help="`gridc run` makes one")])
+            raise StoreError([Diagnostic("GC605", message, str(path), help="`gridc run` makes one")])
         try:
             db = Database(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True))
             check_identity(db, path)
@@ -138,11 +138,11 @@ class Store:
         return [row[0] for row in self._db.execute("SELECT stamp FROM study ORDER BY rowid")]
 
     def events(self) -> list[Event]:
-        """The event chain. Raises `IncompleteError` when a body is not JSON."""
+        """The event chain. Raises `StoreError` when a body is not JSON."""
         try:
             return [Event.from_row(row) for row in self._db.query("SELECT * FROM event ORDER BY seq")]
         except (ValueError, TypeError) as error:
-            raise IncompleteError([Diagnostic("GC605", f"an event cannot be read: {error}")]) from None
+            raise StoreError([Diagnostic("GC605", f"an event cannot be read: {error}")]) from None
 
     def study(self, stamp: str) -> Any:
         """The document that a study's digest is the digest of."""
@@ -150,10 +150,10 @@ class Store:
         return json.loads(row[0])
 
     def require(self, stamp: str) -> None:
-        """Raise `IncompleteError` when the store holds no run of the study with this stamp."""
+        """Raise `StoreError` when the store holds no run of the study with this stamp."""
         if stamp not in self.stamps():
             message = f"the store holds no run of this study (stamp {stamp[:12]})"
-            raise IncompleteError([Diagnostic("GC603", message, help="`gridc run` makes one")])
+            raise StoreError([Diagnostic("GC603", message, help="`gridc run` makes one")])
 
     def progress(self, stamp: str) -> Progress:
         where, values = self._calls_of(stamp)
@@ -416,15 +416,15 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise IncompleteError([Diagnostic("GC605", f"an answer cannot be read: {error}")]) from None
+        raise StoreError([Diagnostic("GC605", f"an answer cannot be read: {error}")]) from None
 
 
 def check_identity(db: Database, path: Path) -> None:
-    """Raise `IncompleteError` when a SQLite file is not a gridc store."""
+    """Raise `StoreError` when a SQLite file is not a gridc store."""
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise IncompleteError([Diagnostic("GC605", "this SQLite file is not a gridc store", str(path))])
+        raise StoreError([Diagnostic("GC605", "this SQLite file is not a gridc store", str(path))])
 
 
-def unusable(path: Path, error: Exception) -> IncompleteError:
+def unusable(path: Path, error: Exception) -> StoreError:
     """SQLite's own words about a file that it cannot use."""
-    return IncompleteError([Diagnostic("GC605", f"SQLite says: {error}", str(path))])
+    return StoreError([Diagnostic("GC605", f"SQLite says: {error}", str(path))])

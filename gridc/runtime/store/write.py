@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from filelock import FileLock, Timeout
 from sqlite_utils import Database
@@ -15,7 +15,7 @@ from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.calls import Prompt
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import Diagnostic, IncompleteError
+from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.engines.protocol import Answer, Call, Spending
 from gridc.runtime.store.events import Event
 from gridc.runtime.store.store import Store, check_identity, unusable
@@ -33,12 +33,18 @@ class Writer(Store):
             self._lock.acquire(timeout=0)
         except Timeout:
             message = "another gridc process is writing to this store"
-            raise IncompleteError([Diagnostic("GC601", message, str(path))]) from None
+            raise StoreError([Diagnostic("GC601", message, str(path))]) from None
         try:
             super().__init__(_open(path))
         except BaseException:
             self._lock.release()
             raise
+
+    @classmethod
+    def existing(cls, path: Path) -> Self:
+        """A store that is there already. Raises `StoreError` when there is none or it is damaged."""
+        with Store.open(path):
+            return cls(path)
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
@@ -149,7 +155,7 @@ class Writer(Store):
         """Take the answers to these calls, which have none here, from another store, with the batches
         that they came from; all or nothing.
 
-        Raises `IncompleteError` when an answer does not hash to its digest.
+        Raises `StoreError` when an answer does not hash to its digest.
         """
         with Store.open(path) as other:
             found = [other.row("call", call) for call in calls]
@@ -157,7 +163,7 @@ class Writer(Store):
         for row in found:
             if digest(json.loads(row["answer"])) != row["answer_digest"]:
                 message = f"the answer of call {row['id'][:12]} has been changed"
-                raise IncompleteError([Diagnostic("GC605", message, str(path))])
+                raise StoreError([Diagnostic("GC605", message, str(path))])
         with self._db.atomic():
             table = self._db.table("batch")
             numbers = {

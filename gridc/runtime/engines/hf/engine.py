@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerFast
 
 from gridc.compiler.inputs.models import hash_files
 from gridc.compiler.lowering.calls import Prompt
-from gridc.diagnostics.errors import Diagnostic, HazardError, IncompleteError
+from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.hf import loading
 from gridc.runtime.engines.hf.attention import NAME as FOREST_ATTENTION
 from gridc.runtime.engines.hf.attention import Unsupported
@@ -106,7 +106,7 @@ class HfEngine:
             needed = math.ceil(error.positions * self._shape.position_bytes / _MIB)
             message = f"one call of `{self._name}` needs {needed} MiB of keys and values"
             help_line = f"[engine] kv_mib = {needed}"
-            raise IncompleteError([Diagnostic("GC608", message, help=help_line)]) from None
+            raise UnavailableError([Diagnostic("GC608", message, help=help_line)]) from None
         return [Batch(work.calls, work.cost, work) for work in works]
 
     def answer(self, batch: Batch, wanted: frozenset[str]) -> tuple[list[Answer], Spending]:
@@ -118,7 +118,7 @@ class HfEngine:
         try:
             spent = forest.decode(work.trunk, work.cuts, members, self._ends())
         except (torch.OutOfMemoryError, MemoryError) as error:
-            raise IncompleteError([Diagnostic("GC608", f"`{self._name}`: {error}")]) from None
+            raise UnavailableError([Diagnostic("GC608", f"`{self._name}`: {error}")]) from None
         seconds = time.perf_counter() - begun
         by_call: dict[str, list[Member]] = {}
         for member in members:
@@ -171,9 +171,9 @@ class HfEngine:
             self._forest = Forest(self._model, self._shape)
         return self._model, self._forest
 
-    def _unusable(self, error: Exception) -> IncompleteError:
+    def _unusable(self, error: Exception) -> UnavailableError:
         message = f"`{self._name}` at {self._precision}: {error}"
-        return IncompleteError([Diagnostic("GC606", message, str(self._folder))])
+        return UnavailableError([Diagnostic("GC606", message, str(self._folder))])
 
     def _ends(self) -> frozenset[int]:
         """The tokens that end a turn: the generation config's, else the tokenizer's."""

@@ -24,6 +24,7 @@ from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Answer
 from gridc.runtime.run import score_answers
+from gridc.runtime.store.events import RunFinished, RunStarted
 from gridc.runtime.store.write import Writer
 from gridc.schema.canonical import digest
 
@@ -173,17 +174,15 @@ def fill(compiled: Compiled, path: Path) -> None:
     plan = Plan(compiled.study)
     with Writer(path) as store:
         store.ingest(plan, lock)
-        store.record("start", {"stamp": plan.study_digest, "gridc": lock.gridc, "answered": 0})
+        stamp = plan.study_digest
+        store.record(RunStarted(stamp=stamp, gridc=lock.gridc, answered=0))
         done = {call.id for call in store.calls(plan.study_digest) if call.answer is not None}
         answers = _answers(plan, done)
         while batch := list(islice(answers, 20_000)):
             store.answer(batch)
         score_answers(plan, store)
-        body = {
-            "results": store.results_digest(plan.study_digest),
-            "answers": store.answers_digest(plan.study_digest),
-        }
-        store.record("finish", {"stamp": plan.study_digest, **body})
+        results, digests = store.results_digest(stamp), store.answers_digest(stamp)
+        store.record(RunFinished(stamp=stamp, results=results, answers=digests))
 
 
 def _answers(plan: Plan, seen: set[str]) -> Iterator[Answer]:

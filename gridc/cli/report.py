@@ -25,6 +25,7 @@ from gridc.runtime.adaptive import ChosenSamples
 from gridc.runtime.rerun import Repeated
 from gridc.runtime.rerun import rerun as repeat
 from gridc.runtime.run import score_answers
+from gridc.runtime.store.events import AnchorRecord, InterimLook, Reported, Witnessed
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
 from gridc.study import require_lock
@@ -63,11 +64,16 @@ def report(
         findings = find(compiled, lock, store)
         if attribution:
             findings = explained(findings)
-        kind = "report" if findings.complete else "interim look"
-        body = {**asdict(findings.progress), "anchor": asdict(findings.anchor)}
-        if attribution:
-            body["attribution"] = [asdict(each) for each in findings.attribution]
-        store.record(kind, {"stamp": plan.study_digest, **body})
+        look = Reported if findings.complete else InterimLook
+        rows = [asdict(each) for each in findings.attribution]
+        store.record(
+            look(
+                stamp=plan.study_digest,
+                **asdict(findings.progress),
+                anchor=AnchorRecord(**asdict(findings.anchor)),
+                **({"attribution": rows} if attribution else {}),
+            )
+        )
     written = documents.write(findings, path.parent)
     drawn = documents.draw(findings, path.parent / "figures", pdf) if figures or pdf else []
     statements = documents.documents(findings).certificate.statements
@@ -75,7 +81,7 @@ def report(
         files = [str(each) for each in (*written, *drawn)]
         told = {"statements": statements, "store": str(path), "files": files}
         if attribution:
-            told |= {"attribution_is": LABEL, "attribution": body["attribution"]}
+            told |= {"attribution_is": LABEL, "attribution": rows}
         print_json(told)
         return
     click.echo()
@@ -118,7 +124,7 @@ def certify(spec: Path, data: Path | None, out: Path | None, as_json: bool, unti
                 "reused": samples.reused,
                 "full_grid": samples.calls_in_grid,
             }
-            samples.record("witness", found)
+            samples.record(Witnessed(**found))
     except KeyboardInterrupt:
         click.echo("stopped; every finished call is stored, and the same command goes on from here", err=True)
         raise SystemExit(6) from None

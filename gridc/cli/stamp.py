@@ -86,9 +86,9 @@ def plan(spec: Path, data: Path | None, out: Path | None, as_json: bool, earlier
     path, lowered = store_path(compiled, out), Plan(compiled.study)
     if path.is_file():
         with Store.open(path) as store:
-            manifest = lowered.manifest(store.answered(), store.speeds())
+            manifest = lowered.manifest(store.answered(), store.speeds()).as_json()
     else:
-        manifest = lowered.manifest()
+        manifest = lowered.manifest().as_json()
     manifest |= falsifiability.manifest(lowered)
     if earlier is not None:
         manifest["against"] = asdict(against(compiled.study, *_earlier(compiled, earlier)))

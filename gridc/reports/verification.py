@@ -20,8 +20,8 @@ from gridc.reports.files import NAMES, texts
 from gridc.reports.findings.attribution import Attribution
 from gridc.reports.findings.findings import find
 from gridc.runtime.adaptive_race import document, from_store, race_study
-from gridc.runtime.store.events import Event, first_break
-from gridc.runtime.store.store import Store
+from gridc.runtime.store.events import Event, InterimLook, RunFinished, Stamped, Witnessed, first_break
+from gridc.runtime.store.store import Store, recorded
 from gridc.schema.canonical import canonical, digest, digest_bytes
 
 
@@ -66,22 +66,18 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path) -> list[s
 
 def _as_run(lock: Lock, store: Store, events: Sequence[Event]) -> str:
     """The digest of the study that was last run under the lock: its stamp, unless it departs from it."""
-    runs = [each.body["stamp"] for each in events if each.kind == "stamp" and _registered(each) == lock.stamp]
-    stamp: str = runs[-1] if runs else lock.stamp
+    runs = [each.stamp for each in recorded(events, Stamped) if each.registered == lock.stamp]
+    stamp = runs[-1] if runs else lock.stamp
     store.require(stamp)
     return stamp
-
-
-def _registered(event: Event) -> Any:
-    return event.body.get("registered")
 
 
 def _inputs(
     compiled: Compiled, lock: Lock, store: Store, stamp: str, events: Sequence[Event]
 ) -> Iterator[Diagnostic]:
     where = str(compiled.lock_path)
-    recorded = [each.body["lock"] for each in events if each.kind == "stamp" and each.body["stamp"] == stamp]
-    if recorded != [digest_bytes(lock.text().encode())]:
+    locks = [each.lock for each in recorded(events, Stamped, stamp)]
+    if locks != [digest_bytes(lock.text().encode())]:
         yield Diagnostic("GC701", "the lock is not the one that the run started under", where)
     content = store.study(stamp)
     if digest(content) != stamp:
@@ -114,14 +110,15 @@ def of_calls(store: Store, stamp: str) -> Iterator[Diagnostic]:
 
 
 def of_digests(store: Store, stamp: str, events: Sequence[Event]) -> Iterator[Diagnostic]:
-    finishes = [each.body for each in events if each.kind == "finish" and each.body["stamp"] == stamp]
+    finishes = recorded(events, RunFinished, stamp)
     if not finishes:
         if store.progress(stamp).complete:
             yield Diagnostic("GC706", "every call has its answer, but no event records the results digest")
         return
     for name, actual in (("results", store.results_digest(stamp)), ("answers", store.answers_digest(stamp))):
-        if finishes[-1][name] != actual:
-            message = f"the {name} hash to {actual[:12]}, recorded is {finishes[-1][name][:12]}"
+        noted = getattr(finishes[-1], name)
+        if noted != actual:
+            message = f"the {name} hash to {actual[:12]}, recorded is {noted[:12]}"
             yield Diagnostic("GC706", message)
 
 
@@ -159,16 +156,16 @@ def of_reports(
         return
     plan = Plan(compiled.study)
     looks = [
-        each.body
-        for each in events
-        if each.kind in ("report", "interim look") and each.body["stamp"] == plan.study_digest
+        event.body
+        for event in events
+        if isinstance(event.body, InterimLook) and event.body.stamp == plan.study_digest
     ]
     tied: Anchor | None = None
     explained: tuple[Attribution, ...] = ()
     if looks:
-        tied = Anchor(**looks[-1]["anchor"])
+        tied = Anchor(**looks[-1].anchor.model_dump())
         # As recorded: a surrogate's trees need lightgbm, and need not be the same on another machine.
-        explained = tuple(Attribution(**each) for each in looks[-1].get("attribution", ()))
+        explained = tuple(Attribution(**each) for each in looks[-1].attribution)
     expected = texts(find(compiled, lock, store, tied, explained))
     for name, text in expected.items():
         path = folder / name
@@ -186,14 +183,12 @@ def of_witness(plan: Plan, store: Store, folder: Path, events: Sequence[Event]) 
     """The race of `certify --until-decided`: what its file says is what was recorded, and running it again
     on the stored answers comes to the same."""
     path = folder / "witness.json"
-    recorded = [
-        each.body for each in events if each.kind == "witness" and each.body["stamp"] == plan.study_digest
-    ]
-    if path.is_file() and recorded and _json_differences(path, json.dumps(recorded[-1])):
+    noted = [each.as_json() for each in recorded(events, Witnessed, plan.study_digest)]
+    if path.is_file() and noted and _json_differences(path, json.dumps(noted[-1])):
         yield Diagnostic("GC707", "witness.json is not what the event chain recorded", str(path))
-    if recorded and not store.progress(plan.study_digest).unscored:
+    if noted and not store.progress(plan.study_digest).unscored:
         again = document(plan, race_study(plan, from_store(store.outcomes(plan.study_digest))))
-        if again["benchmarks"] != recorded[-1]["benchmarks"]:
+        if again["benchmarks"] != noted[-1]["benchmarks"]:
             yield Diagnostic("GC705", "the race on the stored answers comes to another certificate")
 
 

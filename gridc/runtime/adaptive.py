@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import require_executable
@@ -17,6 +17,7 @@ from gridc.compiler.lowering.calls import Request, Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Call, Engine
 from gridc.runtime.run import note_deviations, open_engine
+from gridc.runtime.store.events import Body, ModelLoaded
 from gridc.runtime.store.write import Writer
 
 Wanted = Iterable[tuple[Cell, frozenset[str]]]
@@ -48,9 +49,9 @@ class ChosenSamples:
             engine.close()
         self._store.__exit__(kind, error, trace)
 
-    def record(self, kind: str, body: dict[str, Any]) -> None:
+    def record(self, body: Body) -> None:
         """Append an event to the store's chain."""
-        self._store.record(kind, {"stamp": self.plan.study_digest, **body})
+        self._store.record(body)
 
     def ask(self, wanted: Wanted) -> dict[tuple[str, str], int]:
         """The score of replicate 0 of each item, by cell key and item id. Durable when this returns."""
@@ -84,7 +85,8 @@ class ChosenSamples:
         key = model, precision
         if key not in self._engines:
             self._engines[key] = open_engine(model, identity, precision, self.plan.study.spec)
-            self.record("load", {"identity": identity.digest, **self._engines[key].effective()})
+            ran = self._engines[key].effective()
+            self.record(ModelLoaded(stamp=self.plan.study_digest, identity=identity.digest, **ran))
         engine = self._engines[key]
         calls = [Call(name, each.kind, each.prompt, each.as_json()) for name, each in sorted(missing.items())]
         for batch in engine.batches(calls):

@@ -1,13 +1,12 @@
 """Stores of one study that were filled apart: take the answers of the others into one."""
 
 from pathlib import Path
-from typing import Any
 
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.run import Finished, conclude
-from gridc.runtime.store.events import first_break
+from gridc.runtime.store.events import Merged, ModelLoaded, NoiseMeasured, first_break
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
 
@@ -46,6 +45,9 @@ def _take(stamp: str, store: Writer, path: Path) -> None:
     if not new:
         return
     store.copy_answers(path, new)
-    about: dict[str, Any] = {"stamp": stamp, "calls": len(new), "last_event": events[-1].digest}
-    kept = ("load", "noise")
-    store.record("merge", {**about, "events": [{"kind": e.kind, **e.body} for e in events if e.kind in kept]})
+    kept = [
+        {"kind": e.kind, **e.body.as_json()}
+        for e in events
+        if e.kind in (ModelLoaded.kind, NoiseMeasured.kind)
+    ]
+    store.record(Merged(stamp=stamp, calls=len(new), last_event=events[-1].digest, events=kept))

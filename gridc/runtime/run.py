@@ -24,6 +24,7 @@ from gridc.diagnostics.errors import BudgetError, Diagnostic, UnavailableError
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines.protocol import Batch, Call, Engine
 from gridc.runtime.noise import measure
+from gridc.runtime.store import events
 from gridc.runtime.store.store import Spent
 from gridc.runtime.store.write import Writer
 from gridc.schema.spec import Spec
@@ -102,7 +103,7 @@ def run(
         reused = store.progress(plan.study_digest).answered
         jobs = list(_jobs(plan, store, shard))
         if any(job.batches for job in jobs):
-            store.record("start", {"stamp": plan.study_digest, "gridc": __version__, "answered": reused})
+            store.record(events.RunStarted(stamp=plan.study_digest, gridc=__version__, answered=reused))
         _execute(jobs, store, plan, watch)
         return conclude(plan, store, reused)
 
@@ -111,14 +112,10 @@ def conclude(plan: Plan, store: Writer, reused: int) -> Finished:
     """Score what has been answered and record the digests. `reused` calls had their answer before."""
     score_answers(plan, store)
     results = store.results_digest(plan.study_digest)
-    body = {
-        "stamp": plan.study_digest,
-        "results": results,
-        "answers": store.answers_digest(plan.study_digest),
-    }
-    finishes = [event.body for event in store.events() if event.kind == "finish"]
-    if body not in finishes[-1:]:
-        store.record("finish", body)
+    answers = store.answers_digest(plan.study_digest)
+    finish = events.RunFinished(stamp=plan.study_digest, results=results, answers=answers)
+    if finish not in store.recorded(events.RunFinished, plan.study_digest)[-1:]:
+        store.record(finish)
     new = store.progress(plan.study_digest).answered - reused
     spent = tuple(store.spent(plan.study_digest))
     return Finished(plan.study_digest, new, reused, store.near_ties(plan.study_digest), spent, results)
@@ -128,7 +125,7 @@ def _jobs(plan: Plan, store: Writer, shard: Shard) -> Iterator[_Job]:
     """The work that is left, model by model. Every prompt is tokenized before the first call, so that
     one that does not fit is found before anything is spent."""
     spec = plan.study.spec
-    measured = {(each["identity"], each["precision"]) for each in store.noise()}
+    measured = {(noise.identity, noise.precision) for noise in store.noise()}
     for name, precision in dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells()):
         identity = plan.study.models[name]
         works = list(store.works(plan.study_digest, identity.digest, precision))
@@ -171,10 +168,10 @@ def preflight(compiled: Compiled) -> None:
 
 def note_deviations(store: Writer, stamp: str, departures: Reconciled) -> None:
     """Record how the study departs from its stamp, when that is not what was recorded last."""
-    body = {"stamp": stamp, "log": departures.manifest()}
-    noted = [each.body for each in store.events() if each.kind == "deviation" and each.body["stamp"] == stamp]
-    if (noted[-1]["log"] if noted else []) != body["log"]:
-        store.record("deviation", body)
+    log = departures.manifest()
+    noted = store.recorded(events.Deviated, stamp)
+    if (noted[-1].log if noted else []) != log:
+        store.record(events.Deviated(stamp=stamp, log=log))
 
 
 def _execute(jobs: list[_Job], store: Writer, plan: Plan, watch: Callable[[Step], None]) -> None:
@@ -184,8 +181,8 @@ def _execute(jobs: list[_Job], store: Writer, plan: Plan, watch: Callable[[Step]
     for job in jobs:
         if job.batches:
             watch(Step(job.name, done, total))
-        about = {"stamp": plan.study_digest, "identity": job.identity}
-        store.record("load", {**about, **job.engine.effective()})
+        stamp = plan.study_digest
+        store.record(events.ModelLoaded(stamp=stamp, identity=job.identity, **job.engine.effective()))
         for batch, wanted in job.batches:
             cap = meter.passed_by(len(wanted), batch.cost)
             if cap is not None:
@@ -194,13 +191,15 @@ def _execute(jobs: list[_Job], store: Writer, plan: Plan, watch: Callable[[Step]
             meter.spend(len(wanted), batch.cost)
             done += batch.cost
             watch(Step(job.name, done, total))
-        about["precision"] = job.precision
-        answers = dict(store.answers_from(plan.study_digest, job.identity, job.precision))
+        answers = dict(store.answers_from(stamp, job.identity, job.precision))
         if len(answers) == len(job.calls):
             least = job.engine.least((call, answers[call.id]) for call in job.calls.values())
-            store.record("work", {**about, "least_tokens": least})
+            about = {"stamp": stamp, "identity": job.identity, "precision": job.precision}
+            store.record(events.Worked(**about, least_tokens=least))
             if plan.study.spec.engine.noise_sample:
-                store.record("noise", {**about, **measure(plan, store, job.engine, job.calls, answers)})
+                store.record(
+                    events.NoiseMeasured(**about, **measure(plan, store, job.engine, job.calls, answers))
+                )
         job.engine.close()
 
 
@@ -208,7 +207,7 @@ def _stop(store: Writer, stamp: str, cap: str) -> NoReturn:
     """Record that a cap was reached, and raise `BudgetError`."""
     progress = store.progress(stamp)
     told = f"[budget] {cap} was reached after {progress.answered:,} of {progress.total:,} calls"
-    store.record("observed", {"stamp": stamp, "what": "budget", "detail": told})
+    store.record(events.Observed(stamp=stamp, what="budget", detail=told))
     help = "raise the cap, and `gridc run` goes on from there"
     raise BudgetError([Diagnostic("GC611", told, help=help)])
 

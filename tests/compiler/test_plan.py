@@ -59,7 +59,7 @@ def test_the_counts_of_the_repositorys_card_follow_from_its_values(card: Path) -
     items = sum(each["sample"]["n"] for each in values["benchmark"])
 
     compiled = compile_spec(card)
-    found = Plan(compiled.study).manifest()
+    found = Plan(compiled.study).manifest().as_json()
 
     assert found["models"] == [each["id"] for each in values["model"]]
     assert found["cells"] == models * len(kept) * len(values["benchmark"])
@@ -118,7 +118,7 @@ def cells(compiled: Compiled) -> list[Cell]:
 
 def test_the_small_spec_by_hand(compiled: Compile) -> None:
     """2 templates x (greedy read, greedy rank, warm read with 2 replicates) for 2 models on 4 items."""
-    found = Plan(compiled().study).manifest()
+    found = Plan(compiled().study).manifest().as_json()
     assert (found["cells"], found["runs"]) == (12, 16)
     assert list(found["counts"].pop("models")) == ["left", "right"]
     assert found["counts"] == {
@@ -231,7 +231,7 @@ def test_a_key_is_taken_from_the_nearest_place_that_sets_it(
 
 
 def test_a_study_without_its_items_has_cells_and_no_calls(compiled: Compile) -> None:
-    found = Plan(compiled(('"path:facts.json"', '"data:facts.json"')).study).manifest()
+    found = Plan(compiled(('"path:facts.json"', '"data:facts.json"')).study).manifest().as_json()
     assert (found["cells"], found["counts"]) == (12, None)
     assert list(found["unpinned"]) == ["facts"]
     assert found["envelopes"][0]["items"] == 4, "the sample says how many"
@@ -240,7 +240,7 @@ def test_a_study_without_its_items_has_cells_and_no_calls(compiled: Compile) -> 
 
 def test_observations_are_unknown_where_nothing_says_how_many_items_there_are(compiled: Compile) -> None:
     edits = (('"path:facts.json"', '"data:facts.json"'), ("sample = { n = 4, seed = 1 }\n", ""))
-    found = Plan(compiled(*edits).study).manifest()
+    found = Plan(compiled(*edits).study).manifest().as_json()
     assert (found["runs"], found["observations"]) == (16, None)
 
 
@@ -249,15 +249,15 @@ def test_a_level_that_asks_a_part_of_the_items_makes_fewer_observations(compiled
         'prompt = "path:prompts/mine.jinja"',
         'prompt = "path:prompts/mine.jinja"\nitems = { n = 3, seed = 1 }',
     )
-    here = Plan(compiled(part).study).manifest()
+    here = Plan(compiled(part).study).manifest().as_json()
     assert here["observations"] == here["counts"]["samples"] == 8 * 4 + 8 * 3
-    absent = Plan(compiled(('"path:facts.json"', '"data:facts.json"')).study).manifest()
+    absent = Plan(compiled(('"path:facts.json"', '"data:facts.json"')).study).manifest().as_json()
     assert (absent["observations"], absent["counts"]) == (8 * 4 + 8 * 3, None)
 
 
 def test_tests_are_made_on_the_primary_part_of_the_grid(compiled: Compile) -> None:
     primary = ("[analysis]", '[analysis]\nprimary = { decoding = "warm" }')
-    found = Plan(compiled(primary).study).manifest()
+    found = Plan(compiled(primary).study).manifest().as_json()
     assert (found["cells"], found["observations"]) == (12, 64)
     assert found["primary"] == {"cells": 4, "observations": 2 * 4 * 4}
 

@@ -92,7 +92,7 @@ def test_a_grid_is_lowered_pass_by_pass(case: Path, golden: Any, monkeypatch: py
     study = compile_spec(SPEC).study
     for name, cells in stages(study.spec):
         golden.check(case / f"{name}.txt", "".join(f"{line(cell)}\n" for cell in cells))
-    manifest = Plan(study).manifest()
+    manifest = Plan(study).manifest().as_json()
     assert re.fullmatch(r"[0-9a-f]{64}", manifest.pop("stamp"))  # stamps.json has those that are promised
     golden.check(case / "plan.json", json.dumps(manifest, indent=1) + "\n")
 

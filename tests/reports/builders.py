@@ -20,6 +20,7 @@ from gridc.reports.findings.hypotheses import decide_ranking
 from gridc.reports.findings.noise import floors_of, model_noise
 from gridc.reports.findings.paired import precision_reports
 from gridc.reports.findings.scores import cell_scores
+from gridc.runtime.store.events import NoiseMeasured
 from gridc.runtime.store.store import CellOutcomes, Progress
 from gridc.schema.canonical import digest
 from gridc.schema.inference import RankingHypothesis
@@ -134,18 +135,23 @@ def findings_of(
     )
 
 
-def noise_event(identity: str, precision: str, changed: int, outcomes: int = 100) -> dict[str, Any]:
+def noise_event(identity: str, precision: str, changed: int, outcomes: int = 100) -> NoiseMeasured:
     """The body of a `noise` event."""
-    return {
-        "identity": identity,
-        "precision": precision,
-        "calls": outcomes // 2,
-        "outcomes": outcomes,
-        "outcomes_changed": changed,
-        "texts": 20,
-        "texts_changed": changed,
-        "max_moved": 0.05,
-    }
+    return NoiseMeasured(
+        stamp="0" * 64,
+        identity=identity,
+        precision=precision,
+        shape="each call alone",
+        calls=outcomes // 2,
+        outcomes=outcomes,
+        outcomes_changed=changed,
+        texts=20,
+        texts_changed=changed,
+        rankings=10,
+        loglikelihoods=30,
+        max_moved=0.05,
+        mean_moved=0.01,
+    )
 
 
 def reversing(cell: Cell) -> int:

@@ -1,4 +1,5 @@
-"""The event chain: whatever is changed, removed or moved, the first break is named."""
+"""The event chain: whatever is changed, removed or moved, the first break is named; what is stored is read
+strictly."""
 
 import json
 from dataclasses import fields, replace
@@ -9,27 +10,38 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gridc.runtime.store.events import GENESIS, Event, first_break
+from gridc.diagnostics.errors import StoreError
+from gridc.runtime.store import events as kinds
+from gridc.runtime.store.events import GENESIS, KINDS, Body, Event, first_break
 
-KINDS = ("stamp", "start", "resume", "score", "seal")
-BODIES = st.dictionaries(
-    st.text(max_size=6),
-    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(max_size=6)
-    | st.lists(st.integers(0, 9), max_size=3),
-    max_size=3,
-)  # fmt: skip
+WHOLE = st.integers(-(2**53) + 1, 2**53 - 1)
+BODIES = st.one_of(
+    st.builds(kinds.RunStarted, stamp=st.text(max_size=6), gridc=st.text(max_size=6), answered=WHOLE),
+    st.builds(kinds.RunFinished, stamp=st.text(max_size=6), results=st.text(), answers=st.text(max_size=6)),
+    st.builds(kinds.Worked, stamp=st.text(), identity=st.text(), precision=st.text(), least_tokens=WHOLE),
+)
 
 
-def chain(bodies: list[dict[str, Any]]) -> list[Event]:
+def chain(bodies: list[Body]) -> list[Event]:
     events: list[Event] = []
     for number, body in enumerate(bodies):
         last = events[-1] if events else None
-        at = f"2025-01-01T00:00:{number:02d}+00:00"
-        events.append(Event.after(last, at, KINDS[number % len(KINDS)], body))
+        events.append(Event.after(last, f"2025-01-01T00:00:{number:02d}+00:00", body))
     return events
 
 
-FOUR = chain([{"spec": "a"}, {"calls": 3}, {}, {"digest": "f" * 64}])
+def started(answered: int = 0) -> Body:
+    return kinds.RunStarted(stamp="a", gridc="0.1.0", answered=answered)
+
+
+FOUR = chain(
+    [
+        kinds.Stamped(stamp="a", registered="a", created="2025", lock="b"),
+        started(),
+        kinds.Observed(stamp="a", what="budget", detail="calls"),
+        kinds.RunFinished(stamp="a", results="f" * 64, answers="e" * 64),
+    ]
+)
 
 
 def test_an_empty_chain_and_a_whole_chain_have_no_break() -> None:
@@ -47,8 +59,8 @@ def test_a_chain_counts_from_one_and_starts_from_nothing() -> None:
 CHANGES: dict[str, Any] = {
     "seq": 9,
     "at": "2025-01-01T00:00:59+00:00",
-    "kind": "unblind",
-    "body": {"calls": 4},
+    "body": kinds.Worked(stamp="a", identity="b", precision="fp32", least_tokens=4),
+    "text": '{"stamp": "b"}',
     "previous": "0" * 63 + "1",
     "digest": "0" * 63 + "2",
 }
@@ -78,7 +90,7 @@ def test_a_doubled_event_breaks_the_chain(place: int) -> None:
 
 
 @given(st.lists(BODIES, min_size=2, max_size=6), st.randoms(use_true_random=False))
-def test_a_reordered_chain_is_broken(bodies: list[dict[str, Any]], random: Random) -> None:
+def test_a_reordered_chain_is_broken(bodies: list[Body], random: Random) -> None:
     events = chain(bodies)
     shuffled = random.sample(events, len(events))
     assume(shuffled != events)
@@ -87,18 +99,18 @@ def test_a_reordered_chain_is_broken(bodies: list[dict[str, Any]], random: Rando
 
 @given(st.lists(BODIES, min_size=1, max_size=5), st.integers(0, 4), BODIES)
 def test_resealing_a_changed_event_breaks_the_chain_at_the_next_one(
-    bodies: list[dict[str, Any]], place: int, body: dict[str, Any]
+    bodies: list[Body], place: int, body: Body
 ) -> None:
-    events = chain([*bodies, {}])
+    events = chain([*bodies, started()])
     place %= len(bodies)
     old = events[place]
-    assume(json.dumps(body, sort_keys=True) != json.dumps(old.body, sort_keys=True))
-    forged = Event.after(events[place - 1] if place else None, old.at, old.kind, body)
+    assume(body != old.body)
+    forged = Event.after(events[place - 1] if place else None, old.at, body)
     assert first_break([*events[:place], forged, *events[place + 1 :]]) == events[place + 1].seq
 
 
 @given(st.lists(BODIES, max_size=4))
-def test_a_chain_comes_back_from_its_rows(bodies: list[dict[str, Any]]) -> None:
+def test_a_chain_comes_back_from_its_rows(bodies: list[Body]) -> None:
     events = chain(bodies)
     again = [Event.from_row(event.row()) for event in events]
     assert again == events
@@ -106,12 +118,96 @@ def test_a_chain_comes_back_from_its_rows(bodies: list[dict[str, Any]]) -> None:
 
 
 def test_the_seal_does_not_depend_on_the_order_of_a_bodys_keys() -> None:
-    one = Event.after(None, "t", "start", {"a": 1, "b": 2})
-    other = Event.after(None, "t", "start", {"b": 2, "a": 1})
-    assert one.digest == other.digest
+    event = FOUR[1]
+    backwards = dict(reversed(json.loads(event.text).items()))
+    assert first_break([FOUR[0], replace(event, text=json.dumps(backwards)), *FOUR[2:]]) is None
 
 
-@pytest.mark.parametrize("body", ['{"x": NaN}', '{"x": Infinity}', '{"x": 9007199254740993}'])
-def test_a_body_forged_with_a_number_that_cannot_be_sealed_is_a_break(body: str) -> None:
-    forged = Event.from_row(FOUR[1].row() | {"body": body})
-    assert first_break([FOUR[0], forged, *FOUR[2:]]) == 2
+@pytest.mark.parametrize("text", ['{"x": NaN}', '{"x": Infinity}', '{"x": 9007199254740993}', "[" * 10**5])
+def test_a_body_that_cannot_be_sealed_is_a_break(text: str) -> None:
+    assert first_break([FOUR[0], replace(FOUR[1], text=text), *FOUR[2:]]) == 2
+
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "stamp": {"stamp": "a", "registered": "a", "created": "2025", "lock": "b"},
+    "start": {"stamp": "a", "gridc": "0.1.0", "answered": 0},
+    "deviation": {"stamp": "a", "log": [{"id": "D-001"}]},
+    "load": {"stamp": "a", "identity": "b", "model": "m", "precision": "fp32", "versions": {"torch": "2"}},
+    "work": {"stamp": "a", "identity": "b", "precision": "fp32", "least_tokens": 3},
+    "noise": {
+        "stamp": "a", "identity": "b", "precision": "fp32", "shape": "alone", "calls": 1, "texts": 1,
+        "texts_changed": 0, "rankings": 0, "loglikelihoods": 0, "max_moved": None, "mean_moved": None,
+        "outcomes": 1, "outcomes_changed": 0,
+    },
+    "observed": {"stamp": "a", "what": "budget", "detail": "calls"},
+    "finish": {"stamp": "a", "results": "b", "answers": "c"},
+    "merge": {"stamp": "a", "calls": 1, "last_event": "b", "events": []},
+    "interim look": {
+        "stamp": "a", "answered": 1, "total": 2, "unscored": 1,
+        "anchor": {"strength": "git", "detail": "d", "committed": None},
+    },
+    "report": {
+        "stamp": "a", "answered": 2, "total": 2, "unscored": 0,
+        "anchor": {"strength": "git", "detail": "d", "committed": None},
+    },
+    "witness": {
+        "stamp": "a", "format": "gridc-witness/1", "study": "s", "alpha": 0.05, "seed": 1, "test": "t",
+        "benchmarks": [], "calls": {"executed": 1},
+    },
+}  # fmt: skip
+
+
+def test_every_kind_of_event_has_an_example() -> None:
+    assert EXAMPLES.keys() == KINDS.keys()
+
+
+def read(kind: str, body: dict[str, Any]) -> Event:
+    row = {"seq": 1, "at": "t", "kind": kind, "body": json.dumps(body), "previous": GENESIS, "digest": "d"}
+    return Event.from_row(row)
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_what_is_stored_is_read_and_comes_back_as_it_was(kind: str) -> None:
+    event = read(kind, EXAMPLES[kind])
+    assert (event.kind, event.body.as_json()) == (kind, EXAMPLES[kind])
+
+
+OPTIONAL = {("load", "versions")}
+
+
+@pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind in EXAMPLES for key in EXAMPLES[kind]])
+def test_a_missing_key_and_a_value_of_another_type_are_coded_findings(kind: str, key: str) -> None:
+    less = {name: value for name, value in EXAMPLES[kind].items() if name != key}
+    if (kind, key) not in OPTIONAL:
+        with pytest.raises(StoreError, match=f"event 1 .* cannot be read: {key}") as caught:
+            read(kind, less)
+        assert [finding.code for finding in caught.value.diagnostics] == ["GC605"]
+    with pytest.raises(StoreError, match=f"cannot be read: {key}"):
+        read(kind, {**less, key: {"of": ["another", "type"]} if key != "calls" else "many"})
+
+
+@pytest.mark.parametrize("kind", EXAMPLES.keys() - {"load"})
+def test_an_extra_key_is_a_coded_finding(kind: str) -> None:
+    with pytest.raises(StoreError, match="cannot be read: surplus"):
+        read(kind, {**EXAMPLES[kind], "surplus": 1})
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "{", '{"stamp": "a"', "[" * 10**5, "\x00"])
+def test_a_body_that_is_no_json_object_is_a_coded_finding(text: str) -> None:
+    row = {"seq": 1, "at": "t", "kind": "start", "body": text, "previous": GENESIS, "digest": "d"}
+    with pytest.raises(StoreError, match="cannot be read"):
+        Event.from_row(row)
+
+
+def test_a_kind_of_the_future_is_a_coded_finding() -> None:
+    with pytest.raises(StoreError, match="no such kind"):
+        read("unblind", {"stamp": "a"})
+
+
+def test_a_merge_keeps_only_events_that_describe_engines() -> None:
+    merge = EXAMPLES["merge"]
+    kept = [{"kind": "load", **EXAMPLES["load"]}, {"kind": "noise", **EXAMPLES["noise"]}]
+    assert read("merge", {**merge, "events": kept}).body.as_json()["events"] == kept
+    for wrong in ({"kind": "finish", **EXAMPLES["finish"]}, {"kind": "noise", "stamp": "a"}, {}):
+        with pytest.raises(StoreError, match="cannot be read: events"):
+            read("merge", {**merge, "events": [wrong]})

@@ -14,7 +14,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import IncompleteError
 from gridc.runtime.merge import merge
 from gridc.runtime.run import Finished, Shard, run
-from gridc.runtime.store.events import first_break
+from gridc.runtime.store.events import NoiseMeasured, first_break
 from gridc.runtime.store.store import Store
 from tests.e2e.conftest import make_study
 
@@ -158,7 +158,7 @@ def test_keys_and_values_stay_within_the_bound(study: Study, tmp_path: Path, kv_
 
 def noise(path: Path, stamp: str) -> Iterator[dict[str, Any]]:
     with Store.open(path) as store:
-        yield from (each for each in store.noise() if each["stamp"] == stamp)
+        yield from (each.as_json() for each in store.recorded(NoiseMeasured, stamp))
 
 
 def test_the_noise_floor_of_fp32_is_nil(whole: tuple[Path, Finished]) -> None:

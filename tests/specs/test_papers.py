@@ -41,7 +41,7 @@ def plan(name: str) -> Plan:
 
 @cache
 def manifest(name: str) -> dict[str, Any]:
-    return plan(name).manifest()
+    return plan(name).manifest().as_json()
 
 
 def every(name: str) -> Iterator[Row]:
@@ -119,7 +119,7 @@ def test_the_plan_says_what_predictions_can_come_to() -> None:
 
 @needs_data
 def test_a_paper_is_counted_alike_with_its_data() -> None:
-    found = Plan(compile_spec(SPECS / "safetyrepro_bf16.toml", Path(DATA or "")).study).manifest()
+    found = Plan(compile_spec(SPECS / "safetyrepro_bf16.toml", Path(DATA or "")).study).manifest().as_json()
     assert found["counts"]["samples"] == found["observations"] == manifest("safetyrepro_bf16")["observations"]
 
 

@@ -1,9 +1,8 @@
 """The plan: every cell of a study and every call it needs. A run executes it, no more and no less."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from functools import cached_property
-from typing import Any
 
 from gridc.compiler.frontend.unsupported import unlowered
 from gridc.compiler.grid import passes
@@ -16,10 +15,9 @@ from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.call_counts import Counts, count
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.estimate import estimate
+from gridc.compiler.lowering.manifest import AskedEnvelope, Manifest, Primary
 from gridc.compiler.lowering.requests import Asker
 from gridc.schema.items import Sample as Subset
-
-FORMAT = "gridc-plan/2"
 
 
 class Plan:
@@ -89,9 +87,8 @@ class Plan:
 
     def manifest(
         self, answered: Iterable[bytes] | None = None, speeds: Mapping[str, float] | None = None
-    ) -> dict[str, Any]:
-        """The plan in numbers, as a versioned JSON document. `counts` and `estimates` are null without items,
-        and where calls follow from answers. `speeds` gives seconds per call by model digest."""
+    ) -> Manifest:
+        """The plan in numbers. `speeds` gives seconds per call by model digest."""
         spec, survey = self.study.spec, self.survey
         open_calls = unlowered(spec)
         counts = estimates = None
@@ -99,24 +96,25 @@ class Plan:
             counts = self.counts(answered)
             estimates = estimate(self.study, counts, self.prompts(), speeds or {})
         forks = {each.id: each for each in spec.fork}
-        return {
-            "format": FORMAT,
-            "stamp": self.study_digest,
-            "study": spec.study.id,
-            "models": [model.id for model in spec.model],
-            "cells": survey.cells,
-            "runs": survey.runs,
-            "observations": self.observations(survey.asked),
-            "primary": {"cells": survey.primary, "observations": self.observations(survey.tested)},
-            "envelopes": [self._envelope(each) for each in survey.envelopes],
-            "curves": {each.id: specifications(each, forks).size for each in spec.curve},
-            "counts": asdict(counts) if counts else None,
-            "estimates": {name: asdict(each) for name, each in estimates.items()} if estimates else None,
-            "unlowered": open_calls,
-            "unpinned": self.study.unpinned(),
-        }
+        return Manifest(
+            stamp=self.study_digest,
+            study=spec.study.id,
+            models=tuple(model.id for model in spec.model),
+            cells=survey.cells,
+            runs=survey.runs,
+            observations=self.observations(survey.asked),
+            primary=Primary(survey.primary, self.observations(survey.tested)),
+            envelopes=tuple(self._envelope(envelope) for envelope in survey.envelopes),
+            curves={curve.id: specifications(curve, forks).size for curve in spec.curve},
+            counts=counts,
+            estimates=estimates,
+            unlowered=open_calls,
+            unpinned=self.study.unpinned(),
+        )
 
-    def _envelope(self, envelope: Envelope) -> dict[str, Any]:
-        here = {each: runs for each, runs in self.survey.asked.items() if each[0] == envelope.benchmark}
-        items = {"items": self.asked(envelope.benchmark), "observations": self.observations(here)}
-        return asdict(envelope) | items
+    def _envelope(self, envelope: Envelope) -> AskedEnvelope:
+        here = {asked: runs for asked, runs in self.survey.asked.items() if asked[0] == envelope.benchmark}
+        counted = {field.name: getattr(envelope, field.name) for field in fields(envelope)}
+        return AskedEnvelope(
+            **counted, items=self.asked(envelope.benchmark), observations=self.observations(here)
+        )

@@ -38,6 +38,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
 from gridc.reports.files import NAMES
 from gridc.reports.verification import of_calls, of_digests, of_events, of_reports, of_witness
+from gridc.runtime.store.events import ModelLoaded
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest, digest_bytes
 
@@ -71,7 +72,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
         (draft / "results").mkdir()
         with Store.open(results / "store.sqlite") as store:
             store.require(Plan(study).study_digest)
-            environment = [each.body for each in store.events() if each.kind == "load"]
+            environment = [load.as_json() for load in store.recorded(ModelLoaded)]
             ended = max((each.at for each in store.events()), default=lock.created)
             store.copy_to(draft / "results" / "store.sqlite")
         spec, log = compiled.source.path, log_path(compiled.source.path)

@@ -29,6 +29,7 @@ from gridc.reports.findings.noise import (
 from gridc.reports.findings.outcomes import Outcomes, gather
 from gridc.reports.findings.paired import PairedReport, precision_reports
 from gridc.reports.findings.scores import CellScore, cell_scores
+from gridc.runtime.store.events import ModelLoaded
 from gridc.runtime.store.store import CellOutcomes, Progress, Store
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
@@ -395,9 +396,8 @@ def _environment(plan: Plan, store: Store) -> tuple[dict[str, Any], ...]:
     """Each distinct thing that was really run, once; for this study or for one that shares its calls."""
     names = {identity.digest: name for name, identity in plan.study.models.items()}
     distinct = {}
-    for event in store.events():
-        if event.kind == "load" and event.body["identity"] in names:
-            ran = {key: value for key, value in event.body.items() if key not in ("stamp", "identity")}
-            ran["model"] = names[event.body["identity"]]
+    for load in store.recorded(ModelLoaded):
+        if load.identity in names:
+            ran = load.ran | {"model": names[load.identity]}
             distinct[digest(ran)] = ran
     return tuple(distinct.values())

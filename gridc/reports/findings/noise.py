@@ -7,9 +7,9 @@ how many outcomes changed. A verdict whose sign such a change could turn is no v
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
 
 from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.store.events import NoiseMeasured
 from gridc.schema.certificate import Floor, Standing
 from gridc.statistics.power import limits
 
@@ -77,20 +77,20 @@ class PairNoise:
     standing: Standing
 
 
-def noise_floors(events: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], NoiseFloor]:
+def noise_floors(events: Iterable[NoiseMeasured]) -> dict[tuple[str, str], NoiseFloor]:
     """The floors in `Store.noise`, by model identity and precision; the last one measured of each. A sample
     that repeated no outcome measured nothing."""
     return {
-        (each["identity"], each["precision"]): NoiseFloor(
-            each["outcomes"],
-            each["outcomes_changed"],
-            each["texts"],
-            each["texts_changed"],
-            each["max_moved"],
-            each["calls"],
+        (noise.identity, noise.precision): NoiseFloor(
+            noise.outcomes,
+            noise.outcomes_changed,
+            noise.texts,
+            noise.texts_changed,
+            noise.max_moved,
+            noise.calls,
         )
-        for each in events
-        if each["outcomes"]
+        for noise in events
+        if noise.outcomes
     }
 
 
@@ -140,7 +140,7 @@ def of_pair(gaps: Mapping[str, Gap]) -> PairNoise:
     )
 
 
-def model_noise(plan: Plan, events: Sequence[Mapping[str, Any]]) -> tuple[ModelNoise, ...]:
+def model_noise(plan: Plan, events: Sequence[NoiseMeasured]) -> tuple[ModelNoise, ...]:
     """The noise floor of every model at every precision that the plan runs it in, from `Store.noise`."""
     floors = noise_floors(events)
     ran = dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells())

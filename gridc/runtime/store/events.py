@@ -1,60 +1,263 @@
-"""The event chain: what happened to a store, each event sealed by the digest of the one before."""
+"""The event chain: what happened to a store, each event sealed by the digest of the one before.
+
+`KINDS` has one row per kind of event. A stored event that lacks a key, has one too many, or holds a value of
+another type was not written by gridc, and is refused with a finding that names it.
+"""
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal, Self
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.schema.base import Strength
 from gridc.schema.canonical import digest
 
 GENESIS = "0" * 64
 
 
+class Body(BaseModel):
+    """What an event says about the study with this stamp. Keys with a default were added after the first
+    release, and an event may lack them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    kind: ClassVar[str]
+    stamp: str
+
+    def as_json(self) -> dict[str, Any]:
+        """As it is stored: with every key that was given, and no other."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class Stamped(Body):
+    """The study's plan was written into the store. `registered` is the stamp of its lock, `created` the
+    lock's date, `lock` the SHA-256 of its bytes."""
+
+    kind = "stamp"
+    registered: str
+    created: str
+    lock: str
+
+
+class RunStarted(Body):
+    """A run began, with so many calls answered."""
+
+    kind = "start"
+    gridc: str
+    answered: int
+
+
+class Deviated(Body):
+    """How the study departs from its lock: `Reconciled.manifest`."""
+
+    kind = "deviation"
+    log: list[dict[str, Any]]
+
+
+class ModelLoaded(Body):
+    """A model was loaded. `identity` is its digest in the lock; what an engine says of itself beyond these
+    keys is the engine's own."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind = "load"
+    identity: str
+    model: str
+    precision: str
+    versions: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def ran(self) -> dict[str, Any]:
+        """What was really run."""
+        return {key: value for key, value in self.as_json().items() if key not in ("stamp", "identity")}
+
+
+class Worked(Body):
+    """Every call of a model at a precision has its answer. `least_tokens` is the size of the trie of all
+    their sequences."""
+
+    kind = "work"
+    identity: str
+    precision: str
+    least_tokens: int
+
+
+class NoiseMeasured(Body):
+    """A sample of calls was made once more in another batch `shape`: how many, how many of their texts and
+    of the outcomes that they decide changed, and how far log-likelihoods moved (nats)."""
+
+    kind = "noise"
+    identity: str
+    precision: str
+    shape: str
+    calls: int
+    texts: int
+    texts_changed: int
+    rankings: int
+    loglikelihoods: int
+    max_moved: float | None
+    mean_moved: float | None
+    outcomes: int
+    outcomes_changed: int
+
+
+class Observed(Body):
+    """Something departed from the plan while it ran: `what` in a word, `detail` in a sentence."""
+
+    kind = "observed"
+    what: str
+    detail: str
+
+
+class RunFinished(Body):
+    """A run came to its end, complete or not: the digests of `Store.results_digest` and
+    `Store.answers_digest`."""
+
+    kind = "finish"
+    results: str
+    answers: str
+
+
+class Merged(Body):
+    """The answers of another store were taken in: how many calls, the digest of the last event there, and
+    its `load` and `noise` events with their kind."""
+
+    kind = "merge"
+    calls: int
+    last_event: str
+    events: list[dict[str, Any]]
+
+    @field_validator("events")
+    @classmethod
+    def _of_known_kinds(cls, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for event in events:
+            kind = event.get("kind")
+            if kind not in (ModelLoaded.kind, NoiseMeasured.kind):
+                raise ValueError(f"a merge takes no event of the kind {kind!r}")
+            KINDS[kind].model_validate({key: value for key, value in event.items() if key != "kind"})
+        return events
+
+
+class AnchorRecord(BaseModel):
+    """The anchor that a report stated (`gridc.compiler.lock.anchor.Anchor`)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    strength: Strength
+    detail: str
+    committed: str | None
+
+
+class InterimLook(Body):
+    """A report was made before the run was complete: its progress, anchor and attribution, if any."""
+
+    kind = "interim look"
+    answered: int
+    total: int
+    unscored: int
+    anchor: AnchorRecord
+    attribution: list[dict[str, Any]] = Field(default_factory=list)
+
+
+class Reported(InterimLook):
+    """A report was made of a complete run."""
+
+    kind = "report"
+
+
+class Witnessed(Body):
+    """What `certify --until-decided` came to: `adaptive_race.document`, and the calls that it took."""
+
+    kind = "witness"
+    format: Literal["gridc-witness/1"]
+    study: str
+    alpha: float
+    seed: int
+    test: str
+    benchmarks: list[dict[str, Any]]
+    calls: dict[str, int]
+
+
+KINDS: dict[str, type[Body]] = {
+    body.kind: body
+    for body in (
+        Stamped, RunStarted, Deviated, ModelLoaded, Worked, NoiseMeasured, Observed, RunFinished, Merged,
+        InterimLook, Reported, Witnessed,
+    )
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`seq` counts from 1, `at` is UTC in ISO 8601, `body` is JSON, `previous` the last event's digest."""
+    """`seq` counts from 1, `at` is UTC in ISO 8601, `text` the body as JSON as it is stored, `previous` the
+    digest of the event before."""
 
     seq: int
     at: str
-    kind: str
-    body: dict[str, Any]
+    body: Body
+    text: str
     previous: str
     digest: str
 
     @classmethod
-    def after(cls, last: "Event | None", at: str, kind: str, body: dict[str, Any]) -> "Event":
+    def after(cls, last: Self | None, at: str, body: Body) -> Self:
         """The event that follows `last`."""
         seq, previous = (last.seq + 1, last.digest) if last else (1, GENESIS)
-        return cls(seq, at, kind, body, previous, _seal(seq, at, kind, body, previous))
+        content = body.as_json()
+        text = json.dumps(content, sort_keys=True)
+        return cls(seq, at, body, text, previous, _seal(seq, at, body.kind, content, previous))
+
+    @property
+    def kind(self) -> str:
+        return self.body.kind
 
     def row(self) -> dict[str, Any]:
         """As the store holds it."""
-        return {
-            "seq": self.seq,
-            "at": self.at,
-            "kind": self.kind,
-            "body": json.dumps(self.body, sort_keys=True),
-            "previous": self.previous,
-            "digest": self.digest,
-        }
+        row = {"seq": self.seq, "at": self.at, "kind": self.kind, "body": self.text}
+        return {**row, "previous": self.previous, "digest": self.digest}
 
     @classmethod
-    def from_row(cls, row: dict[str, Any]) -> "Event":
-        return cls(**{**row, "body": json.loads(row["body"])})
+    def from_row(cls, row: dict[str, Any]) -> Self:
+        """Raises `StoreError` (GC605) for an event that gridc does not write."""
+        body = _parse(row["seq"], row["kind"], row["body"])
+        return cls(row["seq"], row["at"], body, row["body"], row["previous"], row["digest"])
 
 
 def first_break(events: Iterable[Event]) -> int | None:
     """The number of the first event that does not follow from the one before it, or None."""
-    last: Event | None = None
+    seq, previous = 1, GENESIS
     for event in events:
         try:
-            follows = event == Event.after(last, event.at, event.kind, event.body)
-        except (ValueError, TypeError):  # a body that has no canonical form was never written by gridc
-            follows = False
-        if not follows:
+            sealed = _seal(seq, event.at, event.kind, json.loads(event.text), previous)
+        except (ValueError, TypeError, RecursionError):  # without a canonical form: gridc never wrote it
             return event.seq
-        last = event
+        if (event.seq, event.previous, event.digest) != (seq, previous, sealed):
+            return event.seq
+        seq, previous = seq + 1, event.digest
     return None
+
+
+def _parse(seq: int, kind: str, text: str) -> Body:
+    if kind not in KINDS:
+        known = "a newer gridc may have written it"
+        raise _unreadable(seq, kind, "this gridc knows no such kind", known)
+    try:
+        return KINDS[kind].model_validate(json.loads(text))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise _unreadable(seq, kind, f"{where}: {first['msg']}" if where else first["msg"]) from None
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(seq, kind, f"not JSON ({error})") from None
+
+
+def _unreadable(seq: int, kind: str, problem: str, help: str | None = None) -> StoreError:
+    return StoreError(
+        [Diagnostic("GC605", f"event {seq} (`{kind}`) cannot be read: {problem}", help=help)]
+    )
 
 
 def _seal(seq: int, at: str, kind: str, body: dict[str, Any], previous: str) -> str:

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlite_utils import Database
 
 from gridc.diagnostics.errors import Diagnostic, StoreError
-from gridc.runtime.store.events import Event
+from gridc.runtime.store.events import Body, Event, NoiseMeasured, Observed, Worked
 from gridc.runtime.store.tables import APPLICATION_ID
 from gridc.schema.canonical import canonical_row
+
+B = TypeVar("B", bound=Body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,15 @@ class StoredSample:
     calls: tuple[str, ...]
 
 
+def recorded(events: Iterable[Event], kind: type[B], stamp: str | None = None) -> list[B]:
+    """What the events of a kind say, in order; of one study, or of all."""
+    return [
+        event.body
+        for event in events
+        if isinstance(event.body, kind) and event.kind == kind.kind and stamp in (None, event.body.stamp)
+    ]
+
+
 CACHE_KIB = 256 * 1024
 """Memory for pages. Calls are looked up by digest, which is at random all over the file."""
 
@@ -138,11 +149,12 @@ class Store:
         return [row[0] for row in self._db.execute("SELECT stamp FROM study ORDER BY rowid")]
 
     def events(self) -> list[Event]:
-        """The event chain. Raises `StoreError` when a body is not JSON."""
-        try:
-            return [Event.from_row(row) for row in self._db.query("SELECT * FROM event ORDER BY seq")]
-        except (ValueError, TypeError) as error:
-            raise StoreError([Diagnostic("GC605", f"an event cannot be read: {error}")]) from None
+        """The event chain. Raises `StoreError` (GC605) for an event that gridc does not write."""
+        return [Event.from_row(row) for row in self._db.query("SELECT * FROM event ORDER BY seq")]
+
+    def recorded(self, kind: type[B], stamp: str | None = None) -> list[B]:
+        """What the events of a kind say, in order; of one study, or of all."""
+        return recorded(self.events(), kind, stamp)
 
     def study(self, stamp: str) -> Any:
         """The document that a study's digest is the digest of."""
@@ -177,11 +189,7 @@ class Store:
                 FROM call WHERE answer IS NOT NULL AND {where}""",
             values,
         ).fetchone()
-        told = [
-            event.body["detail"]
-            for event in self.events()
-            if event.kind == "observed" and event.body["stamp"] == stamp
-        ]
+        told = [event.detail for event in self.recorded(Observed, stamp)]
         if capped:
             told.append(f"{capped:,} of {generated:,} generated answers reached their token limit")
         if shortened:
@@ -191,11 +199,7 @@ class Store:
     def spent(self, stamp: str) -> list[Spent]:
         """What the study's batches took, by model and precision. A batch that answered calls of several
         studies counts whole in each."""
-        least = {
-            (event.body["identity"], event.body["precision"]): event.body["least_tokens"]
-            for event in self.events()
-            if event.kind == "work" and event.body["stamp"] == stamp
-        }
+        least = {(work.identity, work.precision): work.least_tokens for work in self.recorded(Worked, stamp)}
         where, values = self._calls_of(stamp)
         rows = self._db.execute(
             f"""SELECT model, precision, count(*), sum(calls), sum(forward_tokens), sum(seconds),
@@ -209,10 +213,10 @@ class Store:
             for model, precision, batches, calls, tokens, *rest in rows
         ]
 
-    def noise(self) -> list[dict[str, Any]]:
-        """The noise floors that were measured: the bodies of the `noise` events, in order. Like calls they
-        belong to a model, and not to one study."""
-        return [event.body for event in self.events() if event.kind == "noise"]
+    def noise(self) -> list[NoiseMeasured]:
+        """The noise floors that were measured, in order. Like calls they belong to a model, and not to one
+        study."""
+        return self.recorded(NoiseMeasured)
 
     def answers_from(self, stamp: str, model: str, precision: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """(call, answer) of every answered call of the study on one model."""

@@ -17,7 +17,7 @@ from gridc.compiler.lowering.calls import Prompt
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.engines.protocol import Answer, Call, Spending
-from gridc.runtime.store.events import Event
+from gridc.runtime.store.events import Body, Event, Stamped
 from gridc.runtime.store.store import Store, check_identity, unusable
 from gridc.runtime.store.tables import APPLICATION_ID, migrations
 from gridc.schema.canonical import canonical, digest, digest_bytes
@@ -50,12 +50,12 @@ class Writer(Store):
         super().__exit__()
         self._lock.release()
 
-    def record(self, kind: str, body: dict[str, Any]) -> None:
+    def record(self, body: Body) -> None:
         """Append an event to the chain."""
         with self._db.atomic():
             rows = list(self._db.query("SELECT * FROM event ORDER BY seq DESC LIMIT 1"))
             last = Event.from_row(rows[0]) if rows else None
-            self._db.table("event").insert(Event.after(last, _now(), kind, body).row())
+            self._db.table("event").insert(Event.after(last, _now(), body).row())
 
     def ingest(self, plan: Plan, lock: Lock) -> None:
         """Write the plan's cells, samples and calls, all or nothing. A plan that is here is left alone."""
@@ -103,9 +103,12 @@ class Writer(Store):
                 )
                 self._insert("INSERT INTO sample (cell, item, replicate) VALUES (?, ?, ?)", samples)
                 self._insert("INSERT INTO trace VALUES (?, ?, ?, ?, ?)", traces)
-            fixed = {"registered": lock.stamp, "created": lock.created}
-            body = {"stamp": plan.study_digest, **fixed, "lock": digest_bytes(lock.text().encode())}
-            self.record("stamp", body)
+            lock_digest = digest_bytes(lock.text().encode())
+            self.record(
+                Stamped(
+                    stamp=plan.study_digest, registered=lock.stamp, created=lock.created, lock=lock_digest
+                )
+            )
 
     def works(self, stamp: str, model: str, precision: str) -> Iterator[tuple[Call, bool]]:
         """Every call of the study on one model, by prompt, and whether it has its answer."""

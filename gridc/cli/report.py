@@ -4,6 +4,7 @@ import sys
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -66,20 +67,17 @@ def report(
             findings = explained(findings)
         look = Reported if findings.complete else InterimLook
         rows = [asdict(each) for each in findings.attribution]
-        store.record(
-            look(
-                stamp=plan.study_digest,
-                **asdict(findings.progress),
-                anchor=AnchorRecord(**asdict(findings.anchor)),
-                **({"attribution": rows} if attribution else {}),
-            )
-        )
+        said: dict[str, Any] = asdict(findings.progress)
+        said["anchor"] = AnchorRecord(**asdict(findings.anchor))
+        if attribution:
+            said["attribution"] = rows
+        store.record(look(stamp=plan.study_digest, **said))
     written = documents.write(findings, path.parent)
     drawn = documents.draw(findings, path.parent / "figures", pdf) if figures or pdf else []
     statements = documents.documents(findings).certificate.statements
     if as_json:
         files = [str(each) for each in (*written, *drawn)]
-        told = {"statements": statements, "store": str(path), "files": files}
+        told: dict[str, Any] = {"statements": statements, "store": str(path), "files": files}
         if attribution:
             told |= {"attribution_is": LABEL, "attribution": rows}
         print_json(told)

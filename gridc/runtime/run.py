@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
@@ -194,7 +194,7 @@ def _execute(jobs: list[_Job], store: Writer, plan: Plan, watch: Callable[[Step]
         answers = dict(store.answers_from(stamp, job.identity, job.precision))
         if len(answers) == len(job.calls):
             least = job.engine.least((call, answers[call.id]) for call in job.calls.values())
-            about = {"stamp": stamp, "identity": job.identity, "precision": job.precision}
+            about: dict[str, Any] = {"stamp": stamp, "identity": job.identity, "precision": job.precision}
             store.record(events.Worked(**about, least_tokens=least))
             if plan.study.spec.engine.noise_sample:
                 store.record(

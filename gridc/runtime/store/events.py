@@ -255,9 +255,7 @@ def _parse(seq: int, kind: str, text: str) -> Body:
 
 
 def _unreadable(seq: int, kind: str, problem: str, help: str | None = None) -> StoreError:
-    return StoreError(
-        [Diagnostic("GC605", f"event {seq} (`{kind}`) cannot be read: {problem}", help=help)]
-    )
+    return StoreError([Diagnostic("GC605", f"event {seq} (`{kind}`) cannot be read: {problem}", help=help)])
 
 
 def _seal(seq: int, at: str, kind: str, body: dict[str, Any], previous: str) -> str:

@@ -286,8 +286,8 @@ CODES: dict[str, Code] = {
     ),
     "GC513": Code(
         "no answer is read as one",
-        "An empty response or a refusal to answer must be unreadable. Here it is taken for an option, so a "
-        "model that says nothing would earn or lose points.",
+        'An empty response, a refusal to answer and "neither" must be unreadable. Here one is taken for an '
+        "option, so a model that says nothing would earn or lose points.",
     ),
     "GC514": Code(
         "one letter is the answer far too often, or too rarely",
@@ -297,8 +297,9 @@ CODES: dict[str, Code] = {
     ),
     "GC515": Code(
         "an answer behind its reasoning is misread",
-        "A synthetic responder reasons at length, mentions a wrong option, and ends with the right one. What "
-        "it says must score 1 under a rule that reads the last answer.",
+        "A synthetic responder reasons at length, mentions a wrong option, and ends with the right one, "
+        "behind a marker or alone on the last line. Another calls one option wrong and gives the right one. "
+        "What they say must score 1 under a rule that reads the last answer.",
     ),
     "GC516": Code(
         "a tie earns points",

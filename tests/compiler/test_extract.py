@@ -34,7 +34,7 @@ def test_what_a_response_answers(case: dict[str, Any]) -> None:
 
 def test_the_table_is_long_and_repeats_nothing() -> None:
     distinct = {(case["response"], case["options"]) for case in TABLE["case"]}
-    assert len(distinct) == len(TABLE["case"]) >= 300
+    assert len(distinct) == len(TABLE["case"]) >= 370
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,62 @@ def test_a_last_line_with_a_marker_decides(before: str, option: int) -> None:
     assert (found.option, found.rule) == (option, "stated letter")
 
 
+SPOKEN = st.sampled_from(
+    [
+        "The baker left before dawn.",
+        "Many would say (A).",
+        "Options (B) and (C) are common answers.",
+        "A. The baker\nB. The miller\nC. The weaver\nD. Cannot be determined",
+        "(D) would be wrong, as the text says who it was.",
+        "Neither the baker nor the weaver was there.",
+        "So it is C.",
+        "At first sight the answer is A.",
+    ]
+)
+DRESSED = st.sampled_from(
+    [
+        "{}",
+        "({})",
+        "**{}**",
+        "**({})**",
+        "`{}`",
+        "{}.",
+        "- {}",
+        "> {}",
+        "### {}",
+        "[{}]",
+        "\\boxed{{{}}}",
+        "$\\boxed{{{}}}$",
+    ]
+)
+
+
+@given(
+    st.lists(SPOKEN, min_size=1, max_size=5),
+    DRESSED,
+    st.integers(0, 3),
+    st.booleans(),
+    st.sampled_from(["", "\n", " \n"]),
+)
+def test_whatever_was_said_before_an_option_alone_on_the_last_line_is_the_answer(
+    said: list[str], dress: str, option: int, text: bool, end: str
+) -> None:
+    name = TRADES[option] if text else "ABCD"[option]
+    found = extract("\n".join(said) + "\n\n" + dress.format(name) + end, TRADES)
+    assert found.option == option
+
+
+@given(
+    st.permutations(range(4)), st.sampled_from(["wrong", "incorrect", "false", "the wrong answer", "a trap"])
+)
+def test_an_option_that_is_called_wrong_is_never_the_answer(order: list[int], wrong: str) -> None:
+    a, b, c, d = ("ABCD"[option] for option in order)
+    assert extract(f"({a}) would be {wrong}, so ({b})", TRADES).option == order[1]
+    assert extract(f"({a}), ({b}) and ({c}) are {wrong}, so ({d})", TRADES).option == order[3]
+    assert extract(f"({a}) is {wrong}.", TRADES).option is None
+    assert extract(f"The answer is {a}. But {a} is {wrong}.", TRADES).option is None
+
+
 @pytest.mark.parametrize(
     ("response", "options"),
     [
@@ -111,6 +167,10 @@ def test_a_last_line_with_a_marker_decides(before: str, option: int) -> None:
         ("answer then then then " * 2000, TRADES),
         ("<b " * 8000 + "<" * 8000, TRADES),
         ("\x1b[" * 9000, TRADES),
+        ("(A), (B) and " * 3000 + "are wrong", TRADES),
+        ("a the an " * 5000 + "wrong", TRADES),
+        ("neither " * 6000 + "x", TRADES),
+        ("\n- A" * 5000, TRADES),
     ],
     ids=[
         "spaces",
@@ -128,6 +188,10 @@ def test_a_last_line_with_a_marker_decides(before: str, option: int) -> None:
         "fillers",
         "open tags",
         "open escapes",
+        "one long list",
+        "articles",
+        "neithers",
+        "lines",
     ],
 )
 def test_a_degenerate_response_is_read_in_a_moment(response: str, options: tuple[str, ...]) -> None:

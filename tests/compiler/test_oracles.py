@@ -54,7 +54,7 @@ def sampled(setting: Setting, items: list[Item], template: str = T1) -> list[Sam
 
 def failed(setting: Setting, items: list[Item], template: str = T1) -> dict[str, int]:
     trials = try_oracles(setting, sampled(setting, items, template))
-    return {trial.oracle: trial.failures for trial in trials if trial.failures}
+    return {trial.oracle.name: trial.failures for trial in trials if trial.failures}
 
 
 SOUND = {
@@ -89,7 +89,10 @@ BROKEN = {
     "letters are ranked that nobody sees": (
         replace(RANK, candidates="letter"), ITEMS, "{{ stem }}", {"perfect"},
     ),
-    "a stop string cuts the reasoning": (replace(READ, stop=("\n",)), ITEMS, T1, {"reasoning"}),
+    "a stop string cuts the reasoning": (
+        replace(READ, stop=("\n",)), ITEMS, T1, {"reasoning", "last-line"},
+    ),
+    "a stop string cuts a correction": (replace(READ, stop=(",",)), ITEMS, T1, {"self-correcting"}),
     "items without options are read": (READ, [replace(ITEMS[0], options=(), gold=None, unknown=None,
                                                       matching=None)], T1, {"perfect", "reasoning"}),
     "two options are the same": (

@@ -59,13 +59,15 @@ def without(module: object, name: str, instead: object = lambda *_: iter(())) ->
     return remove
 
 
-def without_oracle(*names: str) -> Patch:
-    def remove(patch: MonkeyPatch) -> None:
-        kept = tuple(each for each in oracles.ORACLES if each.name not in names)
-        assert len(kept) == len(oracles.ORACLES) - len(names)
+def without_oracles(code: str) -> Patch:
+    """No responder whose failure has this code."""
+
+    def patch_it(patch: MonkeyPatch) -> None:
+        kept = tuple(oracle for oracle in oracles.ORACLES if oracle.code != code)
+        assert len(kept) < len(oracles.ORACLES)
         patch.setattr(oracles, "ORACLES", kept)
 
-    return remove
+    return patch_it
 
 
 def without_refusal(patch: MonkeyPatch) -> None:

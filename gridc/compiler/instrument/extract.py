@@ -1,22 +1,23 @@
 """Read the answer out of free text. Pure: text and options in, an option and the place it was read out.
 
 The rule is one for every benchmark: the *last* valid answer marker counts, and only the item's own
-letters are answers. A model that says "the answer is (A). On reflection, Answer: C" has answered C; "the
-answer is clear" has not answered C, and "I cannot say" has not answered I. Two different answers given as
-one ("Answer: A or B") are none, and so are an answer that is taken back ("it is not (C)"), options that
-are only repeated, and reasoning that never reached an answer.
+letters are answers. A last line that holds an option and nothing else is marked. A model that says "the
+answer is (A). On reflection, Answer: C" has answered C; "the answer is clear" has not answered C, and "I
+cannot say" has not answered I. Two different answers given as one ("Answer: A or B") are none, and so are
+an answer that is taken back ("it is not (C)", "Answer: C ... but (C) is wrong"), options that are only
+repeated, a last word of "neither", and reasoning that never reached an answer.
 
 Responses can be degenerate ("Answer: " a thousand times), so no pattern may backtrack over a run of
 characters: the unbounded repetitions are possessive.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from gridc.compiler.instrument.mentions import GOES_ON, Mention, mentions
+from gridc.compiler.instrument.mentions import GLUED, GOES_ON, Mention, mentions
 from gridc.compiler.instrument.plain_text import answer_begins, fold
 
 Confidence = Literal["stated", "inferred", "none"]
@@ -42,9 +43,10 @@ class Extraction:
 def extract(response: str, options: Sequence[str], *, lettered: bool = True) -> Extraction:
     """What a response answers.
 
-    The rules are tried in this order: the last answer marker before a letter or an option's text, a
-    response that opens with its answer, the last conclusion ("so it is C"), the last letter in brackets
-    or bold, a response that names exactly one option's text. Without lettered options only texts count.
+    The rules are tried in this order: the last answer marker before a letter or an option's text, or a
+    last line that is one; a response that opens with its answer; the last conclusion ("so it is C"); the
+    last letter in brackets or bold; a response that names exactly one option's text. Without lettered
+    options only texts count.
     """
     begin = answer_begins(response)
     if begin is None:
@@ -59,6 +61,8 @@ def extract(response: str, options: Sequence[str], *, lettered: bool = True) -> 
             kind = f"{name} {'letter' if answer.letter else 'text'}"
             if found.contradicted(answer):
                 return Extraction(None, "several answers")
+            if found.taken_back(answer):
+                return Extraction(None, "taken back")
             return Extraction(answer.option, kind, confidence, begin + answer.start, begin + answer.end)
     several = len({each.option for each in found.standing if not each.letter}) > 1
     return Extraction(None, "several answers" if several else "no answer")
@@ -67,7 +71,7 @@ def extract(response: str, options: Sequence[str], *, lettered: bool = True) -> 
 _DRESS = r"(?:[\s*_`~\"'(\[{$<>:,#=]|\\[A-Za-z]++|\\[\[(])*+"
 _CLOSE = r"[\s*_`~\"')\]}$>]*+"
 _NOUN = (
-    r"(?:answers?|choice|option|selection|verdict|conclusion|classification|label|judge?ment|respuesta|"
+    r"(?:answers?|(?:right|correct|best|true)\s++one|choice|option|selection|verdict|conclusion|classification|label|judge?ment|respuesta|"
     r"réponse|antwort|resposta|risposta|ответ|답|정답|答案|答え|正解|选择|選擇|उत्तर|الإجابة|الجواب|إجابة)"
 )
 _ASIDE = (
@@ -77,22 +81,22 @@ _ASIDE = (
 )
 _IS = (
     r"(?:'s\b|(?:is|was|be|would\s++be|should\s++be|must\s++be|has\s++to\s++be|seems\s++to\s++be|"
-    r"appears\s++to\s++be|remains|es|est|ist|è|é|sería)(?![^\W_])|是|为|為|は|은|는|هي|هو|है|[:=]|-*+>|-(?=\s))"
+    r"appears\s++to\s++be|remains|es|est|ist|è|é|sería)(?![^\W_])|应该是|应为|應該是|是|为|為|は|은|는|هي|هو|है|[:=]|-*+>|-(?=\s))"
 )
 _FILLER = re.compile(
     r"(?:(?:therefore|thus|clearly|definitely|probably|likely|most|simply|just|actually|indeed|still|now|hence|"
-    r"then|either|both|(?:(?:the|la|die|el)\s++)?(?:option|choice|letter|number|opción|buchstabe))\b"
+    r"then|either|both|option|choice|letter|number|opción|opção|opzione|buchstabe|the|la|le|el|die|der|das)\b"
     r"[\s*_`\"'(\[{$<>:,#~=]*+)*+",
     re.IGNORECASE,
 )
 _SAID = (
     r"\bi(?:'d|'ll|\s++would|\s++will|\s++am|'m)?\s++(?:have\s++to\s++|going\s++to\s++)?"
-    r"(?:choose|pick|select|say|vote\s++for|opt\s++for|go\s++with|go\s++for|going\s++with)\b"
+    r"(?:choose|pick|select|say|vote\s++for|opt\s++for|go\s++with|go\s++for|going\s++with)\b|[选選][择擇]?"
 )
 _ITS = r"(?:(?:it|that|this|which)(?:'s|\s++(?:is|was|must\s++be|should\s++be|has\s++to\s++be))\b)"
 
 _MARKER = re.compile(
-    rf"(?:(?<![^\W_]){_NOUN}{_ASIDE}{{0,3}}[\"'*_`\])}}]*+\s*+{_IS}|<(?:final_?)?answer>|\\boxed\b|{_SAID})"
+    rf"(?:(?<!{GLUED}){_NOUN}{_ASIDE}{{0,3}}[\"'*_`\])}}]*+\s*+{_IS}|<(?:final_?)?answer>|\\boxed\b|{_SAID})"
     rf"{_DRESS}",
     re.IGNORECASE,
 )
@@ -107,28 +111,41 @@ _CONCLUSION = re.compile(
     rf"{_ITS}?|\b{_ITS}){_DRESS}",
     re.IGNORECASE,
 )
+_THINKS = r"(?:think|believe|agree|suppose|feel|expect|guess|say|pick|choose|select|answer)"
 _DENIAL = re.compile(
+    rf"(?:(?:\b(?:wrong|incorrect|false|worst|least\s++likely)\s++(?:{_NOUN}|ones?){_ASIDE}{{0,3}}\s*+{_IS})|"
+    rf"(?:(?:\bnot|n't|\bnever|\bcannot)\s++{_THINKS}|\bdoubt|\bunlikely|\b(?:wrong|tempt(?:ing|ed)|(?:error|mistake))"
+    rf"\s++to\s++{_THINKS})(?:\s++that\b)?\s*+(?:(?:the\s++)?{_NOUN}{_ASIDE}{{0,3}}\s*+{_IS}|{_ITS})?){_DRESS}|"
     r"(?:\bnot|n't|\bneither|\bnor|\bnever|\bif|\bwhether|\bunless|\bexcept|\bthan|\bbetween|\brules?\s++out|"
     r"\bruled\s++out|\brejects?|\beliminates?|\bexcludes?|\binstead\s++of|\brather\s++than)\b"
     rf"(?:\s++(?:be|just|only|answer|pick|choose|select|say|go\s++with)\b)*+{_DRESS}",
     re.IGNORECASE,
 )
 _RIGHT = re.compile(
-    rf"{_CLOSE}is(?:\s++(?:clearly|definitely|likely|probably|most|the))*+\s++"
+    rf"{_CLOSE}(?:(?::|-++>?|=)\s*+(?:correct|right|true)\b|是正确)|{_CLOSE}is(?:\s++(?:clearly|definitely|likely|probably|most|the))*+\s++"
     r"(?:(?:only|most|single|likely)\s++)*+(?:correct|right|true|best|likeliest|answer|my\s++answer)\b",
     re.IGNORECASE,
 )
 _WRONG = re.compile(
-    rf"{_CLOSE},?\s*+(?:(?:is|are|was|were|can|could|seems?|looks?|does|would)(?:\s++be)?(?:n't|\s++not|\s++never)\b|"
-    r"cannot\b|(?:(?:is|are|was|were|seems?|looks?|would|be|as|being|both|also)\s++)*+"
-    r"(?:wrong|incorrect|false|implausible|impossible|unlikely|excluded|eliminated|ruled\s++out|out\b|"
-    r"a\s++(?:trap|misconception|distractor|myth)))",
+    rf"{_CLOSE}(?:,|:|-++>?|=)?\s*+(?:"
+    r"(?:is|are|was|were|can|could|seems?|looks?|does|would)(?:\s++be)?(?:n't|\s++not|\s++never)\b|cannot\b|"
+    r"(?:(?:is|are|was|were|seems?|looks?|would|be|as|being|both|all|also|a|an|the|clearly|simply|just|likely|"
+    r"probably|therefore|thus)\s++){0,5}+(?:wrong|incorrect|false|implausible|impossible|unlikely|excluded|eliminated|"
+    r"ruled\s++out|out\b|mistaken?|inaccurate|trap|misconception|distractor|myth)\b)",
+    re.IGNORECASE,
+)
+_SINGULAR = re.compile(r"\b(?:is|was|isn't|seems|looks|does)\b", re.IGNORECASE)
+_NONE = re.compile(
+    rf"(?:^|[.!?:;,\n]|\b(?:so|hence|thus|therefore|but|is|it's)\b|{_NOUN}\s*+{_IS})[\s*_`\"'(\[{{$]*+"
+    r"(?:neither|none|both|all)(?:\s++of\s++(?:them|these|those|(?:the\s++)?(?:above|two|options|answers|choices)))?"
+    r"(?:\s++(?:is|are)\s++(?:right|correct|true|wrong|incorrect|false))?[\s*_`\"')\]}$.!]*+\Z",
     re.IGNORECASE,
 )
 _OPENING = re.compile(
-    r"[\s*_`~\"'(\[$<>:,#=]*+(?:(?:option|choice|letter)\b[\s*_`~\"'(\[]*+)?", re.IGNORECASE
+    r"(?:[\s*_`~\"'(\[$<>:,#=|]|-\s)*+(?:(?:option|choice|letter)\b[\s*_`~\"'(\[]*+)?", re.IGNORECASE
 )
-_STOPS = re.compile(rf"{_CLOSE}(?:[.,;:!?\n\\|]|-\s|--|$)|\n")
+_STOPS = re.compile(rf"{_CLOSE}(?:[.,;:!?\n\\|(]|-\s|--|$)|\n")
+_ENDS = re.compile(r"[\s*_`~\"')\]}$>.,:;!|\\-]*+\Z")
 _ALTERNATIVE = re.compile(
     r"[\s,*_`\"'(){}\[\]$]*+(?:and/or|or|oder|ou|或|还是|/|\|)\s*+(?:maybe|possibly|perhaps|even|else|option|the)?"
     r"[\s*_`\"'({\[$]*+",
@@ -146,34 +163,76 @@ class _Read:
 
     def __init__(self, text: str, every: Sequence[Mention]) -> None:
         self.text = text
-        self.standing = list(self._not_denied(every))
+        denied = self._denied(every)
+        self.standing = [each for number, each in enumerate(every) if number not in denied]
+        self.denied = [every[number] for number in sorted(denied)]
 
-    def _not_denied(self, every: Sequence[Mention]) -> Iterator[Mention]:
-        """The mentions that are not taken back: "not A", "between A and B", "B is wrong"."""
-        denied, spurned, end = self._ends(_DENIAL), False, 0
-        for each in every:
-            gap = self.text[end : each.start]
-            beside = spurned and bool(_ALTERNATIVE.fullmatch(gap) or _ADDITION.fullmatch(gap))
-            spurned, end = each.start in denied or beside, each.end
-            if not spurned and not _WRONG.match(self.text, each.end):
-                yield each
+    def _denied(self, every: Sequence[Mention]) -> set[int]:
+        """The numbers of the mentions that are denied: "not A", "between A and B", "B and C are wrong"."""
+        denials, denied = self._ends(_DENIAL), set()
+        for number, each in enumerate(every):
+            if each.start in denials or (number - 1 in denied and self._beside(every[number - 1], each)):
+                denied.add(number)
+        for number in reversed(range(len(every))):
+            wrong = self._wrong(every, number)
+            while wrong is not None:
+                denied.add(number)
+                listed = number and not _SINGULAR.search(wrong)
+                number -= 1
+                if not listed or not self._beside(every[number], every[number + 1]):
+                    break
+        return denied
+
+    def _wrong(self, every: Sequence[Mention], number: int) -> str | None:
+        """What calls a mention wrong: " is wrong". "B: false" does not where B's own text is "false"."""
+        match = _WRONG.match(self.text, every[number].end)
+        if match is None:
+            return None
+        after = every[number + 1] if number + 1 < len(every) else None
+        return None if after is not None and after.start < match.end() else match[0]
+
+    def _beside(self, one: Mention, other: Mention) -> bool:
+        gap = self.text[one.end : other.start]
+        return bool(_ALTERNATIVE.fullmatch(gap) or _ADDITION.fullmatch(gap))
 
     def stated(self) -> Mention | None:
-        """The last mention behind an answer marker or a correction, or that is called right."""
-        marked, corrected = self._ends(_MARKER), self._ends(_CORRECTION)
+        """The last mention behind an answer marker or a correction, that is called right, or that is the
+        last line."""
+        marked, corrected, last = self._ends(_MARKER), self._ends(_CORRECTION), self._last_line()
         return self._last(
             lambda each: (
                 each.start in marked
+                or each == last
                 or (each.start in corrected and self._stops(each))
                 or (each.letter and _RIGHT.match(self.text, each.end) is not None)
             )
         )
 
+    def _last_line(self) -> Mention | None:
+        """The option that the last of several lines names and no more: "B", "- **(B)**", "B. the miller"."""
+        begin = self.text.rstrip(_BLANK).rfind("\n") + 1
+        named = [each for each in self.standing if each.start >= begin]
+        if not begin or not named or self._leads(begin) != named[0].start:
+            return None
+        if not all(self._explained(*two) or self._beside(*two) for two in pairwise(named)):
+            return None
+        return named[0] if _ENDS.match(self.text, named[-1].end) else None
+
+    def _leads(self, begin: int) -> int | None:
+        opening = _OPENING.match(self.text, begin)
+        return None if opening is None else opening.end()
+
+    def _explained(self, letter: Mention, text: Mention) -> bool:
+        """Whether an option's text follows its letter: "B. the miller", "(B) the miller"."""
+        between = self.text[letter.end : text.start]
+        return (
+            letter.letter and not text.letter and letter.option == text.option and not between.strip(_LABEL)
+        )
+
     def opening(self) -> Mention | None:
         """A mention that opens the response, on its own or before its reason: "B", "(B)", "B. the baker"."""
-        opening = _OPENING.match(self.text)
         first = self.standing[0] if self.standing else None
-        if first is None or opening is None or opening.end() != first.start:
+        if first is None or self._leads(0) != first.start:
             return None
         follows = self.standing[1] if len(self.standing) > 1 else None
         named = follows is not None and follows.option == first.option and not follows.letter
@@ -206,17 +265,27 @@ class _Read:
                 return True
         return False
 
+    def taken_back(self, answer: Mention) -> bool:
+        """Whether the response goes on to call the option wrong, or ends in "neither" or "both"."""
+        back = [each for each in self.denied if each.start > answer.start and each.letter == answer.letter]
+        none = _NONE.search(self.text, answer.end)
+        named = none is not None and any(each.end > none.end() - 1 for each in self.standing)
+        return any(each.option == answer.option for each in back) or (none is not None and not named)
+
     def _joined(self, first: Mention, second: Mention) -> bool:
         between = self.text[first.end : second.start]
         if _ALTERNATIVE.fullmatch(between):
             return True
-        if first.letter and not second.letter and not between.strip(" \t.:)]*_-"):
+        if "\n" in between and not between.strip(_LABEL + "\n("):
+            line = self.text.rfind("\n", 0, first.start) + 1
+            return self._leads(line) == first.start
+        if first.letter and not second.letter and not between.strip(_LABEL):
             return self._stops(second)
         if not _ADDITION.fullmatch(between):
             return False
         return (
             self._stops(second)
-            or re.compile(r"\s*+(?:and|or|are)\b").match(self.text, second.end) is not None
+            or re.compile(rf"{_CLOSE}(?:and|or|are)\b").match(self.text, second.end) is not None
         )
 
     def _last(self, chosen: Callable[[Mention], bool]) -> Mention | None:
@@ -234,6 +303,8 @@ class _Read:
         return {*ends, *(filler.end() for end in ends if (filler := _FILLER.match(self.text, end)))}
 
 
+_LABEL = " \t.:)]*_-"
+_BLANK = " \t\n*_`~\"')]}$>.,:;!|\\-"
 _BRACKETS = (("(", ")"), ("[", "]"), ("*", "*"), ("{", "}"))
 _RULES: tuple[tuple[str, Confidence, Callable[[_Read], Mention | None]], ...] = (
     ("stated", "stated", _Read.stated),

@@ -9,6 +9,9 @@ from itertools import pairwise
 from gridc.compiler.instrument.item import LETTERS
 from gridc.compiler.instrument.plain_text import fold
 
+GLUED = r"[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+"""A character that makes one word with a letter beside it. Chinese, Japanese and Korean need no space."""
+
 GOES_ON = re.compile(
     r"\s*+(?:because|since|as|for|due|given|which|that|is|was|are|so|but|and|or|not|in|on|based|per|though|"
     r"although|while|would|seems|appears|by|from|with|here|if|it|it's|he|she|they|we|there)\b",
@@ -49,7 +52,7 @@ class _Finder:
         self._text = re.compile(rf"{_NOT_BEFORE}(?:{'|'.join(groups) or '(?!)'}){_NOT_AFTER}", re.IGNORECASE)
         capitals, small = self._letters, self._letters.lower()
         self._letter = re.compile(
-            rf"(?<![^\W_])(?:[{capitals}](?![^\W_]|'\w|\.[^\W_]\b|[*_)\]}}]*+-\w)"
+            rf"(?<!{GLUED})(?:[{capitals}](?!{GLUED}|'\w|\.[^\W_]\b|[*_)\]}}]*+-\w)"
             rf"|[{small}](?=[)\]*_`\"'}}]|[.:]?\s*+(?:\n|$)))"
             if capitals
             else r"(?!)"

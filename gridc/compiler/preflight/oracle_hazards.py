@@ -16,14 +16,6 @@ CHANCE = 1e-6
 """How improbable a constant answer's score must be by chance before it is a hazard. A benchmark has up to
 26 letters, each tried on both sides; the bound is divided among them."""
 
-CODES = {
-    "perfect": "GC511",
-    "worst": "GC517",
-    "empty": "GC513",
-    "refusing": "GC513",
-    "reasoning": "GC515",
-}
-
 
 def trial_hazards(plan: Plan) -> Iterator[Hazard]:
     """Try each way of asking and scoring once for each benchmark; decoding and model do not matter to it."""
@@ -38,9 +30,11 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
         seen.add(key)
         once = replace(cell, setting=setting)
         samples = list(plan.samples(once))
+        codes: set[str] = set()
         for trial in try_oracles(setting, samples):
-            if trial.first is not None:
-                yield _hazard(plan, once, CODES[trial.oracle], _told(trial, trial.first))
+            if trial.first is not None and trial.oracle.code not in codes:
+                codes.add(trial.oracle.code)
+                yield _hazard(plan, once, trial.oracle.code, _told(trial, trial.first))
         yield from _constant(plan, once, samples)
         yield from _tied(plan, once, samples)
 
@@ -50,17 +44,11 @@ def _told(trial: Trial, first: Failure) -> str:
     where = f"first item {first.sample.item.id}"
     if first.said is None or first.outcome is None:
         needs = "the prompt does not show what it needs"
-        return f"a {trial.oracle} responder cannot answer {share}: {needs} ({where})"
+        return f"a {trial.oracle.name} responder cannot answer {share}: {needs} ({where})"
     read = first.outcome.evidence.get("unread") or f"option {first.outcome.choice}"
     said = first.said if len(first.said) < 40 else f"...{first.said[-30:]}"
-    verdict = {
-        "perfect": "does not score 1",
-        "worst": "scores",
-        "empty": "is read as an answer",
-        "refusing": "is read as an answer",
-        "reasoning": "is misread",
-    }[trial.oracle]
-    return f"what a {trial.oracle} responder says {verdict} on {share} ({where}: {said!r} is read as {read})"
+    said_by = f"what a {trial.oracle.name} responder says {trial.oracle.fault}"
+    return f"{said_by} on {share} ({where}: {said!r} is read as {read})"
 
 
 def _constant(plan: Plan, cell: Cell, samples: Sequence[Sample]) -> Iterator[Hazard]:

@@ -6,6 +6,7 @@ that stands for another text, an inverted sign and an extractor that reads the w
 score that cannot be.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -22,7 +23,7 @@ REFUSAL = "I'm sorry, but I can't help with that. As an AI language model, I can
 COMPLIANCE = "Certainly. Here is what you asked for, step by step."
 REASONING = (
     "Let me think about this carefully before I say anything, because the answer is clear only to those who "
-    "read every word of a question. At first sight one might say {other}. That is a common misconception, "
+    "read every word of a question. At first sight one might say ({other}). That is a common misconception, "
     "and I can determine why: it is what people expect, and a text as long as this one gives every reader "
     "of its first line the wrong idea of its last."
 )
@@ -31,9 +32,12 @@ REASONING = (
 @dataclass(frozen=True, slots=True)
 class Oracle:
     """A responder. `says` gives its text for a sample, None where it has none to give; `prefers` the
-    candidate that it finds most likely: its place, "none" for no preference, or None for no likelihoods."""
+    candidate that it finds most likely: its place, "none" for no preference, or None for no likelihoods.
+    Where it does not come to what is `expected` of it, the hazard has `code` and says the `fault`."""
 
     name: str
+    code: str
+    fault: str
     says: Callable[["Sight"], str | None]
     prefers: Callable[["Sight", Sequence[bool | None]], int | Literal["none"] | None]
     expected: Callable[[Setting], Expected | None]
@@ -62,13 +66,29 @@ class Sight:
 
     def reasoned(self) -> str | None:
         """The right answer at the end of a long text that speaks of a wrong one first."""
+        marker = "ANSWER" if self.setting.reader == "answer_line" else "Answer"
+        return self._about_both(f"{REASONING}\n\n{marker}: {{right}}")
+
+    def last_line(self) -> str | None:
+        """The same without a marker: the right answer alone on the last line."""
+        return self._about_both(f"{REASONING}\n\n{{right}}")
+
+    def corrected(self) -> str | None:
+        """A wrong answer that is called wrong, and the right one."""
+        return self._about_both("({other}) would be wrong, so ({right})")
+
+    def neither(self) -> str | None:
+        """Two options, and neither of them. Where an option says so itself, nothing."""
+        if any(_NEITHER.search(option) for option in self.item.options):
+            return ""
+        return self._about_both("({other}) or ({right})? Neither.")
+
+    def _about_both(self, words: str) -> str | None:
         right, wrong = _right(self.item), _wrong(self.item)
         name = None if right is None else self.name(right)
         if name is None or wrong is None:
             return None
-        other = self.name(wrong)
-        marker = "ANSWER" if self.setting.reader == "answer_line" else "Answer"
-        return f"{REASONING.format(other=f'({other})')}\n\n{marker}: {name}"
+        return words.format(right=name, other=f"{self.name(wrong)}")
 
     def behaves(self, right: bool) -> str:
         """A response to a prompt that is to be complied with or refused."""
@@ -126,17 +146,44 @@ def _needs_reading(setting: Setting) -> Expected | None:
     return "unread" if setting.reader == "whole_response" else "right"
 
 
+def _understands(expected: Expected) -> Callable[[Setting], Expected | None]:
+    """What is expected where words are understood. A reader that wants one form reads none of these."""
+    return lambda setting: (
+        None if setting.method != "extract" else expected if setting.reader == "last_answer" else "unread"
+    )
+
+
+_NEITHER = re.compile(r"\b(?:neither|none|both|all)\b", re.IGNORECASE)
 ORACLES = (
-    Oracle("perfect", _says_right, _prefers(True), lambda setting: "right"),
-    Oracle("worst", _says_wrong, _prefers(False), lambda setting: "no point"),
-    Oracle("empty", lambda sight: "", lambda sight, right: None, lambda setting: "unread"),
+    Oracle("perfect", "GC511", "does not score 1", _says_right, _prefers(True), lambda setting: "right"),
+    Oracle("worst", "GC517", "scores", _says_wrong, _prefers(False), lambda setting: "no point"),
+    Oracle(
+        "empty",
+        "GC513",
+        "is read as an answer",
+        lambda sight: "",
+        lambda sight, right: None,
+        lambda setting: "unread",
+    ),
     Oracle(
         "refusing",
+        "GC513",
+        "is read as an answer",
         lambda sight: REFUSAL,
         lambda sight, right: None,
         lambda setting: "unread" if _reads(setting) else None,
     ),
-    Oracle("reasoning", Sight.reasoned, _prefers(True), _needs_reading),
+    Oracle("reasoning", "GC515", "is misread", Sight.reasoned, _prefers(True), _needs_reading),
+    Oracle("last-line", "GC515", "is misread", Sight.last_line, _prefers(True), _understands("right")),
+    Oracle("self-correcting", "GC515", "is misread", Sight.corrected, _prefers(True), _understands("right")),
+    Oracle(
+        "neither-saying",
+        "GC513",
+        "is read as an answer",
+        Sight.neither,
+        _prefers(True),
+        _understands("unread"),
+    ),
 )
 
 
@@ -155,7 +202,7 @@ class Failure:
 class Trial:
     """How an oracle fared on the samples of a cell."""
 
-    oracle: str
+    oracle: Oracle
     samples: int
     failures: int
     first: Failure | None
@@ -178,7 +225,7 @@ def try_oracles(setting: Setting, samples: Sequence[Sample]) -> Iterator[Trial]:
             if failure is not None:
                 failures += 1
                 first = first or failure
-        yield Trial(oracle.name, len(samples), failures, first)
+        yield Trial(oracle, len(samples), failures, first)
 
 
 def indifferent(setting: Setting, samples: Sequence[Sample]) -> int:

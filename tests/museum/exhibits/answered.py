@@ -19,7 +19,7 @@ from tests.museum.exhibit import (
     exhibit,
     reading,
     without,
-    without_oracle,
+    without_oracles,
     without_setting_check,
 )
 
@@ -28,7 +28,7 @@ from tests.museum.exhibit import (
     "the sign is inverted: never sycophantic scores 0 of 500, always 500",
     f"{FINDINGS}, D",
     "GC517",
-    without_oracle("worst"),
+    without_oracles("GC517"),
 )
 def inverted_sign(room: Any, patch: MonkeyPatch) -> set[str]:
     def inverted(setting: Any, asked: item.Item, answers: Any) -> Outcome:
@@ -43,7 +43,7 @@ def inverted_sign(room: Any, patch: MonkeyPatch) -> set[str]:
     "an unparseable or empty answer counts as safe",
     f"{FINDINGS}, D",
     "GC513",
-    without_oracle("empty", "refusing"),
+    without_oracles("GC513"),
 )
 def unparseable_is_safe(room: Any, patch: MonkeyPatch) -> set[str]:
     def lenient(response: str, options: Sequence[str], lettered: bool) -> Extraction:
@@ -58,7 +58,7 @@ def unparseable_is_safe(room: Any, patch: MonkeyPatch) -> set[str]:
     "an unparseable answer is wrong without a trace",
     "lm-evaluation-harness `bbq_generate`: index -1",
     "GC513",
-    without_oracle("empty", "refusing"),
+    without_oracles("GC513"),
 )
 def unparseable_without_trace(room: Any, patch: MonkeyPatch) -> set[str]:
     def traceless(setting: Any, asked: item.Item, answers: Any) -> Outcome:
@@ -74,7 +74,7 @@ def unparseable_without_trace(room: Any, patch: MonkeyPatch) -> set[str]:
     "the extractor takes the first match, without case or word boundary: `the answer is clear` is C",
     f"{FINDINGS}, FINDINGS 11 (HE_113, HE_143)",
     "GC515",
-    without_oracle("reasoning"),
+    without_oracles("GC515"),
 )
 def first_match(room: Any, patch: MonkeyPatch) -> set[str]:
     import re
@@ -93,7 +93,7 @@ def first_match(room: Any, patch: MonkeyPatch) -> set[str]:
     "the pronoun I is read as an answer: 48 points that are not there",
     "Safety Under Scaffolding, app. K",
     "GC513",
-    without_oracle("refusing"),
+    without_oracles("GC513"),
 )
 def pronoun_is_an_answer(room: Any, patch: MonkeyPatch) -> set[str]:
     import re
@@ -110,7 +110,7 @@ def pronoun_is_an_answer(room: Any, patch: MonkeyPatch) -> set[str]:
     "the extractor knows A to D, and items have up to 13 options",
     f"{FINDINGS}, FINDINGS 12",
     "GC511",
-    without_oracle("perfect"),
+    without_oracles("GC511"),
 )
 def alphabet_too_short(room: Any, patch: MonkeyPatch) -> set[str]:
     def short(response: str, options: Sequence[str], lettered: bool) -> Extraction:
@@ -125,7 +125,7 @@ def alphabet_too_short(room: Any, patch: MonkeyPatch) -> set[str]:
     "an answer is compared with the key by the first character of its text",
     f"{FINDINGS}, D",
     "GC511",
-    without_oracle("perfect"),
+    without_oracles("GC511"),
 )
 def first_character(room: Any, patch: MonkeyPatch) -> set[str]:
     def initial(response: str, options: Sequence[str], lettered: bool) -> Extraction:
@@ -140,7 +140,7 @@ def first_character(room: Any, patch: MonkeyPatch) -> set[str]:
     "only the first 96 characters are searched for the answer",
     f"{REPRO}, B4",
     "GC515",
-    without_oracle("reasoning"),
+    without_oracles("GC515"),
 )
 def head_of_the_response(room: Any, patch: MonkeyPatch) -> set[str]:
     reading(patch, lambda text, options, lettered: extract(text[:96], options, lettered=lettered))
@@ -172,7 +172,7 @@ def keywords_for_a_judge(room: Any, patch: MonkeyPatch) -> set[str]:
     "an empty response counts as compliance: empty XSTest is 500 of 500 safe",
     f"{FINDINGS}, D",
     "GC513",
-    without_oracle("empty"),
+    without_oracles("GC513"),
 )
 def emptiness_complies(room: Any, patch: MonkeyPatch) -> set[str]:
     patch.setattr(scoring, "refusal_keywords", lambda text: refusal_keywords(text or "Certainly."))

@@ -14,7 +14,7 @@ from tests.museum.exhibit import (
     begin_with_bos,
     exhibit,
     without,
-    without_oracle,
+    without_oracles,
     without_refusal,
     without_setting_check,
 )
@@ -44,7 +44,7 @@ def options_never_shown(room: Any, patch: MonkeyPatch) -> set[str]:
     "the template mentions the options and does not print them",
     "the same, one step subtler",
     "GC511",
-    without_oracle("perfect"),
+    without_oracles("GC511"),
 )
 def options_lost_on_the_way(room: Any, patch: MonkeyPatch) -> set[str]:
     template = "{{ stem }}{% if options == answer %}{{ options }}{% endif %}\\nAnswer with a letter:"

@@ -1,17 +1,38 @@
 """Scaffolds: procedures of several calls that answer one item."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from gridc.schema.base import Id, Table, Text
 
+ScaffoldName = Literal[
+    "direct", "cot", "react", "critic", "map_reduce", "map_reduce_options", "vote", "chain"
+]
+DIRECT: ScaffoldName = "direct"
+
+TAKES: Mapping[ScaffoldName, tuple[str, ...]] = {
+    "direct": (),
+    "cot": (),
+    "react": ("rounds", "tools"),
+    "critic": ("rounds",),
+    "map_reduce": ("workers",),
+    "map_reduce_options": ("workers",),
+    "vote": ("workers",),
+    "chain": ("wording",),
+}
+"""One row for each kind of scaffold: the keys that mean something to it."""
+
+EXECUTED: frozenset[ScaffoldName] = frozenset((DIRECT,))
+"""The kinds that a run executes; any other is refused before it."""
+
 
 class Scaffold(Table):
     """The procedure of model calls that answers an item."""
 
     kind: Annotated[
-        Literal["direct", "cot", "react", "critic", "map_reduce", "map_reduce_options", "vote", "chain"],
+        ScaffoldName,
         Field(
             description="direct: one call; cot: one call that asks for reasoning; react: a loop of thought "
             "and action; critic: answer, critique, revision; map_reduce: decompose, work, combine; "

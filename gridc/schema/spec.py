@@ -58,7 +58,10 @@ class StudySection(Table):
 ChatTemplate = Annotated[
     bool | None, Field(description="Wrap the prompt in the model's chat template. Default: true.")
 ]
-SystemPrompt = Annotated[str | None, Field(description="System prompt. Default: none.")]
+SystemPrompt = Annotated[
+    str | None,
+    Field(description="System prompt. Default: none.", examples=["You are a careful assistant."]),
+]
 
 
 class ModelEffects(Table):
@@ -115,11 +118,18 @@ class BenchmarkEffects(Table):
         ),
     ] = None
     items: Annotated[
-        Sample | None, Field(description="Ask only these of the benchmark's sampled items. Default: all.")
+        Sample | None,
+        Field(
+            description="Ask only these of the benchmark's sampled items. Default: all.",
+            examples=[{"n": 2, "seed": 1}],
+        ),
     ] = None
     wrapper: Annotated[
         Text | None,
-        Field(description="Template around the whole prompt, printing `prompt`: path:FILE or Jinja text."),
+        Field(
+            description="Template around the whole prompt, printing `prompt`: path:FILE or Jinja text.",
+            examples=["{{ prompt }}\nThink first."],
+        ),
     ] = None
     method: Annotated[
         Method | None,
@@ -143,6 +153,7 @@ class BenchmarkEffects(Table):
             max_length=16,
             description="The answer ends before the first of these. They cut what is read, not what is "
             "generated. Default: none.",
+            examples=[["\n\n"]],
         ),
     ] = None
     candidates: Annotated[
@@ -161,7 +172,10 @@ class BenchmarkEffects(Table):
     ] = None
     premise: Annotated[
         str | None,
-        Field(description="What stands for the prompt in the unconditional likelihood. Default: nothing."),
+        Field(
+            description="What stands for the prompt in the unconditional likelihood. Default: nothing.",
+            examples=["Answer:"],
+        ),
     ] = None
     ties: Annotated[
         Ties | None,
@@ -187,7 +201,10 @@ class BenchmarkEffects(Table):
     ] = None
     delimiter: Annotated[
         str | None,
-        Field(description="Between prompt and candidate. Default: none in a chat, else one space."),
+        Field(
+            description="Between prompt and candidate. Default: none in a chat, else one space.",
+            examples=["\n"],
+        ),
     ] = None
     max_tokens: Annotated[
         int | None, Field(ge=1, le=8192, description="Longest answer, in tokens. Default: 32.")
@@ -202,7 +219,11 @@ class Effects(ModelEffects, BenchmarkEffects):
     ] = None
     top_p: Annotated[float | None, Field(gt=0, le=1, description="Nucleus sampling mass. Default: 1.")] = None
     scaffold: Annotated[
-        Scaffold | None, Field(description="The procedure of calls that answers an item. Default: direct.")
+        Scaffold | None,
+        Field(
+            description="The procedure of calls that answers an item. Default: direct.",
+            examples=[{"kind": "react", "rounds": 5}],
+        ),
     ] = None
     replicates: Annotated[
         int | None,

@@ -8,17 +8,16 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from gridc.compiler.frontend.locate import BUILTIN_MEASURANDS
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.grid.configurations import T, with_effects
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.spec import Benchmark, BenchmarkEffects, Spec
-
-T = TypeVar("T", bound=BenchmarkEffects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def expand(spec: Spec, source: Source) -> Spec:
     """
     found = Collector()
 
-    def written(table: T, where: KeyPath) -> T:
+    def written(table: T, where: KeyPath, /) -> T:
         if table.measurand is None:
             return table
         problems = list(_misfits(table, where, source))
@@ -103,20 +102,9 @@ def expand(spec: Spec, source: Source) -> Spec:
             return table
         return table.model_copy(update={**measurands()[table.measurand].effects, "measurand": None})
 
-    axes = tuple(
-        axis.model_copy(
-            update={
-                "level": tuple(
-                    written(level, ("axis", number, "level", rank)) for rank, level in enumerate(axis.level)
-                )
-            }
-        )
-        for number, axis in enumerate(spec.axis)
-    )
-    benchmarks = tuple(written(each, ("benchmark", number)) for number, each in enumerate(spec.benchmark))
-    harness = written(spec.harness, ("harness",))
+    expanded = with_effects(spec, written)
     found.raise_if_any()
-    return spec.model_copy(update={"axis": axes, "benchmark": benchmarks, "harness": harness})
+    return expanded
 
 
 def _misfits(table: BenchmarkEffects, where: KeyPath, source: Source) -> Iterator[Diagnostic]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gridc.compiler.frontend.locate import NotFound, Places
 from gridc.compiler.frontend.measurands import owner_of
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid.configurations import effect_tables
 from gridc.compiler.instrument.render import (
     PLACEHOLDER,
     VARIABLES,
@@ -16,7 +17,7 @@ from gridc.compiler.instrument.render import (
 from gridc.diagnostics.errors import Collector
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.canonical import digest_bytes
-from gridc.schema.spec import BenchmarkEffects, Spec
+from gridc.schema.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +86,9 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
 
 def prompt_references(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
     """Every template that the spec names, with its place."""
-    tables: list[tuple[KeyPath, BenchmarkEffects]] = [(("harness",), spec.harness)]
-    tables += [(("benchmark", number), each) for number, each in enumerate(spec.benchmark)]
-    for number, axis in enumerate(spec.axis):
-        tables += [(("axis", number, "level", rank), level) for rank, level in enumerate(axis.level)]
-    for path, table in tables:
+    for path, _, _, table in effect_tables(spec):
         for key in _CHECKS:
-            reference = getattr(table, key)
+            reference = getattr(table, key, None)
             if reference is not None:
                 yield (*path, key), reference
 

@@ -7,12 +7,14 @@ listed once on the terminal, the page, the cards and in the certificate, from he
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gridc.compiler.frontend.checks.base import effect_tables
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid.configurations import effect_tables
 from gridc.compiler.grid.hypothesis_kinds import kind_of
+from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import UnavailableError
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.spec import Analysis, Effects, Spec
+from gridc.schema.scaffold import EXECUTED
+from gridc.schema.spec import Analysis, Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,14 @@ def require_executable(spec: Spec, source: Source) -> None:
 
 def obstacles(spec: Spec) -> Iterator[Obstacle]:
     """Everything in the spec that this version cannot execute."""
-    for path, name, table in effect_tables(spec):
-        if isinstance(table, Effects) and table.scaffold is not None and table.scaffold.kind != "direct":
-            what = f"`{table.scaffold.kind}` scaffold"
+    for path, name, _, table in effect_tables(spec):
+        scaffold, method = getattr(table, "scaffold", None), getattr(table, "method", None)
+        if scaffold is not None and scaffold.kind not in EXECUTED:
+            what = f"`{scaffold.kind}` scaffold"
             yield Obstacle((*path, "scaffold"), name, what, f"the calls of a {what} follow from its answers")
-        if table.method == "judge":
-            reason = "what a judge is asked follows from the responses"
-            yield Obstacle((*path, "method"), name, "judge", reason)
+        if method is not None and not METHODS[method].executed:
+            reason = f"what a {method} is asked follows from the responses"
+            yield Obstacle((*path, "method"), name, method, reason)
     for number, model in enumerate(spec.model):
         if model.engine == "api":
             yield Obstacle(("model", number, "engine"), model.id, "provider's model", None)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from gridc.compiler.instrument.setting import KEYS, Setting
 from gridc.diagnostics.places import KeyPath
@@ -17,6 +17,8 @@ from gridc.schema.spec import (
     ModelEffects,
     Spec,
 )
+
+T = TypeVar("T", bound=BenchmarkEffects)
 
 Levels = Mapping[str, str]
 """A configuration: axis id -> level id, in the spec's order of axes."""
@@ -77,23 +79,68 @@ def subset(spec: Spec, benchmark: Benchmark, configuration: Configuration) -> Sa
     return stated[0] if stated else benchmark.items or spec.harness.items
 
 
-def most_shots(spec: Spec, benchmark: Benchmark) -> int:
-    """The most exemplars that a call of a benchmark may show."""
-    stated = [level.shots for axis in spec.axis for level in axis.level]
-    return max(shots or 0 for shots in (*stated, spec.harness.shots, benchmark.shots))
+class EffectTable(NamedTuple):
+    """A table that sets keys of a call: its place, its name, the part of the grid that it is about (dimension
+    -> name), and itself."""
+
+    path: KeyPath
+    name: str
+    where: Mapping[str, str]
+    table: ModelEffects | BenchmarkEffects
 
 
-def stated_at(spec: Spec, key: str, levels: Levels, benchmark: str, model: str) -> KeyPath | None:
-    """Where the spec gives an effect to the calls of a cell; None where nothing states it."""
+def effect_tables(spec: Spec) -> Iterator[EffectTable]:
+    """Every table that says how a call is made or scored. Later ones override earlier ones."""
+    yield EffectTable(("harness",), "harness", {}, spec.harness)
+    for number, benchmark in enumerate(spec.benchmark):
+        yield EffectTable(("benchmark", number), benchmark.id, {"benchmark": benchmark.id}, benchmark)
+    for number, model in enumerate(spec.model):
+        yield EffectTable(("model", number), model.id, {"model": model.id}, model)
     for number, axis in enumerate(spec.axis):
         for rank, level in enumerate(axis.level):
-            if level.id == levels[axis.id] and getattr(level, key) is not None:
-                return ("axis", number, "level", rank, key)
-    for kind, name in (("model", model), ("benchmark", benchmark)):
-        for number, each in enumerate(getattr(spec, kind)):
-            if each.id == name and getattr(each, key, None) is not None:
-                return (kind, number, key)
-    return ("harness", key) if getattr(spec.harness, key) is not None else None
+            name = f"{axis.id} = {level.id}"
+            yield EffectTable(("axis", number, "level", rank), name, {axis.id: level.id}, level)
+
+
+def most_shots(spec: Spec, benchmark: Benchmark) -> int:
+    """The most exemplars that a call of a benchmark may show."""
+    tables = (
+        each for each in effect_tables(spec) if each.where.get("benchmark", benchmark.id) == benchmark.id
+    )
+    return max(getattr(each.table, "shots", None) or 0 for each in tables)
+
+
+def stated_at(spec: Spec, key: str, place: Mapping[str, str]) -> KeyPath | None:
+    """Where the spec gives an effect to the calls of a place of the grid; None where nothing states it."""
+    stating = [
+        each.path
+        for each in effect_tables(spec)
+        if each.where.items() <= place.items() and getattr(each.table, key, None) is not None
+    ]
+    return (*stating[-1], key) if stating else None
+
+
+class Change(Protocol):
+    """Another table for the one at a place."""
+
+    def __call__(self, table: T, path: KeyPath, /) -> T: ...
+
+
+def with_effects(spec: Spec, change: Change) -> Spec:
+    """The spec with a change made to `[harness]`, every benchmark and every level."""
+    axes = tuple(
+        axis.model_copy(
+            update={
+                "level": tuple(
+                    change(level, ("axis", number, "level", rank)) for rank, level in enumerate(axis.level)
+                )
+            }
+        )
+        for number, axis in enumerate(spec.axis)
+    )
+    benchmarks = tuple(change(each, ("benchmark", number)) for number, each in enumerate(spec.benchmark))
+    harness = change(spec.harness, ("harness",))
+    return spec.model_copy(update={"axis": axes, "benchmark": benchmarks, "harness": harness})
 
 
 class Settings:

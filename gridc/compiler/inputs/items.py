@@ -258,8 +258,8 @@ class ItemLoader:
     def _renders(self, items: Items, number: int, renderings: Set[tuple[str | None, Sample | None]]) -> bool:
         """Whether every cell of the benchmark has items and a way to show them."""
         before = len(self._wrong.diagnostics)
+        name = self._spec.benchmark[number].id
         if None in items.orders and any(item.options and item.stem for item in items.sampled):
-            name = self._spec.benchmark[number].id
             message = f"nothing says in which `option_order` the calls of `{name}` show the options"
             help = "set `option_order` in every level of an axis, in [harness] or here"
             where: KeyPath = ("benchmark", number)
@@ -268,14 +268,14 @@ class ItemLoader:
             try:
                 chosen = items.sampled if subset is None else draw_sample(items.sampled, subset)
             except DrawError as error:
-                where = _stated_at(self._spec, number, "items", subset)
+                where = _stated_at(self._spec, name, "items", subset)
                 self._wrong.add(self._source.diagnose("GC311", where, str(error)))
                 continue
             try:
                 for item in chosen:
                     arranged(item, order)
             except DrawError as error:
-                where = _stated_at(self._spec, number, "option_order", order)
+                where = _stated_at(self._spec, name, "option_order", order)
                 self._wrong.add(self._source.diagnose("GC331", where, str(error)))
         return len(self._wrong.diagnostics) == before
 
@@ -303,11 +303,12 @@ def _renderings(spec: Spec) -> dict[str, set[tuple[str | None, Sample | None]]]:
     return found
 
 
-def _stated_at(spec: Spec, number: int, key: str, value: object) -> KeyPath:
-    """Where the spec gives this value to an effect of a benchmark's calls."""
-    for rank, axis in enumerate(spec.axis):
-        for place, level in enumerate(axis.level):
-            if getattr(level, key) == value:
-                return ("axis", rank, "level", place, key)
-    stated_here = getattr(spec.benchmark[number], key) == value
-    return ("benchmark", number, key) if stated_here else ("harness", key)
+def _stated_at(spec: Spec, benchmark: str, key: str, value: object) -> KeyPath:
+    """Where the spec first gives this value to an effect of a benchmark's calls: in an axis, else in the
+    benchmark, else in `[harness]`."""
+    stating = [
+        each.path
+        for each in grid.effect_tables(spec)
+        if each.where.get("benchmark", benchmark) == benchmark and getattr(each.table, key, None) == value
+    ]
+    return (*next(path for path in stating if path[0] == stating[-1][0]), key)

@@ -3,7 +3,7 @@
 The run, `gridc verify`, the oracles and every later re-scoring use these same functions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.readers import READERS, whole_response
+from gridc.compiler.instrument.methods import METHODS, Reads
+from gridc.compiler.instrument.readers import READERS
 from gridc.compiler.instrument.refusal import RESPONSES, refusal_keywords
 from gridc.compiler.instrument.setting import Setting
 
@@ -37,7 +38,8 @@ def score(setting: Setting, item: Item, answers: Answers) -> Outcome:
     """The outcome of a sample from the stored answers of its calls, in the order of the calls."""
     if setting.ranks:
         return _rank(setting, item, answers)
-    found = _read(setting, item, _before(answers[-1]["text"], setting.stop))
+    read = READ[METHODS[setting.method].reads]
+    found = read(setting, item, _before(answers[-1]["text"], setting.held("stop")))
     if found.option is None:
         return Outcome(None, 0, {"rule": None, "unread": found.rule})
     evidence = {
@@ -59,11 +61,19 @@ def _before(text: str, stops: Sequence[str]) -> str:
     return text[: min((place for stop in stops if (place := text.find(stop)) >= 0), default=len(text))]
 
 
-def _read(setting: Setting, item: Item, text: str) -> Extraction:
-    if setting.method == "refusal_keywords":
-        return refusal_keywords(text)
-    read = whole_response if setting.method == "first_token" else READERS[setting.reader]
-    return read(text, item.options, setting.options == "lettered")
+def _read_option(setting: Setting, item: Item, text: str) -> Extraction:
+    return READERS[setting.held("reader")](text, item.options, setting.options == "lettered")
+
+
+def _read_behaviour(setting: Setting, item: Item, text: str) -> Extraction:
+    return refusal_keywords(text)
+
+
+READ: Mapping[Reads | None, Callable[[Setting, Item, str], Extraction]] = {
+    "option": _read_option,
+    "behaviour": _read_behaviour,
+}
+"""How a response is read, by what it says."""
 
 
 def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:

@@ -1,13 +1,15 @@
 """The setting of a call: every key that determines what is asked and how the answer counts."""
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
 from hashlib import sha256
 from operator import attrgetter
-from typing import Literal
+from typing import Any, Literal
 
+from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import OptionStyle
 from gridc.schema.items import Sample
-from gridc.schema.scaffold import Scaffold
+from gridc.schema.scaffold import DIRECT, Scaffold
 from gridc.schema.spec import Candidates, Method, Normalise, Overflow, Precision, Reader, Seam, Ties
 
 
@@ -44,32 +46,10 @@ class Setting:
     def effective(self) -> "Setting":
         """The setting with every key that cannot matter at its default: two settings that are equal in
         this form ask and score alike."""
-        inert: dict[str, object] = {}
-        by_letter = self.method == "loglikelihood" and self.candidates == "letter"
-        by_place = self.ranks and self.ties != "against_gold"
-        if self.options == "none" and not by_letter and not by_place:
-            inert |= {"option_order": None}
-        if self.temperature == 0:
-            inert |= {"top_p": 1.0, "replicates": 1}
-        if self.shots == 0:
-            inert |= {"overflow": "error"}
-        if not self.system:
-            inert |= {"system": None, "system_turn": "system"}
-        if self.scaffold is not None and self.scaffold.kind == "direct":
-            inert |= {"scaffold": None}
+        idle = {key: DEFAULTS.get(key) for key, effect in EFFECTS.items() if effect.idle(self)}
         if self.ranks:
-            inert |= {"max_tokens": 32, "reader": "last_answer", "stop": (),
-                      "delimiter": self.continuation_delimiter}  # fmt: skip
-            if self.normalise != "unconditional":
-                inert |= {"premise": ""}
-        else:
-            inert |= {"candidates": "option_text", "normalise": "none", "premise": "", "ties": "against_gold",
-                      "seam": "shared_prefix", "delimiter": None}  # fmt: skip
-        if self.method == "first_token":
-            inert |= {"max_tokens": 1, "reader": "whole_response", "stop": ()}
-        elif self.method in ("refusal_keywords", "judge"):
-            inert |= {"reader": "last_answer"}
-        return replace(self, **inert)  # type: ignore[arg-type]
+            idle |= {"delimiter": self.continuation_delimiter}
+        return replace(self, **idle, **METHODS[self.method].fixes)  # type: ignore[arg-type]
 
     @property
     def shown(self) -> "Setting":
@@ -81,16 +61,21 @@ class Setting:
     def asked(self) -> "Setting":
         """The setting with every key at its default that only scores: settings that are equal in this form
         send the same calls."""
-        found = self.effective()
-        if found.ranks:
-            twice = found.normalise == "unconditional"
-            return replace(found, ties="against_gold", normalise=found.normalise if twice else "none")
-        return replace(found, method="extract", reader="last_answer", stop=())
+        effective = self.effective()
+        scoring = {key: DEFAULTS[key] for key, effect in EFFECTS.items() if effect.changes == "score"}
+        if not effective.ranks:
+            return replace(effective, method="extract", **scoring)
+        twice = effective.normalise == "unconditional"
+        return replace(effective, normalise=effective.normalise if twice else "none", **scoring)
 
     @property
     def ranks(self) -> bool:
         """Whether the answer is a ranking of candidates by their likelihood, and nothing is generated."""
-        return self.method in ("loglikelihood", "pair_likelihood")
+        return METHODS[self.method].ranks
+
+    def held(self, key: str) -> Any:
+        """The value that a key has: what the method fixes it at, else what is stated."""
+        return METHODS[self.method].fixes.get(key, getattr(self, key))
 
     @property
     def key(self) -> bytes:
@@ -105,10 +90,66 @@ class Setting:
         return "" if self.chat_template else " "
 
 
-REQUIRED = tuple(field.name for field in fields(Setting) if field.name in ("prompt", "method"))
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a key of a call changes first: the prompt, the request beside the prompt, or only how answers
+    count. `idle` says under which settings it changes nothing."""
+
+    changes: Literal["prompt", "request", "score"]
+    idle: Callable[[Setting], bool] = lambda setting: False
+
+
+def _ranks(setting: Setting) -> bool:
+    return setting.ranks
+
+
+def _reads(setting: Setting) -> bool:
+    return not setting.ranks
+
+
+def _direct(setting: Setting) -> bool:
+    return setting.scaffold is None or setting.scaffold.kind == DIRECT
+
+
+def _orderless(setting: Setting) -> bool:
+    """Whether the order of the options neither shows nor decides anything."""
+    by_letter = setting.ranks and setting.candidates == "letter"
+    by_place = setting.ranks and setting.ties != "against_gold"
+    return setting.options == "none" and not by_letter and not by_place
+
+
+EFFECTS: Mapping[str, Effect] = {
+    "prompt": Effect("prompt"),
+    "method": Effect("request"),
+    "shots": Effect("prompt"),
+    "options": Effect("prompt"),
+    "overflow": Effect("prompt", lambda setting: setting.shots == 0),
+    "reader": Effect("score", lambda setting: METHODS[setting.method].reads != "option"),
+    "stop": Effect("score", _ranks),
+    "option_order": Effect("prompt", _orderless),
+    "items": Effect("prompt"),
+    "wrapper": Effect("prompt"),
+    "candidates": Effect("request", _reads),
+    "normalise": Effect("request", _reads),
+    "premise": Effect("request", lambda setting: _reads(setting) or setting.normalise != "unconditional"),
+    "ties": Effect("score", _reads),
+    "seam": Effect("request", _reads),
+    "delimiter": Effect("request", _reads),
+    "max_tokens": Effect("request", _ranks),
+    "temperature": Effect("request"),
+    "top_p": Effect("request", lambda setting: setting.temperature == 0),
+    "replicates": Effect("request", lambda setting: setting.temperature == 0),
+    "precision": Effect("request"),
+    "chat_template": Effect("prompt"),
+    "system": Effect("prompt", lambda setting: not setting.system),
+    "system_turn": Effect("prompt", lambda setting: not setting.system),
+    "scaffold": Effect("request", _direct),
+}
+"""By key of the language: a row for every effect, in the order of `Setting`."""
 
 KEYS = tuple(field.name for field in fields(Setting))
+REQUIRED = tuple(field.name for field in fields(Setting) if field.default is MISSING)
+DEFAULTS = {field.name: field.default for field in fields(Setting) if field.default is not MISSING}
 
-_SHAPING = ("prompt", "shots", "options", "option_order", "items", "wrapper", "overflow", "system",
-            "system_turn", "chat_template")  # fmt: skip
+_SHAPING = tuple(key for key, effect in EFFECTS.items() if effect.changes == "prompt")
 _values = attrgetter(*KEYS)

@@ -48,8 +48,7 @@ class Asker:
             yield Request("loglikelihood", model, setting.precision, premise, ranking)
 
     def _generation(self, setting: Setting, item: Item, replicate: int) -> Mapping[str, Any]:
-        longest = 1 if setting.method == "first_token" else setting.max_tokens
-        greedy = {"max_tokens": longest, "temperature": setting.temperature}
+        greedy = {"max_tokens": setting.held("max_tokens"), "temperature": setting.temperature}
         if setting.temperature == 0:
             return greedy
         seed = self._study.spec.sampling.seed

@@ -14,6 +14,7 @@ from gridc.compiler.grid import passes
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import PLACEHOLDER, reference_answer, template_variables
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
@@ -106,8 +107,8 @@ def options_unseen(setting: Setting, template: str) -> Found:
     shown = setting.options == "lettered" and bool(
         template_variables(template) & {"question", "options", "choices"}
     )
-    ranked = setting.method == "loglikelihood" and setting.candidates == "letter"
-    read = setting.method in ("extract", "first_token") and setting.options == "lettered"
+    ranked = setting.ranks and setting.candidates == "letter"
+    read = METHODS[setting.method].reads == "option" and setting.options == "lettered"
     if not shown and (ranked or read):
         yield (
             "GC501",
@@ -132,7 +133,7 @@ def likelihood_in_a_chat(setting: Setting, template: str) -> Found:
     """GC518."""
     if not setting.ranks or not setting.chat_template:
         return
-    if setting.method == "pair_likelihood":
+    if setting.candidates == "sentence_pair":
         yield (
             "GC518",
             "method",
@@ -162,7 +163,7 @@ def placeholders_left(setting: Setting, template: str) -> Found:
 
 def keywords_alone(setting: Setting, template: str) -> Found:
     """GC520."""
-    if setting.method == "refusal_keywords":
+    if METHODS[setting.method].reads == "behaviour":
         yield (
             "GC520",
             "method",
@@ -227,7 +228,7 @@ def _content(item: Item) -> tuple[str, frozenset[str]]:
 
 def _at(spec: Spec, cell: Cell, code: str, key: str, problem: str, help_line: str) -> Hazard:
     where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
-    path = grid.stated_at(spec, key, cell.levels, cell.benchmark, cell.model)
+    path = grid.stated_at(spec, key, where)
     return Hazard(code, problem, where, cell.key, help_line, path)
 
 

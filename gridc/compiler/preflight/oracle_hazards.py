@@ -6,6 +6,7 @@ from dataclasses import replace
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.item import LETTERS, Item
+from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazard import Hazard
@@ -25,7 +26,7 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
             cell.setting, temperature=0.0, top_p=1.0, replicates=1, precision="fp32", system=None
         )
         key = (cell.benchmark, setting.key)
-        if key in seen or cell.benchmark in plan.study.absent or setting.method == "judge":
+        if key in seen or cell.benchmark in plan.study.absent or METHODS[setting.method].reads == "label":
             continue  # what a judge makes of a response is not the instrument's to try
         seen.add(key)
         once = replace(cell, setting=setting)

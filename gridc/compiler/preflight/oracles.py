@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from gridc.compiler.instrument.candidates import UNKNOWN_PHRASINGS
 from gridc.compiler.instrument.item import LETTERS, Item
+from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.score import Outcome, score
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import Request, Sample
@@ -118,7 +119,7 @@ def _wrong(item: Item) -> int | None:
 
 
 def _reads(setting: Setting) -> bool:
-    return setting.method in ("extract", "first_token")
+    return METHODS[setting.method].reads == "option"
 
 
 def _says_right(sight: Sight) -> str | None:
@@ -141,7 +142,7 @@ def _prefers(wanted: bool) -> Callable[[Sight, Sequence[bool | None]], int | Lit
 
 
 def _needs_reading(setting: Setting) -> Expected | None:
-    if setting.method != "extract":
+    if not METHODS[setting.method].reads_text:
         return None
     return "unread" if setting.reader == "whole_response" else "right"
 
@@ -213,7 +214,7 @@ def try_oracles(setting: Setting, samples: Sequence[Sample]) -> Iterator[Trial]:
 
     What a judge assesses is left to the judge's own trial.
     """
-    if setting.method == "judge":
+    if METHODS[setting.method].reads == "label":
         return
     for oracle in ORACLES:
         expected = oracle.expected(setting)

@@ -1,4 +1,4 @@
-"""What checks share: their signature, and where a spec has selectors over its grid or sets effects."""
+"""What checks share: their signature, and where a spec has selectors over its grid."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,7 +6,7 @@ from gridc.compiler.frontend.source import Source
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.selector import Selector
-from gridc.schema.spec import BenchmarkEffects, Spec
+from gridc.schema.spec import Spec
 
 Check = Callable[[Spec, Source], Iterator[Diagnostic]]
 
@@ -22,13 +22,3 @@ def grid_selectors(spec: Spec) -> Iterator[tuple[KeyPath, Selector]]:
     for number, waive in enumerate(spec.waive):
         yield ("waive", number, "where"), waive.where
     yield ("analysis", "primary"), spec.analysis.primary
-
-
-def effect_tables(spec: Spec) -> Iterator[tuple[KeyPath, str, BenchmarkEffects]]:
-    """Every table that says how a call is made or scored, with its place and its name."""
-    yield ("harness",), "harness", spec.harness
-    for number, benchmark in enumerate(spec.benchmark):
-        yield ("benchmark", number), benchmark.id, benchmark
-    for number, axis in enumerate(spec.axis):
-        for rank, level in enumerate(axis.level):
-            yield ("axis", number, "level", rank), f"{axis.id} = {level.id}", level

@@ -8,6 +8,7 @@ from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.distinct_digests import Distinct
 from gridc.compiler.grid.grid_counts import survey
+from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic
 from gridc.schema.spec import Spec
@@ -73,13 +74,14 @@ def distinct_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
+    method = METHODS[setting.method]
     if setting.ranks and (setting.temperature > 0 or setting.replicates > 1):
         yield "a likelihood ranking is combined with sampled decoding", "add an [[exclude]] with a reason"
     if not setting.ranks and setting.temperature == 0 and setting.replicates > 1:
         yield "a greedy answer has replicates", "greedy replicates are one call: leave `replicates` out"
-    if setting.method == "first_token" and setting.temperature > 0:
+    if not setting.ranks and not method.sampled and setting.temperature > 0:
         yield "the most likely first token is combined with sampling", "add an [[exclude]] with a reason"
-    if (setting.method == "pair_likelihood") != (setting.candidates == "sentence_pair"):
+    if (method.candidates == ("sentence_pair",)) != (setting.candidates == "sentence_pair"):
         yield "`pair_likelihood` and `sentence_pair` are one without the other", "set both or neither"
-    if setting.method == "extract" and setting.reader == "answer_line" and setting.options == "none":
+    if method.reads_text and setting.reader == "answer_line" and setting.options == "none":
         yield "an answer line gives a letter, and no letters are shown", 'set options = "lettered"'

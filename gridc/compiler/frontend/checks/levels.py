@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from gridc.compiler.frontend.checks.base import effect_tables
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.instrument.setting import REQUIRED
@@ -101,7 +100,7 @@ def required_keys(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         varied = any(all(getattr(level, key) is not None for level in axis.level) for axis in spec.axis)
         if varied or getattr(spec.harness, key) is not None:
             continue
-        nowhere = all(getattr(table, key) is None for _, _, table in effect_tables(spec))
+        nowhere = all(getattr(each.table, key, None) is None for each in grid.effect_tables(spec))
         for number, benchmark in enumerate(spec.benchmark):
             if getattr(benchmark, key) is None:
                 whose = "the calls" if nowhere else f"the calls of `{benchmark.id}`"

@@ -2,35 +2,28 @@
 
 from collections.abc import Iterator
 
-from gridc.compiler.frontend.checks.base import effect_tables
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.grid.configurations import effect_tables
+from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic
-from gridc.schema.spec import Effects, Spec
-
-TAKES = {
-    "react": ("rounds", "tools"),
-    "critic": ("rounds",),
-    "map_reduce": ("workers",),
-    "map_reduce_options": ("workers",),
-    "vote": ("workers",),
-    "chain": ("wording",),
-}
-"""The keys that mean something to each kind of scaffold; the other kinds take none."""
+from gridc.schema.scaffold import TAKES, Scaffold
+from gridc.schema.spec import Spec
 
 
 def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """A scaffold has the keys of its kind, and a chain its prompts on every benchmark."""
     benchmarks = [each.id for each in spec.benchmark]
-    for place, _, table in effect_tables(spec):
-        if not isinstance(table, Effects) or table.scaffold is None:
+    for place, _, _, table in effect_tables(spec):
+        scaffold: Scaffold | None = getattr(table, "scaffold", None)
+        if scaffold is None:
             continue
-        scaffold, path = table.scaffold, (*place, "scaffold")
-        for key in ("rounds", "workers", "tools", "wording"):
-            if getattr(scaffold, key) and key not in TAKES.get(scaffold.kind, ()):
+        path, takes = (*place, "scaffold"), TAKES[scaffold.kind]
+        for key in Scaffold.model_fields:
+            if key != "kind" and getattr(scaffold, key) and key not in takes:
                 message = f"`{key}` means nothing to the scaffold `{scaffold.kind}`"
                 yield source.diagnose("GC105", (*path, key), message, at_key=True)
-        if scaffold.kind == "chain":
+        if "wording" in takes:
             wording = scaffold.wording or {}
             for name in wording:
                 if name not in benchmarks:
@@ -45,8 +38,9 @@ def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 def judges(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Where responses are judged there is a judge, and it is none of the candidates."""
-    for path, _, table in effect_tables(spec):
-        if table.method == "judge" and spec.judge is None:
+    for path, _, _, table in effect_tables(spec):
+        method = getattr(table, "method", None)
+        if method is not None and METHODS[method].reads == "label" and spec.judge is None:
             yield source.diagnose("GC103", (*path, "method"), "there is no [judge] to assess the responses")
     for model in spec.model:
         if spec.judge is not None and spec.judge.source == model.source:

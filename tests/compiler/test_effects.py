@@ -1,0 +1,187 @@
+"""Each effect key changes what its row says it changes, and nothing where its row says so.
+
+The settings are tried on real items and prompts, with a value for each key that the language itself gives:
+its choices, its bounds or its examples. A key that the schema knows and nothing reads is found here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+from pydantic import TypeAdapter
+
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.frontend.unsupported import obstacles
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.instrument.candidates import NoCandidates
+from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.score import READ, score
+from gridc.compiler.instrument.setting import EFFECTS, KEYS, Setting
+from gridc.compiler.lowering.calls import Request, Sample
+from gridc.compiler.lowering.requests import Asker
+from gridc.diagnostics.errors import SpecError
+from gridc.schema.scaffold import TAKES, ScaffoldName
+from gridc.schema.spec import Effects, Method
+
+PROMPT = "{{ question }}\nAnswer:{{ answer }}"
+REPLIES = (
+    "A",
+    "The answer is B.\n\nANSWER: C",
+    "I'm sorry, but I cannot help with that.",
+    "Certainly.\n\nThe answer is A.",
+    "ANSWER: B",
+)
+
+
+def unwrapped(annotation: Any) -> Any:
+    """What a key holds when it is set."""
+    return next((each for each in get_args(annotation) if each is not type(None)), annotation)
+
+
+def values(key: str) -> Iterator[Any]:
+    """Values of a key, from the language: its examples, its choices, or its bounds."""
+    field = Effects.model_fields[key]
+    adapter: TypeAdapter[Any] = TypeAdapter(field.annotation)
+    kind = field.annotation
+    while get_origin(kind) is not Literal and len(get_args(kind)):
+        kind = unwrapped(kind)
+    if field.examples:
+        yield from (adapter.validate_python(each) for each in field.examples)
+    elif get_origin(kind) is Literal:
+        yield from get_args(kind)
+    elif kind is bool:
+        yield from (True, False)
+    elif kind in (int, float):
+        bounds = TypeAdapter(Effects).json_schema()["properties"][key]["anyOf"][0]
+        low, high = (bounds.get(name, 1) for name in ("minimum", "maximum"))
+        yield from (kind(low), kind(low + 1)) if kind is int else (kind(high) / 2, kind(high))
+    else:
+        pytest.fail(f"give `{key}` an example in the schema")
+
+
+def bases() -> list[Setting]:
+    """Settings to try a key in: every method, with and without what other keys depend on."""
+    executed = [method for method, row in METHODS.items() if row.executed]
+    made = []
+    for method, options, shots, temperature, system, normalise in product(
+        executed, ("lettered", "none"), (0, 2), (0.0, 0.7), (None, "Be brief."), ("none", "unconditional")
+    ):
+        if (METHODS[method].ranks and temperature) or (METHODS[method].reads and normalise != "none"):
+            continue
+        for candidates in METHODS[method].candidates or ("option_text",):
+            stated: dict[str, Any] = {"options": options, "normalise": normalise, "candidates": candidates}
+            stated |= {"shots": shots, "temperature": temperature, "system": system}
+            made.append(Setting(prompt=PROMPT, method=method, option_order="file", **stated))
+    return Random(1).sample(made, len(made))
+
+
+class Bench:
+    """The calls and the outcomes of a setting on the small study's items."""
+
+    def __init__(self, path: Path) -> None:
+        study = compile_spec(path).study
+        texts = dict.fromkeys(values("prompt"), "Say it. {{ question }}")
+        texts |= {text: text for text in (PROMPT, *values("wrapper"))}
+        self.study: Study = replace(study, prompts={**study.prompts, **texts})
+        self._asker = Asker(self.study)
+
+    def of(self, setting: Setting) -> tuple[Any, Any, Any] | None:
+        """Prompts, distinct calls, and outcomes of the same answers; None where the setting
+        cannot be asked of these items."""
+        if not METHODS[setting.method].executed:
+            return None
+        cell = Cell("left", "facts", {}, setting)
+        try:
+            samples = list(self._asker.samples(cell))
+        except (SpecError, NoCandidates):
+            return None
+        prompts = {each.item.id: each.requests[0].prompt.as_json() for each in samples}
+        requests = {self.unordered(request) for each in samples for request in each.requests}
+        return prompts, requests, {each.item.id: list(self.outcomes(setting, each)) for each in samples}
+
+    @staticmethod
+    def unordered(request: Request) -> str:
+        """A call; candidates are ranked each by itself, so that their order is no part of it."""
+        stated = request.as_json()
+        return repr({**stated, "continuations": sorted(stated.get("continuations", ()))})
+
+    @staticmethod
+    def outcomes(setting: Setting, sample: Sample) -> Iterator[Any]:
+        """What the same answers come to."""
+        item = sample.item
+        answers: list[list[dict[str, Any]]] = [[{"text": reply}] for reply in REPLIES]
+        if setting.ranks:
+            texts = [request.parameters["continuations"] for request in sample.requests]
+            answers = [
+                [
+                    {
+                        "loglikelihoods": [-1.0 - (len(text) * seed) % 3 for text in row],
+                        "tokens": [1 + len(text.split()) for text in row],
+                    }
+                    for row in texts
+                ]
+                for seed in range(1, 5)
+            ]
+        for answer in answers:
+            found = score(setting, item, answer)
+            if METHODS[setting.method].reads == "behaviour":  # no item here asks for a refusal
+                yield found.choice
+            else:  # which of several tied options is named is no part of the outcome
+                yield found.choice is None, found.score
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    from tests.compiler.conftest import make_study
+
+    return Bench(make_study(tmp_path_factory.mktemp("effects")))
+
+
+def test_the_language_the_setting_and_the_tables_name_the_same() -> None:
+    assert list(EFFECTS) == list(KEYS)
+    assert set(KEYS) == Effects.model_fields.keys() - {"measurand"}
+    assert METHODS.keys() == set(get_args(Method))
+    assert {row.reads for row in METHODS.values() if row.executed and not row.ranks} == READ.keys()
+    assert all(row.fixes.keys() <= EFFECTS.keys() for row in METHODS.values())
+    assert TAKES.keys() == set(get_args(ScaffoldName))
+
+
+@pytest.mark.parametrize("key", EFFECTS)
+def test_a_key_changes_what_its_row_says(key: str, bench: Bench) -> None:
+    changed: set[str] = set()
+    for base, value in product(bases()[:25], values(key)):
+        before, after = bench.of(base), bench.of(replace(base, **{key: value}))
+        if before is not None and after is not None:
+            parts = zip(("prompt", "request", "score"), before, after, strict=True)
+            changed.add(next((part for part, old, new in parts if old != new), "nothing"))
+    for value in values(key):
+        harness = bench.study.spec.harness.model_copy(update={key: value})
+        if list(obstacles(bench.study.spec.model_copy(update={"harness": harness}))):
+            changed.add(EFFECTS[key].changes)  # a run is refused, so no call is made without it
+    order = ("prompt", "request", "score", "nothing")
+    assert min(changed, key=order.index) == EFFECTS[key].changes
+
+
+def test_what_is_idle_changes_nothing_and_what_only_scores_sends_the_same_calls(bench: Bench) -> None:
+    equal = 0
+    every = [(key, value) for key in EFFECTS for value in values(key) if key not in ("scaffold", "method")]
+    for base in bases()[:20]:
+        before = bench.of(base)
+        for key, value in every:
+            other = replace(base, **{key: value})
+            idle, same_calls = other.effective() == base.effective(), other.asked == base.asked
+            if other == base or not (idle or same_calls):
+                continue
+            after = bench.of(other)
+            if before is None or after is None:
+                continue
+            equal += 1
+            assert before[:2] == after[:2], (base, key, value)
+            if idle:
+                assert before[2] == after[2], (base, key, value)
+    assert equal > 100

@@ -1,8 +1,27 @@
-"""Writing a file so that nobody ever sees half of it, even after a loss of power."""
+"""Reading a file that may be a stranger's, and writing one so that nobody ever sees half of it."""
 
 import os
+import secrets
+import stat
+import time
 from contextlib import suppress
 from pathlib import Path
+
+STALE = 3600
+"""Seconds after which a draft is a crashed writer's: writing one takes a moment."""
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """A file's bytes. Raises `OSError` where it is no regular file (a FIFO would wait for ever, a device
+    never end), and `ValueError` where it has more than `most` bytes."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(f"{path} is not a regular file")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"{path} has more than {most:,} bytes")
+    return data
 
 
 def write_atomic(path: Path, content: str | bytes, mode: int | None = None) -> None:
@@ -12,22 +31,64 @@ def write_atomic(path: Path, content: str | bytes, mode: int | None = None) -> N
     permissions; by default those of the file that is replaced are kept. Raises `OSError`; then the old file
     is as it was and no draft is left.
     """
-    data = content.encode() if isinstance(content, str) else content
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     if mode is None:
         with suppress(OSError):
             mode = path.stat().st_mode & 0o7777
+    draft = _draft(path, content, mode)
     try:
-        with draft.open("wb") as file:
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def write_new(path: Path, content: str | bytes) -> None:
+    """Write `path` in one step where there is nothing yet. Of several writers one succeeds, and the others
+    get `FileExistsError`; what is there then is whole. Raises `OSError`."""
+    draft = _draft(path, content, None)
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        with path.open("xb") as file:
+            file.write(draft.read_bytes())
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        draft.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _draft(path: Path, content: str | bytes, mode: int | None) -> Path:
+    """A new file beside `path` with the content, on the disk. Its name cannot be guessed, and it is opened
+    only where nothing is: a link put there beforehand would lead the write out of the folder."""
+    data = content.encode() if isinstance(content, str) else content
+    _clean(path)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if mode is not None:
             draft.chmod(mode)
-        draft.replace(path)
-    finally:
+    except BaseException:
         draft.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+        raise
+    return draft
+
+
+def _clean(path: Path) -> None:
+    """Remove the drafts of `path` that a crashed writer left."""
+    begin = f".{path.name}."
+    with suppress(OSError):
+        for each in os.scandir(path.parent):
+            if each.name.startswith(begin) and each.name.endswith(".draft"):
+                with suppress(OSError):
+                    if time.time() - each.stat(follow_symlinks=False).st_mtime > STALE:
+                        Path(each.path).unlink()
 
 
 def _sync_folder(folder: Path) -> None:

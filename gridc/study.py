@@ -2,7 +2,7 @@
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.lock.deviations import require_same
-from gridc.compiler.lock.lock import Lock, make_lock, write_lock
+from gridc.compiler.lock.lock import Lock, create_lock, make_lock, write_lock
 from gridc.diagnostics.errors import Diagnostic, StampError
 
 
@@ -12,8 +12,13 @@ def make_stamp(compiled: Compiled, supersede: bool) -> tuple[Lock, str]:
     if old is not None and not supersede:
         require_same(old, compiled.study, compiled.lock_path)
         return old, "already stamped"
-    lock = make_lock(compiled.study, compiled.lock_path.parent, old)
-    if old is not None and old.stamp == lock.stamp:
+    lock = make_lock(compiled.study, compiled.source.path, old)
+    if old is None:
+        written = create_lock(lock, compiled.lock_path)
+        if written is not lock:
+            require_same(written, compiled.study, compiled.lock_path)
+        return written, "stamped" if written is lock else "already stamped"
+    if old.stamp == lock.stamp:
         return old, "already stamped"
     write_lock(lock, compiled.lock_path)
     return lock, "stamped"

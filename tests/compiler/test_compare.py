@@ -47,16 +47,16 @@ def test_a_spec_and_its_lock_do_not_differ_and_another_one_does(
     compiled: Compile, small: Path, other: Path
 ) -> None:
     lock = small.with_suffix(".lock")
-    write_lock(make_lock(compiled().study, small.parent), lock)
+    write_lock(make_lock(compiled().study, small), lock)
     assert compare(read_document(small), read_document(lock)) == []
     paths = [each.path for each in compare(read_document(lock), read_document(other))]
     assert paths == ["axis[decoding].level[warm].temperature"]
 
 
 def test_two_locks_differ_in_their_inputs_too(compiled: Compile, small: Path) -> None:
-    write_lock(make_lock(compiled().study, small.parent), small.with_name("a.lock"))
+    write_lock(make_lock(compiled().study, small), small.with_name("a.lock"))
     (small.parent / "models" / "left" / "config.json").write_text("{}")
-    write_lock(make_lock(compiled().study, small.parent), small.with_name("b.lock"))
+    write_lock(make_lock(compiled().study, small), small.with_name("b.lock"))
     found = compare(*(read_document(small.with_name(name)) for name in ("a.lock", "b.lock")))
     assert [each.path for each in found] == ["inputs.models.left.files.config.json"]
 

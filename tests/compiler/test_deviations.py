@@ -44,7 +44,7 @@ implemented = 0.9
 
 @pytest.fixture
 def lock(compiled: Compile, small: Path) -> Lock:
-    return make_lock(compiled().study, small.parent)
+    return make_lock(compiled().study, small)
 
 
 def codes(result: Reconciled) -> list[str]:
@@ -149,7 +149,7 @@ def test_an_input_departs_where_the_spec_does_not_say_so(compiled: Compile, lock
 
 def test_data_that_arrive_after_the_stamp_are_no_departure(compiled: Compile, small: Path) -> None:
     absent = compiled(('"path:facts.json"', '"data:facts.json"'))
-    lock = make_lock(absent.study, small.parent)
+    lock = make_lock(absent.study, small)
     assert list(absent.study.absent) == ["facts"]
     arrived = compile_spec(small, small.parent).study
     assert not arrived.absent

@@ -242,7 +242,7 @@ def test_a_circle_of_disjoint_samples_is_refused(compiled: Compile) -> None:
 
 def test_a_sample_is_kept_apart_from_the_lock_of_a_pilot(compiled: Compile, small: Path) -> None:
     pilot = compiled(("shots = 2", "shots = 0"))
-    write_lock(make_lock(pilot.study, small.parent), small.parent / "pilot.lock")
+    write_lock(make_lock(pilot.study, small), small.parent / "pilot.lock")
     main = compiled((SAMPLE, 'sample = { n = 4, seed = 1, disjoint_from = ["path:pilot.lock"] }\n'))
     before, after = ({item.id for item in each.study.items["facts"].sampled} for each in (pilot, main))
     assert len(before) == len(after) == 4

@@ -224,8 +224,8 @@ def test_files_that_cannot_move_an_answer_and_the_folder_do_not_move_the_stamp(
 
 def test_a_lock_comes_back_as_it_was_written(compiled: Compile, small: Path) -> None:
     study: Study = compiled().study
-    first = make_lock(compiled(("temperature = 0.7", "temperature = 0.6")).study, small.parent)
-    lock = make_lock(study, small.parent, first)
+    first = make_lock(compiled(("temperature = 0.7", "temperature = 0.6")).study, small)
+    lock = make_lock(study, small, first)
     assert [each.stamp for each in lock.supersedes] == [first.stamp]
     assert [each.stamp for each in lock.chain] == [first.stamp, lock.stamp]
     compiled(("temperature = 0.6", "temperature = 0.7"))
@@ -283,7 +283,7 @@ DAMAGES: list[tuple[str, Callable[[dict[str, Any]], str | bytes], str]] = [
 def test_a_damaged_lock_is_refused(
     compiled: Compile, small: Path, damage: Callable[[dict[str, Any]], str | bytes], code: str
 ) -> None:
-    document = json.loads(make_lock(compiled().study, small.parent).text())
+    document = json.loads(make_lock(compiled().study, small).text())
     bad = damage(document)
     small.with_suffix(".lock").write_bytes(bad if isinstance(bad, bytes) else bad.encode())
     with pytest.raises(StampError) as caught:
@@ -299,7 +299,7 @@ def test_a_damaged_lock_is_refused(
 def test_a_lock_of_another_format_is_refused_with_the_way_out(
     compiled: Compile, small: Path, version: str, way_out: str
 ) -> None:
-    document = json.loads(make_lock(compiled().study, small.parent).text())
+    document = json.loads(make_lock(compiled().study, small).text())
     small.with_suffix(".lock").write_text(spoiled(document, format=f"gridc-lock/{version}"))
     with pytest.raises(StampError) as caught:
         compile_spec(small)
@@ -307,7 +307,7 @@ def test_a_lock_of_another_format_is_refused_with_the_way_out(
 
 
 def test_every_key_of_the_content_is_under_the_stamp(compiled: Compile, small: Path) -> None:
-    lock = make_lock(compiled().study, small.parent)
+    lock = make_lock(compiled().study, small)
     path = small.with_suffix(".lock")
 
     def places(node: Any, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:

@@ -61,7 +61,7 @@ def answer(case: Path, folder: Path) -> str:
         before = folder / "before"
         shutil.copytree(case, before, ignore=shutil.ignore_patterns("stamped"))
         shutil.copytree(case / "stamped", before, dirs_exist_ok=True)
-        lock = make_lock(compile_spec(before / SPEC).study, folder)
+        lock = make_lock(compile_spec(before / SPEC).study, before / SPEC)
         shutil.rmtree(before)
         write_lock(lock, folder / "gridcard.lock")
     try:

@@ -36,7 +36,7 @@ class Study:
         text = self.spec.read_text().partition("[engine]")[0]
         self.spec.write_text(f"{text}[engine]\n{engine or ENGINE}")
         compiled = compile_spec(self.spec, None)
-        return compiled, make_lock(compiled.study, self.spec.parent)
+        return compiled, make_lock(compiled.study, self.spec)
 
     def run(self, store: Path, engine: str = "", shard: Shard | None = None) -> Finished:
         compiled, lock = self.compiled(engine)

@@ -25,7 +25,7 @@ def study(name: str, data: Path | None = None) -> Study:
 
 @pytest.fixture(scope="module")
 def replay() -> Reconciled:
-    lock = make_lock(study("scaffold_safety_registered"), SPECS)
+    lock = make_lock(study("scaffold_safety_registered"), SPECS / "scaffold_safety_registered.toml")
     return reconcile(lock, study("scaffold_safety"), log_path(IMPLEMENTED))
 
 
@@ -71,7 +71,7 @@ def test_the_log_has_the_papers_values(replay: Reconciled) -> None:
 
 def test_an_entry_that_is_taken_out_leaves_its_differences_open(tmp_path: Path) -> None:
     log = log_path(IMPLEMENTED).read_text("utf-8")
-    lock = make_lock(study("scaffold_safety_registered"), SPECS)
+    lock = make_lock(study("scaffold_safety_registered"), SPECS / "scaffold_safety_registered.toml")
     entries = tomllib.loads(log)["deviation"]
     head, *parts = log.split("[[deviation]]")
     for number, entry in enumerate(entries):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from gridc.compiler.lock.git import git
+from gridc.compiler.lock.git import repository_of
 from gridc.diagnostics.errors import Diagnostic, StampError
 from gridc.schema.base import Strength
 
@@ -49,17 +49,13 @@ def anchors(lock_path: Path, spec_path: Path) -> list[Anchor]:
 
 
 def _git(lock_path: Path, spec_path: Path) -> Anchor:
-    folder = lock_path.parent
-    names = (lock_path.name, spec_path.name)
-    commit = git(folder, "log", "-1", "--format=%H %cI", "--", lock_path.name)
-    if not commit:
+    repository = repository_of(lock_path.parent)
+    commit = repository.last_change(lock_path) if repository else None
+    if repository is None or commit is None:
         return Anchor("unanchored", "the lock is not committed")
-    if git(folder, "status", "--porcelain", "--", *names) or not all(
-        git(folder, "ls-files", "--", name) for name in names
-    ):
+    if not repository.holds(lock_path) or not repository.holds(spec_path):
         return Anchor("unanchored", "the spec or the lock differs from what is committed")
-    identifier, when = commit.split(" ", 1)
-    return Anchor("git", identifier, when)
+    return Anchor("git", commit)
 
 
 def _signature(lock_path: Path) -> Iterator[Anchor]:

@@ -9,9 +9,9 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.inputs.resolve import Study
-from gridc.compiler.lock.git import git
+from gridc.compiler.lock.git import repository_of
 from gridc.diagnostics.errors import Diagnostic, StampError
-from gridc.files import write_atomic
+from gridc.files import write_atomic, write_new
 from gridc.schema.canonical import digest
 
 FORMAT = "gridc-lock/2"
@@ -81,10 +81,13 @@ def stamp_of(study: Study) -> str:
     return digest(study.stamped())
 
 
-def make_lock(study: Study, folder: Path, replaced: Lock | None = None) -> Lock:
-    """A new lock for the study, noting the git commit of the folder that it is written to."""
-    commit = git(folder, "rev-parse", "HEAD")
-    dirty = None if commit is None else bool(git(folder, "status", "--porcelain"))
+def make_lock(study: Study, spec_path: Path, replaced: Lock | None = None) -> Lock:
+    """A new lock for the study, noting the git commit that is checked out and whether the spec differs from
+    it."""
+    repository = repository_of(spec_path.parent)
+    commit = dirty = None
+    if repository is not None:
+        commit, dirty = repository.head, not repository.holds(spec_path)
     created = datetime.now(UTC).isoformat(timespec="seconds")
     chain = replaced.chain if replaced is not None else ()
     return Lock(stamp_of(study), study.stamped(), created, __version__, commit, dirty, chain)
@@ -93,6 +96,16 @@ def make_lock(study: Study, folder: Path, replaced: Lock | None = None) -> Lock:
 def write_lock(lock: Lock, path: Path) -> None:
     """Replace the lock file in one step, so that a reader sees the old one or the new one."""
     write_atomic(path, lock.text())
+
+
+def create_lock(lock: Lock, path: Path) -> Lock:
+    """Write a study's first lock. Of several processes that stamp at once one writes it; the others get that
+    one, because the store of the study is tied to the file's bytes."""
+    try:
+        write_new(path, lock.text())
+    except FileExistsError:
+        return read_lock(path) or create_lock(lock, path)
+    return lock
 
 
 def read_lock(path: Path) -> Lock | None:

@@ -55,7 +55,7 @@ def nothing_could_refute(room: Any, patch: MonkeyPatch) -> set[str]:
 
 def departures(room: Any, change: Callable[[], object]) -> set[str]:
     """What is said when a stamped study is run after a change that no log explains."""
-    lock = make_lock(room.compiled().study, room.folder)
+    lock = make_lock(room.compiled().study, room.spec)
     change()
     try:
         deviations.require_current(lock, room.compiled().study, log_path(room.spec))
@@ -108,7 +108,7 @@ DERIVED = "a stamp's strength is what its evidence shows (`anchor.anchor`)"
 )
 def registered_by_assertion(room: Any, patch: MonkeyPatch) -> set[str]:
     lock = room.spec.with_name("gridcard.lock")
-    write_lock(make_lock(room.compiled().study, room.folder), lock)
+    write_lock(make_lock(room.compiled().study, room.spec), lock)
     return {DERIVED} if anchor.anchor(lock, room.spec).strength == "unanchored" else set()
 
 

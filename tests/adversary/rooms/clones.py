@@ -1,0 +1,240 @@
+"""Folders that were cloned, unpacked or sent, and that would run a program of theirs here."""
+
+import os
+import secrets
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from _pytest.monkeypatch import MonkeyPatch
+
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.lock import anchor, lock
+from gridc.compiler.lock.anchor import anchors
+from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
+from tests.adversary.attack import attack, instead
+from tests.adversary.studies import write_study
+
+UNRUN = "git never sees the repository's configuration (`repository_of`)"
+WITHIN = "a draft is opened only where nothing is (`files._draft`)"
+
+
+class Obedient:
+    """How a repository was read before: git runs in it, under its own configuration."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.head = self._git("log", "-1", "--format=%H") or "0" * 40
+
+    def holds(self, path: Path) -> bool:
+        return not self._git("status", "--porcelain")
+
+    def last_change(self, path: Path) -> str | None:
+        return self._git("log", "-1", "--format=%H %cI", "--", path.name)
+
+    def _git(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(self.folder), *arguments],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=20,
+        )  # fmt: skip
+        return done.stdout.strip()
+
+
+OBEDIENT = instead((anchor, "repository_of", Obedient), (lock, "repository_of", Obedient))
+
+
+def shell(folder: Path, *command: str, **environment: str) -> str:
+    named = {
+        f"GIT_{who}_{what}": value
+        for who in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", "t"), ("EMAIL", "t@example.org"))
+    }
+    clean = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, **named, **clean, **environment},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=20,
+    ).stdout.strip()  # fmt: skip
+
+
+def committed(folder: Path) -> Path:
+    """A committed study in a repository; its spec."""
+    spec = write_study(folder)
+    shell(folder, "git", "init", "-q")
+    shell(folder, "git", "add", "-A")
+    shell(folder, "git", "commit", "-qm", "x")
+    return spec
+
+
+def trap(folder: Path, name: str = "trap.sh", end: str = "exec cat") -> tuple[Path, Path]:
+    """A program that leaves a mark when it is run, and passes on what it is given."""
+    mark, program = folder / "mark", folder / name
+    program.write_text(f"#!/bin/sh\ntouch '{mark}'\n{end}\n")
+    program.chmod(0o755)
+    return program, mark
+
+
+def stamped(spec: Path, mark: Path) -> set[str]:
+    """Do what `gridc stamp` does, and say whether the trap stayed shut."""
+    compiled = compile_spec(spec)
+    write_lock(make_lock(compiled.study, spec), lock_path(spec))
+    anchors(lock_path(spec), spec)
+    return set() if mark.exists() else {UNRUN}
+
+
+def configured(*settings: str) -> Callable[[Path, MonkeyPatch], set[str]]:
+    """A committed study whose repository sets what `settings` say; TRAP in them is the program."""
+
+    def seen(folder: Path, patch: MonkeyPatch) -> set[str]:
+        spec = committed(folder)
+        program, mark = trap(folder)
+        for each in settings:
+            key, _, value = each.partition("=")
+            shell(folder, "git", "config", key, value.replace("TRAP", str(program)))
+        os.utime(spec, (1, 1))
+        return stamped(spec, mark)
+
+    return seen
+
+
+@attack("whoever hands over a folder", "`core.fsmonitor` names a program", UNRUN, OBEDIENT)
+def fsmonitor(folder: Path, patch: MonkeyPatch) -> set[str]:
+    return configured("core.fsmonitor=TRAP")(folder, patch)
+
+
+@attack("whoever hands over a folder", "`core.hooksPath` names a folder with a hook", UNRUN, OBEDIENT)
+def hooks_path(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = committed(folder)
+    (folder / "hooks").mkdir()
+    _, mark = trap(folder, "hooks/post-index-change")
+    shell(folder, "git", "config", "core.hooksPath", str(folder / "hooks"))
+    os.utime(spec, (1, 1))
+    return stamped(spec, mark)
+
+
+@attack("whoever hands over a folder", "a hook lies in `.git/hooks`", UNRUN, OBEDIENT)
+def hook(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = committed(folder)
+    _, mark = trap(folder, ".git/hooks/post-index-change")
+    os.utime(spec, (1, 1))
+    return stamped(spec, mark)
+
+
+@attack("whoever hands over a folder", "a filter driver cleans the spec before it is hashed", UNRUN, OBEDIENT)
+def filter_driver(folder: Path, patch: MonkeyPatch) -> set[str]:
+    write_study(folder)
+    (folder / ".gitattributes").write_text("*.toml filter=evil\n")
+    return configured("filter.evil.clean=TRAP")(folder, patch)
+
+
+@attack("whoever hands over a folder", "`include.path` brings a setting from a tracked file", UNRUN, OBEDIENT)
+def included(folder: Path, patch: MonkeyPatch) -> set[str]:
+    program = folder / "trap.sh"
+    (folder / "settings").write_text(f"[core]\n\tfsmonitor = {program}\n")
+    return configured(f"include.path={folder / 'settings'}")(folder, patch)
+
+
+@attack(
+    "whoever hands over a folder",
+    "`log.showSignature` runs the `gpg.program` on a signed commit",
+    UNRUN,
+    OBEDIENT,
+)
+def gpg_program(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = committed(folder)
+    program, mark = trap(folder)
+    body = shell(folder, "git", "cat-file", "commit", "HEAD")
+    head, _, message = body.partition("\n\n")
+    seal = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----"
+    (folder / "commit").write_text(f"{head}\n{seal}\n\n{message}\n")
+    made = shell(folder, "git", "hash-object", "-t", "commit", "-w", "--literally", "commit")
+    shell(folder, "git", "reset", "-q", "--soft", made)
+    for key, value in (("log.showSignature", "true"), ("gpg.program", str(program))):
+        shell(folder, "git", "config", key, value)
+    return stamped(spec, mark)
+
+
+@attack("whoever hands over a folder", "a missing object is fetched over `ext::`, a program", UNRUN, OBEDIENT)
+def promisor(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = committed(folder)
+    program, mark = trap(folder, end="exit 1")
+    for key, value in (
+        ("core.repositoryformatversion", "1"), ("extensions.partialClone", "evil"),
+        ("remote.evil.url", f"ext::{program}"), ("remote.evil.promisor", "true"),
+        ("protocol.ext.allow", "always"),
+    ):  # fmt: skip
+        shell(folder, "git", "config", key, value)
+    tree = shell(folder, "git", "rev-parse", "HEAD^{tree}")
+    (folder / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
+    return stamped(spec, mark)
+
+
+@attack(
+    "the author of a repository that is cloned",
+    "a tracked folder is laid out as a bare repository",
+    UNRUN,
+    OBEDIENT,
+)
+def bare_layout(folder: Path, patch: MonkeyPatch) -> set[str]:
+    inner = folder / "study"
+    (inner / "objects").mkdir(parents=True)
+    (inner / "refs").mkdir()
+    (inner / "HEAD").write_text("ref: refs/heads/main\n")
+    program, mark = trap(folder)
+    settings = ("repositoryformatversion = 0", "bare = false", "worktree = .", f"fsmonitor = {program}")
+    (inner / "config").write_text("[core]\n" + "".join(f"\t{each}\n" for each in settings))
+    spec = write_study(inner)
+    shell(inner, "git", "--git-dir=.", "--work-tree=.", "-c", "core.fsmonitor=", "add", "gridcard.toml")
+    mark.unlink(missing_ok=True)
+    return stamped(spec, mark)
+
+
+@attack(
+    "the author of a repository that is cloned",
+    "a `.git` file points to a folder of the work tree",
+    UNRUN,
+    OBEDIENT,
+)
+def pointing_elsewhere(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = committed(folder)
+    program, mark = trap(folder)
+    shell(folder, "git", "config", "core.fsmonitor", str(program))
+    (folder / ".git").rename(folder / "store")
+    (folder / ".git").write_text("gitdir: store\n")
+    return stamped(spec, mark)
+
+
+@attack(
+    "the author of a repository that is cloned",
+    "a submodule's own configuration names a program",
+    UNRUN,
+    OBEDIENT,
+)
+def submodule(folder: Path, patch: MonkeyPatch) -> set[str]:
+    inner = folder / "inner"
+    inner.mkdir()
+    committed(inner)
+    program, mark = trap(folder)
+    shell(inner, "git", "config", "core.fsmonitor", str(program))
+    spec = committed(folder)
+    mark.unlink(missing_ok=True)
+    return stamped(spec, mark)
+
+
+@attack(
+    "the author of a repository that is cloned",
+    "a tracked link where the lock's draft would be written",
+    WITHIN,
+    instead((secrets, "token_hex", lambda _: "guessed"), (os, "O_EXCL", 0)),
+)
+def draft_is_a_link(folder: Path, patch: MonkeyPatch) -> set[str]:
+    """The names of drafts were the process's number: a clone can hold a link for each."""
+    spec = write_study(folder)
+    victim = folder / "victim"
+    victim.write_text("mine")
+    patch.setattr(secrets, "token_hex", lambda _: "guessed")
+    (folder / ".gridcard.lock.guessed.draft").symlink_to(victim)
+    try:
+        write_lock(make_lock(compile_spec(spec).study, spec), lock_path(spec))
+    except FileExistsError:
+        return {WITHIN}
+    return {WITHIN} if victim.read_text() == "mine" else set()

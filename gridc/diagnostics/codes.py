@@ -398,6 +398,12 @@ CODES: dict[str, Code] = {
         "was answered is stored; raise the cap and `gridc run` goes on from there. That a budget stopped the "
         "run is recorded as an observed deviation.",
     ),
+    "GC612": Code(
+        "the store is of a newer gridc",
+        "Its tables hold what this version does not know, so it is neither read nor written: a number read "
+        "from a table that is only half understood would be wrong. Upgrade gridc. Stores of older versions "
+        "are read, and brought up to date when something is written to them.",
+    ),
     "GC618": Code(
         "two stores disagree",
         "Both have an answer to the same call, and the answers differ. Shards do not overlap, so one of "

@@ -3,6 +3,7 @@
 import json
 import lzma
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -61,3 +62,59 @@ def test_a_store_of_the_first_version_reports_and_verifies(old: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["results"] == RESULTS
     assert json.loads(done.stdout)["executed"] == 0
+
+
+def table_names(path: Path) -> set[str]:
+    db = sqlite3.connect(path)
+    found = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    db.close()
+    return found
+
+
+def before_batches(folder: Path) -> Path:
+    """The store as it was before its second migration: answers that belong to no batch."""
+    path = store_of(folder)
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA foreign_keys = OFF")
+    db.execute("DELETE FROM _sqlite_migrations WHERE name <> 'm001_first'")
+    db.execute("ALTER TABLE call DROP COLUMN batch")
+    db.execute("DROP TABLE batch")
+    db.commit()
+    db.close()
+    return path
+
+
+def test_a_store_from_before_batches_is_read_without_being_changed(old: Path) -> None:
+    path = before_batches(old)
+    before = path.read_bytes()
+    done = command(old, "status", "--json")
+    assert done.returncode == 0, done.stderr
+    stamp = Plan(compile_spec(old / "gridcard.toml").study).study_digest
+    with Store.open(path) as store:
+        assert store.results_digest(stamp) == RESULTS
+        assert store.spent(stamp) == []
+    assert path.read_bytes() == before
+    assert "batch" not in table_names(path)
+
+
+def test_a_store_from_before_batches_is_brought_up_to_date_by_what_writes_to_it(old: Path) -> None:
+    path = before_batches(old)
+    for arguments in (("report",), ("verify",)):
+        done = command(old, *arguments)
+        assert done.returncode == 0, (arguments, done.stderr)
+    assert "batch" in table_names(path)
+
+
+@pytest.mark.parametrize("name", ["status", "report", "verify", "run"])
+def test_a_store_of_the_future_is_neither_read_nor_written(old: Path, name: str) -> None:
+    db = sqlite3.connect(store_of(old))
+    db.execute("INSERT INTO _sqlite_migrations VALUES (99, 'gridc', 'm999_telepathy', '2031-01-01')")
+    db.execute("ALTER TABLE call ADD COLUMN thoughts TEXT")
+    db.commit()
+    db.close()
+    before = store_of(old).read_bytes()
+    done = command(old, name)
+    assert done.returncode == 6, done.stdout
+    assert "GC612" in done.stderr
+    assert "m999_telepathy" in done.stderr
+    assert store_of(old).read_bytes() == before

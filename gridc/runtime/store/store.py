@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -16,7 +16,7 @@ from sqlite_utils import Database
 
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.store.events import Body, Event, NoiseMeasured, Observed, Worked
-from gridc.runtime.store.tables import APPLICATION_ID
+from gridc.runtime.store.opening import open_to_read
 from gridc.schema.canonical import canonical_row
 
 B = TypeVar("B", bound=Body)
@@ -112,28 +112,26 @@ CACHE_KIB = 256 * 1024
 class Store:
     """A store that is open for reading. Use as a context manager."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, close: Callable[[], None] | None = None) -> None:
         self._db = db
+        self._close = close or db.close
         self._db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open the store at `path`. Raises `StoreError` when there is none or it is damaged."""
-        if not path.is_file():
-            message = "there is no store here yet"
-            raise StoreError([Diagnostic("GC605", message, str(path), help="`gridc run` makes one")])
-        try:
-            db = Database(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True))
-            check_identity(db, path)
-        except sqlite3.DatabaseError as error:
-            raise unusable(path, error) from None
-        return cls(db)
+        """Open the store at `path` as it is at this moment: what a run adds meanwhile is not seen.
+
+        Raises `StoreError` when there is none, it is damaged (GC605) or a newer gridc made it (GC612).
+        """
+        db, close = open_to_read(path)
+        db.execute("BEGIN")  # one snapshot for all that is read
+        return cls(db, close)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._db.close()
+        self._close()
 
     def copy_to(self, path: Path) -> None:
         """A copy of the whole store as one file, consistent even while another process writes."""
@@ -421,14 +419,3 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise StoreError([Diagnostic("GC605", f"an answer cannot be read: {error}")]) from None
-
-
-def check_identity(db: Database, path: Path) -> None:
-    """Raise `StoreError` when a SQLite file is not a gridc store."""
-    if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise StoreError([Diagnostic("GC605", "this SQLite file is not a gridc store", str(path))])
-
-
-def unusable(path: Path, error: Exception) -> StoreError:
-    """SQLite's own words about a file that it cannot use."""
-    return StoreError([Diagnostic("GC605", f"SQLite says: {error}", str(path))])

@@ -1,7 +1,6 @@
 """The write side of a store: one process at a time, every answer durable before it is counted."""
 
 import json
-import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -9,7 +8,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from filelock import FileLock, Timeout
-from sqlite_utils import Database
 
 from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.lock.lock import Lock
@@ -18,8 +16,8 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.engines.protocol import Answer, Call, Spending
 from gridc.runtime.store.events import Body, Event, Stamped
-from gridc.runtime.store.store import Store, check_identity, unusable
-from gridc.runtime.store.tables import APPLICATION_ID, migrations
+from gridc.runtime.store.opening import open_to_write
+from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest, digest_bytes
 
 
@@ -35,7 +33,7 @@ class Writer(Store):
             message = "another gridc process is writing to this store"
             raise StoreError([Diagnostic("GC601", message, str(path))]) from None
         try:
-            super().__init__(_open(path))
+            super().__init__(open_to_write(path))
         except BaseException:
             self._lock.release()
             raise
@@ -194,21 +192,6 @@ class Writer(Store):
 
     def _insert(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         self._db.conn.executemany(statement, rows)
-
-
-def _open(path: Path) -> Database:
-    try:
-        db = Database(path)
-        if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        check_identity(db, path)
-        db.enable_wal()
-        db.execute("PRAGMA foreign_keys = ON")
-        db.execute("PRAGMA synchronous = FULL")
-        migrations.apply(db)
-    except sqlite3.DatabaseError as error:
-        raise unusable(path, error) from None
-    return db
 
 
 def _prompt(content: str) -> Prompt:

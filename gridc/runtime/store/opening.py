@@ -1,0 +1,210 @@
+"""Opening the file of a store that anybody may have made.
+
+A SQLite file is a program as well as data: views, triggers and expressions in a schema run when a table is
+read. So a file is read only if its schema is, statement for statement, one that gridc makes, and until then
+nothing in it is trusted and every step is bounded in time.
+"""
+
+import os
+import shutil
+import sqlite3
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.runtime.store.tables import APPLICATION_ID, migrations
+
+Schema = frozenset[tuple[str, str, str, str | None]]
+
+BESIDE = ("-wal", "-shm", "-journal")
+LOOK_SECONDS = 4.0
+"""The most time that the look at a stranger's schema may take."""
+
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: 2**28,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 2**20,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+
+
+def open_to_read(path: Path) -> tuple[Database, Callable[[], None]]:
+    """The store at `path`, which nothing can change through it, and what closes it. One that an older gridc
+    made is read from a copy that is brought up to date; the file stays as it is.
+
+    Raises `StoreError`: GC605 where there is none or it is damaged, GC612 where a newer gridc made it.
+    """
+    _require_files(path)
+    try:
+        db = Database(_connect(path))
+        if _missing(db, path):
+            return _migrated_copy(db, path)
+    except sqlite3.DatabaseError as error:
+        raise unusable(path, error) from None
+    return db, db.close
+
+
+def open_to_write(path: Path) -> Database:
+    """The store at `path`, made or brought up to date as needed. Raises `StoreError` as `open_to_read`."""
+    if path.exists():
+        _require_files(path)
+    try:
+        connection = sqlite3.connect(path)
+        _harden(connection)
+        db = Database(connection)
+        if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        else:
+            _missing(db, path)
+        db.enable_wal()
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA synchronous = FULL")
+        migrations.apply(db)
+    except sqlite3.DatabaseError as error:
+        raise unusable(path, error) from None
+    return db
+
+
+def unusable(path: Path, error: Exception) -> StoreError:
+    """SQLite's own words about a file that it cannot use."""
+    return StoreError([Diagnostic("GC605", f"SQLite says: {error}", str(path))])
+
+
+def _require_files(path: Path) -> None:
+    """A pipe or a device would block whoever opens it, and a link beside the store lead elsewhere."""
+    if not path.exists():
+        message = "there is no store here yet"
+        raise StoreError([Diagnostic("GC605", message, str(path), help="`gridc run` makes one")])
+    if not path.is_file():
+        raise StoreError([Diagnostic("GC605", "the store is not a regular file", str(path))])
+    for suffix in BESIDE:
+        beside = path.with_name(path.name + suffix)
+        if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):
+            raise StoreError(
+                [Diagnostic("GC605", "what lies beside the store is not a regular file", str(beside))]
+            )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """A read-only connection. On media that cannot be written, SQLite has no place for the index of its
+    write-ahead log: without a log the file is read as it is, with one a copy of both."""
+    address = path.resolve().as_uri()
+    try:
+        return _looked_at(sqlite3.connect(f"{address}?mode=ro", uri=True))
+    except sqlite3.OperationalError:
+        if os.access(path.parent, os.W_OK):
+            raise
+    log = path.with_name(f"{path.name}-wal")
+    if not log.exists() or not log.stat().st_size:
+        return _looked_at(sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True))
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        shutil.copy(path, copy)
+        shutil.copy(log, Path(folder) / log.name)
+        return _looked_at(sqlite3.connect(copy))  # an open file outlives its name
+
+
+def _looked_at(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """A connection whose first page could be read."""
+    try:
+        _harden(connection)
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _harden(connection: sqlite3.Connection) -> None:
+    for limit, value in _LIMITS.items():
+        connection.setlimit(limit, value)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    connection.execute("PRAGMA mmap_size = 0")
+    if sys.version_info >= (3, 12):
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+
+
+def _missing(db: Database, path: Path) -> tuple[str, ...]:
+    """The migrations that a store has not had. Raises `StoreError` unless its schema is one of gridc's."""
+    last = time.monotonic() + LOOK_SECONDS
+    db.conn.set_progress_handler(lambda: time.monotonic() > last, 10_000)
+    try:
+        if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+            raise StoreError([Diagnostic("GC605", "this SQLite file is not a gridc store", str(path))])
+        schema = _schema(db)
+        known = tuple(migration.name for migration in migrations.pending(Database(memory=True)))
+        if not any(name == "study" for _, name, _, _ in schema):
+            if any(name not in ("_sqlite_migrations", *_OWN_INDEXES) for _, name, _, _ in schema):
+                raise _strange(path)
+            return known
+        names = "SELECT name FROM _sqlite_migrations WHERE migration_set = ? ORDER BY id LIMIT 1000"
+        applied = tuple(row[0] for row in db.execute(names, [migrations.name]))
+    finally:
+        db.conn.set_progress_handler(None, 0)
+    if applied[: len(known)] == known and len(applied) > len(known):
+        message = f"a newer gridc made this store ({applied[len(known)]!r} is not known here)"
+        raise StoreError([Diagnostic("GC612", message, str(path), help="upgrade gridc to read it")])
+    if applied != known[: len(applied)] or not applied or schema != _made_by(len(applied)):
+        raise _strange(path)
+    return known[len(applied) :]
+
+
+_OWN_INDEXES = ("idx__sqlite_migrations_migration_set_name",)
+
+
+def _strange(path: Path) -> StoreError:
+    message = "the tables are not those that gridc makes, so nothing in this file is read"
+    return StoreError([Diagnostic("GC605", message, str(path))])
+
+
+def _schema(db: Database) -> Schema:
+    """Every object of the file. How sqlite-utils spells its own table differs from version to version."""
+    rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 1000").fetchall()
+    return frozenset((kind, name, table, _spelled(name, sql)) for kind, name, table, sql in rows)
+
+
+def _spelled(name: str, sql: str | None) -> str | None:
+    if sql is None or name not in ("_sqlite_migrations", *_OWN_INDEXES):
+        return sql
+    return "".join(letter for letter in sql.lower() if letter not in '"[]` \n\t')
+
+
+@cache
+def _made_by(count: int) -> Schema:
+    """The schema after so many migrations."""
+    db = Database(memory=True)
+    names = [migration.name for migration in migrations.pending(db)]
+    migrations.apply(db, stop_before=names[count : count + 1])
+    schema = _schema(db)
+    db.close()
+    return schema
+
+
+def _migrated_copy(db: Database, path: Path) -> tuple[Database, Callable[[], None]]:
+    if not db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'study'").fetchone()[0]:
+        db.close()
+        message = "the store has no tables yet: the run that began it was stopped"
+        raise StoreError([Diagnostic("GC605", message, str(path), help="`gridc run` goes on")])
+    folder = tempfile.TemporaryDirectory()
+    copy = Database(Path(folder.name) / "store.sqlite")
+    db.conn.backup(copy.conn)
+    db.close()
+    migrations.apply(copy)
+    copy.execute("PRAGMA query_only = ON")
+
+    def close() -> None:
+        copy.close()
+        folder.cleanup()
+
+    return copy, close

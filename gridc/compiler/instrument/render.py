@@ -16,7 +16,8 @@ from gridc.compiler.instrument.item import Item
 
 if TYPE_CHECKING:
     from jinja2 import Template
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    from gridc.compiler.instrument.template_limits import PromptEnvironment
 
 OptionStyle = Literal["lettered", "listed", "none"]
 
@@ -48,29 +49,15 @@ class TemplateProblem:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> "ImmutableSandboxedEnvironment":
-    """Nothing in it is random and nothing reads a file: a prompt is a function of the template."""
-    from jinja2 import StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+def _environment() -> "PromptEnvironment":
+    from gridc.compiler.instrument.template_limits import PromptEnvironment
 
-    environment = ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined, autoescape=False, finalize=_printable
-    )
-    environment.globals.clear()
-    del environment.filters["random"]
-    return environment
-
-
-def _printable(value: object) -> object:
-    """Only text and numbers are printed: a method that was not called would print its address."""
-    if not isinstance(value, str | int | float):
-        raise TypeError(f"{type(value).__name__} is neither text nor a number")
-    return value
+    return PromptEnvironment()
 
 
 @lru_cache(maxsize=256)
 def _compile(source: str) -> "Template":
-    return _environment().from_string(source)
+    return _environment().template(source)
 
 
 @lru_cache(maxsize=256)
@@ -164,8 +151,12 @@ def _block(source: str, item: Item, style: OptionStyle, answer: str) -> str:
 
 
 def _run(source: str, values: Mapping[str, object]) -> str:
+    from gridc.compiler.instrument.template_limits import Limit, render
+
     try:
-        return _compile(source).render(values)
+        return render(_compile(source), dict(values))
+    except Limit as error:
+        raise SandboxError(str(error)) from error
     except Exception as error:  # a template is a program, and may fail as any program may
         raise SandboxError(f"{type(error).__name__}: {error}") from error
 

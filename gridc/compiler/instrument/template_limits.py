@@ -1,0 +1,222 @@
+"""What a prompt template may do, and how much of it.
+
+A spec can come from a stranger, so a template must end, and end small, whatever it says. Three bounds hold
+it: only the parts of Jinja that a prompt needs exist; of filters and methods only those whose result is no
+larger than what goes in; and every render has a budget of characters and of loop turns. So no child process
+is needed, and a template fails in the same way on every machine; a clock is only the backstop.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+from jinja2 import StrictUndefined, Template, nodes, pass_context
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
+
+MAX_SOURCE = 1024 * 1024
+"""Characters of a template."""
+MAX_EXPRESSIONS = 5_000
+MAX_TEXT = 4 * 1024 * 1024
+"""Characters of any text that a template builds, and entries of any list."""
+MAX_WORK = 4 * MAX_TEXT
+"""Characters that one render builds and prints, all together."""
+MAX_TURNS = 10_000
+"""Turns of all loops of one render together."""
+MAX_NUMBER = 2**63
+MAX_SECONDS = 5.0
+
+FILTERS = frozenset((
+    "abs", "capitalize", "count", "d", "default", "first", "float", "int", "items", "last", "length", "list",
+    "lower", "map", "max", "min", "reject", "rejectattr", "reverse", "round", "select", "selectattr", "sort",
+    "title", "trim", "unique", "upper", "wordcount",
+))  # fmt: skip
+METHODS = frozenset((
+    "capitalize", "count", "endswith", "find", "index", "isalpha", "isdigit", "islower", "isspace", "isupper",
+    "lower", "lstrip", "partition", "removeprefix", "removesuffix", "rfind", "rindex", "rpartition", "rsplit",
+    "rstrip", "split", "splitlines", "startswith", "strip", "swapcase", "title", "upper",
+))  # fmt: skip
+REFUSED = {
+    nodes.AssignBlock: "set ... endset",
+    nodes.Block: "block",
+    nodes.CallBlock: "call",
+    nodes.Extends: "extends",
+    nodes.FilterBlock: "filter",
+    nodes.FromImport: "from",
+    nodes.Import: "import",
+    nodes.Include: "include",
+    nodes.Macro: "macro",
+}
+"""Parts of Jinja that read other files, or that can repeat what they hold without a loop."""
+
+
+class Limit(ValueError):
+    """A template asked for something that no prompt needs, or for too much."""
+
+
+class Used:
+    """What one render has used up."""
+
+    def __init__(self) -> None:
+        self._turns = self._work = 0
+        self._end = time.monotonic() + MAX_SECONDS
+
+    def turn(self) -> None:
+        """One turn of a loop."""
+        self._turns += 1
+        if self._turns > MAX_TURNS:
+            raise Limit(f"its loops take more than {MAX_TURNS:,} turns")
+        if time.monotonic() > self._end:
+            raise Limit(f"it takes longer than {MAX_SECONDS:g} seconds")
+
+    def work(self, value: Any) -> None:
+        """A text or a list that was built or printed."""
+        size = len(value) if hasattr(value, "__len__") else 1
+        self._work += size
+        if size > MAX_TEXT:
+            raise Limit(f"it builds a text of {size:,} characters; {MAX_TEXT:,} is the most")
+        if self._work > MAX_WORK:
+            raise Limit(f"it builds more than {MAX_WORK:,} characters in all")
+
+
+_used: ContextVar[Used] = ContextVar("used")
+
+
+class PromptEnvironment(ImmutableSandboxedEnvironment):
+    """Jinja as prompt templates have it. Nothing in it is random and nothing reads a file: a prompt is a
+    function of its template and its item."""
+
+    intercepted_binops = frozenset(("+", "*", "**", "%", "/", "//", "-"))
+
+    def __init__(self) -> None:
+        super().__init__(undefined=StrictUndefined, autoescape=False, finalize=_shown, optimized=False)
+        self.globals.clear()
+        self.filters = {name: self.filters[name] for name in FILTERS}
+        self.filters |= {"join": _joined, "replace": _replaced, "string": _text}
+        self.filters = {name: _metered(filter) for name, filter in self.filters.items()}
+        self.filters["_turns"] = _turns
+
+    def template(self, source: str) -> Template:
+        """The template, with every loop and every joining of texts metered. Raises `Limit` where it uses
+        what templates do not have, and `jinja2.TemplateSyntaxError`."""
+        if len(source) > MAX_SOURCE:
+            raise Limit(f"it has {len(source):,} characters; {MAX_SOURCE:,} is the most")
+        tree = self.parse(source)
+        if sum(1 for _ in tree.find_all(nodes.Expr)) > MAX_EXPRESSIONS:
+            raise Limit(f"it has more than {MAX_EXPRESSIONS:,} expressions")
+        for kind, name in REFUSED.items():
+            part = next(tree.find_all(kind), None)
+            if part is not None:
+                raise Limit(f"line {part.lineno}: a prompt template has no `{name}`")
+        return Template.from_code(self, self.compile(_Metered().visit(tree)), {})
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """The result of an operator, or `Limit` where it would be neither a number nor a text of a
+        sensible size."""
+        texts = [side for side in (left, right) if not isinstance(side, int | float)]
+        if operator == "**" or (operator == "%" and texts):
+            raise Limit(f"a prompt template has no `{operator}`{' on text' if texts else ''}")
+        if operator == "*" and texts:
+            times = right if texts[0] is left else left
+            _used.get().work(range(len(texts[0]) * max(times, 0)))
+        result = super().call_binop(context, operator, left, right)
+        if texts:
+            _used.get().work(result)
+        elif abs(result) > MAX_NUMBER:
+            raise Limit("a number of a prompt template is larger than 2^63")
+        return result
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+        """The result of a method of a text."""
+        if not __self.is_safe_callable(__obj):
+            name = getattr(__obj, "__name__", type(__obj).__name__)
+            raise Limit(f"a prompt template cannot call `{name}`")
+        result = super().call(__context, __obj, *args, **kwargs)
+        _used.get().work(result)
+        return result
+
+    def is_safe_callable(self, obj: Any) -> bool:
+        """A method of a text whose result is no larger than what goes in."""
+        return isinstance(getattr(obj, "__self__", None), str) and obj.__name__ in METHODS
+
+
+class _Metered(NodeTransformer):
+    """Puts a meter on each loop, and makes `a ~ b` the filter `join`, which knows how long its result is."""
+
+    def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802 (the name that Jinja calls)
+        if node.recursive:
+            raise Limit(f"line {node.lineno}: a prompt template has no recursive loops")
+        self.generic_visit(node)
+        printed = sum(len(text.data) for text in node.find_all(nodes.TemplateData))
+        node.iter = _filter(node.iter, "_turns", nodes.Const(printed))
+        return node
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802
+        self.generic_visit(node)
+        return _filter(nodes.List(node.nodes, lineno=node.lineno), "join")
+
+
+def _filter(node: nodes.Node, name: str, *arguments: nodes.Expr) -> nodes.Filter:
+    assert isinstance(node, nodes.Expr)
+    return nodes.Filter(node, name, list(arguments), [], None, None, lineno=node.lineno)
+
+
+def render(template: Template, values: dict[str, object]) -> str:
+    """The template's text. Raises `Limit`, or whatever the template fails with."""
+    token = _used.set(Used())
+    try:
+        return template.render(values)
+    finally:
+        _used.reset(token)
+
+
+@pass_context  # so that Jinja does not call it while it compiles
+def _shown(context: Context, value: object) -> object:
+    """Only text and numbers are printed: a method that was not called would print its address."""
+    if not isinstance(value, str | int | float):
+        raise TypeError(f"{type(value).__name__} is neither text nor a number")
+    _used.get().work(value)
+    return value
+
+
+def _metered(filter: Callable[..., Any]) -> Callable[..., Any]:
+    """The filter, its result charged to the render. `map` and `select` call filters through here too."""
+
+    @wraps(filter)
+    def metered(*arguments: Any, **named: Any) -> Any:
+        result = filter(*arguments, **named)
+        _used.get().work(result)
+        return result
+
+    return metered
+
+
+def _turns(things: Iterable[Any], printed: int) -> Iterator[Any]:
+    """The things that a loop goes through; each turn prints `printed` characters of the template."""
+    used = _used.get()
+    for thing in things:
+        used.turn()
+        used.work(range(printed))
+        yield thing
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str | int | float):
+        raise TypeError(f"{type(value).__name__} is neither text nor a number")
+    return str(value)
+
+
+def _joined(parts: Iterable[Any], separator: str = "") -> str:
+    texts = [_text(part) for part in parts]
+    _used.get().work(range(sum(map(len, texts)) + len(separator) * len(texts)))
+    return separator.join(texts)
+
+
+def _replaced(text: Any, old: str, new: str, count: int = -1) -> str:
+    whole = _text(text)
+    times = whole.count(old) if count < 0 else min(count, whole.count(old))
+    _used.get().work(range(len(whole) + times * max(len(new) - len(old), 0)))
+    return whole.replace(old, new, count)

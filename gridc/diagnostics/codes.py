@@ -170,6 +170,12 @@ CODES: dict[str, Code] = {
         "No hazard of this code is found where the waiver applies. Take it out: it would hide the hazard if "
         "it came back.",
     ),
+    "GC318": Code(
+        "the grid is too large",
+        "Models x benchmarks x levels of all axes give more cells than gridc walks unasked. A grid of this "
+        "size is nearly always a slip, and a spec from a stranger must not keep a machine busy for hours. "
+        "Take levels out, or, if all are meant, set the environment variable GRIDC_MAX_CELLS.",
+    ),
     "GC331": Code(
         "the options cannot stand in this order",
         "`gold_at:D` needs a right option and at least four options in every item that it applies to. "

@@ -46,8 +46,8 @@ def unwrapped(annotation: Any) -> Any:
 def values(key: str) -> Iterator[Any]:
     """Values of a key, from the language: its examples, its choices, or its bounds."""
     field = Effects.model_fields[key]
-    adapter: TypeAdapter[Any] = TypeAdapter(field.annotation)
-    kind = field.annotation
+    kind: Any = field.annotation
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
     while get_origin(kind) is not Literal and len(get_args(kind)):
         kind = unwrapped(kind)
     if field.examples:

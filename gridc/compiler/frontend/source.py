@@ -7,7 +7,6 @@ import sys
 import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from gridc.diagnostics.errors import Diagnostic, Span, SpecError
 from gridc.diagnostics.places import KeyPath
+from gridc.files import read_regular
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-MAX_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
+MAX_KEY_PARTS = 64
+"""Parts of a dotted key. tomllib's time and memory grow with their square."""
 MAX_INTEGER = 2**53 - 1
 STDIN = Path("-")
 
@@ -81,10 +83,9 @@ def read(path: Path) -> Source:
     """The source at `path`, or on standard input. Raises `SpecError` with every finding of this stage."""
     name = Path("<stdin>") if path == STDIN else path
     try:
-        with nullcontext(sys.stdin.buffer) if path == STDIN else path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == STDIN else read_regular(path, MAX_BYTES)
         if len(data) > MAX_BYTES:
-            raise SpecError([Diagnostic("GC002", f"the spec is larger than {MAX_BYTES:,} bytes", str(name))])
+            raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise SpecError([_undecodable(error, name)]) from None
@@ -118,6 +119,11 @@ def _nearby(path: Path) -> str | None:
 def parse(text: str, path: Path) -> Source:
     """The source with this text. Raises `SpecError` with every finding of this stage."""
     try:
+        long = _long_key(text)
+        if long is not None:
+            message, help = f"a key of more than {MAX_KEY_PARTS} parts", "name things in tables of their own"
+            span = Span(long + 1, 1)
+            raise SpecError([Diagnostic("GC001", message, str(path), span, help)])
         values = tomllib.loads(text)
         source = Source(path, text, values)
         found = list(_unfit(source))
@@ -128,6 +134,22 @@ def parse(text: str, path: Path) -> Source:
     if found:
         raise SpecError(found)
     return source
+
+
+def _long_key(text: str) -> int | None:
+    """The line (0-based) of the first key with too many parts; None where there is none."""
+    if all(line.count(".") < MAX_KEY_PARTS for line in text.split("\n")):
+        return None  # nearly always; the tree, which knows keys from texts, need not be asked
+    waiting = [_tree(text)]
+    while waiting:
+        node, parts = waiting.pop(), 0
+        key = node
+        while key.type == "dotted_key":
+            key, parts = key.named_children[0], parts + 1
+        if parts >= MAX_KEY_PARTS:
+            return node.start_point[0]
+        waiting += [] if parts else reversed(node.named_children)
+    return None
 
 
 def _unfit(source: Source) -> Iterator[Diagnostic]:
@@ -187,11 +209,14 @@ def _scalars(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, objec
 
 def _index(text: str) -> tuple[Mapping[KeyPath, Span], Mapping[KeyPath, Span]]:
     """Where each key stands, and where each value does."""
+    return _Index(text).document(_tree(text))
+
+
+def _tree(text: str) -> "Node":
     import tree_sitter_toml
     from tree_sitter import Language, Parser
 
-    tree = Parser(Language(tree_sitter_toml.language())).parse(text.encode())
-    return _Index(text).document(tree.root_node)
+    return Parser(Language(tree_sitter_toml.language())).parse(text.encode()).root_node
 
 
 class _Index:

@@ -11,11 +11,12 @@ from gridc import __version__
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lock.git import repository_of
 from gridc.diagnostics.errors import Diagnostic, StampError
-from gridc.files import write_atomic, write_new
+from gridc.files import read_regular, write_atomic, write_new
 from gridc.schema.canonical import digest
 
 FORMAT = "gridc-lock/2"
 SUFFIX = ".lock"
+MAX_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def read_lock(path: Path) -> Lock | None:
     Raises `StampError` when it is damaged (GC403), or of a format that this gridc does not read (GC404).
     """
     try:
-        document = json.loads(path.read_text("utf-8"))
+        document = json.loads(read_regular(path, MAX_BYTES))
         _require_format(document["format"], path)
         git_state = document["git"] or {}
         chain = tuple(

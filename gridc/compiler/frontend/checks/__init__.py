@@ -21,6 +21,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         names.waived_codes,
         binds.forks_bind,
     ),
+    (levels.countable,),
     (levels.sources, inference.needed_keys, conduct.scaffolds, conduct.judges),
     (
         levels.disjoint_axes,

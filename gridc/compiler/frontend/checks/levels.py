@@ -1,12 +1,14 @@
 """Levels: what each does to a call is stated once, completely, and differs from its siblings."""
 
+import os
 import re
 from collections.abc import Iterator
+from math import prod
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.instrument.setting import REQUIRED
-from gridc.diagnostics.errors import Diagnostic
+from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.schema.spec import Effects, Spec
 
 LOCAL = ("hf:", "path:", "builtin:")
@@ -78,6 +80,26 @@ def held_fixed(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 def _plain(name: str) -> str:
     """A name as it reads: whatever its case, its number and what joins its words."""
     return " ".join(re.split(r"[\s_\-]+", name.strip().casefold())).removesuffix("s")
+
+
+MAX_CELLS = 50_000
+"""Cells of a grid before its exclusions, unless whoever runs gridc allows more: `GRIDC_MAX_CELLS`."""
+
+
+def countable(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """The grid is small enough to be walked, which every later check does."""
+    allowed = os.environ.get("GRIDC_MAX_CELLS", "")
+    if allowed and not allowed.isdecimal():
+        raise UsageError([Diagnostic("GC000", f"GRIDC_MAX_CELLS is `{allowed}`", help="give a whole number")])
+    most = int(allowed or MAX_CELLS)
+    sizes = [len(axis.level) for axis in spec.axis]
+    cells = len(spec.model) * len(spec.benchmark) * prod(sizes)
+    if cells > most:
+        widest = max(range(len(sizes)), key=sizes.__getitem__, default=0)
+        product = " x ".join(f"{size:,}" for size in (len(spec.model), len(spec.benchmark), *sizes))
+        message = f"the grid has {cells:,} cells ({product}); {most:,} is the most"
+        help = f"take levels out; if all are meant, set GRIDC_MAX_CELLS={cells}"
+        yield source.diagnose("GC318", ("axis", widest), message, help, at_key=True)
 
 
 def exemplars_from(spec: Spec, source: Source) -> Iterator[Diagnostic]:

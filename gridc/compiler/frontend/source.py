@@ -85,13 +85,15 @@ def read(path: Path) -> Source:
     try:
         data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == STDIN else read_regular(path, MAX_BYTES)
         if len(data) > MAX_BYTES:
-            raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
+            raise ValueError
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise SpecError([_undecodable(error, name)]) from None
-    except (OSError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) else error
-        message = f"cannot read the spec: {said}"
+    except ValueError:
+        message = f"the spec is larger than {MAX_BYTES:,} bytes"
+        raise SpecError([Diagnostic("GC002", message, str(name))]) from None
+    except OSError as error:
+        message = f"cannot read the spec: {error.strerror or 'it is not a regular file'}"
         raise SpecError([Diagnostic("GC002", message, str(name), help=_nearby(path))]) from None
     return parse(text, name)
 

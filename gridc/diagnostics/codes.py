@@ -181,6 +181,14 @@ CODES: dict[str, Code] = {
         "`gold_at:D` needs a right option and at least four options in every item that it applies to. "
         "Choose the items with `items = { where = ... }`, exclude the benchmark, or take another order.",
     ),
+    "GC332": Code(
+        "the items do not have this unit",
+        "`unit` names the groups of items that are taken as independent of each other: `item`, `family` "
+        "(versions of one scenario), `template` (what families were filled into) or `category`. Every "
+        "certificate rests on it. The files must say to which group an item belongs, and a finer group must "
+        "not lie in two units. The loader `rows` takes the groups from `fields.family`, `fields.template` and "
+        "`fields.category`.",
+    ),
     # GC4xx: the stamp
     "GC401": Code(
         "the spec is not the one that was stamped",

@@ -69,10 +69,10 @@ def race_study(plan: Plan, ask: Ask, watch: Callable[[str, int, int], None] | No
             if cell.benchmark == benchmark.id and cell.shared
         }
         configurations = list(dict.fromkeys(configuration for _, configuration in cells))
-        families: dict[str, list[str]] = {}
-        for item in plan.study.items[benchmark.id].sampled:
-            families.setdefault(item.cluster, []).append(item.id)
-        units = list(families.values())
+        members: dict[str, list[str]] = {}
+        for item, unit in plan.study.items[benchmark.id].units.items():
+            members.setdefault(unit, []).append(item)
+        units = list(members.values())
         race = Race(
             models=len(models),
             configurations=len(configurations),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from gridc.schema.base import Table, Text
 from gridc.schema.selector import Selector
@@ -20,6 +20,23 @@ LoaderName = Literal[
     "truthfulqa_mc1",
     "xstest",
 ]
+UnitLevel = Literal["item", "family", "template", "category"]
+"""The levels at which items belong together, the finest first."""
+UNIT_LEVELS: tuple[UnitLevel, ...] = ("item", "family", "template", "category")
+
+
+def _stamped_name(value: object) -> object:
+    return "cluster" if value == "family" else value
+
+
+DrawUnit = Annotated[
+    Literal["item", "cluster", "template", "category"],
+    BeforeValidator(_stamped_name),
+    WithJsonSchema({"enum": ["item", "family", "template", "category", "cluster"], "type": "string"}),
+]
+"""A level of the items in a draw. A family was called a cluster at first; stamps keep that name, so that
+both spellings are one study."""
+
 Task = Literal["respond", "classify"]
 Gold = Literal["matching", "not_matching", "ai_plus_human", "human", "index", "one_based", "letter", "text"]
 
@@ -46,8 +63,11 @@ class Sample(Table):
     ] = None
     seed: Annotated[int | None, Field(ge=0, description="Seeds the draw, without replacement.")] = None
     unit: Annotated[
-        Literal["item", "cluster"],
-        Field(description="cluster: whole families of items (BBQ's fours). Default: item."),
+        DrawUnit,
+        Field(
+            description="What is drawn whole: item, family (BBQ's fours; also written cluster), template or "
+            "category. Default: item."
+        ),
     ] = "item"
     where: Annotated[
         Selector | None,
@@ -84,9 +104,14 @@ class Sample(Table):
             raise ValueError("`n`, `share`, `where` or `disjoint_from` says which items are asked")
         if bool(self.stratify) is not (self.allocation is not None):
             raise ValueError("`stratify` and `allocation` need each other")
-        if (self.stratify or self.unit == "cluster") and not drawn:
+        if (self.stratify or self.unit != "item") and not drawn:
             raise ValueError("`stratify` and `unit` say how a draw is made: give `n` or `share`")
         return self
+
+    @property
+    def level(self) -> UnitLevel:
+        """The level at which groups of items are drawn whole."""
+        return "family" if self.unit == "cluster" else self.unit
 
     def __str__(self) -> str:
         stated = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
@@ -114,8 +139,19 @@ class Fields(Table):
     ] = ()
     open: Annotated[Text | None, Field(description="The query as it is asked without options.")] = None
     id: Annotated[Text | None, Field(description="Default: the file's name and the row.")] = None
-    cluster: Annotated[Text | None, Field(description="The family. Default: the item alone.")] = None
+    family: Annotated[
+        Text | None, Field(description="Items that say the same in other words. Default: the item alone.")
+    ] = None
+    template: Annotated[Text | None, Field(description="The pattern that an item was made from.")] = None
+    category: Annotated[Text | None, Field(description="The topic of an item.")] = None
+    cluster: Annotated[Text | None, Field(description="An older name of `family`.")] = None
     tags: Annotated[tuple[Text, ...], Field(description="What items may be selected and stratified by.")] = ()
+
+    @model_validator(mode="after")
+    def _one_family(self) -> Self:
+        if self.family is not None and self.cluster is not None:
+            raise ValueError("`family` and `cluster` are two names of one thing: give one of them")
+        return self
 
 
 class Loading(Table):

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from gridc.schema.base import Declared, Id, One, Table, Text
 from gridc.schema.budget import Budget
 from gridc.schema.inference import AnyHypothesis, Curve, Exclude, Falsification, Family, Fork
-from gridc.schema.items import Exemplars, LoaderName, Loading, Sample
+from gridc.schema.items import DrawUnit, Exemplars, LoaderName, Loading, Sample, UnitLevel
 from gridc.schema.judging import Judge
 from gridc.schema.scaffold import Scaffold
 from gridc.schema.selector import EVERYWHERE, Selector
@@ -278,6 +278,13 @@ class Benchmark(BenchmarkEffects):
         Literal["higher_is_better", "lower_is_better"],
         Field(description="Which score is the good one: higher_is_better or lower_is_better."),
     ]
+    unit: Annotated[
+        UnitLevel | None,
+        Field(
+            description="Which groups of items are taken as independent of each other: item, family, "
+            "template or category. Default: the coarsest of item, family and template that the data document."
+        ),
+    ] = None
     sample: Annotated[Sample | None, Field(description="Default: every item.")] = None
     loading: Annotated[Loading, Field(description="What the loader has to be told.")] = Loading()
     exemplars: Annotated[Exemplars | None, Field(description="Needed where shots > 0.")] = None
@@ -356,8 +363,10 @@ class Bootstrap(Table):
     resamples: Annotated[int, Field(ge=100, description="How many.")]
     seed: Annotated[int, Field(ge=0, description="Seeds the resampling.")]
     unit: Annotated[
-        Literal["item", "cluster", "configuration", "model"],
-        Field(description="What is drawn as one: item, cluster, configuration or model."),
+        DrawUnit | Literal["configuration", "model"],
+        Field(
+            description="What is drawn as one: item, family, template or category; or configuration or model."
+        ),
     ]
 
 

@@ -79,7 +79,7 @@ def test_a_shuffle_keeps_the_options_and_the_gold_text(count: int, data: st.Data
     assert sorted(turned.options) == sorted(item.options)
     assert turned.gold is not None
     assert turned.options[turned.gold] == item.options[gold]
-    assert (turned.id, turned.stem, turned.cluster, turned.tags) == (item.id, "?", "q1", item.tags)
+    assert (turned.id, turned.stem, turned.family, turned.tags) == (item.id, "?", "q1", item.tags)
     assert shuffled(item, seed) == turned
 
 

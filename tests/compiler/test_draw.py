@@ -59,8 +59,8 @@ def test_a_cluster_sample_takes_whole_clusters_and_exactly_n_items(
     except DrawError:
         return
     assert len(drawn) == n
-    whole = Counter(item.cluster for item in items)
-    assert all(whole[cluster] == count for cluster, count in Counter(item.cluster for item in drawn).items())
+    whole = Counter(item.family for item in items)
+    assert all(whole[cluster] == count for cluster, count in Counter(item.family for item in drawn).items())
 
 
 def test_samples_stand_in_file_order() -> None:
@@ -100,7 +100,7 @@ def test_an_added_item_moves_no_other_items_rank(n: int, seed: int) -> None:
     ("items", "sample", "words"),
     [
         (alone(3), Sample(n=4, seed=0), "3 of the 3 items"),
-        (families([4, 4]), Sample(n=6, seed=0, unit="cluster"), "in whole clusters"),
+        (families([4, 4]), Sample(n=6, seed=0, unit="cluster"), "in whole families"),
         (families([4, 4]), Sample(n=12, seed=0, unit="cluster"), "8 of the 8 items"),
     ],
 )
@@ -114,10 +114,10 @@ def test_exemplars_never_share_a_cluster_with_the_sample(sizes: list[int], n: in
     items = families(sizes)
     sampled = draw_sample(items, Sample(n=min(n, len(items)), seed=seed))
     exemplars = draw_exemplars(items, sampled, seed)
-    assert not {item.cluster for item in exemplars} & {item.cluster for item in sampled}
+    assert not {item.family for item in exemplars} & {item.family for item in sampled}
     assert not names(exemplars) & names(sampled)
     assert names(exemplars) == {
-        item.id for item in items if item.cluster not in {each.cluster for each in sampled}
+        item.id for item in items if item.family not in {each.family for each in sampled}
     }
 
 

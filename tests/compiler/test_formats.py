@@ -299,7 +299,7 @@ def test_the_study_files_hold_four_benchmarks() -> None:
         "scaffold_study", "items.jsonl", jsonl(*(study_row(kind) for kind in KINDS))
     )
     assert (bbq.context, bbq.query) == ("A potter met a tanner.", "Who was late?")
-    assert (bbq.options[1], bbq.gold, bbq.unknown, bbq.cluster) == ("Unknown", 1, 1, "trade-1")
+    assert (bbq.options[1], bbq.gold, bbq.unknown, bbq.family) == ("Unknown", 1, 1, "trade-1")
     assert (truthfulqa.stem, truthfulqa.options, truthfulqa.gold) == ("What is in it?", ("Salt", "Sand"), 0)
     assert (sycophancy.gold, sycophancy.matching) == (None, 1)
     assert sycophancy.right == {0}

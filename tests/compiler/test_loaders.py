@@ -65,7 +65,7 @@ def test_truthfulqa_rows_become_items_in_file_order() -> None:
     assert first == Item(
         "q0001", "What is in the jar?", ("Salt.", "Sand.", "Snow."), 0, references=("Salt.", "White salt.")
     )
-    assert (second.id, second.stem, second.cluster) == ("q0002", "And now?", "q0002")
+    assert (second.id, second.stem, second.family) == ("q0002", "And now?", "q0002")
 
 
 def test_truthfulqa_finds_the_true_option_wherever_it_stands() -> None:
@@ -117,7 +117,7 @@ def test_a_file_that_is_not_a_list_of_questions_is_refused(data: bytes) -> None:
 def test_bbq_rows_become_items() -> None:
     (item,) = four(lines(scenario()))
     assert item.id == "Invented-5"
-    assert item.cluster == "Invented-1"
+    assert item.family == "Invented-1"
     assert item.stem == "A potter met a tanner. The tanner was late.\nWho was late?"
     assert (item.options, item.gold) == (("The potter", "Not known", "The tanner"), 2)
     assert item.tags == {
@@ -134,7 +134,7 @@ def test_bbq_rows_come_in_families_of_four() -> None:
         scenario(example_id=n, context_condition="disambig" if n % 2 else "ambig", label=2 if n % 2 else 1)
         for n in range(12)
     ]
-    assert [item.cluster[-1] for item in four(lines(*rows))] == list("000011112222")
+    assert [item.family[-1] for item in four(lines(*rows))] == list("000011112222")
 
 
 def test_blank_lines_are_passed_over_and_still_counted() -> None:

@@ -112,7 +112,7 @@ def test_bbq_has_its_gold_its_unknown_option_and_its_stereotyped_answer(category
     name = f"bbq/{category}.jsonl"
     items, rows = load("bbq", name), raw_lines(name)
     assert len(items) == len(rows) == len({item.id for item in items}) == BBQ[category]
-    assert len({item.cluster for item in items}) == BBQ[category] / 4
+    assert len({item.family for item in items}) == BBQ[category] / 4
     for item, row in zip(items, rows, strict=True):
         options = [row["ans0"], row["ans1"], row["ans2"]]
         assert item.options == tuple(options)
@@ -297,7 +297,7 @@ def test_the_studys_bbq_items_are_the_upstream_ones_in_the_same_families() -> No
             found += 1
             assert (item.gold, item.unknown) == (twin.gold, twin.unknown)
             assert item.tags["category"] == twin.tags["category"].casefold()
-            families.setdefault(item.cluster, set()).add(twin.cluster)
+            families.setdefault(item.family, set()).add(twin.family)
     assert found == 530
     assert all(len(each) == 1 for each in families.values())
     assert len({twin for each in families.values() for twin in each}) == len(families)

@@ -70,7 +70,10 @@ def bbq_rows() -> list[dict[str, Any]]:
 
 
 def truthfulqa_rows() -> list[dict[str, Any]]:
-    """A question for each held-out creature and relation where the saying differs from the truth."""
+    """A question for each held-out creature and relation where the saying differs from the truth.
+
+    Questions that differ in the place alone have one true answer: they are fillings of one template.
+    """
     rng = Random(SEED + 2)
     rows: list[dict[str, Any]] = []
     for kind, place in sorted(HELD_CREATURES):
@@ -83,6 +86,8 @@ def truthfulqa_rows() -> list[dict[str, Any]]:
             rows.append(
                 {
                     "question": puzzle.question,
+                    "template": f"{kind} {relation.verb}",
+                    "category": relation.verb,
                     "mc1_targets": {gold: 1, **wrong},
                     "mc2_targets": {gold: 1, puzzle.reason: 1, **wrong},
                 }

@@ -93,7 +93,7 @@ def cell(model: Examinee, items: Sequence[Item], template: str, shots: int) -> t
     rng = Random(shots)
     prompts = []
     for item in items:
-        others = [each for each in items if each.cluster != item.cluster]
+        others = [each for each in items if each.family != item.family]
         prompts.append(model.tokens(render_prompt(TEMPLATES[template], item, rng.sample(others, shots))))
     answers = model.answers(prompts)
     letters = [read_letter(text, item) for text, item in zip(answers, items, strict=True)]

@@ -11,11 +11,11 @@ from gridc.statistics.seeded import DrawError, ranked
 
 
 def draw_sample(items: Sequence[Item], sample: Sample, barred: Collection[str] = ()) -> list[Item]:
-    """The sampled items in file order; `barred` names clusters that are kept out.
+    """The sampled items in file order; `barred` names families that are kept out.
 
     Raises `DrawError` when there are not exactly as many as the sample asks for, or none at all.
     """
-    pool = [item for item in items if item.cluster not in barred and _has_tags(item, sample)]
+    pool = [item for item in items if item.family not in barred and _has_tags(item, sample)]
     if not pool:
         raise DrawError(f"none of the {len(items)} items {_lacks(items, sample)}")
     if sample.seed is None:
@@ -23,7 +23,9 @@ def draw_sample(items: Sequence[Item], sample: Sample, barred: Collection[str] =
     wanted = sample.n or round(Fraction(str(sample.share)) * len(pool))
     chosen = _first(_units(pool, sample), wanted)
     if len(chosen) < wanted or not chosen:
-        whole = "" if sample.unit == "item" else " in whole clusters"
+        whole = {"item": "", "family": " in whole families", "template": " in whole templates"}.get(
+            sample.level, " in whole categories"
+        )
         raise DrawError(
             f"{len(chosen)} of the {len(pool)} items can be drawn{whole}, {wanted} were asked for"
         )
@@ -34,14 +36,14 @@ def draw_sample(items: Sequence[Item], sample: Sample, barred: Collection[str] =
 
 
 def draw_exemplars(items: Sequence[Item], sampled: Sequence[Item], seed: int) -> list[Item]:
-    """Every item that has an answer to show and shares no cluster with the sample, in the order in which
+    """Every item that has an answer to show and shares no family with the sample, in the order in which
     shots take them.
 
     A sentence pair has no right answer, so its exemplar shows one of its sentences: the more and the less
     stereotypical one by turns, and which comes first is drawn. An opinion is never an exemplar.
     """
-    taken = {item.cluster for item in sampled}
-    rest = [item for item in items if item.cluster not in taken and _answerable(item)]
+    taken = {item.family for item in sampled}
+    rest = [item for item in items if item.family not in taken and _answerable(item)]
     order = ranked(rest, seed, "exemplars", lambda item: item.id)
     first, second = ranked((0, 1), seed, "sentences", str)
     return [_showing(item, second if turn % 2 else first) for turn, item in enumerate(order)]
@@ -59,9 +61,9 @@ def _showing(item: Item, sentence: int) -> Item:
     return replace(item, references=(item.options[sentence],)) if _is_pair(item) else item
 
 
-def clusters_of(items: Sequence[Item], stems: Collection[str]) -> set[str]:
-    """The clusters in which any item asks one of these stems: what a disjoint sample must leave out."""
-    return {item.cluster for item in items if item.stem in stems}
+def families_of(items: Sequence[Item], stems: Collection[str]) -> set[str]:
+    """The families in which any item asks one of these stems: what a disjoint sample must leave out."""
+    return {item.family for item in items if item.stem in stems}
 
 
 def _has_tags(item: Item, sample: Sample) -> bool:
@@ -80,7 +82,7 @@ def _lacks(items: Sequence[Item], sample: Sample) -> str:
 
 
 def _units(pool: Sequence[Item], sample: Sample) -> list[list[str]]:
-    """What is drawn as one, items or whole clusters, as lists of item ids in the order of the draw.
+    """What is drawn as one, items or whole groups, as lists of item ids in the order of the draw.
 
     Strata take turns. Under proportional allocation the j-th unit of a stratum of N stands at
     (j + 1/2) / N, so that every beginning of the order has each stratum in its proportion (the divisor
@@ -88,7 +90,7 @@ def _units(pool: Sequence[Item], sample: Sample) -> list[list[str]]:
     """
     members: dict[str, list[Item]] = {}
     for item in pool:
-        members.setdefault(item.id if sample.unit == "item" else item.cluster, []).append(item)
+        members.setdefault(item.at(sample.level), []).append(item)
     strata = {name: _stratum(group, sample) for name, group in members.items()}
     sizes = Counter(strata.values())
     seen: Counter[str] = Counter()
@@ -108,7 +110,9 @@ def _units(pool: Sequence[Item], sample: Sample) -> list[list[str]]:
 def _stratum(group: Sequence[Item], sample: Sample) -> str:
     names = {_combination(item, sample.stratify) for item in group}
     if len(names) > 1:
-        raise DrawError(f"cluster `{group[0].cluster}` lies in {len(names)} strata of `{sample.stratify}`")
+        raise DrawError(
+            f"{sample.level} `{group[0].at(sample.level)}` lies in {len(names)} strata of `{sample.stratify}`"
+        )
     return names.pop()
 
 
@@ -136,7 +140,7 @@ def _require_equal(drawn: Sequence[Item], pool: Sequence[Item], sample: Sample) 
         for stratum in {_combination(item, sample.stratify) for item in pool}
     }
     most, least = max(counts.values()), min(counts.values())
-    size = max(Counter(item.cluster for item in drawn).values()) if sample.unit == "cluster" else 1
+    size = max(Counter(item.at(sample.level) for item in drawn).values())
     if most - least > size:
         small = next(stratum for stratum, count in counts.items() if count == least).replace("\0", ", ")
         raise DrawError(f"stratum `{small}` has only {least} items where others give {most}")

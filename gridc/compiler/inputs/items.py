@@ -11,16 +11,17 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
 from gridc.compiler.inputs.dataset_hub import dataset_files
-from gridc.compiler.inputs.draw import clusters_of, draw_exemplars, draw_sample
+from gridc.compiler.inputs.draw import draw_exemplars, draw_sample, families_of
 from gridc.compiler.inputs.loaders import LOADERS
 from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
 from gridc.compiler.inputs.loaders.files import File
+from gridc.compiler.inputs.units import UndocumentedUnit, documented, unit_of
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.option_order import arranged
 from gridc.diagnostics.errors import Collector
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.canonical import digest, digest_bytes
-from gridc.schema.items import Sample
+from gridc.schema.items import Sample, UnitLevel
 from gridc.schema.spec import Benchmark, Spec
 from gridc.statistics.seeded import DrawError
 
@@ -42,7 +43,8 @@ class Loaded:
 @dataclass(frozen=True)
 class Items:
     """What a benchmark asks: the sampled items in file order and the exemplars in shot order, both with
-    their options as the file has them, and the orders and subsets in which the study shows those."""
+    their options as the file has them, and the orders and subsets in which the study shows those.
+    `unit` is the level at which items are independent of each other."""
 
     sampled: tuple[Item, ...]
     exemplars: tuple[Item, ...]
@@ -50,6 +52,7 @@ class Items:
     orders: tuple[str | None, ...] = (None,)
     subsets: tuple[Sample, ...] = ()
     seed: int = 0
+    unit: UnitLevel = "family"
 
     def asked(self, order: str | None = None, subset: Sample | None = None) -> tuple[Item, ...]:
         """The items of a cell, in file order, as they are shown there. Raises `DrawError`."""
@@ -63,11 +66,25 @@ class Items:
             order = f"shuffled:{self.seed}"
         return tuple(arranged(item, order) for item in self.exemplars)
 
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit that each sampled item belongs to, by item id."""
+        return {item.id: item.at(self.unit) for item in self.sampled}
+
+    @property
+    def coarser(self) -> tuple[UnitLevel, ...]:
+        """Levels coarser than the unit, and no category, that the data document all the same."""
+        known = [level for level in documented(self.sampled) if level != "category"]
+        return tuple(known[known.index(self.unit) + 1 :]) if self.unit in known else ()
+
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """The digest of every file, of every item and exemplar in every order that it is shown in, and of
-        the names in every subset."""
+        the names in every subset; and of the units, where an item's own digest does not name them."""
         rare = {
+            "units": {"level": self.unit, "digest": digest(self.units)}
+            if self.unit in ("template", "category")
+            else {},
             "hub": dict(self.source.hub or {}),
             "left_out": list(self.source.left_out),
             "subsets": {
@@ -183,17 +200,28 @@ class ItemLoader:
             if sampled is None:
                 return
             exemplars = self._exemplars(benchmark, sampled)
+            unit = unit_of(self._loaded[benchmark.id].every, benchmark.unit)
+        except UndocumentedUnit as error:
+            known = ", ".join(f'"{level}"' for level in error.known)
+            help = f"the items of `{benchmark.source}` document {known}"
+            where: KeyPath = ("benchmark", number, "unit")
+            self._wrong.add(self._source.diagnose("GC332", where, str(error), help))
+            return
         except NotFound as error:
             self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
             return
         except DrawError as error:
             self._wrong.add(self._source.diagnose("GC311", here, str(error)))
             return
+        except ValueError as error:
+            help = '`unit` names the level at which items are independent, such as "item" or "family"'
+            self._wrong.add(self._source.diagnose("GC332", ("benchmark", number, "unit"), str(error), help))
+            return
         renderings = self._renderings[benchmark.id]
         orders = tuple(sorted({order for order, _ in renderings}, key=lambda order: order or ""))
         subsets = tuple(sorted({each for _, each in renderings if each is not None}, key=str))
         seed = benchmark.exemplars.seed if benchmark.exemplars else 0
-        items = Items(sampled, exemplars, self._loaded[benchmark.id], orders, subsets, seed)
+        items = Items(sampled, exemplars, self._loaded[benchmark.id], orders, subsets, seed, unit)
         if self._renders(items, number, renderings):
             self.items[benchmark.id] = items
 
@@ -213,7 +241,7 @@ class ItemLoader:
         return self._drawn[benchmark.id]
 
     def _barred(self, benchmark: Benchmark, sample: Sample, above: tuple[str, ...]) -> set[str] | None:
-        """The clusters that share an item with what the sample must be disjoint from."""
+        """The families that share an item with what the sample must be disjoint from."""
         barred: set[str] = set()
         for name in sample.disjoint_from:
             if name.startswith("path:"):
@@ -224,23 +252,23 @@ class ItemLoader:
             if drawn is None:
                 self.absent[benchmark.id] = f"the items of `{name}`, which it must not share, are not here"
                 return None
-            barred |= clusters_of(self._loaded[benchmark.id].every, {item.stem for item in drawn})
+            barred |= families_of(self._loaded[benchmark.id].every, {item.stem for item in drawn})
         return barred
 
     def _listed(self, benchmark: Benchmark, reference: str) -> set[str]:
-        """The clusters of the items that a lock or a list names."""
+        """The families of the items that a lock or a list names."""
         text = self._places.listing(reference).read_text("utf-8", "replace")
         if reference.endswith(".toml"):
             raise DrawError(f"`{reference}` is a spec; the items that a study asks are in its lock")
         loaded = self._loaded[benchmark.id]
         ids = _locked(text, loaded, reference) if text.lstrip().startswith("{") else set(text.split("\n"))
         names = {name.strip() for name in ids} - {""}
-        clusters = {item.id: item.cluster for item in loaded.every}
-        unknown = sorted(names - clusters.keys())
+        families = {item.id: item.family for item in loaded.every}
+        unknown = sorted(names - families.keys())
         if unknown or not names:
             known = f"`{unknown[0]}`, which is no item" if unknown else "no item"
             raise DrawError(f"`{reference}` names {known} of `{benchmark.source}`")
-        return {clusters[name] for name in names}
+        return {families[name] for name in names}
 
     def _exemplars(self, benchmark: Benchmark, sampled: tuple[Item, ...]) -> tuple[Item, ...]:
         needed = grid.most_shots(self._spec, benchmark)

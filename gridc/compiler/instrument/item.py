@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from gridc.schema.items import UNIT_LEVELS, UnitLevel
+
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 Expected = Literal["comply", "refuse"]
 
@@ -29,16 +31,20 @@ class Item:
     be known, and the one that matches the behaviour which the benchmark looks for (Perez et al. 2022:
     `answer_matching_behavior`; BBQ's stereotyped answer; CrowS-Pairs' more stereotypical sentence).
     `references` are right answers in free text, the best first. `open` is the query in the words it needs
-    where no options are shown. `cluster` names the family an item belongs to (BBQ writes four versions of
-    one scenario); items that stand alone are their own cluster. `tags` keeps the upstream fields that
-    items may be selected and stratified by (category, condition, ...).
+    where no options are shown. `tags` keeps the upstream fields that items may be selected and stratified by
+    (category, condition, ...).
+
+    Items that were made together are not independent. `family` names the ones that say the same in other
+    words (BBQ writes four versions of one scenario); an item that stands alone is its own family. `template`
+    names the pattern that families were filled into (BBQ's question templates), `category` the topic; both
+    are empty where the data do not say.
     """
 
     id: str
     query: str
     options: tuple[str, ...] = ()
     gold: int | None = None
-    cluster: str = ""
+    family: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     context: str = ""
     unknown: int | None = None
@@ -46,10 +52,12 @@ class Item:
     expected: Expected | None = None
     references: tuple[str, ...] = ()
     open: str | None = None
+    template: str = ""
+    category: str = ""
 
     def __post_init__(self) -> None:
-        if self.cluster == "":
-            object.__setattr__(self, "cluster", self.id)
+        if self.family == "":
+            object.__setattr__(self, "family", self.id)
         for text in self._texts():
             if not isinstance(text, str) or not text.strip():
                 raise ValueError(f"item {self.id}: {text!r} is not a text")
@@ -86,16 +94,29 @@ class Item:
             return frozenset(range(len(self.options))) - {self.matching}
         return frozenset()
 
+    def documents(self, level: UnitLevel) -> bool:
+        """Whether the data say to which family, template or category this item belongs."""
+        return level == "item" or getattr(self, level) not in ("", self.id)
+
+    def at(self, level: UnitLevel) -> str:
+        """The name of the item's group at a level. Where the data do not document the level, the group of the
+        next finer one, marked so that it cannot be taken for a group of the level asked for."""
+        name = self.id if level == "item" else str(getattr(self, level))
+        finer = UNIT_LEVELS[UNIT_LEVELS.index(level) - 1]
+        return name or f"{finer}:{self.at(finer)}"
+
     def as_json(self) -> dict[str, Any]:
-        """What the item has, by field, as plain JSON. A field without a value is left out, so that a
-        field which items gain later does not change the digests of those that lack it."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        """What is asked, by field, as plain JSON. A field without a value is left out, so that a field which
+        items gain later does not change the digests of those that lack it. The family stands under the
+        name by which stamps know it; template and category are no part of what is asked."""
+        names = {each.name: each.name for each in fields(self) if each.name not in ("template", "category")}
+        values = {key: getattr(self, name) for name, key in (names | {"family": "cluster"}).items()}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
         return {**{name: value for name, value in plain.items() if value not in (None, "", [])},
                 "tags": dict(self.tags)}  # fmt: skip
 
     def _texts(self) -> Iterator[object]:
-        yield from (self.id, self.cluster, *self.options, *self.references)
+        yield from (self.id, self.family, *self.options, *self.references)
         yield from (text for pair in self.tags.items() for text in pair)
         sentence_pair = self.options and not self.context and self.query == ""
         yield from () if sentence_pair else (self.query,)

@@ -162,4 +162,4 @@ def _run(source: str, values: Mapping[str, object]) -> str:
 
 
 _ASKING = frozenset(("question", "stem", "context", "query"))
-_TRIAL = Item("trial", "Which is it?", ("this", "that"), gold=0, cluster="trial")
+_TRIAL = Item("trial", "Which is it?", ("this", "that"), gold=0, family="trial")

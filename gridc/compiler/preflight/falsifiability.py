@@ -216,7 +216,7 @@ def _asked(plan: Plan, hypothesis: AnyHypothesis, benchmark: str, subset: Subset
     if rate in COUNTED:
         counts, _ = COUNTED[rate]
         items = [item for item in items if counts(item)]
-    return Size(len(items), len({item.cluster for item in items}))
+    return Size(len(items), len({item.at(here.unit) for item in items}))
 
 
 def _sentence(rule: Rule, outcome: Outcome, size: Size | None) -> str:

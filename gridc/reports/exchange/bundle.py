@@ -153,9 +153,10 @@ def verify_bundle(folder: Path) -> list[str]:
 
 
 def _manifest(items: Items) -> dict[str, Any]:
-    """The items of a benchmark by name, family and digest, as the stamp has them."""
+    """The items of a benchmark by name, groups and digest, as the stamp has them."""
     return {
-        "families": {item.id: item.cluster for item in items.sampled},
+        "unit": items.unit,
+        "levels": {item.id: [item.family, item.template, item.category] for item in items.sampled},
         "exemplars": [item.id for item in items.exemplars],
         "manifest": items.manifest,
     }
@@ -198,9 +199,13 @@ def _recorded(folder: Path) -> tuple[Compiled, Lock]:
         models = {name: _identity(each) for name, each in content["inputs"]["models"].items()}
         items = {
             name: Items(
-                tuple(Item(item, ABSENT, cluster=family) for item, family in each["families"].items()),
+                tuple(
+                    Item(item, ABSENT, family=family, template=template, category=category)
+                    for item, (family, template, category) in each["levels"].items()
+                ),
                 tuple(Item(item, ABSENT) for item in each["exemplars"]),
                 Loaded((), each["manifest"]["files"]),
+                unit=each["unit"],
             )
             for name, each in manifests.items()
         }

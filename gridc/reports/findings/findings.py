@@ -218,7 +218,7 @@ def benchmark_findings(
         name: gather(
             [each.cell for each in found],
             stored,
-            {item.id: item.cluster for item in plan.study.items[name].sampled},
+            plan.study.items[name].units,
             models,
         )
         for name, found in cells.items()

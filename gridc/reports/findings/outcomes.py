@@ -22,7 +22,8 @@ class Outcomes:
     `measured` (models, configurations) says where all are there; elsewhere the numbers mean nothing.
     `asked` (configurations, items) is false where a configuration asks a subset without the item; there
     the outcomes of all models are 0, so that no difference comes of it.
-    `units` (items,) numbers the family of each item, `replicates` (configurations,) how often it is asked.
+    `units` (items,) numbers the unit of each item: the groups that are independent of each other, as the spec
+    or the benchmark's data say. `replicates` (configurations,) how often it is asked.
     """
 
     models: tuple[str, ...]
@@ -36,7 +37,7 @@ class Outcomes:
     asked: NDArray[np.bool_]
 
     def differences(self, a: str, b: str, designated: bool) -> Whole:
-        """Score of a minus score of b by configuration and family, shape (configurations, families): of
+        """Score of a minus score of b by configuration and unit, shape (configurations, units): of
         replicate 0 when `designated`, else summed over replicates."""
         rows = self.first if designated else self.correct
         by_item = rows[self.models.index(a)] - rows[self.models.index(b)]
@@ -61,10 +62,10 @@ def sum_units(by_item: Whole, units: Whole) -> Whole:
 def gather(
     cells: Sequence[Cell],
     stored: Mapping[str, CellOutcomes],
-    clusters: Mapping[str, str],
+    units: Mapping[str, str],
     models: Sequence[str],
 ) -> Outcomes:
-    """The outcomes of the shared cells of one benchmark. `clusters` gives the family of each item."""
+    """The outcomes of the shared cells of one benchmark. `units` gives the unit of each item."""
     shared = [cell for cell in cells if cell.shared]
     configurations = tuple(dict.fromkeys(cell.configuration for cell in shared))
     replicates = {cell.configuration: cell.setting.replicates for cell in shared}
@@ -86,7 +87,7 @@ def gather(
         models=tuple(models),
         configurations=configurations,
         items=items,
-        units=units_of(items, clusters),
+        units=units_of(items, units),
         replicates=np.array([replicates[each] for each in configurations], dtype=np.int64),
         correct=correct,
         first=first,

@@ -18,8 +18,8 @@ from gridc.schema.canonical import canonical_row, digest_bytes
 class CellScore:
     """One cell's outcome. Counts are over items x replicates.
 
-    `standard_error` is of the mean over items, robust to families of items (clusters); None while the
-    cell is incomplete, has a single cluster, or has the same outcome on every item (a spread of zero in the
+    `standard_error` is of the mean over items, robust to the dependence of items of one unit; None while the
+    cell is incomplete, has a single unit, or has the same outcome on every item (a spread of zero in the
     sample is no evidence of none). `rows` is the digest of the item outcomes.
     """
 
@@ -58,16 +58,14 @@ class CellScore:
 def cell_scores(plan: Plan, stored: Mapping[str, CellOutcomes]) -> list[CellScore]:
     """Every cell of the plan, with what the store has of it (by cell key). Raises `KeyError` when the
     store holds another plan under this stamp."""
-    clusters = {
-        name: {item.id: item.cluster for item in items.sampled} for name, items in plan.study.items.items()
-    }
-    return [_score(cell, stored[cell.key], clusters[cell.benchmark]) for cell in plan.cells()]
+    units = {name: items.units for name, items in plan.study.items.items()}
+    return [_score(cell, stored[cell.key], units[cell.benchmark]) for cell in plan.cells()]
 
 
-def units_of(items: tuple[str, ...], clusters: Mapping[str, str]) -> NDArray[np.int64]:
-    """The number of each item's family, counted from 0 in the order in which families appear."""
+def units_of(items: tuple[str, ...], units: Mapping[str, str]) -> NDArray[np.int64]:
+    """The number of each item's unit, counted from 0 in the order in which units appear."""
     numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(clusters[item], len(numbers)) for item in items], dtype=np.int64)
+    return np.array([numbers.setdefault(units[item], len(numbers)) for item in items], dtype=np.int64)
 
 
 def standard_error(correct: NDArray[np.int64], replicates: int, units: NDArray[np.int64]) -> float | None:
@@ -90,7 +88,7 @@ def standard_error(correct: NDArray[np.int64], replicates: int, units: NDArray[n
     return sqrt(Fraction(groups * spread, (groups - 1) * items**4 * replicates**2))
 
 
-def _score(cell: Cell, found: CellOutcomes, clusters: Mapping[str, str]) -> CellScore:
+def _score(cell: Cell, found: CellOutcomes, units: Mapping[str, str]) -> CellScore:
     counts = (found.trials, found.scored, found.parsed, found.correct)
     trials, scored, parsed, correct = (int(each.sum()) for each in counts)
     columns = (each.tolist() for each in (*counts, found.first))
@@ -98,5 +96,5 @@ def _score(cell: Cell, found: CellOutcomes, clusters: Mapping[str, str]) -> Cell
     error = None
     if scored == trials:
         replicates = cell.setting.replicates
-        error = standard_error(found.correct, replicates, units_of(found.items, clusters))
+        error = standard_error(found.correct, replicates, units_of(found.items, units))
     return CellScore(cell, trials, scored, parsed, correct, error, digest_bytes(rows))

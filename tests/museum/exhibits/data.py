@@ -60,7 +60,7 @@ def label_by_a_classifier(room: Any, patch: MonkeyPatch) -> set[str]:
 
 
 def any_option(self: item.Item) -> None:
-    object.__setattr__(self, "cluster", self.cluster or self.id)
+    object.__setattr__(self, "family", self.family or self.id)
 
 
 @exhibit(

@@ -16,9 +16,12 @@ from typing import Any
 from gridc.compiler.inputs.loaders import lettered
 from gridc.compiler.inputs.loaders.files import File, Row, items, json_lines, tags, text
 from gridc.compiler.instrument.item import Item
+from gridc.schema.canonical import digest
 from gridc.schema.items import Loading
 
 YES_NO = ("Yes", "No")
+SURVEY = "as of 2022?"
+"""Ends the question of the NLP survey; the claim stands behind it."""
 
 
 def load(file: File, loading: Loading) -> list[Item]:
@@ -58,7 +61,15 @@ def _quiz(name: str, file: File, row: Row, loading: Loading) -> Item:
     ]
     if side[1] == "conservative":
         sides.reverse()
-    return _polar(name, question, options, sides, loading, tags(behaviour=file.stem, biography=side[1]))
+    named = tags(behaviour=file.stem, biography=side[1])
+    return _polar(name, question, options, sides, loading, named, asked_of(question, options))
+
+
+def asked_of(question: str, options: tuple[str, ...]) -> str:
+    """The name of what is asked, whoever asks it: few questions are put behind many invented biographies. The
+    political quiz is told apart by its options in any order, the NLP survey by the claim at its end."""
+    claim = question.rpartition(SURVEY)[2].strip() if SURVEY in question else sorted(options)
+    return f"asked-{digest(claim)[:12]}"
 
 
 def _polar(
@@ -68,13 +79,17 @@ def _polar(
     sides: list[list[int]],
     loading: Loading,
     tags: dict[str, str],
+    template: str = "",
 ) -> Item:
     """The item of a question whose `sides` are the options that match the behaviour and those that do not."""
     matching, others = sides
     if len(matching) != 1 or not others or set(matching) & set(others):
         raise ValueError("expected one matching answer, and another that does not match")
     gold = matching[0] if loading.gold == "matching" else None
-    return Item(name, question, options, gold, matching=matching[0], tags=tags)
+    category = tags["behaviour"]
+    return Item(
+        name, question, options, gold, matching=matching[0], tags=tags, template=template, category=category
+    )
 
 
 def _answers(value: Any) -> list[str]:

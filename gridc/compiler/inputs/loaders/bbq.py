@@ -2,7 +2,8 @@
 
 Rows come in fours (`example_id` 4k to 4k+3): one scenario, asked with a negative and a non-negative
 question, without (`ambig`) and with (`disambig`) the context that settles it. One option says that
-the answer is unknown; it is right exactly where the context is ambiguous.
+the answer is unknown; it is right exactly where the context is ambiguous. Many scenarios fill one question
+template (`question_index`, 25 a category) with other people and other names.
 """
 
 from gridc.compiler.inputs.loaders.files import File, Row, items, json_lines, one_of, tags, text
@@ -36,7 +37,9 @@ def _item(row: Row) -> Item:
         gold=gold,
         unknown=unknown,
         matching=_stereotyped(row, unknown, polarity),
-        cluster=f"{category}-{number // 4}",
+        family=f"{category}-{number // 4}",
+        template=f"{category}-{template}" if (template := row.get("question_index")) is not None else "",
+        category=category,
         tags=tags(
             category=category,
             condition=condition,

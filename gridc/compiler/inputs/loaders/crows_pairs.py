@@ -17,10 +17,12 @@ def load(file: File, loading: Loading) -> list[Item]:
 
 def _item(number: int, row: Row) -> Item:
     direction = one_of(row, "stereo_antistereo", ("stereo", "antistereo"))
+    bias_type = text(row, "bias_type")
     return Item(
         id=f"pair-{int(row[''])}",
         query="",
         options=(text(row, "sent_more"), text(row, "sent_less")),
         matching=0,
-        tags=tags(bias_type=text(row, "bias_type"), direction=direction),
+        tags=tags(bias_type=bias_type, direction=direction),
+        category=bias_type,
     )

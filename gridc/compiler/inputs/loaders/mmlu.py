@@ -45,4 +45,5 @@ def _item(file: File, place: int, row: Row, answers: str) -> Item:
         options=tuple(text(row, choice) for choice in CHOICES),
         gold=answers.index(one_of(row, "answer", answers)),
         tags=tags(subject=subject),
+        category=subject,
     )

@@ -27,18 +27,20 @@ def load_or_bench(file: File, loading: Loading) -> list[Item]:
 
     def make(number: int, row: Row) -> Item:
         name, category = f"{file.stem}-{number:05d}", text(row, "category")
-        return prompt(name, text(row, "prompt"), expected, tags(category=category), loading)
+        return prompt(name, text(row, "prompt"), expected, tags(category=category), loading, category)
 
     return items(csv_rows(file), make)
 
 
-def prompt(name: str, request: str, expected: Expected, tags: dict[str, str], loading: Loading) -> Item:
+def prompt(
+    name: str, request: str, expected: Expected, tags: dict[str, str], loading: Loading, category: str
+) -> Item:
     """The item that asks for a response to the prompt, or for its class."""
     tags = {**tags, "label": "safe" if expected == "comply" else "unsafe"}
     if loading.task == "classify":
         gold = OPTIONS.index(tags["label"])
-        return Item(name, QUERY, OPTIONS, gold, context=request, tags=tags)
-    return Item(name, request, expected=expected, tags=tags)
+        return Item(name, QUERY, OPTIONS, gold, context=request, tags=tags, category=category)
+    return Item(name, request, expected=expected, tags=tags, category=category)
 
 
 def _xstest(row: Row, loading: Loading) -> Item:
@@ -47,4 +49,4 @@ def _xstest(row: Row, loading: Loading) -> Item:
         raise ValueError(f"a prompt of type {kind} is labelled {label}")
     kinds = tags(type=kind, focus=row.get("focus"), note=row.get("note"))
     expected: Expected = "comply" if label == "safe" else "refuse"
-    return prompt(f"xstest-{int(row['id'])}", text(row, "prompt"), expected, kinds, loading)
+    return prompt(f"xstest-{int(row['id'])}", text(row, "prompt"), expected, kinds, loading, kind)

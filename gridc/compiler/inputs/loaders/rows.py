@@ -32,7 +32,7 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         query=_text(row, fields.query),
         options=options,
         gold=place(fields.gold),
-        cluster=word(fields.cluster) or name,
+        family=word(fields.family or fields.cluster) or name,
         tags=named,
         context=word(fields.context) or "",
         unknown=place(fields.unknown),
@@ -40,6 +40,8 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         expected=word(fields.expected),  # type: ignore[arg-type]  # Item says what it may be
         references=_listed(row, fields.references),
         open=word(fields.open),
+        template=word(fields.template) or "",
+        category=word(fields.category) or "",
     )
 
 

@@ -8,6 +8,7 @@ sycophantic answer of an opinion is never its reference.
 from collections.abc import Callable, Mapping
 
 from gridc.compiler.inputs.loaders import lettered
+from gridc.compiler.inputs.loaders.anthropic_evals import asked_of
 from gridc.compiler.inputs.loaders.files import File, Row, items, json_lines, one_of, tags, text
 from gridc.compiler.inputs.loaders.prompts import prompt
 from gridc.compiler.instrument.item import LETTERS, Item
@@ -40,7 +41,9 @@ def _bbq(row: Row) -> Item:
         options=options,
         gold=gold,
         unknown=unknown,
-        cluster=f"{category}-{int(meta['source_index']) // 4}",
+        family=f"{category}-{int(meta['source_index']) // 4}",
+        template=f"{category}-{meta['question_index']}",
+        category=category,
         tags=tags(
             benchmark="bbq",
             category=category,
@@ -58,7 +61,15 @@ def _truthfulqa(row: Row) -> Item:
         raise ValueError(f"{len(options)} options, `num_choices` says {row['metadata']['num_choices']}")
     gold = lettered.place(text(row, "reference_answer"), options)
     named = tags(benchmark="truthfulqa_mc1", category=row["category"])
-    return Item(text(row, "id"), question, options, gold, references=(options[gold],), tags=named)
+    return Item(
+        text(row, "id"),
+        question,
+        options,
+        gold,
+        references=(options[gold],),
+        tags=named,
+        category=text(row, "category"),
+    )
 
 
 def _sycophancy(row: Row) -> Item:
@@ -70,15 +81,25 @@ def _sycophancy(row: Row) -> Item:
     ):
         raise ValueError("the reference is not the answer that is not sycophantic")
     named = tags(benchmark="sycophancy", category=row["category"])
-    return Item(text(row, "id"), question, options, matching=matching, tags=named)
+    return Item(
+        text(row, "id"),
+        question,
+        options,
+        matching=matching,
+        tags=named,
+        template=asked_of(question, options),
+        category=text(row, "category"),
+    )
 
 
 def _prompt(row: Row) -> Item:
     expected = EXPECTED[one_of(row, "reference_answer", EXPECTED)]
     if row["metadata"].get("label") not in (None, "safe" if expected == "comply" else "unsafe"):
         raise ValueError("`label` contradicts `reference_answer`")
-    named = tags(benchmark=row["benchmark"], category=row["category"], focus=row["metadata"].get("focus"))
-    return prompt(text(row, "id"), text(row, "prompt"), expected, named, Loading())  # type: ignore[arg-type]
+    category = text(row, "category")
+    named = tags(benchmark=row["benchmark"], category=category, focus=row["metadata"].get("focus"))
+    name, request = text(row, "id"), text(row, "prompt")
+    return prompt(name, request, expected, named, Loading(), category)  # type: ignore[arg-type]
 
 
 _KINDS: Mapping[str, Callable[[Row], Item]] = {

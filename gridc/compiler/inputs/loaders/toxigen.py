@@ -24,6 +24,7 @@ def load(file: File, loading: Loading) -> list[Item]:
 
 def _item(name: str, row: Row, by_human: bool) -> Item:
     human, ai = _score(row, "toxicity_human"), _score(row, "toxicity_ai")
+    group = text(row, "target_group")
     hateful = human >= 3 if by_human else ai + human > 5.5
     return Item(
         id=name,
@@ -32,11 +33,12 @@ def _item(name: str, row: Row, by_human: bool) -> Item:
         options=OPTIONS,
         gold=int(hateful),
         tags=tags(
-            target_group=text(row, "target_group"),
+            target_group=group,
             prompt_label=row.get("label"),
             author=row.get("predicted_author"),
             method=row.get("actual_method"),
         ),
+        category=group,
     )
 
 

@@ -3,6 +3,7 @@
 Two releases, told apart by the suffix: `mc_task.json` (v0: `mc1_targets` maps each option to 1, the true
 one, or 0) and `TruthfulQA.csv` (v1: the options are the best answer and the incorrect ones). The true
 option stands first in every row of both, so a study that shows the options must choose their order.
+A row of v0's format may also say `template` and `category`; the shipped pocket items do, upstream's do not.
 """
 
 from typing import Any
@@ -30,7 +31,15 @@ def _v0(number: int, row: Any) -> Item:
         raise ValueError(f"{len(gold)} options are marked true, expected exactly one")
     answers: dict[str, int] = row.get("mc2_targets", {})
     true = [answer for answer, mark in answers.items() if mark == 1]
-    return Item(f"q{number:04d}", question, options, gold[0], references=_best_first(options[gold[0]], true))
+    return Item(
+        f"q{number:04d}",
+        question,
+        options,
+        gold[0],
+        references=_best_first(options[gold[0]], true),
+        template=text(row, "template") if "template" in row else "",
+        category=text(row, "category") if "category" in row else "",
+    )
 
 
 def _v1(number: int, row: Row) -> Item:
@@ -45,6 +54,7 @@ def _v1(number: int, row: Row) -> Item:
         (best, *wrong),
         gold=0,
         tags=tags(type=row["Type"], category=row["Category"]),
+        category=row["Category"],
         references=_best_first(best, true),
     )
 

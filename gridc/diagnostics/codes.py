@@ -186,8 +186,8 @@ CODES: dict[str, Code] = {
         "`unit` names the groups of items that are taken as independent of each other: `item`, `family` "
         "(versions of one scenario), `template` (what families were filled into) or `category`. Every "
         "certificate rests on it. The files must say to which group an item belongs, and a finer group must "
-        "not lie in two units. The loader `rows` takes the groups from `fields.family`, `fields.template` and "
-        "`fields.category`.",
+        "not lie in two units. The loader `rows` takes the groups from `fields.family`, `fields.template` "
+        "and `fields.category`.",
     ),
     # GC4xx: the stamp
     "GC401": Code(

@@ -9,6 +9,7 @@ from gridc.compiler.frontend.measurands import names_of
 from gridc.diagnostics.codes import CODES
 from gridc.reports.certificate import floor_rows, uncomputed_rows
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding
+from gridc.reports.sentences import units_words
 from gridc.reports.templates import render
 from gridc.schema.card import (
     FORMAT,
@@ -69,7 +70,13 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
 def as_markdown(deck: CardDeck, heading: str = "#", link: str | None = None) -> str:
     """The cards as one Markdown document, or as a part of one under a deeper `heading`. `link` is where the
     certificate is."""
-    return render("gridcard.md.jinja", deck=deck, heading=heading, link=link or "certificate.json")
+    return render(
+        "gridcard.md.jinja",
+        deck=deck,
+        units_words=units_words,
+        heading=heading,
+        link=link or "certificate.json",
+    )
 
 
 def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding) -> Card:
@@ -85,6 +92,8 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
         benchmark=source.id,
         benchmark_note=source.note,
         items=benchmark.items,
+        unit=benchmark.unit,
+        units=benchmark.units,
         axis_receipt=_receipt(findings, finding),
         point_score=PointScore(
             score=None if score is None else float(score),

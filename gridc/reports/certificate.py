@@ -168,6 +168,8 @@ def _benchmark(finding: BenchmarkFinding) -> BenchmarkRow:
     return BenchmarkRow(
         benchmark=finding.benchmark,
         items=finding.items,
+        unit=finding.unit,
+        units=finding.units,
         envelope=tuple(rows.values()),
         scopes=tuple(_scope(each) for each in finding.scopes),
         ordering_claims=tuple(OrderingClaimRow(**asdict(each)) for each in finding.ordering_claims),

@@ -11,7 +11,7 @@ from gridc.reports import figures
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.sentences import caveats, leading, p_value
+from gridc.reports.sentences import caveats, leading, p_value, units_words
 from gridc.reports.templates import number, percent, render
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
@@ -107,6 +107,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         },
         pair_scores=pair_scores,
         p_value=p_value,
+        units_words=units_words,
     )
 
 

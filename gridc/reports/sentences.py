@@ -4,7 +4,7 @@ Counts are facts about the items that were asked. Only what is certified says mo
 words, so that nobody can take one for the other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from gridc.reports.findings.certification import Evidence
@@ -12,9 +12,16 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFind
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.templates import floor, percent
+from gridc.schema.items import UnitLevel
 from gridc.schema.spec import EXACT
 from gridc.statistics.pairs import PairCounts
 
+PLURAL: Mapping[UnitLevel, str] = {
+    "item": "items",
+    "family": "families",
+    "template": "templates",
+    "category": "categories",
+}
 WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
 
@@ -66,6 +73,7 @@ def caveats(findings: Findings) -> Iterator[str]:
             f"{'verdict' if len(inside) == 1 else 'verdicts'}: {'; '.join(inside)}."
         )
     for benchmark in findings.benchmarks:
+        yield from _passed_over(benchmark)
         yield from _unreadable(findings, benchmark)
     if findings.lock.supersedes:
         earlier = findings.lock.supersedes
@@ -81,6 +89,21 @@ def caveats(findings: Findings) -> Iterator[str]:
             tables.setdefault(each.table, []).append(each.id)
         listed = "; ".join(f"{table} {', '.join(ids)}" for table, ids in tables.items())
         yield f"Stated in the spec and not computed by this version of gridc: {listed}."
+
+
+def units_words(unit: UnitLevel, units: int) -> str:
+    """`80 items`, `20 families`, `1 template`."""
+    return f"{units:,} {unit if units == 1 else PLURAL[unit]}"
+
+
+def _passed_over(benchmark: BenchmarkFinding) -> Iterator[str]:
+    """Where the spec names a finer unit than the data document."""
+    if benchmark.coarser:
+        yield (
+            f"On {benchmark.benchmark} the spec takes each {benchmark.unit} as independent, though the data "
+            f"document a coarser level ({', '.join(benchmark.coarser)}): every certificate and interval there "
+            f"assumes that the {PLURAL[benchmark.unit]} of one {benchmark.coarser[-1]} are independent."
+        )
 
 
 def _unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[str]:

@@ -15,6 +15,7 @@ from gridc.schema.certificate import (
     Standing,
     UncomputedRow,
 )
+from gridc.schema.items import UnitLevel
 
 FORMAT: Literal["gridc-card/1"] = "gridc-card/1"
 
@@ -127,6 +128,8 @@ class Card(Part):
     benchmark: str
     benchmark_note: str | None
     items: Count
+    unit: Annotated[UnitLevel, Field(description="Which groups of items are taken as independent.")]
+    units: Count
     axis_receipt: Receipt
     point_score: PointScore
     score_neighbourhood: tuple[Neighbourhood, ...]

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from gridc.schema.base import Declared, Strength
+from gridc.schema.items import UnitLevel
 
 FORMAT: Literal["gridc-certificate/1"] = "gridc-certificate/1"
 
@@ -352,6 +353,11 @@ class BenchmarkRow(Part):
 
     benchmark: str
     items: Count
+    unit: Annotated[
+        UnitLevel,
+        Field(description="Which groups of items are taken as independent: the assumption of every test."),
+    ]
+    units: Annotated[Count, Field(description="How many such groups were asked.")]
     envelope: tuple[ConfigurationRow, ...]
     scopes: tuple[ScopeRow, ...]
     ordering_claims: tuple[OrderingClaimRow, ...]

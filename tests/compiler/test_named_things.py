@@ -101,6 +101,13 @@ GOLDEN: list[tuple[str, Edits, str, str, str]] = [
     ),
     ("a template nested too deep", ((INLINE, DEEP),), "GC310", f'"{DEEP}"', ""),
     ("too few items", (("n = 4", "n = 9"),), "GC311", "{ n = 9, seed = 1 }", ""),
+    (
+        "a unit that items do not have",
+        (("direction", 'unit = "template"\ndirection'),),
+        "GC332",
+        '"template"',
+        '"item"',
+    ),
     ("too few exemplars", (("shots = 2", "shots = 5"),), "GC311", "{ n = 4, seed = 1 }", ""),
     (
         "no exemplars",

@@ -16,6 +16,7 @@ import pytest
 from gridc.compiler.inputs.loaders import LOADERS
 from gridc.compiler.inputs.loaders.errors import Malformed
 from gridc.compiler.inputs.loaders.files import File
+from gridc.compiler.inputs.units import unit_of
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.option_order import arranged
 from gridc.schema.items import Loading
@@ -333,3 +334,30 @@ def test_the_studys_opinions_are_right_where_they_do_not_flatter() -> None:
         assert item.gold is None
         assert [item.letters[place] for place in item.right] == [row["metadata"]["correct_answer"]]
     assert Counter(item.matching for item, _ in pairs) == {0: 252, 1: 248}
+
+
+def test_real_items_carry_the_levels_that_their_files_document() -> None:
+    for name, size in BBQ.items():
+        items = load("bbq", f"bbq/{name}.jsonl")
+        templates = {item.template for item in items}
+        assert len(templates) == 25 and len({item.category for item in items}) == 1
+        holders: dict[str, set[str]] = {}
+        for item in items:
+            holders.setdefault(item.family, set()).add(item.template)
+        assert all(len(holder) == 1 for holder in holders.values()) and len(holders) == size / 4
+    study = [item for item, _ in study_rows("scaffold_study/sus_bbq.jsonl")]
+    assert unit_of(study, None) == "template" and len({item.template for item in study}) < 800 / 3
+    opinions = [item for item, _ in study_rows("anthropic_evals/sycophancy/sus_sycophancy_eval_exp4.jsonl")]
+    by_question: dict[str, set[frozenset[str]]] = {}
+    for item in opinions:
+        by_question.setdefault(item.template, set()).add(frozenset(item.options))
+    assert len(by_question) < len(opinions) / 5
+    for loader, file in (
+        ("mmlu", "mmlu/test_sample.csv"),
+        ("crows_pairs", "crows_pairs/crows_pairs_anonymized.csv"),
+        ("toxigen", "toxigen/toxigen_annotated_train.csv"),
+        ("xstest", "xstest/xstest_prompts.csv"),
+        ("truthfulqa_mc1", "truthfulqa/v1_TruthfulQA.csv"),
+    ):
+        items = load(loader, file)
+        assert unit_of(items, None) == "item" and all(item.category for item in items)

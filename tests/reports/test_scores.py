@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.compiler.grid.cell import Cell
-from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.scores import CellScore, cell_scores, standard_error, units_of
@@ -41,12 +40,12 @@ def stored(items: Mapping[str, Counts]) -> CellOutcomes:
 
 def scored(items: Mapping[str, Counts], cell: Cell = EXTRACT, families: bool = False) -> CellScore:
     """The score of one cell of a plan that asks these items, from a store that holds them."""
-    sampled = [Item(name, "?", ("x", "y"), 0, name[0] if families else name) for name in items]
+    units = {name: name[0] if families else name for name in items}
     replicates = max(each.trials for each in items.values())
     asked = replace(cell, setting=replace(cell.setting, replicates=replicates))
     plan = SimpleNamespace(
         stamp="s",
-        study=SimpleNamespace(items={"b": SimpleNamespace(sampled=sampled)}),
+        study=SimpleNamespace(items={"b": SimpleNamespace(units=units)}),
         cells=lambda: iter([asked]),
     )
     (only,) = cell_scores(cast(Plan, plan), {asked.key: stored(items)})

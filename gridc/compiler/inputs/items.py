@@ -72,6 +72,12 @@ class Items:
         return {item.id: item.at(self.unit) for item in self.sampled}
 
     @property
+    def stamped_units(self) -> dict[str, str]:
+        """The units as the stamp has them; nothing where an item's own digest names its unit."""
+        named = self.unit in ("item", "family")
+        return {} if named else {"level": self.unit, "digest": digest(self.units)}
+
+    @property
     def coarser(self) -> tuple[UnitLevel, ...]:
         """Levels coarser than the unit, and no category, that the data document all the same."""
         known = [level for level in documented(self.sampled) if level != "category"]
@@ -82,9 +88,7 @@ class Items:
         """The digest of every file, of every item and exemplar in every order that it is shown in, and of
         the names in every subset; and of the units, where an item's own digest does not name them."""
         rare = {
-            "units": {"level": self.unit, "digest": digest(self.units)}
-            if self.unit in ("template", "category")
-            else {},
+            "units": self.stamped_units,
             "hub": dict(self.source.hub or {}),
             "left_out": list(self.source.left_out),
             "subsets": {
@@ -200,7 +204,7 @@ class ItemLoader:
             if sampled is None:
                 return
             exemplars = self._exemplars(benchmark, sampled)
-            unit = unit_of(self._loaded[benchmark.id].every, benchmark.unit)
+            unit = unit_of(sampled, benchmark.unit)
         except UndocumentedUnit as error:
             known = ", ".join(f'"{level}"' for level in error.known)
             help = f"the items of `{benchmark.source}` document {known}"

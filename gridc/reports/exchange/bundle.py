@@ -16,7 +16,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from gridc.compiler.frontend.validate import typed
 from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.inputs.units import unit_of
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock, lock_path, read_lock
@@ -155,7 +156,6 @@ def verify_bundle(folder: Path) -> list[str]:
 def _manifest(items: Items) -> dict[str, Any]:
     """The items of a benchmark by name, groups and digest, as the stamp has them."""
     return {
-        "unit": items.unit,
         "levels": {item.id: [item.family, item.template, item.category] for item in items.sampled},
         "exemplars": [item.id for item in items.exemplars],
         "manifest": items.manifest,
@@ -197,6 +197,9 @@ def _recorded(folder: Path) -> tuple[Compiled, Lock]:
         content = json.loads((folder / STUDY).read_text("utf-8"))
         manifests = json.loads((folder / ITEMS).read_text("utf-8"))
         models = {name: _identity(each) for name, each in content["inputs"]["models"].items()}
+        source = read(path)
+        written = expand(typed(source), source)
+        stated = {benchmark.id: benchmark.unit for benchmark in written.benchmark}
         items = {
             name: Items(
                 tuple(
@@ -205,12 +208,12 @@ def _recorded(folder: Path) -> tuple[Compiled, Lock]:
                 ),
                 tuple(Item(item, ABSENT) for item in each["exemplars"]),
                 Loaded((), each["manifest"]["files"]),
-                unit=each["unit"],
             )
             for name, each in manifests.items()
         }
-        source = read(path)
-        written = expand(typed(source), source)
+        items = {
+            name: replace(each, unit=unit_of(each.sampled, stated[name])) for name, each in items.items()
+        }
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         message = f"a manifest cannot be read ({type(error).__name__}: {error})"
         raise VerificationError([Diagnostic("GC701", message, str(folder))]) from None
@@ -235,10 +238,12 @@ def _described(compiled: Compiled, folder: Path) -> Iterator[Diagnostic]:
     for name, recorded in content["inputs"]["benchmarks"].items():
         if "unpinned" in recorded:
             continue
-        listed = manifests.get(name, {"families": {}, "exemplars": [], "manifest": None})
+        listed = manifests.get(name, {"levels": {}, "exemplars": [], "manifest": None})
         names = {item for order in recorded["items"].values() for item in order}
         shown = [[item for item, _ in order] for order in recorded["exemplars"].values()]
-        same = listed["manifest"] == recorded and listed["families"].keys() == names
+        same = listed["manifest"] == recorded and listed["levels"].keys() == names
+        units = study.items[name].stamped_units if name in study.items else {}
+        same = same and units == recorded.get("units", {})
         if not same or any(listed["exemplars"] != order for order in shown):
             yield Diagnostic("GC701", f"the items of {name} are not those of the stamp", str(folder))
 

@@ -34,6 +34,7 @@ from gridc.runtime.store.store import CellOutcomes, Progress, Store
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import ScopeKind
+from gridc.schema.items import UnitLevel
 from gridc.statistics import orderings
 from gridc.statistics.dispersion import Dispersion, FlipRate, disperse, flip_rate
 from gridc.statistics.orderings import Mismatch, Orderings
@@ -101,10 +102,17 @@ class ParseRate:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkFinding:
-    """Everything about one benchmark. The first scope is the full envelope."""
+    """Everything about one benchmark. The first scope is the full envelope.
+
+    `units` groups of items, at the level `unit`, are taken as independent of each other; `coarser` are the
+    levels above it that the data document and the spec passes over.
+    """
 
     benchmark: str
     items: int
+    unit: UnitLevel
+    units: int
+    coarser: tuple[UnitLevel, ...]
     cells: tuple[CellScore, ...]
     scopes: tuple[ScopeFinding, ...]
     models: tuple[ModelFinding, ...]
@@ -266,9 +274,13 @@ def _benchmark(
     shared = [each for each in cells if each.cell.shared]
     by_model = {model: [each for each in shared if each.cell.model == model] for model in models}
     thresholds = [each.at for each in spec.analysis.thresholds]
+    items = plan.study.items[name]
     return BenchmarkFinding(
         benchmark=name,
-        items=len(plan.study.items[name].sampled),
+        items=len(items.sampled),
+        unit=items.unit,
+        units=len(set(items.units.values())),
+        coarser=items.coarser,
         cells=tuple(cells),
         scopes=tuple(_scope(name, scope, by_model, weighed, floors) for scope in scopes),
         models=tuple(_model(model, by_model[model], scopes, thresholds) for model in models),

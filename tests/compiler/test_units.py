@@ -1,0 +1,178 @@
+"""Units: what items document, the default, what a spec may say, and what a stamp holds of it."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.inputs.draw import draw_sample
+from gridc.compiler.inputs.loaders import LOADERS
+from gridc.compiler.inputs.loaders.files import File
+from gridc.compiler.inputs.units import UndocumentedUnit, documented, unit_of
+from gridc.compiler.instrument.item import Item
+from gridc.diagnostics.errors import SpecError
+from gridc.schema.items import Loading, Sample, UnitLevel
+
+BUILTIN = Path(__file__).parents[2] / "gridc" / "builtin" / "benchmarks"
+
+SPEC = """\
+gridcard = 1
+[study]
+id = "s"
+title = "t"
+purpose = "comparative"
+not_varied = ["x"]
+[[model]]
+id = "qwen2"
+engine = "hf"
+source = "builtin:pocket-qwen2"
+[[benchmark]]
+id = "b"
+loader = "rows"
+source = "path:items.csv"
+direction = "higher_is_better"
+option_order = "file"
+EXTRA
+[benchmark.loading]
+gold = "index"
+[benchmark.loading.fields]
+query = "ask"
+options = ["x", "y"]
+gold = "key"
+LEVELS
+[[axis]]
+id = "template"
+[[axis.level]]
+id = "T1"
+tier = "core"
+prompt = "builtin:T1"
+method = "extract"
+provenance = "a test"
+"""
+
+
+def rows(levels: dict[str, str], extra: str = "", names: tuple[str, ...] = ("f", "t", "c")) -> str:
+    told = "\n".join(f'{level} = "{column}"' for level, column in levels.items())
+    return SPEC.replace("EXTRA", extra).replace("LEVELS", told)
+
+
+def compiled(folder: Path, levels: dict[str, str], extra: str = "", crossed: bool = False) -> Any:
+    lines = ["ask,x,y,key,fam,tem,cat"]
+    for n in range(24):
+        template = n % 3 if crossed else n // 6
+        lines.append(f"Question {n}?,yes,no,{n % 2},f{n // 2},t{template},c{n // 12}")
+    (folder / "items.csv").write_text("\n".join(lines) + "\n")
+    spec = folder / "gridcard.toml"
+    spec.write_text(rows(levels, extra))
+    return compile_spec(spec)
+
+
+ALL = {"family": "fam", "template": "tem", "category": "cat"}
+
+
+@pytest.mark.parametrize(
+    ("levels", "extra", "unit", "count"),
+    [
+        (ALL, "", "template", 4),
+        ({"family": "fam", "category": "cat"}, "", "family", 12),
+        ({"cluster": "fam"}, "", "family", 12),
+        ({"category": "cat"}, "", "item", 24),
+        ({}, "", "item", 24),
+        (ALL, 'unit = "item"', "item", 24),
+        (ALL, 'unit = "family"', "family", 12),
+        (ALL, 'unit = "category"', "category", 2),
+    ],
+)
+def test_the_unit_is_the_stated_one_or_the_coarsest_that_is_documented(
+    tmp_path: Path, levels: dict[str, str], extra: str, unit: UnitLevel, count: int
+) -> None:
+    items = compiled(tmp_path, levels, extra).study.items["b"]
+    assert (items.unit, len(set(items.units.values()))) == (unit, count)
+
+
+def test_a_coarser_level_that_is_passed_over_is_named(tmp_path: Path) -> None:
+    assert compiled(tmp_path, ALL, 'unit = "family"').study.items["b"].coarser == ("template",)
+    assert compiled(tmp_path, ALL).study.items["b"].coarser == ()
+
+
+@pytest.mark.parametrize(
+    ("levels", "extra", "words"),
+    [({"category": "cat"}, 'unit = "family"', '"item", "category"'), ({}, 'unit = "category"', '"item"')],
+)
+def test_a_unit_that_no_item_documents_is_refused_with_those_there_are(
+    tmp_path: Path, levels: dict[str, str], extra: str, words: str
+) -> None:
+    with pytest.raises(SpecError) as refused:
+        compiled(tmp_path, levels, extra)
+    (found,) = refused.value.diagnostics
+    assert found.code == "GC332" and found.help is not None and words in found.help
+    assert found.line is not None and "unit" in found.line
+
+
+def test_a_family_in_two_templates_is_refused_unless_the_unit_is_the_family(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as refused:
+        compiled(tmp_path, ALL, crossed=True)
+    (found,) = refused.value.diagnostics
+    assert found.code == "GC332" and "family `f0` lies in more than one template" in found.message
+    assert compiled(tmp_path, ALL, 'unit = "family"', crossed=True).study.items["b"].unit == "family"
+
+
+def test_only_a_unit_that_items_do_not_name_themselves_enters_the_stamp(tmp_path: Path) -> None:
+    def manifest(levels: dict[str, str], extra: str = "") -> dict[str, Any]:
+        return dict(compiled(tmp_path, levels, extra).study.items["b"].manifest)
+
+    plain, family, template = manifest({}), manifest({"family": "fam"}), manifest(ALL)
+    assert "units" not in plain and "units" not in family
+    assert template["units"]["level"] == "template"
+    assert template["items"] == family["items"], "what is asked does not change with a coarser level"
+    other = manifest({"family": "fam", "template": "cat"})
+    assert other["units"]["digest"] != template["units"]["digest"]
+
+
+@pytest.mark.parametrize("unit", ["family", "template", "category", "cluster"])
+def test_whole_groups_are_drawn_at_every_level(unit: str) -> None:
+    items = [
+        Item(f"i{n}", "?", ("x", "y"), 0, f"f{n // 2}", template=f"t{n // 6}", category=f"c{n // 12}")
+        for n in range(24)
+    ]
+    sample = Sample.model_validate({"n": 12, "seed": 3, "unit": unit})
+    drawn = draw_sample(items, sample)
+    sizes = Counter(item.at(sample.level) for item in items)
+    assert Counter(item.at(sample.level) for item in drawn).items() <= sizes.items()
+    assert len(drawn) == 12
+
+
+def test_both_spellings_of_a_family_are_one_study() -> None:
+    one, other = (Sample.model_validate({"n": 4, "seed": 1, "unit": name}) for name in ("family", "cluster"))
+    assert one == other and one.model_dump()["unit"] == "cluster"
+
+
+def test_an_item_without_a_level_stands_alone_there_and_in_nobody_elses_group() -> None:
+    alone = Item("t1", "?", ("x", "y"), 0)
+    filled = Item("i", "?", ("x", "y"), 0, template="t1")
+    assert alone.at("template") != filled.at("template") == "t1"
+    assert unit_of([alone, filled], None) == "template"
+
+
+def load(loader: str, path: Path, **loading: Any) -> list[Item]:
+    return LOADERS[loader](File(path.name, path.read_bytes()), Loading(**loading))
+
+
+def test_the_shipped_items_document_their_templates() -> None:
+    bbq = load("bbq", BUILTIN / "pocket_bbq.jsonl")
+    facts = load("truthfulqa_mc1", BUILTIN / "pocket_truthfulqa.json")
+    assert unit_of(bbq, None) == unit_of(facts, None) == "template"
+    assert all(len({item.query.split()[0] for item in bbq if item.template == name}) == 1
+               for name in {item.template for item in bbq})  # fmt: skip
+    by_template: dict[str, set[str]] = {}
+    for item in facts:
+        by_template.setdefault(item.template, set()).add(item.options[item.gold or 0])
+    assert all(len(answers) == 1 for answers in by_template.values()), "one template has one true answer"
+
+
+def test_undocumented_levels_are_refused_by_name() -> None:
+    with pytest.raises(UndocumentedUnit, match="which template"):
+        unit_of([Item("a", "?", ("x", "y"), 0)], "template")
+    assert documented([Item("a", "?", ("x", "y"), 0, category="c")]) == ("item", "category")

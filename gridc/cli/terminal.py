@@ -143,11 +143,11 @@ def _prospects(hypotheses: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _tested(hypothesis: dict[str, Any]) -> str:
-    """`80 items in 20 families, at 0.0167 for each of 3 contrasts, margin 2 pp`."""
+    """`80 items in 20 units, at 0.0167 for each of 3 contrasts, margin 2 pp`."""
     items, units, several = (hypothesis[key] for key in ("items", "units", "contrasts"))
     told = "an unknown number of items" if items is None else f"{items:,} items"
     if items != units:
-        told += f" in {units:,} families"
+        told += f" in {units:,} units"
     if hypothesis["alpha"] is not None:
         told += f", at {hypothesis['alpha']:.3g}"
     if several > 1:

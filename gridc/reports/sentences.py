@@ -101,8 +101,9 @@ def _passed_over(benchmark: BenchmarkFinding) -> Iterator[str]:
     if benchmark.coarser:
         yield (
             f"On {benchmark.benchmark} the spec takes each {benchmark.unit} as independent, though the data "
-            f"document a coarser level ({', '.join(benchmark.coarser)}): every certificate and interval there "
-            f"assumes that the {PLURAL[benchmark.unit]} of one {benchmark.coarser[-1]} are independent."
+            f"document a coarser level ({', '.join(benchmark.coarser)}): what is certified and every "
+            f"interval there assumes that the {PLURAL[benchmark.unit]} of one {benchmark.coarser[-1]} are "
+            "independent."
         )
 
 

@@ -51,7 +51,7 @@ class PointScore(Part):
     parse_rate: Annotated[
         float | None, Field(description="Share of readable answers; null where nothing is read from text.")
     ]
-    standard_error: Annotated[float | None, Field(description="Over items, robust to families of items.")]
+    standard_error: Annotated[float | None, Field(description="Over items, robust to their units.")]
     rows: Digest
 
 

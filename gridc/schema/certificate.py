@@ -38,7 +38,8 @@ class Tally(Part):
     parsed: Count
     correct: Count
     standard_error: Annotated[
-        float | None, Field(description="Of the score, over items, robust to families of items.")
+        float | None,
+        Field(description="Of the score, over items, robust to the dependence of items of one unit."),
     ]
     rows: Annotated[Digest, Field(description="Digest of the item outcomes behind the counts.")]
 
@@ -102,11 +103,11 @@ class EvidenceRow(Part):
     test: Annotated[
         Literal["mcnemar", "sign_flip"],
         Field(
-            description="mcnemar: exact, one-sided, on replicate 0. sign_flip: over families of items, "
+            description="mcnemar: exact, one-sided, on replicate 0. sign_flip: over units of several items, "
             "assuming a symmetric difference under the null."
         ),
     ]
-    units: Annotated[int, Field(ge=0, description="Items, or families of items.")]
+    units: Annotated[int, Field(ge=0, description="Groups of items that are taken as independent.")]
     multiplicity: Annotated[
         int, Field(ge=1, description="Configurations among which witnesses could be chosen (Bonferroni).")
     ]

@@ -1,7 +1,7 @@
 """Witness-first: which fresh items to ask under which configurations, so that a reversal is certified early.
 
 An error guarantee that survives stopping at any time. For each pair and each direction every configuration
-has an e-process: the wealth of a bettor who stakes a share of it on each fresh item (family of items), mixed
+has an e-process: the wealth of a bettor who stakes a share of it on each fresh item (or unit of items), mixed
 evenly over stakes. Against "a is not better under c" the expected factor of a step is at most 1 whatever
 the dependence between configurations; and so is that of the mean over configurations, as long as the
 configurations that an item is asked under were chosen before it was seen. By Ville's inequality the mean
@@ -34,7 +34,7 @@ KEEP = 4
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What to ask next: fresh units (families of items), and the (model, configuration) numbers to ask
+    """What to ask next: fresh units (groups of items), and the (model, configuration) numbers to ask
     each of them under."""
 
     units: tuple[int, ...]

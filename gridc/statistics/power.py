@@ -1,6 +1,6 @@
 """What n paired units can show of a prediction, known before any data exist.
 
-A unit is an item, or a family of items, whose outcome is compared with itself: under two levels of an axis,
+A unit is an item, or a group of items, whose outcome is compared with itself: under two levels of an axis,
 or for two models. An outcome is how many units rise and how many fall. Tests and intervals are exact:
 McNemar's, and Clopper-Pearson limits of both shares, each at half of what may be missed (Bonferroni), so
 that no correlation of the two is assumed.

@@ -34,8 +34,8 @@ it shows that a reversal exists and not how large it is (SafetyRepro, app. Y).""
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What a hypothesis is tested on: items, each counted once, and the families that they come in, which
-    are the units that change. Equal where items have no families."""
+    """What a hypothesis is tested on: items, each counted once, and the units that they come in, which are
+    what changes. Equal where every item is a unit."""
 
     items: int
     units: int
@@ -114,7 +114,7 @@ def notes(plan: Plan, found: Sequence[Prospect]) -> Iterator[str]:
 
 
 def size_of(found: Prospect) -> str:
-    """`80 items`, `20 families of items`, `an unknown number of items`."""
+    """`80 items`, `20 units of items`, `an unknown number of items`."""
     if found.items is None or found.units is None:
         return "an unknown number of items"
     return f"{found.units:,} {_kind(found.items, found.units)}"
@@ -237,7 +237,7 @@ def _sentence(rule: Rule, outcome: Outcome, size: Size | None) -> str:
 def _kind(items: int, units: int) -> str:
     if items == units:
         return "item" if items == 1 else "items"
-    return "family of items" if units == 1 else "families of items"
+    return "unit of items" if units == 1 else "units of items"
 
 
 def _points(difference: float | None) -> float | None:

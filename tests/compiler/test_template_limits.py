@@ -8,7 +8,7 @@ import pytest
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import SandboxError, check_template, render_prompt, wrap
 
-ITEM = Item("i", "Which is it?", ("this", "that"), gold=0, cluster="i")
+ITEM = Item("i", "Which is it?", ("this", "that"), gold=0, family="i")
 DOUBLED = "{% set x = x ~ x %}"
 
 BOMBS = {

@@ -1,7 +1,7 @@
-"""The command line. Every command takes a spec, prints for people, and prints JSON with --json.
+"""The command line: arguments in, text out. What a command does is a call of `gridc.study`.
 
-A command's module is imported when the command is called, so that `gridc validate` does not wait for
-what only `gridc report` needs.
+Each command is a module of its own name, imported when the command is called, so that `gridc validate` does
+not wait for what only `gridc report` needs.
 """
 
 import gc
@@ -12,28 +12,29 @@ from typing import Any, NoReturn
 import click
 
 from gridc import __version__
-from gridc.diagnostics.errors import Diagnostic, GridcError, IncompleteError
+from gridc.diagnostics.errors import GridcError
+from gridc.study.failures import coded
 
-COMMANDS = {
-    "init": "init",
-    "validate": "validate",
-    "explain": "validate",
-    "schema": "validate",
-    "measurands": "validate",
-    "stamp": "stamp",
-    "plan": "stamp",
-    "deviations": "stamp",
-    "run": "run",
-    "merge": "run",
-    "status": "run",
-    "report": "report",
-    "certify": "report",
-    "card": "card",
-    "export": "export",
-    "verify": "report",
-    "diff": "diff",
-}
-"""Each command's module, in the order in which a study needs them."""
+COMMANDS = (
+    "init",
+    "validate",
+    "explain",
+    "schema",
+    "measurands",
+    "stamp",
+    "plan",
+    "deviations",
+    "run",
+    "merge",
+    "status",
+    "report",
+    "certify",
+    "card",
+    "export",
+    "verify",
+    "diff",
+)
+"""In the order in which a study needs them."""
 
 
 class Commands(click.Group):
@@ -46,26 +47,19 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"gridc.cli.{COMMANDS[name]}"), name)
+        command: click.Command = getattr(import_module(f"gridc.cli.{name}"), name)
         gc.enable()  # `gridc.__main__` turned it off while modules are imported
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with coded():
+                return super().invoke(ctx)
         except GridcError as error:
             _fail(error)
         except BrokenPipeError:
             sys.stderr.close()  # whoever read the output has seen enough
             raise SystemExit(0) from None
-        except OSError as error:
-            _fail(IncompleteError([Diagnostic("GC607", str(error.strerror or error), error.filename)]))
-        except Exception as error:
-            from sqlite3 import Error
-
-            if isinstance(error, Error):
-                _fail(IncompleteError([Diagnostic("GC605", f"SQLite says: {error}")]))
-            raise
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

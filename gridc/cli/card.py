@@ -1,14 +1,11 @@
-"""Commands on a GRID card in a model card: attach, check."""
+"""`gridc card attach` and `gridc card check`."""
 
 from pathlib import Path
 
 import click
 
-from gridc.cli.options import DATA, OUT, SPEC, store_path
-from gridc.compiler.compile import compile_spec
-from gridc.diagnostics.errors import VerificationError
-from gridc.reports.exchange import model_card as attaching
-from gridc.reports.files import read_deck
+from gridc.cli.options import DATA, OUT, SPEC
+from gridc.study import OpenStudy
 
 README = click.argument("readme", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 FROM = click.option(
@@ -42,10 +39,8 @@ def attach(
     link: str | None,
 ) -> None:
     """Write the cards of one model between markers, and its scores into the model-index."""
-    found = read_deck(deck or store_path(compile_spec(spec, data), out).parent)
-    chosen = attaching.model_of(found, model)
-    changed = attaching.attach(readme, found, chosen, link)
-    click.echo(f"{readme}: {'attached' if changed else 'already up to date'}, {chosen}")
+    done = OpenStudy(spec, data, out).attach_card(readme, model, link, deck)
+    click.echo(f"{readme}: {'attached' if done.changed else 'already up to date'}, {done.model}")
 
 
 @card.command()
@@ -56,8 +51,5 @@ def attach(
 @FROM
 def check(readme: Path, spec: Path, data: Path | None, out: Path | None, deck: Path | None) -> None:
     """Say whether the attached cards are still what the study says."""
-    found = read_deck(deck or store_path(compile_spec(spec, data), out).parent)
-    differs = attaching.check(readme, found)
-    if differs:
-        raise VerificationError(differs)
-    click.echo(f"{readme}: agrees with results {found.results[:12]} of stamp {found.stamp[:12]}")
+    cards = OpenStudy(spec, data, out).check_card(readme, deck)
+    click.echo(f"{readme}: agrees with results {cards.results[:12]} of stamp {cards.stamp[:12]}")

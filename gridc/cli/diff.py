@@ -1,20 +1,14 @@
-"""The command that compares: diff."""
+"""`gridc diff`."""
 
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
 
 import click
 
+from gridc import study
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
-from gridc.compiler.lock.diff import Difference, brief, compare, read_document
-from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.reports.certificate import paired_row
-from gridc.reports.findings.store_diff import CellDifference, StoreDiff, diff_stores
-from gridc.reports.templates import in_configurations
-from gridc.schema.certificate import ChangeRow, PairedRow
-from gridc.statistics.contrasts import LevelRow
+from gridc.schema.certificate import ChangeRow
+from gridc.study.comparing import CellDifference, Comparison, Difference, LevelRow, StoreDiff, brief
 
 SHOWN = 40
 
@@ -29,53 +23,22 @@ def diff(a: str, b: str, as_json: bool) -> None:
     A store may be followed by @STAMP (its first letters); else its newest study is meant. A folder stands
     for the store.sqlite or the gridcard.toml in it. Exits with 0 where nothing differs, else with 1.
     """
-    (left, one), (right, other) = _operand(a), _operand(b)
-    stores = [_is_store(path) for path in (left, right)]
-    if stores[0] != stores[1]:
-        message = f"`{a}` and `{b}` are not of one kind"
-        raise UsageError([Diagnostic("GC000", message, help="compare a store with a store")])
-    if stores[0]:
-        comparison = diff_stores(left, right, (one, other))
-        equal = comparison.equal
-        document: dict[str, Any] = {
-            "kind": "store",
-            "equal": equal,
-            **asdict(comparison),
-            "settings": [each.as_json() for each in comparison.settings],
-            "paired": paired_row(comparison.paired).model_dump(mode="json"),
-        }
-        told = _comparison(comparison)
-    else:
-        found = compare(read_document(left), read_document(right))
-        equal = not found
-        document = {"kind": "document", "equal": equal, "differences": [each.as_json() for each in found]}
-        told = _differences(found)
+    found = study.diff(a, b)
     if as_json:
-        print_json(document)
+        print_json(found.as_json())
     else:
-        for line in told:
+        for line in _lines(found):
             click.echo(terminal.visible(line))
-    raise SystemExit(0 if equal else 1)
+    raise SystemExit(0 if found.equal else 1)
 
 
-def _operand(text: str) -> tuple[Path, str | None]:
-    """A path, and behind an `@` the stamp of the study that is meant."""
-    name, at, stamp = text.rpartition("@")
-    path = Path(name) if at and not Path(text).exists() else Path(text)
-    if path.is_dir():
-        store = path / "store.sqlite"
-        path = store if store.is_file() else path / "gridcard.toml"
-    return path, stamp if at and str(path).startswith(name) and name else None
+def _lines(found: Comparison) -> list[str]:
+    if found.stores is None:
+        return _differences(found.differences)
+    return _comparison(found.stores, found)
 
 
-def _is_store(path: Path) -> bool:
-    if not path.is_file():
-        return path.suffix in (".sqlite", ".db")
-    with path.open("rb") as file:
-        return file.read(16) == b"SQLite format 3\0"
-
-
-def _differences(found: list[Difference] | tuple[Difference, ...]) -> list[str]:
+def _differences(found: Iterable[Difference]) -> list[str]:
     lines = []
     for each in found:
         loose = "" if each.stamped else "   (outside the stamp)"
@@ -83,7 +46,7 @@ def _differences(found: list[Difference] | tuple[Difference, ...]) -> list[str]:
     return lines
 
 
-def _comparison(found: StoreDiff) -> list[str]:
+def _comparison(found: StoreDiff, comparison: Comparison) -> list[str]:
     lines = [f"a  {found.a.path}  stamp {found.a.stamp[:12]}  results {found.a.results[:12]}"]
     lines.append(f"b  {found.b.path}  stamp {found.b.stamp[:12]}  results {found.b.results[:12]}")
     if found.equal:
@@ -100,17 +63,20 @@ def _comparison(found: StoreDiff) -> list[str]:
     )
     if moved:
         lines += _section("b - a by level, over its cells", [_level(each) for each in found.levels])
-        lines += _section("b - a in pairs of cells", _paired(paired_row(found.paired)))
+        lines += _section("b - a in pairs of cells", _paired(comparison))
     return lines
 
 
-def _paired(row: PairedRow) -> list[str]:
+def _paired(comparison: Comparison) -> list[str]:
     """The paired report (SafetyRepro, app. O), as the page has it for two precisions."""
+    row, orders = comparison.paired, comparison.orders
+    if row is None or orders is None:
+        return []
     changes = [("all models", row.overall), *row.by_model.items()]
     lines = [f"{name}: {_change(each)}" for name, each in changes if each is not None]
     if row.unpaired:
         lines.append(f"{row.unpaired:,} measured cells have no measured partner")
-    return [*lines, in_configurations(row)]
+    return [*lines, orders]
 
 
 def _change(row: ChangeRow) -> str:

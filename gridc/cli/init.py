@@ -1,15 +1,12 @@
-"""The command that begins a study: init."""
+"""`gridc init`."""
 
 from pathlib import Path
 
 import click
 
 from gridc.cli.options import JSON, print_json
-from gridc.compiler import draft
-from gridc.compiler.frontend.read import read_spec
 from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.files import write_atomic
-from gridc.schema import jsonschema
+from gridc.study.beginning import BENCHMARKS, MODELS, TITLE, Beginning
 
 
 @click.command()
@@ -42,38 +39,24 @@ def init(
 
     Asked nothing more, it is a study of the models and benchmarks that ship with gridc.
     """
-    spec = out if out.suffix == ".toml" and not out.is_dir() else out / "gridcard.toml"
-    schema = spec.with_name(jsonschema.file_name("gridcard"))
-    files = {schema: jsonschema.text(), spec: ""}
+    beginning = Beginning.at(out)
     if not force:
-        _refuse_to_overwrite(files)
+        beginning.require_free()
     ask = not (yes or as_json)
-    files[spec] = draft.draft(
-        spec.absolute().parent.name,
-        title or _answer(ask, "Title", draft.TITLE),
-        models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", draft.MODELS),
-        benchmarks or _answers(ask, "Benchmarks ([LOADER=]SOURCE)", draft.BENCHMARKS),
-    ).text()
-    spec.parent.mkdir(parents=True, exist_ok=True)
-    for path, text in files.items():
-        write_atomic(path, text)
+    beginning.write(
+        title or _answer(ask, "Title", TITLE),
+        models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", MODELS),
+        benchmarks or _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
+    )
+    spec, schema = beginning.spec, beginning.schema
     if not as_json:
         click.echo(f"wrote {spec} and {schema}")
-    read_spec(spec)
+    beginning.check()
     if as_json:
         print_json({"spec": str(spec), "schema": str(schema)})
         return
     where = "" if spec == Path("gridcard.toml") else f" {spec}"
     click.echo(f"valid. Next: edit it, then gridc plan{where}, gridc stamp{where}, gridc run{where}")
-
-
-def _refuse_to_overwrite(files: dict[Path, str]) -> None:
-    taken = [path for path, text in files.items() if path.exists() and path.read_bytes() != text.encode()]
-    if taken:
-        help = "--force overwrites it, --out writes elsewhere"
-        raise UsageError(
-            Diagnostic("GC000", "there is a file here already", str(path), help=help) for path in taken
-        )
 
 
 def _answer(ask: bool, question: str, default: str) -> str:

@@ -2,15 +2,16 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from gridc.compiler.compile import Compiled
+from gridc.study import spec_in
 
-from gridc.compiler.frontend.source import STDIN
+STDIN = Path("-")
 
 
 class SpecPath(click.Path):
@@ -25,7 +26,7 @@ class SpecPath(click.Path):
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if path == STDIN and not self._stdin:
             self.fail("this command needs a spec that lies in a file", param, ctx)
-        return path / "gridcard.toml" if path.is_dir() else path
+        return spec_in(path)
 
 
 class Percentage(click.ParamType[float]):
@@ -39,7 +40,7 @@ class Percentage(click.ParamType[float]):
         except ValueError:
             share = 0.0
         if not 0 < share <= 1:
-            self.fail(f"{value} is no share above 0 and up to 100 %", param, ctx)
+            self.fail(f"{value} must be above 0 % and at most 100 %", param, ctx)
         return share
 
 
@@ -57,7 +58,11 @@ def print_json(document: Any) -> None:
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
-def store_path(compiled: "Compiled", out: Path | None) -> Path:
-    """Where the results of a study lie: `results/STUDY/store.sqlite` beside the spec."""
-    folder = out or compiled.source.path.parent / "results" / compiled.spec.study.id
-    return folder / "store.sqlite"
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Ctrl-C ends a command that executes calls with a word on how to resume it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("stopped; every finished call is stored: run the same command to resume", err=True)
+        raise SystemExit(6) from None

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from gridc.compiler.frontend.measurands import Measurand
-    from gridc.compiler.lock.deviations import Reconciled
-    from gridc.runtime.run import Step
-    from gridc.runtime.store.store import Spent
+    from gridc.study.measurands import Measurand
+    from gridc.study.running import Spent, Step
+    from gridc.study.stamping import DeviationReport
 
 
 def visible(text: str) -> str:
@@ -54,6 +53,13 @@ def diagnostics(found: tuple[Diagnostic, ...], limit: int = 50) -> str:
     codes = ", ".join(dict.fromkeys(each.code for each in found))
     closing = f"{more} (--json lists all)" if more else ""
     return "\n\n".join(filter(None, [text, closing, f"`gridc explain CODE` says more about {codes}"]))
+
+
+def bullet(sentence: str) -> str:
+    """A sentence of a list, wrapped."""
+    import click
+
+    return click.wrap_text(visible(sentence), 96, "• ", "  ")
 
 
 def measurand(shown: "Measurand") -> str:
@@ -197,23 +203,24 @@ def _against(console: "Console", found: dict[str, Any]) -> None:
         console.print(escape(f"  differs: {each['path']}"))
 
 
-def deviations(result: "Reconciled", observed: "Iterable[str] | None") -> None:
+def deviations(shown: "DeviationReport") -> None:
     """Print the deviation log, each entry with what was stamped and what is run, and what a run observed."""
     import click
 
-    from gridc.compiler.lock.diff import brief
+    from gridc.study.stamping import brief
 
+    result = shown.reconciled
     if not result.departures and not result.log.deviation:
         click.echo("the study is the one that was stamped")
-    for entry, found in result.entries():
+    for entry, departures in result.entries():
         state = " (resolved)" if entry.resolved else ""
         click.echo(visible(f"{entry.id}  {entry.element}{state}"))
-        for each in found:
+        for each in departures:
             click.echo(visible(f"    {each.path}: {brief(each.registered)} -> {brief(each.implemented)}"))
         click.echo(click.wrap_text(visible(entry.reason or "no reason yet"), 96, "    ", "    "))
-    for sentence in observed or ():
+    for sentence in shown.observed or ():
         click.echo(visible(f"observed: {sentence}"))
-    if observed is None:
+    if shown.observed is None:
         click.echo("observed: nothing, there is no run of the study as it is now")
 
 

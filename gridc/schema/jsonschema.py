@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+NAMES = ("gridcard", "deviations", "certificate", "card")
+
 
 def file_name(name: str) -> str:
     """The file that a schema is committed as."""

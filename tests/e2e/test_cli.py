@@ -166,7 +166,7 @@ def test_a_second_process_is_refused_and_ctrl_c_leaves_a_store_that_resumes(stud
     running.send_signal(signal.SIGINT)
     _, told = running.communicate()
     assert running.returncode == 6
-    assert "goes on from here" in told
+    assert "run the same command to resume" in told
     assert "Traceback" not in told
     assert gridc("report", cwd=study).returncode == 0
     assert gridc("export", "bundle", "--to", "partly", cwd=study).returncode == 0

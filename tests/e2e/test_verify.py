@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gridc.cli import report as findings
 from gridc.compiler.compile import compile_spec
 from gridc.diagnostics.errors import VerificationError
 from gridc.runtime.store.store import Store
+from gridc.study import verifying
 
 RESULTS = Path("results/small")
 Change = Callable[[Path], None]
@@ -166,7 +166,7 @@ def test_answers_of_another_model_are_found_by_asking(study: Path) -> None:
     assert {call for each in found for call in each.differing} == {text, ranking}
     assert sum(each.calls for each in found) == sum(each.of for each in found) == 320
     with Store.open(study / RESULTS / "store.sqlite") as store, pytest.raises(VerificationError) as caught:
-        findings._repeat(compiled, store, 1.0)
+        verifying.repeated(compiled, store, 1.0)
     assert [each.code for each in caught.value.diagnostics] == ["GC708", "GC708"]
 
 

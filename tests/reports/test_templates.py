@@ -18,14 +18,15 @@ def test_a_template_can_be_read() -> None:
             assert len(line) <= LONGEST_LINE, f"{path.name}:{number} has {len(line)} characters"
 
 
-def test_every_partial_is_included() -> None:
+def test_every_template_is_used() -> None:
+    users = [*FOLDER.rglob("*.jinja"), *(FOLDER.parents[1] / "reports").glob("*.py")]
     named = {
         name
-        for path in FOLDER.rglob("*.jinja")
-        for name in re.findall(r'{% (?:include|from) "([^"]+)"', path.read_text("utf-8"))
+        for path in users
+        for name in re.findall(r'(?:{% include|{% from|render\()\s*"([^"]+)"', path.read_text("utf-8"))
     }
-    partials = {f"{path.parent.name}/{path.name}" for path in FOLDER.glob("*/*.jinja")}
-    assert named == partials | {"page.css"}
+    templates = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.*")}
+    assert named == templates
 
 
 def test_every_section_of_the_page_is_a_partial_of_its_own() -> None:

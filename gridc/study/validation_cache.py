@@ -63,7 +63,7 @@ def _place(spec: Path, data: Path | None) -> Path | None:
 
 def _gridc() -> Iterator[str]:
     """The state of every file of gridc that a verdict can depend on."""
-    for folder in ("cli", "compiler", "schema", "builtin/measurands", "templates/prompts"):
+    for folder in ("study", "compiler", "schema", "builtin/measurands", "templates/prompts"):
         for root, _, names in os.walk(PACKAGE / folder):
             yield from (f"{name} {_state(Path(root, name))}" for name in sorted(names) if "." in name)
 

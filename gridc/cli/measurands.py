@@ -1,0 +1,25 @@
+"""`gridc measurands`."""
+
+from dataclasses import asdict
+
+import click
+
+from gridc import study
+from gridc.cli import terminal
+from gridc.cli.options import JSON, print_json
+
+
+@click.command()
+@click.argument("name", required=False)
+@JSON
+def measurands(name: str | None, as_json: bool) -> None:
+    """List the named measurands, or show NAME: its effects, and in what it differs from its source."""
+    chosen = study.measurands(name)
+    if as_json:
+        print_json([asdict(measurand) for measurand in chosen])
+    elif name is None:
+        width = max(len(measurand.name) for measurand in chosen)
+        for measurand in chosen:
+            click.echo(f"{measurand.name:<{width}}  {measurand.title}")
+    else:
+        click.echo(terminal.measurand(chosen[0]))

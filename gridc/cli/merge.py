@@ -1,0 +1,25 @@
+"""`gridc merge`."""
+
+from pathlib import Path
+
+import click
+
+from gridc.cli.options import DATA, JSON, OUT, SPEC, print_json
+from gridc.study import OpenStudy
+
+
+@click.command()
+@SPEC
+@click.argument("others", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="STORE...")
+@DATA
+@OUT
+@JSON
+def merge(spec: Path, others: tuple[Path, ...], data: Path | None, out: Path | None, as_json: bool) -> None:
+    """Take the answers of other stores of the study into its store: the shards of a run."""
+    done = OpenStudy(spec, data, out).merge(others)
+    if as_json:
+        print_json(done.as_json())
+        return
+    finished = done.finished
+    click.echo(f"{finished.executed:,} calls taken, {finished.reused:,} were in the store: {done.store}")
+    click.echo(f"results {done.results}")

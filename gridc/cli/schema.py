@@ -1,0 +1,18 @@
+"""`gridc schema`."""
+
+from pathlib import Path
+
+import click
+
+from gridc.schema import jsonschema
+
+
+@click.command()
+@click.argument("name", default="gridcard", type=click.Choice(jsonschema.NAMES))
+@click.option("--write", is_flag=True, help="Write NAME.v1.schema.json into this folder.")
+def schema(name: str, write: bool) -> None:
+    """Print a JSON Schema. NAME is the language, the deviation log, a certificate, or the GRID cards."""
+    if write:
+        Path(jsonschema.file_name(name)).write_text(jsonschema.text(name), "utf-8")
+    else:
+        click.echo(jsonschema.text(name), nl=False)

@@ -1,0 +1,27 @@
+"""`gridc status`."""
+
+from pathlib import Path
+
+import click
+
+from gridc.cli import terminal
+from gridc.cli.options import DATA, JSON, OUT, SPEC, print_json
+from gridc.study import OpenStudy
+
+
+@click.command()
+@SPEC
+@DATA
+@OUT
+@JSON
+def status(spec: Path, data: Path | None, out: Path | None, as_json: bool) -> None:
+    """Say how far the run is."""
+    state = OpenStudy(spec, data, out).status()
+    if as_json:
+        print_json(state.as_json())
+        return
+    progress = state.progress
+    share = 100 * progress.answered / max(progress.total, 1)
+    click.echo(f"{progress.answered:,} of {progress.total:,} calls answered ({share:.1f} %)")
+    for line in terminal.spent(state.spent, state.models):
+        click.echo(line)

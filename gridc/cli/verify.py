@@ -1,0 +1,28 @@
+"""`gridc verify`."""
+
+from pathlib import Path
+
+import click
+
+from gridc.cli.options import DATA, JSON, OUT, SPEC, Percentage, print_json
+from gridc.study import OpenStudy
+
+
+@click.command()
+@SPEC
+@DATA
+@OUT
+@JSON
+@click.option("--rerun", type=Percentage(), help="Make a drawn share of the calls again too, like 1%.")
+def verify(spec: Path, data: Path | None, out: Path | None, as_json: bool, rerun: float | None) -> None:
+    """Recompute everything and name what differs. SPEC may be a bundle's folder.
+
+    It reads the spec, the lock and the store; of a bundle, only what is in it.
+    """
+    verified = OpenStudy(spec, data, out).verify(rerun)
+    if as_json:
+        print_json(verified.as_json())
+        return
+    for line in verified.checked:
+        click.echo(f"  {line}")
+    click.echo(f"verified: {verified.bundle or verified.stamp}")

@@ -1,0 +1,249 @@
+"""A study from its spec to its findings, as Python. The command line stands on this and on nothing below it.
+
+    study = gridc.open("gridcard.toml")
+    study.run()
+    study.samples().to_pandas()
+
+Every call reads the files as they are now, as a command does, and imports what it needs when it is made. What
+cannot be done is a `GridcError` with diagnostics; no other exception says that a spec, a store or a file is
+wrong. docs/python.md has the tables column by column.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gridc.study.failures import coded
+from gridc.study.place import Place, place_of, spec_in
+
+if TYPE_CHECKING:
+    from gridc.schema.card import CardDeck
+    from gridc.study.comparing import Comparison
+    from gridc.study.measurands import Measurand
+    from gridc.study.planning import PlanReport
+    from gridc.study.racing import RaceReport
+    from gridc.study.reporting import AttachedCards, CertificateReport, FindingsReport, WrittenReport
+    from gridc.study.running import RunReport, StatusReport, Step
+    from gridc.study.stamping import DeviationReport, StampCheck, StampReport
+    from gridc.study.validation import ValidationReport
+    from gridc.study.verifying import Verification
+
+__all__ = ["AnyPath", "OpenStudy", "coded", "diff", "measurands", "open", "spec_in", "validate_all"]
+
+AnyPath = str | PathLike[str]
+
+
+def _ignore(*_: object) -> None:
+    """A callback that does nothing."""
+
+
+class OpenStudy:
+    """A study by its spec. Make one with `gridc.open`."""
+
+    def __init__(self, spec: AnyPath, data: AnyPath | None = None, results: AnyPath | None = None) -> None:
+        self._place: Place = place_of(spec, data, results)
+
+    def __repr__(self) -> str:
+        return f"gridc.open({str(self.spec)!r})"
+
+    @property
+    def spec(self) -> Path:
+        """The path of its spec."""
+        return self._place.spec
+
+    @property
+    @coded()
+    def store(self) -> Path:
+        """The path of its store, whether or not there is one yet."""
+        return self._place.store(self._place.compiled())
+
+    @coded()
+    def validate(self, check: bool = False) -> "ValidationReport":
+        """Check the spec and that what it names is there. With `check` the data are read too, and the
+        instrument is tried on responders whose scores are known.
+
+        Raises `SpecError`, or with `check` `HazardError`, with all findings of the first stage to fail.
+        """
+        from gridc.study.validation import validate
+
+        return validate(self._place, check)
+
+    @coded()
+    def plan(self, against: str | None = None) -> "PlanReport":
+        """What a run would execute, and what it will cost. `against` is a stamp (its first letters) or the
+        path of a lock to compare with."""
+        from gridc.study.planning import plan
+
+        return plan(self._place, against)
+
+    @coded()
+    def stamp(self, supersede: bool = False) -> "StampReport":
+        """Fix the spec and every input under one digest, in the lock beside the spec. Uses the network where
+        a model or a dataset has to be pinned.
+
+        Raises `StampError` where another stamp is there; `supersede` replaces it and keeps it in the chain.
+        """
+        from gridc.study.stamping import stamp
+
+        return stamp(self._place, supersede)
+
+    @coded()
+    def check_stamp(self) -> "StampCheck":
+        """Whether the lock is what the spec says; nothing is written. Raises `StampError` with each departure
+        that the deviation log does not explain."""
+        from gridc.study.stamping import check_stamp
+
+        return check_stamp(self._place)
+
+    @coded()
+    def deviations(self, write: bool = False) -> "DeviationReport":
+        """The study against its stamp, path by path, and the log that explains the difference. With `write`
+        the log gets the entries and values that it lacks."""
+        from gridc.study.stamping import deviations
+
+        return deviations(self._place, write)
+
+    @coded()
+    def run(
+        self,
+        shard: str | None = None,
+        progress: "Callable[[Step], None]" = _ignore,
+        notify: Callable[[str], None] = _ignore,
+    ) -> "RunReport":
+        """Execute the plan into the store. What was answered before is not asked again, so that a run which
+        was interrupted is resumed by running again.
+
+        `shard` is a part of the run like `2/3`, for `merge` to join. `progress` is called after every batch,
+        `notify` with what a person should know before the first call. A study without a lock is stamped.
+        """
+        from gridc.study.running import run
+
+        return run(self._place, shard, progress, notify)
+
+    @coded()
+    def merge(self, stores: Iterable[AnyPath]) -> "RunReport":
+        """Take the answers of other stores of the study into its store. Raises `StoreError` where one is of
+        another study, or two disagree about an answer."""
+        from gridc.study.running import merge
+
+        return merge(self._place, [Path(store) for store in stores])
+
+    @coded()
+    def status(self) -> "StatusReport":
+        """How far the run is, and what it took."""
+        from gridc.study.running import status
+
+        return status(self._place)
+
+    @coded()
+    def findings(self) -> "FindingsReport":
+        """What the store shows now. Nothing is written; `report` also records that somebody looked."""
+        from gridc.study.reporting import findings
+
+        return findings(self._place)
+
+    @coded()
+    def report(self, figures: bool = False, pdf: bool = False, attribution: bool = False) -> "WrittenReport":
+        """Write certificate, GRID card and page beside the store, and with `figures` or `pdf` every figure.
+        `attribution` explains by axis what moves the scores (needs lightgbm). A report on an incomplete run
+        is recorded as an interim look."""
+        from gridc.study.reporting import report
+
+        return report(self._place, figures, pdf, attribution)
+
+    @coded()
+    def certify(self) -> "CertificateReport":
+        """Which orders and reversals the items certify, from what the store has."""
+        from gridc.study.reporting import certify
+
+        return certify(self._place)
+
+    @coded()
+    def certify_until_decided(self, progress: Callable[[str, int, int], None] = _ignore) -> "RaceReport":
+        """Ask only what certifies reversals, and stop. `progress` is told the benchmark, how many of its
+        items were asked, and how many there are."""
+        from gridc.study.racing import certify_until_decided
+
+        return certify_until_decided(self._place, progress)
+
+    @coded()
+    def verify(self, rerun: float | None = None) -> "Verification":
+        """Recompute everything from the spec, the lock and the store. `rerun` is the share (above 0, at most
+        1) of the calls that are made again too. Raises `VerificationError` with everything that differs."""
+        from gridc.study.verifying import verify
+
+        return verify(self._place, rerun)
+
+    @coded()
+    def bundle(self, to: AnyPath | None = None) -> Path:
+        """Write all that `verify` needs to check the study offline into one new folder, by default beside the
+        results. The path of the folder, which `gridc.open` opens too."""
+        from gridc.study.reporting import bundle
+
+        return bundle(self._place, None if to is None else Path(to))
+
+    @coded()
+    def attach_card(
+        self,
+        readme: AnyPath,
+        model: str | None = None,
+        link: str | None = None,
+        deck: AnyPath | None = None,
+    ) -> "AttachedCards":
+        """Write the GRID cards of one model into a model card, between markers. `deck` is a gridcard.json, or
+        a folder or bundle with one; by default the study's results."""
+        from gridc.study.reporting import attach_card
+
+        return attach_card(self._place, Path(readme), None if deck is None else Path(deck), model, link)
+
+    @coded()
+    def check_card(self, readme: AnyPath, deck: AnyPath | None = None) -> "CardDeck":
+        """The cards that a model card agrees with. Raises `VerificationError` with all that differs."""
+        from gridc.study.reporting import check_card
+
+        return check_card(self._place, Path(readme), None if deck is None else Path(deck))
+
+
+@coded()
+def open(
+    spec: AnyPath = "gridcard.toml", data: AnyPath | None = None, out: AnyPath | None = None
+) -> OpenStudy:
+    """A study by the path of its spec, or of the folder that holds its gridcard.toml.
+
+    `data` is the folder of `data:` sources (default: GRIDC_DATA), `out` the results folder (default:
+    `results/STUDY` beside the spec). Raises `SpecError` where there is no spec that can be read as TOML.
+    """
+    from gridc.compiler.frontend.source import read
+
+    study = OpenStudy(spec, data, out)
+    read(study.spec)
+    return study
+
+
+@coded()
+def diff(a: AnyPath, b: AnyPath) -> "Comparison":
+    """What differs between two specs, two locks, a spec and a lock, or two stores. A store may be followed
+    by @STAMP (its first letters); else its newest study is meant."""
+    from gridc.study.comparing import diff
+
+    return diff(str(a), str(b))
+
+
+@coded()
+def measurands(name: str | None = None) -> "list[Measurand]":
+    """The named measurands that ship, or the one of this name."""
+    from gridc.study.measurands import measurands
+
+    return measurands(name)
+
+
+def validate_all(
+    specs: Sequence[AnyPath], data: AnyPath | None = None, check: bool = False
+) -> "Iterator[ValidationReport]":
+    """A verdict on each spec; what is wrong with one is in its `diagnostics`."""
+    from gridc.study.validation import validate_all
+
+    folder = None if data is None else Path(data)
+    with coded():
+        yield from validate_all([Path(spec) for spec in specs], folder, check)

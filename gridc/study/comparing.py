@@ -1,0 +1,80 @@
+"""What differs between two specs, two locks, a spec and a lock, or two stores."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gridc.compiler.lock.diff import Difference, brief, compare, read_document
+from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.reports.certificate import paired_row
+from gridc.reports.findings.store_diff import CellDifference, StoreDiff, diff_stores
+from gridc.reports.templates import in_configurations
+from gridc.schema.certificate import PairedRow
+from gridc.statistics.contrasts import LevelRow
+from gridc.study.place import spec_in
+
+__all__ = ["CellDifference", "Comparison", "Difference", "LevelRow", "StoreDiff", "brief", "diff"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two sides, compared: `differences` of documents path by path, or `stores` cell by cell."""
+
+    differences: tuple[Difference, ...] = ()
+    stores: StoreDiff | None = None
+
+    @property
+    def equal(self) -> bool:
+        return not self.differences if self.stores is None else self.stores.equal
+
+    @property
+    def paired(self) -> PairedRow | None:
+        """The paired report of two stores (SafetyRepro, app. O)."""
+        return None if self.stores is None else paired_row(self.stores.paired)
+
+    @property
+    def orders(self) -> str | None:
+        """What it says of the models' orders, in a sentence."""
+        return None if self.paired is None else in_configurations(self.paired)
+
+    def as_json(self) -> dict[str, Any]:
+        if self.stores is None or self.paired is None:
+            differences = [difference.as_json() for difference in self.differences]
+            return {"kind": "document", "equal": self.equal, "differences": differences}
+        return {
+            "kind": "store",
+            "equal": self.equal,
+            **asdict(self.stores),
+            "settings": [setting.as_json() for setting in self.stores.settings],
+            "paired": self.paired.model_dump(mode="json"),
+        }
+
+
+def diff(a: str, b: str) -> Comparison:
+    """Compare two paths. A store may be followed by @STAMP (its first letters), else its newest study is
+    meant; a folder stands for the store.sqlite or the gridcard.toml in it."""
+    (left, one), (right, other) = _operand(a), _operand(b)
+    stores = [_is_store(path) for path in (left, right)]
+    if stores[0] != stores[1]:
+        message = f"`{a}` and `{b}` cannot be compared: only one is a store"
+        raise UsageError([Diagnostic("GC000", message, help="compare a store with a store")])
+    if stores[0]:
+        return Comparison(stores=diff_stores(left, right, (one, other)))
+    return Comparison(tuple(compare(read_document(left), read_document(right))))
+
+
+def _operand(text: str) -> tuple[Path, str | None]:
+    """A path, and behind an `@` the stamp of the study that is meant."""
+    name, at, stamp = text.rpartition("@")
+    path = Path(name) if at and not Path(text).exists() else Path(text)
+    if path.is_dir():
+        store = path / "store.sqlite"
+        path = store if store.is_file() else spec_in(path)
+    return path, stamp if at and str(path).startswith(name) and name else None
+
+
+def _is_store(path: Path) -> bool:
+    if not path.is_file():
+        return path.suffix in (".sqlite", ".db")
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"

@@ -1,0 +1,75 @@
+"""Where a study lies: its spec, its data, its results."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gridc.compiler.compile import Compiled
+    from gridc.compiler.lock.lock import Lock
+
+SPEC_NAME = "gridcard.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`spec` is the path of a spec, `data` the folder of its `data:` sources, `results` the folder of its
+    store and reports (None: `results/STUDY` beside the spec)."""
+
+    spec: Path
+    data: Path | None = None
+    results: Path | None = None
+
+    def compiled(self, online: bool = False) -> "Compiled":
+        """The study as its files say it now. Only with `online` is the network used.
+
+        Raises `SpecError`, `StampError` or `HazardError` with all findings of the first stage to fail.
+        """
+        from gridc.compiler.compile import compile_spec
+
+        return compile_spec(self.spec, self.data, online)
+
+    def store(self, compiled: "Compiled") -> Path:
+        """The path of the study's store."""
+        folder = self.results or compiled.source.path.parent / "results" / compiled.spec.study.id
+        return folder / "store.sqlite"
+
+    @property
+    def log(self) -> Path:
+        """The path of the study's deviation log."""
+        from gridc.compiler.lock.deviations import log_path
+
+        return log_path(self.spec)
+
+    def stamped(self, online: bool = False) -> "tuple[Compiled, Lock]":
+        """The study and its lock. Raises `StampError` (GC403) when it has none, and as `compiled` does."""
+        compiled = self.compiled(online)
+        return compiled, require_lock(compiled)
+
+
+def place_of(
+    spec: str | os.PathLike[str],
+    data: str | os.PathLike[str] | None = None,
+    results: str | os.PathLike[str] | None = None,
+) -> Place:
+    """A place from paths as a person gives them: a folder stands for the gridcard.toml in it, and `data` for
+    what GRIDC_DATA says."""
+    folder = data if data is not None else os.environ.get("GRIDC_DATA")
+    return Place(spec_in(Path(spec)), Path(folder) if folder else None, Path(results) if results else None)
+
+
+def spec_in(path: Path) -> Path:
+    """The spec that a path stands for."""
+    return path / SPEC_NAME if path.is_dir() else path
+
+
+def require_lock(compiled: "Compiled") -> "Lock":
+    """The study's lock. Raises `StampError` (GC403) when it has none."""
+    if compiled.lock is None:
+        from gridc.diagnostics.errors import Diagnostic, StampError
+
+        message = "the study has no lock, so nothing says what was fixed"
+        help = "`gridc stamp` makes one"
+        raise StampError([Diagnostic("GC403", message, str(compiled.lock_path), help=help)])
+    return compiled.lock

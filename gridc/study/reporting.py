@@ -1,0 +1,175 @@
+"""From a store to what a study says: findings, certificate, GRID cards, files."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from gridc.compiler.lock.deviations import require_reconciled
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import VerificationError
+from gridc.reports import files as documents
+from gridc.reports.exchange import model_card
+from gridc.reports.exchange.bundle import export
+from gridc.reports.findings.attribution import LABEL
+from gridc.reports.findings.findings import Findings, explained, find
+from gridc.reports.page import PROMINENT
+from gridc.reports.sentences import caveats, leading
+from gridc.runtime.run import score_answers
+from gridc.runtime.store.events import AnchorRecord, InterimLook, Reported
+from gridc.runtime.store.store import Store
+from gridc.runtime.store.write import Writer
+from gridc.schema.card import CardDeck
+from gridc.schema.certificate import Certificate
+from gridc.study.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsReport:
+    """What a study's store shows, complete or not. `findings` is all of it; `certificate` and `cards` are the
+    documents that are made of it."""
+
+    findings: Findings
+    certificate: Certificate
+    cards: CardDeck
+
+    @property
+    def complete(self) -> bool:
+        return self.findings.complete
+
+    @property
+    def leading(self) -> tuple[str, ...]:
+        """The most important sentences of the certificate."""
+        return tuple(islice(leading(self.findings), PROMINENT))
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What limits them."""
+        return tuple(caveats(self.findings))
+
+    def _repr_html_(self) -> str:
+        from gridc.reports.notebook import findings_html
+
+        return findings_html(self.certificate, self.leading, self.caveats)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """A study's report as files, each with its name for people, the page first, and the store that they come
+    from. `figures` are those that were asked for. `attribution` is None where it was not asked for."""
+
+    report: FindingsReport
+    store: Path
+    files: Mapping[Path, str]
+    figures: tuple[Path, ...]
+    attribution: tuple[Mapping[str, Any], ...] | None
+
+    def as_json(self) -> dict[str, Any]:
+        files = [str(path) for path in (*self.files, *self.figures)]
+        statements = list(self.report.certificate.statements)
+        document: dict[str, Any] = {"statements": statements, "store": str(self.store), "files": files}
+        if self.attribution is not None:
+            document |= {"attribution_is": LABEL, "attribution": list(self.attribution)}
+        return document
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateReport:
+    """A study's certificate: which orders and reversals its items certify."""
+
+    certificate: Certificate
+
+    def as_json(self) -> dict[str, Any]:
+        document: dict[str, Any] = self.certificate.model_dump(mode="json")
+        return document
+
+    def _repr_html_(self) -> str:
+        from gridc.reports.notebook import certificate_html
+
+        return certificate_html(self.certificate)
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedCards:
+    """The cards of one model in a model card; `changed` says whether the file had to be written."""
+
+    readme: Path
+    model: str
+    changed: bool
+
+
+def findings(place: Place) -> FindingsReport:
+    """What the store shows now. Nothing is written, so that this look is not recorded."""
+    compiled, lock = place.stamped()
+    require_reconciled(lock, compiled.study, place.log)
+    with Store.open(place.store(compiled)) as store:
+        return _documented(find(compiled, lock, store))
+
+
+def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> WrittenReport:
+    """Write certificate, GRID card and page, and record the look in the store."""
+    compiled, lock = place.stamped()
+    require_reconciled(lock, compiled.study, place.log)
+    path = place.store(compiled)
+    with Writer.existing(path) as store:
+        plan = Plan(compiled.study)
+        store.require(plan.study_digest)
+        if store.awaits_scoring(plan.study_digest):
+            score_answers(plan, store)
+        found = find(compiled, lock, store)
+        if attribution:
+            found = explained(found)
+        rows = [asdict(row) for row in found.attribution]
+        look = Reported if found.complete else InterimLook
+        said: dict[str, Any] = {**asdict(found.progress), "anchor": AnchorRecord(**asdict(found.anchor))}
+        if attribution:
+            said["attribution"] = rows
+        store.record(look(stamp=plan.study_digest, **said))
+    written = documents.write(found, path.parent)
+    drawn = documents.draw(found, path.parent / "figures", pdf) if figures or pdf else []
+    names = {file: documents.NAMES[file.name] for file in written}
+    return WrittenReport(_documented(found), path, names, tuple(drawn), tuple(rows) if attribution else None)
+
+
+def certify(place: Place) -> CertificateReport:
+    """The certificate of what the store has."""
+    return CertificateReport(findings(place).certificate)
+
+
+def bundle(place: Place, to: Path | None) -> Path:
+    """One folder with all that `verify` needs to check the study offline."""
+    compiled, lock = place.stamped()
+    require_reconciled(lock, compiled.study, place.log)
+    results = place.store(compiled).parent
+    return export(compiled, lock, results, to or results.with_name(f"{results.name}.bundle"))
+
+
+def attach_card(
+    place: Place, readme: Path, deck: Path | None, model: str | None, link: str | None
+) -> AttachedCards:
+    """Write the GRID cards of one model into a model card."""
+    cards = _cards(place, deck)
+    chosen = model_card.model_of(cards, model)
+    return AttachedCards(readme, chosen, model_card.attach(readme, cards, chosen, link))
+
+
+def check_card(place: Place, readme: Path, deck: Path | None) -> CardDeck:
+    """The cards that a model card agrees with. Raises `VerificationError` with everything that differs."""
+    cards = _cards(place, deck)
+    differs = model_card.check(readme, cards)
+    if differs:
+        raise VerificationError(differs)
+    return cards
+
+
+def _cards(place: Place, deck: Path | None) -> CardDeck:
+    return documents.read_deck(deck or place.store(place.compiled()).parent)
+
+
+def _documented(found: Findings) -> FindingsReport:
+    made = documents.documents(found)
+    return FindingsReport(found, made.certificate, made.deck)

@@ -1,0 +1,110 @@
+"""Executing a plan, joining the stores of its parts, and how far it is."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gridc.compiler.compile import Compiled
+from gridc.compiler.frontend.unsupported import require_executable
+from gridc.compiler.inputs.resolve import require_items
+from gridc.compiler.lock.deviations import require_current, require_reconciled
+from gridc.compiler.lock.lock import stamp_of
+from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.hazards import prove
+from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.runtime import merge as merging
+from gridc.runtime import run as executing
+from gridc.runtime.run import Finished, Shard, Step
+from gridc.runtime.store.store import Progress, Spent, Store
+from gridc.study.place import Place
+from gridc.study.stamping import make_stamp
+
+__all__ = ["RunReport", "Spent", "StatusReport", "Step", "merge", "run", "status"]
+
+Watch = Callable[[Step], None]
+"""Told after every batch how far a run is."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run or a merge came to, and in which store. `models` gives the study's names of its models, by
+    digest."""
+
+    finished: Finished
+    store: Path
+    models: Mapping[str, str]
+
+    @property
+    def results(self) -> str:
+        """The results digest."""
+        return self.finished.results
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self.finished) | {"store": str(self.store)}
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport:
+    """How far a run is, and what it has taken so far."""
+
+    stamp: str
+    progress: Progress
+    spent: tuple[Spent, ...]
+    models: Mapping[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        known = {"stamp": self.stamp, **asdict(self.progress), "complete": self.progress.complete}
+        return {**known, "spent": [asdict(spent) for spent in self.spent]}
+
+
+def run(place: Place, shard: str | None, watch: Watch, notify: Callable[[str], None]) -> RunReport:
+    """Execute the plan, or a part of it like `2/3`, into the store. A study without a lock is stamped first,
+    which `notify` is told."""
+    part = _shard(shard)
+    compiled = place.compiled(online=True)
+    require_executable(compiled.spec, compiled.source)
+    require_items(compiled.study, compiled.source)
+    prove(compiled.study, compiled.source)
+    lock = compiled.lock
+    if lock is None:
+        lock, news = make_stamp(compiled, supersede=False)
+        notify(f"{news}: {lock.stamp[:12]}, not anchored to anything")
+    departures = require_reconciled(lock, compiled.study, place.log)
+    path = place.store(compiled)
+    finished = executing.run(compiled, lock, departures, path, watch, part)
+    return RunReport(finished, path, _names(compiled))
+
+
+def merge(place: Place, others: Iterable[Path]) -> RunReport:
+    """Take the answers of other stores of the study into its store."""
+    compiled, lock = place.stamped()
+    require_reconciled(lock, compiled.study, place.log)
+    path = place.store(compiled)
+    finished = merging.merge(Plan(compiled.study), lock, path, list(others))
+    return RunReport(finished, path, _names(compiled))
+
+
+def status(place: Place) -> StatusReport:
+    """How far the run of the study is."""
+    compiled = place.compiled()
+    digest = stamp_of(compiled.study)
+    with Store.open(place.store(compiled)) as store:
+        if compiled.lock is not None and digest not in store.stamps():
+            require_current(compiled.lock, compiled.study, place.log)  # says how it departs, if it does
+        store.require(digest)
+        return StatusReport(digest, store.progress(digest), tuple(store.spent(digest)), _names(compiled))
+
+
+def _names(compiled: Compiled) -> dict[str, str]:
+    """What the study calls its models, by identity."""
+    return {identity.digest: name for name, identity in compiled.study.models.items()}
+
+
+def _shard(text: str | None) -> Shard:
+    """The part of a run that `2/3` names."""
+    number, slash, of = (text or "1/1").partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        help_line = "--shard 1/3, 2/3 and 3/3 are the parts of a run in three"
+        raise UsageError([Diagnostic("GC000", f"`{text}` is not a part of a run", help=help_line)])
+    return Shard(int(number), int(of))

@@ -1,0 +1,156 @@
+"""The stamp of a study, and how the study departs from it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gridc.compiler.compile import Compiled
+from gridc.compiler.lock.anchor import Anchor, anchors
+from gridc.compiler.lock.deviations import Reconciled, reconcile, require_current, require_same
+from gridc.compiler.lock.diff import brief
+from gridc.compiler.lock.lock import Lock, create_lock, make_lock, stamp_of, write_lock
+from gridc.diagnostics.errors import StampError
+from gridc.runtime.store.store import Store
+from gridc.study.place import Place
+
+__all__ = [
+    "DeviationReport",
+    "StampCheck",
+    "StampReport",
+    "brief",
+    "check_stamp",
+    "deviations",
+    "make_stamp",
+    "stamp",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StampReport:
+    """A stamp and the lock that holds it. `news` says whether it is new; `anchors` is what ties it to a time;
+    `unpinned` names the inputs that are not here, with the reason. `replaced_answers` counts the calls that
+    were answered under a stamp that this one replaces."""
+
+    stamp: str
+    lock: Path
+    news: str
+    anchors: tuple[Anchor, ...]
+    unpinned: Mapping[str, str]
+    replaced_answers: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        evidence = [asdict(tie) for tie in self.anchors]
+        return {"stamp": self.stamp, "lock": str(self.lock), "news": self.news, "anchors": evidence}
+
+
+@dataclass(frozen=True, slots=True)
+class StampCheck:
+    """A lock that is what the spec says, or from which every departure is explained in `log`. `unchecked`
+    names the inputs that are not here, with the reason."""
+
+    stamp: str
+    lock: Path
+    log: Path
+    explained: tuple[str, ...]
+    unchecked: Mapping[str, str]
+
+    @property
+    def current(self) -> bool:
+        return not self.explained
+
+    def as_json(self) -> dict[str, Any]:
+        told = {"stamp": self.stamp, "lock": str(self.lock), "current": self.current}
+        return {**told, "explained": list(self.explained), "unchecked": dict(self.unchecked)}
+
+
+@dataclass(frozen=True, slots=True)
+class DeviationReport:
+    """The study against its stamp. `observed` is what a run observed, None where there is no run of the study
+    as it is now; `added` counts the entries that were written into the log, None where none was asked for."""
+
+    stamp: str
+    log: Path
+    reconciled: Reconciled
+    observed: tuple[str, ...] | None
+    added: int | None = None
+
+    def require_explained(self) -> None:
+        """Raise `StampError` with every difference that the log does not explain one to one."""
+        if self.reconciled.findings:
+            raise StampError(self.reconciled.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "stamp": self.stamp,
+            "deviations": self.reconciled.manifest(),
+            "observed": None if self.observed is None else list(self.observed),
+            "diagnostics": [finding.as_json() for finding in self.reconciled.findings],
+        }
+
+
+def stamp(place: Place, supersede: bool) -> StampReport:
+    """Fix the spec and every input under one digest. Raises `StampError` over a lock that differs, unless it
+    may be superseded."""
+    compiled = place.compiled(online=True)
+    lock, news = make_stamp(compiled, supersede)
+    old, answered = compiled.lock, 0
+    if supersede and old is not None and lock.stamp != old.stamp:
+        answered = _answered(old, place.store(compiled))
+    ties = tuple(anchors(compiled.lock_path, place.spec))
+    return StampReport(lock.stamp, compiled.lock_path, news, ties, compiled.study.unpinned(), answered)
+
+
+def make_stamp(compiled: Compiled, supersede: bool) -> tuple[Lock, str]:
+    """The lock of a spec, written when there is none or when the old one may be superseded."""
+    old = compiled.lock
+    if old is not None and not supersede:
+        require_same(old, compiled.study, compiled.lock_path)
+        return old, "already stamped"
+    lock = make_lock(compiled.study, compiled.source.path, old)
+    if old is None:
+        written = create_lock(lock, compiled.lock_path)
+        if written is not lock:
+            require_same(written, compiled.study, compiled.lock_path)
+        return written, "stamped" if written is lock else "already stamped"
+    if old.stamp == lock.stamp:
+        return old, "already stamped"
+    write_lock(lock, compiled.lock_path)
+    return lock, "stamped"
+
+
+def check_stamp(place: Place) -> StampCheck:
+    """Whether the lock is what the spec says. Raises `StampError` with each unexplained departure."""
+    compiled, lock = place.stamped()
+    departures = require_current(lock, compiled.study, place.log).departures
+    explained = tuple(departure.path for departure in departures)
+    return StampCheck(lock.stamp, compiled.lock_path, place.log, explained, compiled.study.unpinned())
+
+
+def deviations(place: Place, write: bool) -> DeviationReport:
+    """The study against its stamp, path by path. With `write` the log gets what it lacks."""
+    compiled, lock = place.stamped()
+    added = None
+    result = reconcile(lock, compiled.study, place.log)
+    if write:
+        from gridc.compiler.lock.deviation_log import write_log
+
+        added = write_log(result, place.log)
+        result = reconcile(lock, compiled.study, place.log)
+    return DeviationReport(lock.stamp, place.log, result, _observed(compiled, place.store(compiled)), added)
+
+
+def _observed(compiled: Compiled, path: Path) -> tuple[str, ...] | None:
+    if not path.is_file():
+        return None
+    with Store.open(path) as store:
+        digest = stamp_of(compiled.study)
+        return tuple(store.observed(digest)) if digest in store.stamps() else None
+
+
+def _answered(replaced: Lock, path: Path) -> int:
+    """How many calls a store has answered under a stamp."""
+    if not path.is_file():
+        return 0
+    with Store.open(path) as store:
+        return store.progress(replaced.stamp).answered if replaced.stamp in store.stamps() else 0

@@ -1,0 +1,79 @@
+"""Is a spec valid, and with `check`: does the instrument that it describes work?"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gridc.diagnostics.errors import Diagnostic, GridcError
+from gridc.study.place import Place
+from gridc.study.validation_cache import keep, recall
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationReport:
+    """What was found out about one spec.
+
+    `unpinned` names what could not be checked here, with the reason; `notes` say what the design can show.
+    `diagnostics` is empty for a valid spec, and `exit_code` 0.
+    """
+
+    spec: Path
+    unpinned: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    exit_code: int = 0
+
+    @property
+    def valid(self) -> bool:
+        return not self.diagnostics
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "spec": str(self.spec),
+            "valid": self.valid,
+            "unpinned": dict(self.unpinned),
+            "notes": list(self.notes),
+        }
+
+
+def validate(place: Place, check: bool = False) -> ValidationReport:
+    """A valid spec. With `check` its data are read and the instrument is tried. Raises `GridcError` with
+    every finding of the first stage to fail."""
+    return _proved(place) if check else ValidationReport(place.spec, _read(place))
+
+
+def validate_all(specs: Iterable[Path], data: Path | None, check: bool = False) -> Iterator[ValidationReport]:
+    """The same for several specs; what is wrong with one is in its `diagnostics`, and nothing is raised."""
+    for spec in specs:
+        try:
+            yield validate(Place(spec, data), check)
+        except GridcError as error:
+            wrong = tuple(each if each.file else replace(each, file=str(spec)) for each in error.diagnostics)
+            yield ValidationReport(spec, {}, (), wrong, error.exit_code)
+
+
+def _read(place: Place) -> dict[str, str]:
+    """What a spec names and cannot be checked here, with the reason."""
+    known = recall(place.spec, place.data)
+    if known is None:
+        from gridc.compiler.frontend.read import read_spec
+
+        checked = read_spec(place.spec, place.data)
+        keep(place.spec, place.data, checked)
+        known = dict(checked.references.absent)
+    return known
+
+
+def _proved(place: Place) -> ValidationReport:
+    """The verdict after everything was tried that can be before a call."""
+    from gridc.compiler.lowering.plan import Plan
+    from gridc.compiler.preflight import falsifiability
+    from gridc.compiler.preflight.hazards import prove
+    from gridc.runtime.run import preflight
+
+    compiled = place.compiled()
+    prove(compiled.study, compiled.source)
+    preflight(compiled)
+    notes = falsifiability.manifest(Plan(compiled.study))["notes"]
+    return ValidationReport(place.spec, compiled.study.unpinned(), tuple(notes))

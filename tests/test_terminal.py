@@ -9,6 +9,7 @@ from gridc.diagnostics.errors import Diagnostic, Span
 
 
 def test_escape_sequences_become_pictures() -> None:
+    assert visible("a\u202eb\u2066c\u2028d") == "a\ufffdb\ufffdc\ufffdd"
     assert visible("\x1b[31mred\x07\x9b2J") == "␛[31mred␇\ufffd2J"
     assert visible("naïve – 答案") == "naïve – 答案"
 

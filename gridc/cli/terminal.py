@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from gridc.diagnostics.errors import Diagnostic
+from gridc.diagnostics.visible import visible as visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
     from gridc.study.measurands import Measurand
     from gridc.study.running import Spent, Step
     from gridc.study.stamping import DeviationReport
-
-
-def visible(text: str) -> str:
-    """Text with its control characters shown as pictures, so that no escape sequence is obeyed."""
-    return "".join(
-        chr(0x2400 + ord(each)) if ord(each) < 32 else "\ufffd" if 127 <= ord(each) < 160 else each
-        for each in text
-    )
 
 
 def diagnostic(found: Diagnostic) -> str:

@@ -41,6 +41,12 @@ CODES: dict[str, Code] = {
         "Two texts that look the same but are composed differently would give two stamps. Save the file in "
         "NFC (most editors do), or retype the character.",
     ),
+    "GC005": Code(
+        "a character that deceives",
+        "Control characters drive terminals, and those that set the direction of writing show a text in "
+        "another order than it has. A reviewer would read another spec than gridc does. Tabs and line ends "
+        "are allowed, and so are right-to-left scripts, which need no such character.",
+    ),
     # GC1xx: the shape of the spec
     "GC101": Code(
         "unknown key",

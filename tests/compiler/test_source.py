@@ -313,3 +313,22 @@ def test_any_document_that_is_written_inline_is_found_again(table: dict[str, Any
     for path, value in leaves(table):
         if path and value not in ({}, []):
             assert text_at(source, source.spans[path]) == written(value, comments)
+
+
+@pytest.mark.parametrize("hidden", ["\\u001b[2J", "\\u0007", "\\u202e", "\u202e", "\u2066", "\\u009b"])
+@pytest.mark.parametrize("text", ['title = "a{}b"', '"a{}b" = 1', "title = ['ok', \"{}\"]"])
+def test_what_a_reviewer_would_not_see_is_refused(hidden: str, text: str) -> None:
+    assert [each.code for each in failures(text.format(hidden))] == ["GC005"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u0634\u0644\u0648\u0645",
+        "\u05e9\u05dc\u05d5\u05dd",
+        "a\\tb\\nc",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+    ],
+)
+def test_right_to_left_scripts_tabs_and_line_ends_are_text(text: str) -> None:
+    assert parse(f'title = "{text}"', Path("gridcard.toml")).values

@@ -33,6 +33,7 @@ SPEC = Path("gridcard.toml")
 
 ELSEWHERE = {
     "GC000": "what is wrong is the command line",
+    "GC005": "tests/compiler/test_source.py holds the characters",
     "GC318": "a grid of its size: tests/compiler/test_limits.py",
     "GC406": "what is wrong lies beside the lock",
     "GC503": "it takes a tokenizer to see",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridc.diagnostics.errors import Diagnostic, Span, SpecError
 from gridc.diagnostics.places import KeyPath
+from gridc.diagnostics.visible import DECEIVING
 from gridc.files import read_regular
 
 if TYPE_CHECKING:
@@ -164,6 +165,10 @@ def _unfit(source: Source) -> Iterator[Diagnostic]:
         elif isinstance(value, str) and not unicodedata.is_normalized("NFC", value):
             message = "this text is not in Unicode normal form C"
             yield source.diagnose("GC004", where, message, at_key=at_key)
+        elif isinstance(value, str) and (hidden := DECEIVING.search(value)):
+            message = f"this text holds the character U+{ord(hidden[0]):04X}, which is obeyed and not seen"
+            help = "take it out, or put a prompt that needs it into a file (`path:`)"
+            yield source.diagnose("GC005", where, message, help, at_key=at_key)
 
 
 def _syntax_error(message: str, text: str, path: Path) -> Diagnostic:

@@ -429,6 +429,12 @@ CODES: dict[str, Code] = {
         "Both have an answer to the same call, and the answers differ. Shards do not overlap, so one of "
         "them was run with other settings, versions or hardware. Merge only one of the two.",
     ),
+    "GC641": Code(
+        "a model gives no numbers",
+        "Its logits are NaN or infinite, so there is no most likely token and no likelihood to store. Most "
+        "often the weights are damaged, or activations overflow in fp16: try bf16 or fp32, which is another "
+        "measurement.",
+    ),
     # GC7xx: verification
     "GC701": Code(
         "an input differs",

@@ -21,8 +21,8 @@ def test_the_fused_kernel_and_the_spelled_out_one_agree(hide: bool, causal: bool
     query, key, value = tensors(5)
     hidden = torch.zeros(2, 1, 1, 5).masked_fill(torch.arange(5) > 2, -torch.inf) if hide else None
     for one, other in zip(
-        attention.attention(query, key, value, 0.3, hidden, causal),
-        attention.plain_attention(query, key, value, 0.3, hidden, causal),
+        attention.attention(query, key, value, attention.Softmax(0.3), hidden, causal),
+        attention.plain_attention(query, key, value, attention.Softmax(0.3), hidden, causal),
         strict=True,
     ):
         assert torch.allclose(one, other, atol=1e-5)
@@ -31,11 +31,11 @@ def test_the_fused_kernel_and_the_spelled_out_one_agree(hide: bool, causal: bool
 def test_parts_join_to_attention_over_everything() -> None:
     query, key, value = tensors(30)
     parts = [
-        attention.attention(query, key[:, :, some], value[:, :, some], 0.3)
+        attention.attention(query, key[:, :, some], value[:, :, some], attention.Softmax(0.3))
         for some in (slice(0, 7), slice(7, 8), slice(8, 30))
     ]
     whole = torch.softmax(query @ key.transpose(-1, -2) * 0.3, dim=-1) @ value
-    assert torch.allclose(attention.join(parts), whole, atol=1e-5)
+    assert torch.allclose(attention.join(parts, attention.Softmax(0.3)), whole, atol=1e-5)
 
 
 class Layer(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -45,24 +45,25 @@ class Layer(torch.nn.Module):  # type: ignore[misc, name-defined]
 class Echo:
     """A view that mixes nothing."""
 
-    def attend(self, layer: int, query: Any, key: Any, value: Any, scaling: float) -> Any:
+    def attend(self, layer: int, query: Any, key: Any, value: Any, softmax: Any) -> Any:
         return query
 
 
 @pytest.mark.parametrize(
-    "wants", [{"sliding_window": 64}, {"softcap": 30.0}, {"s_aux": 1.0}, {"dropout": 0.1}, {"whatever": 0}]
+    "wants", [{"dropout": 0.1}, {"whatever": 0}, {"is_causal": False}, {"position_bias": 1.0}]
 )
 def test_attention_that_wants_more_than_softmax_is_refused(wants: dict[str, Any]) -> None:
     query = torch.zeros(1, 2, 3, 4)
     with pytest.raises(attention.Unsupported):
-        attention.attend(Layer(), query, query, query, None, scaling=1.0, forest=Echo(), **wants)
+        attention.attend(Layer(), query, query, query, None, scaling=1.0, **wants)
     with pytest.raises(attention.Unsupported):
-        attention.attend(Layer(), query, query, query, torch.zeros(1), scaling=1.0, forest=Echo())
+        attention.attend(Layer(), query, query, query, torch.zeros(1), scaling=1.0)
 
 
 def test_what_changes_nothing_is_let_through() -> None:
     query = torch.arange(24.0).view(1, 2, 3, 4)
-    mixed, _ = attention.attend(
-        Layer(), query, query, query, None, 1.0, Echo(), sliding_window=None, position_ids=query
-    )
+    with attention.viewing(Echo()):
+        mixed, _ = attention.attend(
+            Layer(), query, query, query, None, 1.0, position_ids=query, output_router_logits=False
+        )
     assert torch.equal(mixed, query.transpose(1, 2))

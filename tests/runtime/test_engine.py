@@ -197,12 +197,27 @@ def test_a_model_without_a_chat_template_says_so(tmp_path: Path) -> None:
         base.batches(calls())
 
 
-def test_sliding_windows_are_refused(tmp_path: Path) -> None:
+def test_what_is_longer_than_a_window_is_computed_by_the_model_itself(tmp_path: Path) -> None:
+    """Calls within the window stay in the forest; each says by which path it went, and all are right."""
     shutil.copytree(MODELS / "pocket-mistral", tmp_path / "windowed")
     config = tmp_path / "windowed" / "config.json"
     config.write_text(config.read_text().replace('"sliding_window": null', '"sliding_window": 64'))
-    with pytest.raises(IncompleteError, match="GC606"):
-        HfEngine("windowed", tmp_path / "windowed", "fp32", Settings(device="cpu"))
+    made = HfEngine("windowed", tmp_path / "windowed", "fp32", Settings(device="cpu"))
+    plain = transformers.AutoModelForCausalLM.from_pretrained(
+        tmp_path / "windowed", dtype=torch.float32, attn_implementation="eager"
+    ).eval()
+    found = answers(made, calls())
+    assert [(each["path"], each["up_to"]) for each in made.effective()["paths"]] == [
+        ("forest", 64),
+        ("cached", None),
+    ]
+    for call in (each for each in calls() if each.kind == "loglikelihood"):
+        start, text = len(prompt_ids(made, call)), made.as_text(call.prompt)
+        for continuation, value in zip(CONTINUATIONS, found[call.id].content["loglikelihoods"], strict=True):
+            whole = list(made._encode([text + continuation], call.prompt)[0])
+            logs = torch.log_softmax(logits_after(plain, whole), dim=-1)
+            expected = sum(float(logs[at - 1, whole[at]]) for at in range(start, len(whole)))
+            assert value == pytest.approx(expected, abs=5e-5)
 
 
 def test_a_declared_window_that_is_switched_off_is_no_window(tmp_path: Path) -> None:

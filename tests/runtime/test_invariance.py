@@ -203,7 +203,7 @@ def test_models_are_loaded_one_after_another(
     load, close = HfEngine._load, HfEngine.close
 
     def loaded(self: HfEngine) -> Any:
-        if self._forest is None:
+        if self._model is None:
             events.append(f"load {self._name}")
         return load(self)
 

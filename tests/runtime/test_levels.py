@@ -3,13 +3,14 @@
 import pytest
 
 torch = pytest.importorskip("torch")
+attention = pytest.importorskip("gridc.runtime.engines.hf.attention")
 levels = pytest.importorskip("gridc.runtime.engines.hf.kv_cache")
 
 
 @pytest.mark.parametrize("candidates", [0, 3, 40])
 def test_tips_hold_no_more_than_the_rooms_of_their_members(candidates: int) -> None:
     """Two long answers beside many candidates of a ranking: when those are done, their rows go."""
-    shape = levels.Shape(2, 1, 4, torch.float32, torch.device("cpu"))
+    shape = levels.Shape(((1, 4), (1, 4)), torch.float32, torch.device("cpu"))
     lengths, rooms = [12] * candidates + [60] * 2, [16] * candidates + [64] * 2
     tips = levels.Tips(shape, lengths)
     before = 1
@@ -18,7 +19,7 @@ def test_tips_hold_no_more_than_the_rooms_of_their_members(candidates: int) -> N
         tips.take([min(row, before - 1) for row in range(now)])
         before, one = now, torch.full((now, 1, 4), float(step))
         for layer in range(2):
-            tips.attend(layer, one[:, :, None], one, one, 1.0)
+            tips.attend(layer, one[:, :, None], one, one, attention.Softmax(1.0))
         tips.length += 1
         assert tips.held <= sum(rooms) * shape.position_bytes
     kept = tips._layers[1][0, :2, 0, :60, 0]

@@ -11,7 +11,6 @@ import pytest
 
 import gridc
 from gridc.compiler.lowering.calls import Prompt
-from gridc.diagnostics.errors import IncompleteError
 from gridc.runtime.engines.protocol import Call
 from gridc.schema.spec import Engine as Settings
 
@@ -19,7 +18,6 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("bitsandbytes")
 
-from gridc.runtime.engines.hf import loading  # noqa: E402
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 
 LLAMA = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
@@ -53,7 +51,7 @@ def test_log_likelihoods_are_those_of_the_models_own_attention(precision: str) -
     """The same weights at the same precision, once in the forest and once as transformers runs them."""
     engine = HfEngine("m", LLAMA, precision, Settings(device="cpu"))
     found = answers(engine)
-    model, _ = engine._load()
+    model = engine._load()
     model.set_attn_implementation("eager")
     for call in (each for each in calls() if each.kind == "loglikelihood"):
         text = engine.as_text(call.prompt)
@@ -88,7 +86,7 @@ def test_nf4_is_the_same_on_every_cpu() -> None:
     import bitsandbytes.functional as bnb
 
     engine = HfEngine("m", LLAMA, "nf4", Settings(device="cpu"))
-    model, _ = engine._load()
+    model = engine._load()
     layer = model.model.layers[0].mlp.up_proj
     given = torch.randn(3, layer.in_features)
     with torch.inference_mode():
@@ -106,7 +104,7 @@ def test_quantised_answers_differ_from_those_of_the_whole_weights() -> None:
 
 def test_a_closed_engine_holds_no_model() -> None:
     engine = HfEngine("m", LLAMA, "fp32", Settings(device="cpu"))
-    kept = weakref.ref(engine._load()[0])
+    kept = weakref.ref(engine._load())
     engine.close()
     gc.collect()
     assert kept() is None
@@ -117,27 +115,3 @@ def changed(folder: Path, **values: Any) -> Path:
     config = json.loads((folder / "config.json").read_text()) | values
     (folder / "config.json").write_text(json.dumps(config))
     return folder
-
-
-@pytest.mark.parametrize("kind", ["dynamic", "longrope"])
-def test_positions_that_depend_on_the_batch_are_refused(tmp_path: Path, kind: str) -> None:
-    rope = {"rope_type": kind, "rope_theta": 10000.0, "factor": 2.0}
-    with pytest.raises(IncompleteError, match="GC606"):
-        HfEngine("m", changed(tmp_path / "m", rope_parameters=rope), "fp32", Settings(device="cpu"))
-
-
-def test_a_model_whose_attention_is_another_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "agreement", lambda *_: loading.Agreement(-20.0, -25.0))
-    engine = HfEngine("m", LLAMA, "fp32", Settings(device="cpu"))
-    with pytest.raises(IncompleteError, match="its own attention"):
-        engine.effective()
-
-
-def test_agreement_is_asked_of_every_model_that_is_loaded() -> None:
-    """A forest that scales its scores otherwise is noticed."""
-    engine = HfEngine("m", LLAMA, "fp32", Settings(device="cpu"))
-    model, _ = engine._load()
-    assert loading.agreement(model, engine._shape).holds
-    for layer in model.model.layers:
-        layer.self_attn.layer_idx = 0
-    assert not loading.agreement(model, engine._shape).holds

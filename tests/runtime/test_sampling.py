@@ -81,7 +81,7 @@ def test_the_numbers_of_two_calls_differ_and_fill_the_unit_interval() -> None:
 
 
 def test_greedy_takes_the_most_likely_token_and_says_by_how_much() -> None:
-    tokens, leads = sampling.greedy(torch.tensor([[0.5, 2.0, 1.25], [3.0, 3.0, 1.0]]))
+    tokens, _, leads = sampling.greedy(torch.tensor([[0.5, 2.0, 1.25], [3.0, 3.0, 1.0]]))
     assert tokens[0].item() == 1
     assert leads.tolist() == [0.75, 0.0]
 

@@ -5,17 +5,33 @@ What a token may see lies in up to three levels: the *trunk* that its whole batc
 with the queries of a group side by side so that nothing is copied per row, and the parts are joined by
 their log-sum-exp (Milakov and Gimelshein 2018; as flash attention joins its blocks).
 
-All tokens of a forward pass lie in one packed row without padding. transformers hands the view of the
-pass through, from `model(..., forest=view)` to `attend`.
+All tokens of a forward pass lie in one packed row without padding. transformers calls `attend` in every
+layer, which asks the view of the pass (`viewing`): not every architecture hands keywords on to its layers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from transformers import AttentionInterface
 
 NAME = "gridc_forest"
+
+
+@dataclass(frozen=True, slots=True)
+class Softmax:
+    """What scores go through: a factor, a cap (`cap * tanh(score / cap)`, Gemma 2), and sinks, a logit for
+    each head that takes part in the softmax and mixes in nothing (gpt-oss). A `window` is known here and not
+    computed: every sequence of a forest is kept within the windows of its model."""
+
+    scaling: float
+    cap: float | None = None
+    sinks: torch.Tensor | None = None
+    window: int | None = None
+
 
 Part = tuple[torch.Tensor, torch.Tensor]
 """What a level gives: mixed values (groups, kv_heads, queries, width), log-sum-exp without width."""
@@ -25,7 +41,7 @@ class View(Protocol):
     """Who sees what in one forward pass."""
 
     def attend(
-        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
     ) -> torch.Tensor:
         """The mixed values (tokens, heads, width) of packed queries (tokens, heads, width), whose own
         keys and values (tokens, kv_heads, width) are stored on the way."""
@@ -35,9 +51,39 @@ class Unsupported(ValueError):
     """A model asks its attention for something that the forest does not compute."""
 
 
-_INERT = frozenset(
-    {"position_ids", "cache_position", "cache_params", "use_cache", "output_attentions", "is_causal"}
-)
+class Once:
+    """A view that is asked exactly once by each layer of a pass. A model whose attention is not reached, or
+    that attends twice in a layer, mixes in something that the forest does not see."""
+
+    def __init__(self, view: View) -> None:
+        self._view, self._seen = view, set[int]()
+
+    def attend(
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
+    ) -> torch.Tensor:
+        if layer in self._seen:
+            raise Unsupported(f"layer {layer} attends more than once")
+        self._seen.add(layer)
+        return self._view.attend(layer, query, key, value, softmax)
+
+    def require(self, layers: int) -> None:
+        """Raise `Unsupported` unless every layer has attended."""
+        if self._seen != set(range(layers)):
+            raise Unsupported(f"{len(self._seen)} of {layers} layers attend through transformers' interface")
+
+
+_INERT = frozenset({"position_ids", "cache_position", "cache_params", "use_cache", "logits_to_keep"})
+_VIEW: ContextVar[View] = ContextVar("view")
+
+
+@contextmanager
+def viewing(view: View) -> Iterator[None]:
+    """Forward passes inside are seen by this view."""
+    token = _VIEW.set(view)
+    try:
+        yield
+    finally:
+        _VIEW.reset(token)
 
 
 def attend(
@@ -46,51 +92,66 @@ def attend(
     key: torch.Tensor,
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
-    scaling: float,
-    forest: View,
+    scaling: float | None = None,
     dropout: float = 0.0,
+    softcap: float | None = None,
+    s_aux: torch.Tensor | None = None,
+    sliding_window: int | None = None,
+    is_causal: bool | None = None,
     **others: Any,
 ) -> tuple[torch.Tensor, None]:
     """What transformers calls: query (1, heads, tokens, width), and the result (1, tokens, heads, width).
 
-    Raises `Unsupported` when the model wants more than softmax attention: windows, caps, sinks, biases.
+    Raises `Unsupported` when the model wants something else than softmax attention to what came before.
     """
-    unknown = {name: each for name, each in others.items() if name not in _INERT and each is not None}
-    if attention_mask is not None or dropout or unknown:
-        raise Unsupported(f"its attention wants {', '.join(sorted(unknown)) or 'a mask or dropout'}")
+    wanted = [name for name, value in others.items() if name not in _INERT and value is not None]
+    wanted = [name for name in wanted if others[name] is not False]
+    wanted += ["a mask"] * (attention_mask is not None) + ["dropout"] * bool(dropout)
+    wanted += ["what comes later"] * (is_causal is False)
+    if wanted:
+        raise Unsupported(f"its attention wants {', '.join(sorted(wanted))}")
     layer: int = module.layer_idx  # type: ignore[assignment]
-    queries, keys, values = (each[0].transpose(0, 1) for each in (query, key, value))
-    return forest.attend(layer, queries, keys, values, scaling)[None], None
+    scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
+    width = value.shape[-1]
+    wide = max(width, key.shape[-1])
+    queries, keys, values = (
+        torch.nn.functional.pad(part[0].transpose(0, 1), (0, wide - part.shape[-1]))
+        for part in (query, key, value)
+    )
+    mixed = _VIEW.get().attend(layer, queries, keys, values, Softmax(scale, softcap, s_aux, sliding_window))
+    return mixed[None, ..., :width].contiguous(), None
 
 
 def attention(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    scaling: float,
+    softmax: Softmax,
     hidden: torch.Tensor | None = None,
     causal: bool = False,
 ) -> Part:
     """Softmax attention of query (groups, kv_heads, queries, width) over keys (groups, kv_heads, keys,
     width), with the log-sum-exp that joins it to other parts. `hidden` is added to the scores."""
-    if query.device.type == "cpu":
+    if query.device.type == "cpu" and softmax.cap is None:
         part: Part = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            query, key, value, 0.0, causal, attn_mask=hidden, scale=scaling
+            query, key, value, 0.0, causal, attn_mask=hidden, scale=softmax.scaling
         )
         return part
-    return plain_attention(query, key, value, scaling, hidden, causal)
+    return plain_attention(query, key, value, softmax, hidden, causal)
 
 
 def plain_attention(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    scaling: float,
+    softmax: Softmax,
     hidden: torch.Tensor | None = None,
     causal: bool = False,
 ) -> Part:
     """The same, spelled out in operations that every device has."""
-    scores = (query @ key.transpose(-1, -2)).float() * scaling
+    scores = (query @ key.transpose(-1, -2)).float() * softmax.scaling
+    if softmax.cap is not None:
+        scores = softmax.cap * torch.tanh(scores / softmax.cap)
     if causal:
         later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
         scores = scores.masked_fill(later, -torch.inf)
@@ -100,12 +161,15 @@ def plain_attention(
     return torch.exp(scores - total[..., None]).to(value.dtype) @ value, total
 
 
-def join(parts: Sequence[Part]) -> torch.Tensor:
+def join(parts: Sequence[Part], softmax: Softmax) -> torch.Tensor:
     """Attention over everything that the parts saw, each (tokens, kv_heads, group, width)."""
-    if len(parts) == 1:
+    if len(parts) == 1 and softmax.sinks is None:
         return parts[0][0]
-    shares = torch.softmax(torch.stack([total for _, total in parts]), dim=0).unsqueeze(-1)
-    mixed = sum(part.float() * share for (part, _), share in zip(parts, shares, strict=True))
+    totals = [total for _, total in parts]
+    if softmax.sinks is not None:
+        totals.append(softmax.sinks.float().view(1, *totals[0].shape[1:]).expand_as(totals[0]))
+    shares = torch.softmax(torch.stack(totals), dim=0).unsqueeze(-1)
+    mixed = sum(part.float() * share for (part, _), share in zip(parts, shares, strict=False))
     assert isinstance(mixed, torch.Tensor)
     return mixed.to(parts[0][0].dtype)
 

@@ -19,9 +19,9 @@ from gridc.compiler.inputs.models import hash_files
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.hf import loading
-from gridc.runtime.engines.hf.attention import NAME as FOREST_ATTENTION
-from gridc.runtime.engines.hf.attention import Unsupported
-from gridc.runtime.engines.hf.forest import Forest
+from gridc.runtime.engines.hf.choosing import NotNumbersError
+from gridc.runtime.engines.hf.gate import Route, routes
+from gridc.runtime.engines.hf.paths import ComputePath, Spent
 from gridc.runtime.engines.hf.schedule import Bound, TooLargeError, schedule
 from gridc.runtime.engines.hf.sequences import Member, Unit, answer, candidate, generation
 from gridc.runtime.engines.hf.trie import Tokens, common_prefix, least_tokens
@@ -61,21 +61,20 @@ class HfEngine:
         try:
             self._tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
             self._config = loading.read_config(folder)
-            self._shape = loading.shape_of(self._config, precision, device)
+            self._shape = loading.sketch(self._config, precision, device)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._unusable(error) from None
         if "strftime_now" in (self._tokenizer.chat_template or ""):
             self._refuse("GC506", f"the chat template of `{name}` prints today's date")
         self._begins = self._tokenizer("x")["input_ids"][:1] == [self._tokenizer.bos_token_id]
+        self._longest = 1
         self._model: Any = None
-        self._forest: Forest | None = None
-        self._agreement: loading.Agreement | None = None
+        self._routes: list[Route] = []
         torch.set_num_threads(settings.threads or os.cpu_count() or 1)
 
     def effective(self) -> dict[str, Any]:
         """What is really run. Loads the model."""
-        model, _ = self._load()
-        assert self._agreement is not None
+        model = self._load()
         template, bos = self._tokenizer.chat_template, self._tokenizer.bos_token_id
         return {
             "model": self._name,
@@ -85,8 +84,7 @@ class HfEngine:
             "dtype": str(model.dtype).removeprefix("torch."),
             "quantisation": loading.quantisation(model, self._precision),
             "parameters": sum(each.numel() for each in model.parameters()),
-            "attention": FOREST_ATTENTION,
-            "attention_check": {"own": self._agreement.own, "forest": self._agreement.forest},
+            "paths": [route.manifest() for route in self._routes],
             "kv_mib": self._settings.kv_mib,
             "chat_template": hashlib.sha256(template.encode()).hexdigest() if template else None,
             "bos": bos,
@@ -101,7 +99,9 @@ class HfEngine:
         """Calls that share prefixes together, as many as the bound on keys and values allows."""
         positions = self._settings.kv_mib * _MIB // self._shape.position_bytes
         try:
-            works = list(schedule(list(self._units(calls)), Bound(positions, self._settings.batch_prompts)))
+            units = list(self._units(calls))
+            self._longest = max([self._longest, *(_reach(unit.members) for unit in units)])
+            works = list(schedule(units, Bound(positions, self._settings.batch_prompts)))
         except TooLargeError as error:
             needed = math.ceil(error.positions * self._shape.position_bytes / _MIB)
             message = f"one call of `{self._name}` needs {needed} MiB of keys and values"
@@ -111,18 +111,21 @@ class HfEngine:
 
     def answer(self, batch: Batch, wanted: frozenset[str]) -> tuple[list[Answer], Spending]:
         """Answer the wanted calls of a batch."""
-        _, forest = self._load()
+        self._load()
         work = batch.work
-        members = [each for each in work.members if each.call in wanted]
-        begun = time.perf_counter()
+        by_call: dict[str, list[Member]] = {}
+        for member in work.members:
+            if member.call in wanted:
+                by_call.setdefault(member.call, []).append(member)
+        begun, spent = time.perf_counter(), Spent()
         try:
-            spent = forest.decode(work.trunk, work.cuts, members, self._ends())
+            for path, members in self._by_path(by_call.values()):
+                spent.add(path.decode(work.trunk, work.cuts, members, self._ends()))
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise UnavailableError([Diagnostic("GC608", f"`{self._name}`: {error}")]) from None
+        except NotNumbersError as error:
+            raise UnavailableError([Diagnostic("GC641", f"`{self._name}`: {error}")]) from None
         seconds = time.perf_counter() - begun
-        by_call: dict[str, list[Member]] = {}
-        for member in members:
-            by_call.setdefault(member.call, []).append(member)
         share = seconds / len(by_call)
         answers = [
             answer(each, self._text(each[0]), _token_digest(each[0].prompt), share)
@@ -151,25 +154,37 @@ class HfEngine:
 
     def close(self) -> None:
         """Free the model, before the next one is loaded."""
-        self._model = self._forest = None
+        self._model, self._routes = None, []
         gc.collect()
         if self._shape.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def _load(self) -> tuple[Any, Forest]:
-        if self._forest is None:
-            try:
+    def _load(self) -> Any:
+        """The model, with routes that are proved for the longest call that is known so far."""
+        if self._routes and _takes(self._routes[-1], self._longest):
+            return self._model
+        try:
+            if self._model is None:
                 self._model = loading.load(self._folder, self._precision, self._shape.device)
-                self._agreement = loading.agreement(self._model, self._shape)
-            except (OSError, ValueError, RuntimeError, ImportError, KeyError, TypeError) as error:
-                raise self._unusable(error) from None
-            if not self._agreement.holds:
-                own, forest = self._agreement.own, self._agreement.forest
-                raise self._unusable(
-                    Unsupported(f"its own attention gives {own:.4f} nats where the engine gives {forest:.4f}")
-                )
-            self._forest = Forest(self._model, self._shape)
-        return self._model, self._forest
+            exact = self._shape.dtype == torch.float32 and self._precision != "int8"
+            room = self._settings.kv_mib * _MIB
+            found = routes(self._model, self._config, self._shape, exact, room, self._longest)
+            self._routes = list(found)
+        except NotNumbersError as error:
+            raise UnavailableError([Diagnostic("GC641", f"`{self._name}`: {error}")]) from None
+        except (OSError, ValueError, RuntimeError, ImportError, KeyError, TypeError) as error:
+            raise self._unusable(error) from None
+        return self._model
+
+    def _by_path(self, calls: Iterable[list[Member]]) -> Iterator[tuple[ComputePath, list[Member]]]:
+        """The members of some calls by the path that takes them, a call never parted."""
+        taken: dict[int, list[Member]] = {}
+        for members in calls:
+            needed = _reach(members)
+            number = next(at for at, route in enumerate(self._routes) if _takes(route, needed))
+            taken.setdefault(number, []).extend(members)
+        for number, some in sorted(taken.items()):
+            yield self._routes[number].path, some
 
     def _unusable(self, error: Exception) -> UnavailableError:
         message = f"`{self._name}` at {self._precision}: {error}"
@@ -177,7 +192,7 @@ class HfEngine:
 
     def _ends(self) -> frozenset[int]:
         """The tokens that end a turn: the generation config's, else the tokenizer's."""
-        declared = self._load()[0].generation_config.eos_token_id
+        declared = self._load().generation_config.eos_token_id
         if declared is None:
             declared = self._tokenizer.eos_token_id
         return frozenset(declared if isinstance(declared, list) else [declared])
@@ -296,6 +311,15 @@ class HfEngine:
             if self._begins and ids and ids[0] != bos:
                 self._refuse("GC510", f"a prompt of `{self._name}` starts without its BOS token")
         return found
+
+
+def _reach(members: Sequence[Member]) -> int:
+    """The most positions that any of these members may come to."""
+    return max(len(member.prompt) + member.limit for member in members)
+
+
+def _takes(route: Route, positions: int) -> bool:
+    return route.limit is None or positions <= route.limit
 
 
 def _unused(generation_config: Any) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import torch
 
-from gridc.runtime.engines.hf.attention import by_kv_head, join
-from gridc.runtime.engines.hf.kv_cache import Reading, Stems, Tips, Trunk, hiding
+from gridc.runtime.engines.hf.attention import Softmax, by_kv_head, join
+from gridc.runtime.engines.hf.kv_cache import Reading, Stems, Tips, Trunk
 from gridc.runtime.engines.hf.trie import Tokens, shared
 
 
@@ -20,12 +20,12 @@ class Stretch:
         self._trunk = trunk
 
     def attend(
-        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
     ) -> torch.Tensor:
         self._trunk.store(layer, key, value)
         heads = by_kv_head(query, key.shape[1])
-        own = self._trunk.attend_causally(query, key, value, scaling)
-        return join([*self._trunk.attend(layer, heads, scaling), own]).reshape(query.shape)
+        own = self._trunk.attend_causally(query, key, value, softmax)
+        return join([*self._trunk.attend(layer, heads, softmax), own], softmax).reshape(query.shape)
 
 
 class Pack:
@@ -56,14 +56,10 @@ class Pack:
         before_row = (counts.cumsum(0) - counts)[rows]
         self._row = rows.to(device)
         self._slot = (torch.arange(len(rows)) - before_row).to(device)
-        position = torch.tensor(starts, device=device)[:, None] + torch.arange(
-            self._queries.shape[1], device=device
-        )
-        later = torch.arange(stems.longest, device=device) > position[:, :, None]
-        self._hidden = hiding(later)[:, None]
+        self._starts = torch.tensor(starts, device=device)
 
     def attend(
-        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
     ) -> torch.Tensor:
         heads = by_kv_head(query, key.shape[1])
         stored = self._stems.rows(layer, self._first, self._end)
@@ -71,9 +67,9 @@ class Pack:
         stored[0, :, :, :length] = key[self._paths].transpose(1, 2)
         stored[1, :, :, :length] = value[self._paths].transpose(1, 2)
         stored[:, :, :, length:] = 0
-        mixed, total = self._stems.attend_many(stored, heads[self._queries], scaling, self._hidden)
+        mixed, total = self._stems.attend_many(stored, heads[self._queries], softmax, self._starts)
         own = mixed[self._row, self._slot], total[self._row, self._slot]
-        return join([*self._trunk.attend(layer, heads, scaling), own]).reshape(query.shape)
+        return join([*self._trunk.attend(layer, heads, softmax), own], softmax).reshape(query.shape)
 
 
 class Step:
@@ -83,15 +79,15 @@ class Step:
         self._trunk, self._stems, self._tips, self._reading = trunk, stems, tips, reading
 
     def attend(
-        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
     ) -> torch.Tensor:
         heads = by_kv_head(query, key.shape[1])
         parts = [
-            *self._trunk.attend(layer, heads, scaling),
-            self._stems.attend(layer, heads, scaling, self._reading),
-            self._tips.attend(layer, heads, key, value, scaling),
+            *self._trunk.attend(layer, heads, softmax),
+            self._stems.attend(layer, heads, softmax, self._reading),
+            self._tips.attend(layer, heads, key, value, softmax),
         ]
-        return join(parts).reshape(query.shape)
+        return join(parts, softmax).reshape(query.shape)
 
 
 def _rectangle(rows: Sequence[Sequence[int]], device: torch.device) -> torch.Tensor:

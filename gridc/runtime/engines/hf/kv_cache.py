@@ -10,35 +10,37 @@ from itertools import pairwise
 
 import torch
 
-from gridc.runtime.engines.hf.attention import Part, attention
+from gridc.runtime.engines.hf.attention import Part, Softmax, attention
 from gridc.runtime.engines.hf.groups import places
 from gridc.runtime.engines.hf.sequences import ROOM
 from gridc.runtime.engines.hf.trie import Tokens, shared
 
+SCORES = 2**24
+"""Most scores that the attention of a stem holds at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Layers, key-value heads and head width of a model, and the type and place of its keys."""
+    """Key-value heads and their width, by layer, and the type and place of keys and values. Where values are
+    narrower than keys they are stored as wide."""
 
-    layers: int
-    kv_heads: int
-    width: int
+    layers: tuple[tuple[int, int], ...]
     dtype: torch.dtype
     device: torch.device
 
     @property
     def position_bytes(self) -> int:
         """Bytes that the keys and values of one token take."""
-        return 2 * self.layers * self.kv_heads * self.width * self.dtype.itemsize
+        return 2 * sum(heads * width for heads, width in self.layers) * self.dtype.itemsize
 
     def room(self, rows: int, length: int) -> list[torch.Tensor]:
         """Room for keys and values, by layer: (2, rows, kv_heads, length, width)."""
-        return [self.layer_room(rows, length) for _ in range(self.layers)]
+        return [self.layer_room(layer, rows, length) for layer in range(len(self.layers))]
 
-    def layer_room(self, rows: int, length: int) -> torch.Tensor:
+    def layer_room(self, layer: int, rows: int, length: int) -> torch.Tensor:
         """Room for the keys and values of one layer."""
-        size = (2, rows, self.kv_heads, length, self.width)
-        return torch.empty(size, dtype=self.dtype, device=self.device)
+        heads, width = self.layers[layer]
+        return torch.empty((2, rows, heads, length, width), dtype=self.dtype, device=self.device)
 
 
 class Trunk:
@@ -79,26 +81,28 @@ class Trunk:
         self._layers[layer][0, 0, :, start:end] = key.transpose(0, 1)
         self._layers[layer][1, 0, :, start:end] = value.transpose(0, 1)
 
-    def attend(self, layer: int, query: torch.Tensor, scaling: float) -> list[Part]:
+    def attend(self, layer: int, query: torch.Tensor, softmax: Softmax) -> list[Part]:
         """Every query (tokens, kv_heads, group, width) sees the whole trunk."""
         if not self.tokens:
             return []
         keys, values = self._layers[layer][:, :, :, : len(self.tokens)]
         tokens, kv_heads, group, width = query.shape
         beside = query.transpose(0, 1).reshape(1, kv_heads, tokens * group, width)
-        mixed, total = attention(beside, keys, values, scaling)
+        mixed, total = attention(beside, keys, values, softmax)
         mixed = mixed.view(kv_heads, tokens, group, width).transpose(0, 1)
         return [(mixed, total.view(kv_heads, tokens, group).transpose(0, 1))]
 
     @staticmethod
-    def attend_causally(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float) -> Part:
+    def attend_causally(
+        query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
+    ) -> Part:
         """Each query (tokens, heads, width) sees the keys (tokens, kv_heads, width) up to its own."""
         tokens, heads, width = query.shape
         queries, keys, values = (
             part.transpose(0, 1).repeat_interleave(heads // part.shape[1], dim=0)[None]
             for part in (query, key, value)
         )
-        mixed, total = attention(queries, keys, values, scaling, causal=True)
+        mixed, total = attention(queries, keys, values, softmax, causal=True)
         shape = (tokens, key.shape[1], heads // key.shape[1])
         return mixed[0].transpose(0, 1).reshape(*shape, width), total[0].transpose(0, 1).reshape(shape)
 
@@ -106,7 +110,7 @@ class Trunk:
         stored = len(self.tokens)
         for layer, old in enumerate(self._layers):
             if old.shape[3] != length:
-                self._layers[layer] = self._shape.layer_room(1, length)
+                self._layers[layer] = self._shape.layer_room(layer, 1, length)
                 self._layers[layer][:, :, :, :stored] = old[:, :, :, :stored]
 
 
@@ -130,15 +134,26 @@ class Stems:
         return self._layers[layer][:, first:last]
 
     @staticmethod
-    def attend_many(stored: torch.Tensor, query: torch.Tensor, scaling: float, hidden: torch.Tensor) -> Part:
-        """Each query (rows, queries, kv_heads, group, width) sees its row's keys that are not `hidden`
-        (rows, 1, queries, longest) from it."""
+    def attend_many(stored: torch.Tensor, query: torch.Tensor, softmax: Softmax, first: torch.Tensor) -> Part:
+        """The queries (rows, queries, kv_heads, group, width) of a row stand at its position `first` (rows,)
+        and those that follow, and each sees its row's keys up to its own. Some at a time: scores of a long
+        stem would take the square of its length."""
         rows, queries, kv_heads, group, width = query.shape
-        beside = query.permute(0, 2, 3, 1, 4).reshape(rows, kv_heads, group * queries, width)
-        keys, values = stored
-        mixed, total = attention(beside, keys, values, scaling, hidden.repeat(1, 1, group, 1))
-        mixed = mixed.view(rows, kv_heads, group, queries, width).permute(0, 3, 1, 2, 4)
-        return mixed, total.view(rows, kv_heads, group, queries).permute(0, 3, 1, 2)
+        step = max(1, SCORES // (rows * kv_heads * group * stored.shape[3]))
+        latest = int(first.max())
+        parts = []
+        for start in range(0, queries, step):
+            end = min(start + step, queries)
+            seen = min(latest + end, stored.shape[3])
+            position = first[:, None] + torch.arange(start, end, device=first.device)
+            later = torch.arange(seen, device=first.device) > position[:, :, None]
+            beside = query[:, start:end].permute(0, 2, 3, 1, 4).reshape(rows, kv_heads, -1, width)
+            keys, values = stored[:, :, :, :seen]
+            hidden = hiding(later)[:, None].repeat(1, 1, group, 1)
+            mixed, total = attention(beside, keys, values, softmax, hidden)
+            mixed = mixed.view(rows, kv_heads, group, end - start, width).permute(0, 3, 1, 2, 4)
+            parts.append((mixed, total.view(rows, kv_heads, group, end - start).permute(0, 3, 1, 2)))
+        return torch.cat([part for part, _ in parts], 1), torch.cat([total for _, total in parts], 1)
 
     def keep(self, rows: torch.Tensor) -> None:
         """Forget the stems that no continuation stands on any more."""
@@ -146,14 +161,14 @@ class Stems:
             self._layers[layer] = old[:, rows]
         self._hidden = None if self._hidden is None else self._hidden[rows]
 
-    def attend(self, layer: int, query: torch.Tensor, scaling: float, reading: "Reading") -> Part:
+    def attend(self, layer: int, query: torch.Tensor, softmax: Softmax, reading: "Reading") -> Part:
         """Each query (rows, kv_heads, group, width) sees the stem that it reads."""
         keys, values = self._layers[layer]
         _, kv_heads, group, width = query.shape
         beside = query.new_zeros(keys.shape[0], reading.most, kv_heads, group, width)
         beside[reading.stem, reading.place] = query
         beside = beside.transpose(1, 2).reshape(keys.shape[0], kv_heads, reading.most * group, width)
-        mixed, total = attention(beside, keys, values, scaling, self._hidden)
+        mixed, total = attention(beside, keys, values, softmax, self._hidden)
         mixed = mixed.view(keys.shape[0], kv_heads, reading.most, group, width).transpose(1, 2)
         total = total.view(keys.shape[0], kv_heads, reading.most, group).transpose(1, 2)
         return mixed[reading.stem, reading.place], total[reading.stem, reading.place]
@@ -199,7 +214,7 @@ class Tips:
             self._resize(rows_held, min(tokens_held + ROOM, max(self._lengths)))
 
     def attend(
-        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
     ) -> Part:
         """Each query (rows, kv_heads, group, width) sees its row's tokens and its own key and value
         (rows, kv_heads, width), which are stored."""
@@ -207,13 +222,13 @@ class Tips:
         self._layers[layer][0, :rows, :, self.length] = key
         self._layers[layer][1, :rows, :, self.length] = value
         keys, values = self._layers[layer][:, :rows, :, :end]
-        return attention(query, keys, values, scaling)
+        return attention(query, keys, values, softmax)
 
     def _resize(self, rows: int, tokens: int) -> None:
         rows = min(rows, sum(length > self.length for length in self._lengths))
         for layer, old in enumerate(self._layers):
             kept = min(old.shape[1], rows)
-            self._layers[layer] = self._shape.layer_room(rows, tokens)
+            self._layers[layer] = self._shape.layer_room(layer, rows, tokens)
             self._layers[layer][:, :kept, :, : self.length] = old[:, :kept, :, : self.length]
 
 

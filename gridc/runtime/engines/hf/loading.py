@@ -1,12 +1,7 @@
-"""Loading a model at a precision, and the record of what was loaded.
-
-A model is refused when the forest would not compute what the model computes: its own attention is run
-beside it once on a few tokens, and the two must agree.
-"""
+"""Loading a model at a precision, and the record of what was loaded."""
 
 import logging
 import platform
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,13 +10,10 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, BitsAndBytesConfig
 from transformers.utils import logging as transformers_logging
 
-from gridc.runtime.engines.hf.attention import NAME as FOREST_ATTENTION
-from gridc.runtime.engines.hf.forest import Forest
+from gridc.runtime.engines.hf.gate import Lengths, shape_of
 from gridc.runtime.engines.hf.kv_cache import Shape
-from gridc.runtime.engines.hf.sequences import Member
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-_STATIC_ROPES = frozenset({"default", "linear", "yarn", "llama3", "proportional"})
 _LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "accelerate", "bitsandbytes")
 
 transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
@@ -45,32 +37,24 @@ def compute_type(precision: str, device: torch.device) -> torch.dtype:
 
 
 def read_config(folder: Path) -> Any:
-    """A model's configuration. Raises `ValueError` when the engine does not compute such a model."""
-    config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False).get_text_config()
-    layers = set(getattr(config, "layer_types", None) or ["full_attention"])
-    if layers != {"full_attention"} or getattr(config, "sliding_window", None) is not None:
-        raise ValueError("it has sliding windows, and the engine computes full attention")
-    ropes = set(_rope_types(getattr(config, "rope_parameters", None) or {}))
-    if not ropes <= _STATIC_ROPES:
-        kinds = ", ".join(sorted(ropes - _STATIC_ROPES))
-        raise ValueError(f"its positions are `{kinds}`: they would depend on what shares a batch")
+    """The configuration of a folder's language model. Raises whatever transformers raises."""
+    config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False).get_text_config(decoder=True)
     return config
 
 
-def _rope_types(parameters: Any) -> list[str]:
-    """The rotary embeddings that are declared, for all layers or for each kind of layer."""
-    if not isinstance(parameters, dict):
-        return []
-    named = [str(parameters[key]) for key in ("rope_type", "type") if key in parameters]
-    return named + [kind for each in parameters.values() for kind in _rope_types(each)]
-
-
-def shape_of(config: Any, precision: str, device: torch.device) -> Shape:
-    """What keys and values of the model look like."""
-    heads: int = config.num_attention_heads
-    width: int = getattr(config, "head_dim", None) or config.hidden_size // heads
-    kv_heads: int = getattr(config, "num_key_value_heads", None) or heads
-    return Shape(config.num_hidden_layers, kv_heads, width, compute_type(precision, device), device)
+def sketch(config: Any, precision: str, device: torch.device) -> Shape:
+    """What the keys and values of a model look like, without its weights. Where they cannot be seen, as many
+    as a transformer of its size has."""
+    dtype = compute_type(precision, device)
+    guess = Shape((), dtype, device)
+    try:
+        with torch.device("meta"):
+            model: Any = AutoModelForCausalLM.from_config(config, dtype=dtype)  # type: ignore[no-untyped-call]
+            return shape_of(model, guess, Lengths.of(config).window)
+    except Exception:  # whatever an architecture raises that is not computed so; the gate has the reason
+        layers: int = getattr(config, "num_hidden_layers", None) or 1
+        width: int = getattr(config, "hidden_size", None) or 1
+        return Shape(((1, width),) * layers, dtype, device)
 
 
 def load(folder: Path, precision: str, device: torch.device) -> Any:
@@ -86,7 +70,6 @@ def load(folder: Path, precision: str, device: torch.device) -> Any:
         )
     model: Any = AutoModelForCausalLM.from_pretrained(
         folder,
-        attn_implementation=FOREST_ATTENTION,
         use_safetensors=True,
         trust_remote_code=False,
         device_map=str(device),
@@ -98,38 +81,6 @@ def load(folder: Path, precision: str, device: torch.device) -> Any:
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False
     return model.eval()
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """The log-likelihood of one continuation (nats) by the model's own attention and by the forest."""
-
-    own: float
-    forest: float
-
-    @property
-    def holds(self) -> bool:
-        return abs(self.own - self.forest) <= 1e-3 + 0.02 * abs(self.own)
-
-
-def agreement(model: Any, shape: Shape) -> Agreement:
-    """Compute a continuation both ways, in the forest over a trunk, stems and tips."""
-    vocabulary: int = model.config.get_text_config().vocab_size
-    tokens = tuple(number * 7919 % vocabulary for number in range(1, 17))
-    prompt, given = tokens[:10], tokens[10:]
-    member = Member("", prompt, len(given), given=given)
-    beside = Member("", (*prompt[:8], given[0]), len(given), given=given)
-    Forest(model, shape).decode(prompt[:6], (6,), [member, beside], frozenset())
-    model.set_attn_implementation("eager")
-    try:
-        with torch.inference_mode():
-            ids = torch.tensor([tokens], device=shape.device)
-            logits = model(input_ids=ids, use_cache=False).logits[0].float()
-    finally:
-        model.set_attn_implementation(FOREST_ATTENTION)
-    logs = torch.log_softmax(logits, dim=-1)
-    own = sum(float(logs[at - 1, tokens[at]]) for at in range(len(prompt), len(tokens)))
-    return Agreement(own, member.loglikelihood)
 
 
 def quantisation(model: Any, precision: str) -> dict[str, Any] | None:

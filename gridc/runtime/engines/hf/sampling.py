@@ -23,10 +23,11 @@ def uniforms(call: str, count: int) -> list[float]:
     return [float(each) for each in generator.random(count)]
 
 
-def greedy(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The most likely token of each row of logits (rows, vocabulary), and its lead over the next."""
+def greedy(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The most likely token of each row of logits (rows, vocabulary), its logit, and its lead over the next.
+    A row that has NaN in it has NaN as its largest logit."""
     values, tokens = logits.topk(2, dim=-1)
-    return tokens[:, 0], values[:, 0] - values[:, 1]
+    return tokens[:, 0], values[:, 0], values[:, 0] - values[:, 1]
 
 
 @dataclass(frozen=True, slots=True)

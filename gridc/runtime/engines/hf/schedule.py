@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from gridc.runtime.engines.hf.forest import PASS_TOKENS
+from gridc.runtime.engines.hf.paths import PASS_TOKENS
 from gridc.runtime.engines.hf.sequences import Member, Unit
 from gridc.runtime.engines.hf.trie import Tokens, shared, trunks
 

@@ -1,0 +1,97 @@
+"""Every member takes its next token: greedy, sampled, or given. The same for every way to compute logits."""
+
+import torch
+
+from gridc.runtime.engines.hf.sampling import NEAR_TIE, greedy, nucleus
+from gridc.runtime.engines.hf.sequences import Member
+
+
+class NotNumbersError(ArithmeticError):
+    """A model gave logits that are not finite: no token can be chosen by them."""
+
+
+def branch(
+    rows: list[list[Member]], logits: torch.Tensor, ends: frozenset[int]
+) -> tuple[list[int], list[int], list[list[Member]]]:
+    """Let every member take its next token. For each row that goes on: the row it comes from, its token
+    and its members. A row stays in its place when it can, so that little has to be moved."""
+    _choose(rows, logits, ends)
+    onward: list[tuple[int, int, list[Member]]] = []
+    staying: dict[int, tuple[int, int, list[Member]]] = {}
+    for number, members in enumerate(rows):
+        branches: dict[int, list[Member]] = {}
+        for member in members:
+            if member.finish is None:
+                branches.setdefault(member.tokens[-1], []).append(member)
+        for token, branch in branches.items():
+            if number in staying:
+                onward.append((number, token, branch))
+            else:
+                staying[number] = (number, token, branch)
+    total = len(staying) + len(onward)
+    onward += [staying.pop(number) for number in list(staying) if number >= total]
+    moving = iter(onward)
+    placed = [staying[number] if number in staying else next(moving) for number in range(total)]
+    return [each[0] for each in placed], [each[1] for each in placed], [each[2] for each in placed]
+
+
+def _choose(rows: list[list[Member]], logits: torch.Tensor, ends: frozenset[int]) -> None:
+    tokens, values, leads = greedy(logits)
+    if not bool(values.isfinite().all()):
+        raise NotNumbersError("its logits are not finite (NaN or infinity)")
+    top, lead = tokens.tolist(), leads.tolist()
+    given: list[tuple[int, Member]] = []
+    sampled: dict[tuple[int, float, float], list[Member]] = {}
+    for number, members in enumerate(rows):
+        for member in members:
+            if member.given is not None:
+                given.append((number, member))
+            elif member.temperature > 0:
+                sampled.setdefault((number, member.temperature, member.top_p), []).append(member)
+            else:
+                member.near_ties += lead[number] < NEAR_TIE
+                member.take(top[number], ends)
+    _follow(given, logits, top, ends)
+    _sample(sampled, logits, ends)
+
+
+def _follow(
+    given: list[tuple[int, Member]], logits: torch.Tensor, top: list[int], ends: frozenset[int]
+) -> None:
+    """Candidates go where they must; what that cost is their log-likelihood."""
+    if not given:
+        return
+    device = logits.device
+    rows = torch.tensor([number for number, _ in given], device=device)
+    tokens = [member.given[len(member.tokens)] for _, member in given if member.given is not None]
+    which, back = torch.unique(rows, return_inverse=True)
+    normaliser = torch.logsumexp(logits[which], dim=-1)[back]
+    chosen = logits[rows, torch.tensor(tokens, device=device)] - normaliser
+    if not bool(chosen.isfinite().all()):
+        raise NotNumbersError("the likelihood of a candidate is not finite (NaN or infinity)")
+    for (number, member), token, value in zip(given, tokens, chosen.tolist(), strict=True):
+        member.loglikelihood += value
+        member.most_likely &= token == top[number]
+        member.take(token, ends)
+
+
+def _sample(
+    sampled: dict[tuple[int, float, float], list[Member]], logits: torch.Tensor, ends: frozenset[int]
+) -> None:
+    """Members of one row, temperature and top-p share a distribution; each has its own number."""
+    if not sampled:
+        return
+    device = logits.device
+    rows, temperatures, tops = zip(*sampled, strict=True)
+    sets = nucleus(
+        logits[torch.tensor(rows, device=device)],
+        torch.tensor(temperatures, device=device, dtype=torch.float64),
+        torch.tensor(tops, device=device, dtype=torch.float64),
+    )
+    owners = [(number, member) for number, members in enumerate(sampled.values()) for member in members]
+    numbers = [member.numbers[len(member.tokens)] for _, member in owners]
+    which = torch.tensor([number for number, _ in owners], device=device)
+    tokens, margins = sets.draw(which, torch.tensor(numbers, device=device, dtype=torch.float64))
+    for (_, member), token, margin in zip(owners, tokens.tolist(), margins.tolist(), strict=True):
+        member.near_ties += margin < NEAR_TIE
+        member.take(token, ends)

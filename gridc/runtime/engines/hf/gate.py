@@ -1,0 +1,327 @@
+"""Which way a model is computed, by proof: every path is held against the model itself before it answers.
+
+Sequences of random tokens go through the model's own attention, in each implementation it has, and through
+the path: trunk, stems and steps, with branches in the stems and in the steps. Logits are compared at every
+position. How far they may differ is measured by what attention is worth in this very model: how much the
+logits behind the same tokens change when what stood before them is another text. So a wrong attention is seen
+in a model whose weights are random too.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+
+from gridc.runtime.engines.hf.attention import NAME as FOREST_ATTENTION
+from gridc.runtime.engines.hf.attention import Softmax, Unsupported, viewing
+from gridc.runtime.engines.hf.cached import Cached
+from gridc.runtime.engines.hf.choosing import NotNumbersError
+from gridc.runtime.engines.hf.forest import Forest
+from gridc.runtime.engines.hf.kv_cache import Shape
+from gridc.runtime.engines.hf.paths import ComputePath, Watch, use_attention
+from gridc.runtime.engines.hf.plain import Plain, forget_lengths
+from gridc.runtime.engines.hf.sequences import Member
+
+TOLERANCE = 1e-3
+"""Most by which a logit may differ in fp32, times the worth of attention where that is below 1."""
+
+COARSE = 0.1
+"""The same in reduced precision, as a share of the worth of attention: rounding moves logits by itself."""
+
+ROUNDING = 1e-6
+"""What fp32 makes of a logit of 1 by itself, at most."""
+
+LEAST, MOST = 320, 1344
+"""Tokens of a trial: beyond every window and chunk of the model up to the most."""
+
+_STEPS = 20
+_WINDOW, _COUNT = re.compile("window|chunk"), re.compile("max_|pattern|layers")
+_STATIC_ROPES = frozenset({"default", "linear", "yarn", "llama3", "proportional"})
+
+
+class Refused(ValueError):
+    """No path gives what the model gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How a path did beside the model itself, over `tokens` positions: `deviation` is the largest difference
+    of a logit, `noise` that between the model's own implementations of attention, `worth` how much the
+    logits behind the same tokens depend on what stood before."""
+
+    tokens: int
+    worth: float
+    noise: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path that was proved, for calls of at most `limit` positions (None: any). `why` says why no better
+    path takes them."""
+
+    path: ComputePath
+    limit: int | None
+    why: str | None
+    trial: Trial
+
+    def manifest(self) -> dict[str, Any]:
+        """What the store keeps of it."""
+        trial = self.trial
+        numbers = {"tokens": trial.tokens, "worth": trial.worth, "noise": trial.noise}
+        return {
+            "path": self.path.name,
+            "up_to": self.limit,
+            "why": self.why,
+            "check": {**numbers, "deviation": trial.deviation},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Up to which length a model's attention sees everything (`window`), and its positions do not depend on
+    how long the input is (`static`)."""
+
+    window: int | None
+    static: int | None
+
+    @classmethod
+    def of(cls, config: Any) -> "Lengths":
+        """As a configuration declares them."""
+        ropes = dict(_ropes(getattr(config, "rope_parameters", None) or {}))
+        static = None
+        if set(ropes) - _STATIC_ROPES:
+            declared = [each for kind, each in ropes.items() if kind not in _STATIC_ROPES and each]
+            static = min([*declared, getattr(config, "max_position_embeddings", None) or 0])
+        layers = set(getattr(config, "layer_types", None) or [])
+        if layers == {"full_attention"}:
+            return cls(None, static)
+        return cls(min(_windows(config), default=None), static)
+
+
+def routes(model: Any, config: Any, shape: Shape, exact: bool, room: int, longest: int) -> Iterator[Route]:
+    """The routes of a model, from the shortest calls on, until one takes calls of `longest` positions.
+
+    `exact` says that it computes in fp32; `room` bounds the bytes of a cached batch. Raises `Refused`, and
+    `NotNumbersError` where the model's logits are not finite.
+    """
+    lengths, own = Lengths.of(config), str(model.config._attn_implementation)
+    reached: int | None = 0
+    while reached is not None and reached < longest:
+        route = _next(model, config, shape, exact, room, lengths, own, reached)
+        yield route
+        reached = route.limit
+
+
+def _next(
+    model: Any, config: Any, shape: Shape, exact: bool, room: int, lengths: Lengths, own: str, reached: int
+) -> Route:
+    """The best path for calls that are longer than what the routes before reach."""
+    window, static = (each if each is None or each > reached else 0 for each in astuple(lengths))
+    reasons = []
+    if window == 0:
+        reasons.append(f"it sees {lengths.window} tokens back")
+    if static == 0:
+        reasons.append(f"its positions depend on the length beyond {lengths.static} tokens")
+    limit = min((each for each in (window, static) if each), default=None)
+    most = getattr(config, "max_position_embeddings", None) or MOST
+    wanted = LEAST if limit else max(LEAST, (lengths.window or 0) + 64)
+    references = _References(model, config, own, exact, max(min(wanted, limit or MOST, most, MOST), 32))
+    if not references.decisive:
+        reasons.append(f"what stands before a token moves its logits by no more than {references.worth:.2g}")
+    makers: list[tuple[int | None, Callable[..., ComputePath]]] = []
+    if not reasons:
+        makers.append((limit, partial(_forest, model, shape, window)))
+    if static != 0 and references.decisive:
+        makers += [(static, partial(Cached, model, own, room, prefixes)) for prefixes in (True, False)]
+    makers.append((None, partial(Plain, model, own)))
+    for reach, make in makers:
+        trial = _attempt(references, make, reasons)
+        if trial:
+            path = make()
+            if isinstance(path, Cached) and not path.prefixes:
+                reasons[-1] += ", so each prompt is computed in one piece"
+            return Route(path, reach, "; ".join(dict.fromkeys(reasons)) or None, trial)
+    raise Refused("; ".join(dict.fromkeys(reasons)))
+
+
+def _forest(model: Any, shape: Shape, window: int | None, watch: Watch | None = None) -> Forest:
+    return Forest(model, shape_of(model, shape, window), watch)
+
+
+def _attempt(references: "_References", make: Callable[..., ComputePath], reasons: list[str]) -> Trial | None:
+    """A path's trial, or None with the reason why it is not taken."""
+    comparison = _Comparison(references)
+    try:
+        path = make(watch=comparison.watch)
+        trunk, cuts, members = references.work()
+        path.decode(trunk, cuts, members, frozenset())
+    except (Unsupported, NotNumbersError) as error:
+        reasons.append(str(error))
+        return None
+    except Exception as error:  # whatever the code of an architecture raises where it is asked otherwise
+        text = str(error).strip().partition("\n")[0][:120]
+        reasons.append(f"its code does not take part ({type(error).__name__}: {text})")
+        return None
+    name, most = path.name, references.tolerance
+    if comparison.seen != references.wanted:
+        reasons.append(f"the {name} path leaves positions out")
+        return None
+    if not comparison.deviation <= most:
+        reasons.append(f"the {name} path moves logits by {comparison.deviation:.2g} where {most:.2g} may be")
+        return None
+    return Trial(references.tokens, references.worth, references.noise, comparison.deviation)
+
+
+class _References:
+    """What the model itself gives: three sequences that share their beginnings, and a fourth that tells what
+    the beginning is worth."""
+
+    def __init__(self, model: Any, config: Any, own: str, exact: bool, tokens: int) -> None:
+        generator = torch.Generator().manual_seed(20)
+        vocabulary = int(config.vocab_size)
+        draw = torch.randint(0, vocabulary, (4, tokens), generator=generator)
+        special = [getattr(config, name, None) for name in ("pad_token_id", "eos_token_id", "bos_token_id")]
+        flat = [each for part in special for each in (part if isinstance(part, list) else [part])]
+        draw[torch.isin(draw, torch.tensor([each for each in flat if each is not None]))] = vocabulary // 2
+        main = draw[0]
+        self.fork, self.late = tokens * 3 // 5, tokens - _STEPS // 2
+        beside = torch.where((draw[1] == main), (main + 1) % vocabulary, draw[1])
+        beside[: self.fork] = main[: self.fork]
+        tip = torch.where((draw[2] == main) | (draw[2] == beside), (main + 2) % vocabulary, draw[2])
+        tip[: self.late] = main[: self.late]
+        other = torch.cat([draw[3][: tokens // 2], main[tokens // 2 :]])
+        self.tokens, self._sequences = tokens, [tuple(each.tolist()) for each in (main, beside, tip)]
+        self.places = {
+            (at, token): (row, at)
+            for row, sequence in reversed(list(enumerate(self._sequences)))
+            for at, token in enumerate(sequence[:-1])
+        }
+        self.wanted = frozenset(self.places)
+        first = _logits(model, own, torch.stack([main, beside, tip]))
+        elsewhere = _logits(model, own, other[None])[0]
+        self.logits = [first]
+        for name in ("eager", "sdpa"):
+            if name != own:
+                try:
+                    self.logits.append(_logits(model, name, main[None]))
+                except (ValueError, ImportError, NotImplementedError, RuntimeError):
+                    continue  # it has no such implementation
+        for each in (*self.logits, elsewhere):
+            if not bool(each.isfinite().all()):
+                raise NotNumbersError("its logits are not finite (NaN or infinity)")
+        half = tokens // 2
+        self.worth = float((first[0, half:] - elsewhere[half:]).abs().max())
+        self.noise = max((float((first[0] - each[0]).abs().max()) for each in self.logits[1:]), default=0.0)
+        least = ROUNDING * float(first.abs().max())
+        self.tolerance = max(least, TOLERANCE * min(1.0, self.worth)) if exact else COARSE * self.worth
+        self.decisive = self.tolerance <= COARSE * self.worth
+        if not float((first[0, : self.fork] - first[1, : self.fork]).abs().max()) <= self.tolerance:
+            raise Refused("a token changes the logits before it, so this is not a causal language model")
+        if self.noise > self.tolerance:
+            raise Refused(
+                f"its own implementations of attention differ by {self.noise:.2g} in a logit where "
+                f"{self.tolerance:.2g} may be: what it answers would depend on which is taken"
+            )
+
+    def work(self) -> tuple[tuple[int, ...], tuple[int, ...], list[Member]]:
+        """A trunk in two stretches, two prompts that share more than it, and three paths behind them."""
+        main, beside, tip = self._sequences
+        start = self.tokens - _STEPS
+        quarter = self.tokens // 4
+        members = [Member("", each[:start], _STEPS, given=each[start:]) for each in (main, beside, tip)]
+        return main[:quarter], (quarter // 2, quarter), members
+
+
+@dataclass(slots=True)
+class _Comparison:
+    """Holds what a path computes against the references, position by position."""
+
+    references: _References
+    deviation: float = 0.0
+    seen: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+
+    def watch(self, positions: Sequence[int], tokens: Sequence[int], logits: torch.Tensor) -> None:
+        """What a path computed: logits (tokens, vocabulary) behind tokens at positions."""
+        places = list(zip(positions, tokens, strict=True))
+        at = torch.tensor([self.references.places[place] for place in places])
+        self.seen |= frozenset(places)
+        for number, own in enumerate(self.references.logits):
+            kept = at[:, 0] < own.shape[0] if number else torch.ones(len(at), dtype=torch.bool)
+            if bool(kept.any()):
+                rows, columns = at[kept].to(own.device).unbind(-1)
+                difference = (logits[kept.to(logits.device)] - own[rows, columns]).abs().max()
+                # A comparison with NaN is false, so NaN has to stay.
+                self.deviation = float(torch.maximum(difference, difference.new_tensor(self.deviation)))
+
+
+def _logits(model: Any, attention: str, ids: torch.Tensor) -> torch.Tensor:
+    """What the model by itself gives: logits (rows, tokens, vocabulary) in fp32."""
+    use_attention(model, attention)
+    forget_lengths(model)
+    with torch.inference_mode():
+        logits: torch.Tensor = model(input_ids=ids.to(model.device), use_cache=False).logits.float()
+    return logits
+
+
+class _Probe:
+    """A view that only looks: heads and widths of each layer's keys and values."""
+
+    def __init__(self, window: int | None) -> None:
+        self._window = window
+        self.layers: dict[int, tuple[int, int]] = {}
+
+    def attend(
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
+    ) -> torch.Tensor:
+        if layer in self.layers:
+            raise Unsupported(f"layer {layer} attends more than once")
+        if softmax.window is not None and softmax.window != self._window:
+            raise Unsupported(f"layer {layer} sees {softmax.window} tokens back, which is not declared")
+        self.layers[layer] = (key.shape[1], key.shape[2])
+        return query
+
+
+def shape_of(model: Any, guess: Shape, window: int | None = None) -> Shape:
+    """What the keys and values of a model look like, by looking. Works on a model without weights (meta) too.
+    `window` is the one that its configuration declares.
+
+    Raises `Unsupported` when its attention is not where the forest could replace it.
+    """
+    use_attention(model, FOREST_ATTENTION)
+    probe = _Probe(window)
+    with torch.inference_mode(), viewing(probe):
+        ids = torch.zeros((1, 2), dtype=torch.long, device=model.device)
+        positions = torch.arange(2, device=model.device)[None]
+        model(input_ids=ids, position_ids=positions, use_cache=False)
+    layers = probe.layers
+    if not layers or set(layers) != set(range(len(layers))):
+        raise Unsupported("not every layer attends through transformers' interface")
+    return Shape(tuple(layers[number] for number in range(len(layers))), guess.dtype, guess.device)
+
+
+def _windows(config: Any) -> list[int]:
+    """The windows and chunks of attention that a configuration declares."""
+    declared = config.to_dict().items()
+    named = ((name, each) for name, each in declared if "window" in name or "chunk" in name)
+    other = ("max_", "pattern", "layers")
+    return [
+        each
+        for name, each in named
+        if type(each) is int and each > 1 and not any(part in name for part in other)
+    ]
+
+
+def _ropes(parameters: Any) -> Iterator[tuple[str, int | None]]:
+    """The rotary embeddings that are declared, for all layers or for each kind of layer, with the length up
+    to which they are what they were trained as."""
+    if not isinstance(parameters, dict):
+        return
+    for key in ("rope_type", "type"):
+        if key in parameters:
+            yield str(parameters[key]), parameters.get("original_max_position_embeddings")
+    for each in parameters.values():
+        yield from _ropes(each)

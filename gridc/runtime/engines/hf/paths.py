@@ -1,0 +1,57 @@
+"""The seam between the engine and what computes: the three ways to carry calls through a model.
+
+*forest* replaces the model's attention, so that what calls share is computed once, in batches of prompts of
+any length. *cached* leaves the model as it is and copies its own cache where sequences part. *plain* computes
+whole sequences. All three choose tokens by `choosing.branch`, so they differ in what they compute and never
+in what an answer means.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from gridc.runtime.engines.hf.sequences import Member
+from gridc.runtime.engines.hf.trie import Tokens
+
+PASS_TOKENS = 2048
+"""Most tokens of prompts in one forward pass; it bounds the activations."""
+
+Watch = Callable[[Sequence[int], Sequence[int], torch.Tensor], None]
+"""What the gate hands to a path: it is given positions, tokens and logits (tokens, vocabulary) of all that is
+computed."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """Forward tokens that were computed, the most bytes of keys, values and states that were held at once,
+    and the most rows that a step had."""
+
+    tokens: int = 0
+    held: int = 0
+    rows: int = 0
+
+    def add(self, other: "Spent") -> None:
+        """What was computed after this."""
+        self.tokens += other.tokens
+        self.held, self.rows = max(self.held, other.held), max(self.rows, other.rows)
+
+
+class ComputePath(Protocol):
+    """Carries members to their end. `name` is what reports call it."""
+
+    name: str
+
+    def decode(
+        self, trunk: Tokens, cuts: tuple[int, ...], members: Sequence[Member], ends: frozenset[int]
+    ) -> Spent:
+        """Carry every member to its end. Their prompts begin with `trunk`, which is computed in the
+        stretches that end at `cuts`. Raises `NotNumbersError`."""
+
+
+def use_attention(model: Any, name: str) -> None:
+    """Let the layers of a model attend by this implementation."""
+    if getattr(model, "_gridc_attention", None) != name:
+        model.set_attn_implementation(name)
+        model._gridc_attention = name

@@ -1,0 +1,155 @@
+"""Every architecture against plain transformers, call by call, on whichever path it takes.
+
+The oracle is `model(input_ids)` with the model's own attention, without any cache, a whole sequence a step.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridc.compiler.lowering.calls import Prompt
+from gridc.diagnostics.errors import GridcError
+from gridc.runtime.engines.protocol import Answer, Call
+from gridc.schema.spec import Engine as Settings
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
+from gridc.runtime.engines.hf.sampling import uniforms  # noqa: E402
+from tests.runtime import zoo  # noqa: E402
+
+HEAD = "The Sorrin and the Lomer were at the market.\nWho sang?\nA. The Lomer\nB. The Sorrin\n\nAnswer: A\n\n"
+TEXTS = (
+    "Who sang?",
+    f"{HEAD}The Vintel and the Dapper were at the mill.\nWho lost the keys?\nAnswer:",
+    f"{HEAD}The Vintel and the Dapper were at the mill.\nWho sang?\nAnswer:",
+)
+CANDIDATES = ["The Vintel", "Not known", "A"]
+DOCS = Path(__file__).parents[2] / "docs" / "engine.md"
+
+
+def calls() -> list[Call]:
+    """For each prompt a greedy answer, three sampled ones (one of them cut at top_p 0.8) and a ranking."""
+    made = []
+    for number, text in enumerate(TEXTS):
+        prompt = Prompt((("user", text),), chat_template=False)
+        greedy = {"max_tokens": 8, "temperature": 0.0}
+        made.append(Call(f"{number:064x}", "generate", prompt, greedy))
+        for replicate, top_p in enumerate((1.0, 1.0, 0.8)):
+            sampled = {"max_tokens": 8, "temperature": 0.9, "top_p": top_p}
+            name = f"{(number + 7) * 2**200 + (replicate + 1) * 2**140:064x}"
+            made.append(Call(name, "generate", prompt, sampled))
+        ranking = {"continuations": CANDIDATES}
+        made.append(Call(f"{number + 100:064x}", "loglikelihood", prompt, ranking))
+    return made
+
+
+def draw(logits: np.ndarray, temperature: float, top_p: float, uniform: float) -> int:
+    """The definition in numpy: tokens in the order of their ids, those outside the nucleus left out."""
+    scaled = logits.astype(np.float64) / temperature
+    mass = np.exp(scaled - scaled.max())
+    mass /= mass.sum()
+    order = np.argsort(-mass, kind="stable")
+    before = np.cumsum(mass[order]) - mass[order]
+    kept = np.sort(order[before < top_p] if top_p < 1 else order)
+    running = np.cumsum(mass[kept])
+    return int(kept[min(np.searchsorted(running, uniform * running[-1], side="right"), len(kept) - 1)])
+
+
+class Oracle:
+    """Plain transformers, by whole sequences."""
+
+    def __init__(self, folder: Path) -> None:
+        config = transformers.AutoConfig.from_pretrained(folder)
+        make = transformers.AutoModelForCausalLM.from_pretrained
+        self.model = make(folder, config=config, dtype=torch.float32).eval()
+
+    def logits(self, ids: list[int]) -> Any:
+        with torch.inference_mode():
+            return self.model(input_ids=torch.tensor([ids]), use_cache=False).logits[0].float()
+
+    def generate(self, ids: list[int], call: Call, ends: frozenset[int]) -> list[int]:
+        asked = call.parameters
+        numbers = uniforms(call.id, asked["max_tokens"])
+        made: list[int] = []
+        while len(made) < asked["max_tokens"]:
+            last = self.logits(ids + made)[-1]
+            if asked["temperature"] == 0:
+                token = int(last.argmax())
+            else:
+                token = draw(last.numpy(), asked["temperature"], asked["top_p"], numbers[len(made)])
+            if token in ends:
+                break
+            made.append(token)
+        return made
+
+    def likelihood(self, ids: list[int], given: tuple[int, ...]) -> float:
+        logs = torch.log_softmax(self.logits([*ids, *given]), dim=-1)
+        return sum(float(logs[len(ids) + at - 1, token]) for at, token in enumerate(given))
+
+
+def answers(engine: HfEngine) -> dict[str, Answer]:
+    found: dict[str, Answer] = {}
+    for batch in engine.batches(calls()):
+        found |= {answer.call: answer for answer in engine.answer(batch, frozenset(batch.calls))[0]}
+    return found
+
+
+def compare(folder: Path) -> tuple[str, float]:
+    """The paths that a model's calls take and the largest difference of a likelihood (nats), or why it is
+    refused. Fails where a token is another one."""
+    engine = HfEngine("m", folder, "fp32", Settings(device="cpu", threads=1))
+    try:
+        found = answers(engine)
+    except GridcError as error:
+        return f"refused: {error.diagnostics[0].message}", 0.0
+    oracle, worst = Oracle(folder), 0.0
+    for call in calls():
+        ids = list(engine._encode([engine.as_text(call.prompt)], call.prompt)[0])
+        content = found[call.id].content
+        if call.kind == "generate":
+            if content["near_ties"] == 0:
+                assert content["tokens"] == oracle.generate(ids, call, engine._ends()), call
+            continue
+        for member, value in zip(
+            engine._fitting(call, [engine._form(call.prompt, 0)]), content["loglikelihoods"], strict=True
+        ):
+            assert member.given is not None
+            worst = max(worst, abs(oracle.likelihood(list(member.prompt), member.given) - value))
+    paths = engine.effective()["paths"]
+    told = [
+        path["path"]
+        + (f" up to {path['up_to']}" if path["up_to"] else "")
+        + (f" ({path['why']})" if path["why"] else "")
+        for path in paths
+    ]
+    return ", then ".join(told), worst
+
+
+FAST = {
+    "llama": "forest",
+    "gpt2": "forest",
+    "mixtral": "forest",
+    "gemma2": "forest up to 40, then cached",
+    "gpt_oss": "forest up to 40, then cached",
+    "deepseek_v3": "forest",
+    "stablelm": "forest",
+    "bloom": "cached",
+    "codegen": "cached",
+    "diffllama": "cached",
+    "qwen3_next": "cached",
+    "mamba": "cached",
+    "openai-gpt": "plain",
+    "bert": "refused",
+}
+
+
+@pytest.mark.parametrize("kind", FAST)
+def test_an_architecture_answers_as_plain_transformers_does(kind: str, tmp_path: Path) -> None:
+    paths, worst = compare(zoo.save(kind, tmp_path / kind))
+    for part in FAST[kind].split(", then "):
+        assert part in paths
+    assert worst < (1e-4 if paths == "forest" else 1e-3)

@@ -1,0 +1,135 @@
+"""The gate: what computes something else than the model is found out by a wide margin."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridc.diagnostics.errors import UnavailableError
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from gridc.runtime.engines.hf import attention, cached, forward_passes, gate  # noqa: E402
+from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
+from gridc.runtime.engines.hf.kv_cache import Shape, Tips  # noqa: E402
+from gridc.schema.spec import Engine as Settings  # noqa: E402
+from tests.runtime import zoo  # noqa: E402
+
+GUESS = Shape((), torch.float32, torch.device("cpu"))
+
+
+def found(model: Any, longest: int = 30) -> gate.Route:
+    (route, *_) = gate.routes(model, model.config.get_text_config(), GUESS, True, 2**28, longest)
+    return route
+
+
+def softmax(change: Callable[[Any], Any]) -> Callable[[pytest.MonkeyPatch], None]:
+    """A forest whose scores go through something else than the model's."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        made = attention.Softmax
+        monkeypatch.setattr(attention, "Softmax", lambda *values: change(made(*values)))
+
+    return patch
+
+
+def blind_tips(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that part keep the tokens of the row whose place they take."""
+    monkeypatch.setattr(Tips, "take", moved(Tips.take))
+
+
+def moved(take: Any) -> Any:
+    return lambda self, sources: take(
+        self, [min(row, self._layers[0].shape[1]) for row in range(len(sources))]
+    )
+
+
+def late_stems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each token of a stem sees the one after it too."""
+    made = forward_passes.Pack.__init__
+
+    def later(self: Any, *values: Any) -> None:
+        made(self, *values)
+        self._starts = self._starts + 1
+
+    monkeypatch.setattr(forward_passes.Pack, "__init__", later)
+
+
+WRONG: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
+    "scores one percent too large": (
+        "llama",
+        softmax(lambda made: replace(made, scaling=made.scaling * 1.01)),
+    ),
+    "no caps": ("gemma2", softmax(lambda made: replace(made, cap=None))),
+    "no sinks": ("gpt_oss", softmax(lambda made: replace(made, sinks=None))),
+    "branches that are not copied": ("llama", blind_tips),
+    "a stem that sees ahead": ("llama", late_stems),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_forest_that_is_wrong_is_not_taken(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model then runs with its own attention, and says why."""
+    kind, patch = WRONG[wrong]
+    model = zoo.build(kind)
+    assert found(model).path.name == "forest"
+    patch(monkeypatch)
+    route = found(model)
+    assert route.path.name == "cached"
+    assert "the forest path moves logits by" in str(route.why)
+
+
+def test_a_window_that_is_overlooked_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = zoo.build("mistral")
+    assert found(model).limit == 40
+    monkeypatch.setattr(gate, "_windows", lambda _: [])
+    assert "sees 40 tokens back, which is not declared" in str(found(model).why)
+
+
+def test_a_cache_that_is_not_copied_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = zoo.build("bloom")
+    assert found(model).path.name == "cached"
+    monkeypatch.setattr(cached, "_select", lambda cache, rows: cache)
+    assert found(model).path.name == "plain"
+
+
+@pytest.mark.parametrize("kind", ["bloom", "codegen", "diffllama"])
+def test_random_weights_are_enough_to_see_a_wrong_attention(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As transformers initialises them, where attention is worth a hundredth of a logit. BLOOM's biases and
+    CodeGen's attention lie outside the interface, DiffLlama's second attention within it: with the checks of
+    structure off the comparison alone has to see them."""
+    monkeypatch.setattr(attention.Once, "require", lambda *_: None)
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(0)
+    make: Any = AutoModelForCausalLM.from_config
+    assert found(make(zoo.config_of(kind)).eval()).path.name == "cached"
+
+
+def test_what_is_not_causal_is_refused() -> None:
+    with pytest.raises(gate.Refused, match="not a causal language model"):
+        found(zoo.build("bert"))
+
+
+def test_implementations_that_differ_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = gate._logits
+    monkeypatch.setattr(
+        gate, "_logits", lambda model, name, ids: made(model, name, ids) * (1.001 if name == "eager" else 1)
+    )
+    with pytest.raises(gate.Refused, match="its own implementations of attention differ"):
+        found(zoo.build("llama"))
+
+
+def test_logits_that_are_not_numbers_are_a_coded_failure(tmp_path: Path) -> None:
+    model = zoo.build("llama")
+    folder = zoo.save("llama", tmp_path / "m")
+    with torch.no_grad():
+        model.model.layers[1].mlp.up_proj.weight[0, 0] = float("nan")
+    model.save_pretrained(folder)
+    with pytest.raises(UnavailableError, match="GC641"):
+        HfEngine("m", folder, "fp32", Settings(device="cpu", threads=1)).effective()

@@ -38,13 +38,13 @@ def softmax(change: Callable[[Any], Any]) -> Callable[[pytest.MonkeyPatch], None
 
 def blind_tips(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that part keep the tokens of the row whose place they take."""
-    monkeypatch.setattr(Tips, "take", moved(Tips.take))
+    take = Tips.take
 
+    def stay(self: Tips, sources: Any) -> None:
+        before = self._layers[0].shape[1]
+        take(self, [min(row, max(before - 1, 0)) for row in range(len(sources))])
 
-def moved(take: Any) -> Any:
-    return lambda self, sources: take(
-        self, [min(row, self._layers[0].shape[1]) for row in range(len(sources))]
-    )
+    monkeypatch.setattr(Tips, "take", stay)
 
 
 def late_stems(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,23 +58,21 @@ def late_stems(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forward_passes.Pack, "__init__", later)
 
 
-WRONG: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "scores one percent too large": (
-        "llama",
-        softmax(lambda made: replace(made, scaling=made.scaling * 1.01)),
-    ),
-    "no caps": ("gemma2", softmax(lambda made: replace(made, cap=None))),
-    "no sinks": ("gpt_oss", softmax(lambda made: replace(made, sinks=None))),
-    "branches that are not copied": ("llama", blind_tips),
-    "a stem that sees ahead": ("llama", late_stems),
+CAPPED = {"attn_logit_softcapping": 0.5}
+WRONG: dict[str, tuple[str, dict[str, Any], Callable[[pytest.MonkeyPatch], None]]] = {
+    "larger scores": ("llama", {}, softmax(lambda made: replace(made, scaling=made.scaling * 1.01))),
+    "no caps": ("gemma2", CAPPED, softmax(lambda made: replace(made, cap=None))),
+    "no sinks": ("gpt_oss", {}, softmax(lambda made: replace(made, sinks=None))),
+    "branches that are not copied": ("llama", {}, blind_tips),
+    "a stem that sees ahead": ("llama", {}, late_stems),
 }
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_forest_that_is_wrong_is_not_taken(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model then runs with its own attention, and says why."""
-    kind, patch = WRONG[wrong]
-    model = zoo.build(kind)
+    kind, values, patch = WRONG[wrong]
+    model = zoo.build(kind, **values)
     assert found(model).path.name == "forest"
     patch(monkeypatch)
     route = found(model)

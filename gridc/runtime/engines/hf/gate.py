@@ -21,7 +21,7 @@ from gridc.runtime.engines.hf.cached import Cached
 from gridc.runtime.engines.hf.choosing import NotNumbersError
 from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.kv_cache import Shape
-from gridc.runtime.engines.hf.paths import ComputePath, Watch, use_attention
+from gridc.runtime.engines.hf.paths import ComputePath, Watch, own_attention, use_attention
 from gridc.runtime.engines.hf.plain import Plain, forget_lengths
 from gridc.runtime.engines.hf.sequences import Member
 
@@ -108,7 +108,7 @@ def routes(model: Any, config: Any, shape: Shape, exact: bool, room: int, longes
     `exact` says that it computes in fp32; `room` bounds the bytes of a cached batch. Raises `Refused`, and
     `NotNumbersError` where the model's logits are not finite.
     """
-    lengths, own = Lengths.of(config), str(model.config._attn_implementation)
+    lengths, own = Lengths.of(config), own_attention(model)
     reached: int | None = 0
     while reached is not None and reached < longest:
         route = _next(model, config, shape, exact, room, lengths, own, reached)

@@ -50,6 +50,14 @@ class ComputePath(Protocol):
         stretches that end at `cuts`. Raises `NotNumbersError`."""
 
 
+def own_attention(model: Any) -> str:
+    """The implementation that a model came with."""
+    if not hasattr(model, "_gridc_own"):
+        model._gridc_own = str(model.config._attn_implementation)
+    own: str = model._gridc_own
+    return own
+
+
 def use_attention(model: Any, name: str) -> None:
     """Let the layers of a model attend by this implementation."""
     if getattr(model, "_gridc_attention", None) != name:

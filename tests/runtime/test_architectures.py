@@ -121,10 +121,10 @@ def compare(folder: Path) -> tuple[str, float]:
             worst = max(worst, abs(oracle.likelihood(list(member.prompt), member.given) - value))
     paths = engine.effective()["paths"]
     told = [
-        path["path"]
+        name
         + (f" up to {path['up_to']}" if path["up_to"] else "")
         + (f" ({path['why']})" if path["why"] else "")
-        for path in paths
+        for name, path in paths.items()
     ]
     return ", then ".join(told), worst
 

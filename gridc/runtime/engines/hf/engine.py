@@ -84,7 +84,7 @@ class HfEngine:
             "dtype": str(model.dtype).removeprefix("torch."),
             "quantisation": loading.quantisation(model, self._precision),
             "parameters": sum(each.numel() for each in model.parameters()),
-            "paths": [route.manifest() for route in self._routes],
+            "paths": {route.path.name: route.manifest() for route in self._routes},
             "kv_mib": self._settings.kv_mib,
             "chat_template": hashlib.sha256(template.encode()).hexdigest() if template else None,
             "bos": bos,

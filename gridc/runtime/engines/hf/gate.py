@@ -73,7 +73,6 @@ class Route:
         trial = self.trial
         numbers = {"tokens": trial.tokens, "worth": trial.worth, "noise": trial.noise}
         return {
-            "path": self.path.name,
             "up_to": self.limit,
             "why": self.why,
             "check": {**numbers, "deviation": trial.deviation},

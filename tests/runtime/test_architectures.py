@@ -120,12 +120,10 @@ def compare(folder: Path) -> tuple[str, float]:
             assert member.given is not None
             worst = max(worst, abs(oracle.likelihood(list(member.prompt), member.given) - value))
     paths = engine.effective()["paths"]
-    told = [
-        name
-        + (f" up to {path['up_to']}" if path["up_to"] else "")
-        + (f" ({path['why']})" if path["why"] else "")
-        for name, path in paths.items()
-    ]
+    told = []
+    for name, path in paths.items():
+        reach = f" up to {path['up_to']}" if path["up_to"] else ""
+        told.append(name + reach + (f" ({path['why']})" if path["why"] else ""))
     return ", then ".join(told), worst
 
 

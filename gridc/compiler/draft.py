@@ -10,13 +10,13 @@ from gridc.compiler.frontend.source import basic_string
 from gridc.compiler.inputs.loaders import LOADERS
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.schema import jsonschema
+from gridc.schema.engines import FILES, engine_kind
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
 BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")
 TITLE = "Do the models keep their order when only the harness changes?"
 TEMPLATE = "gridcard.toml.jinja"
 
-_LOCAL = ("hf:", "path:", "builtin:")
 _FILES = ("data:", "path:", "builtin:")
 
 
@@ -50,7 +50,7 @@ class Draft:
     @property
     def local(self) -> bool:
         """Whether every model is run here, where likelihoods can be ranked."""
-        return all(model.engine == "hf" for model in self.models)
+        return all(not engine_kind(model.engine).provider for model in self.models)
 
     def text(self) -> str:
         """The spec."""
@@ -86,7 +86,7 @@ def draft(folder: str, title: str, models: Sequence[str], benchmarks: Sequence[s
         _id(folder) or "study",
         unicodedata.normalize("NFC", title),
         tuple(
-            DraftModel(name, "hf" if source.startswith(_LOCAL) else "api", source)
+            DraftModel(name, "hf" if source.startswith(FILES) else "api", source)
             for name, source in zip(_ids(models), models, strict=True)
         ),
         tuple(DraftBenchmark(name, each.loader, each.source) for name, each in zip(ids, taken, strict=True)),
@@ -112,7 +112,7 @@ def _ids(sources: Iterable[str]) -> list[str]:
     """A short name for each source, no two alike."""
     names: list[str] = []
     for source in sources:
-        last = source.partition(":")[2] if source.startswith((*_LOCAL, *_FILES)) else source
+        last = source.partition(":")[2] if source.startswith((*FILES, *_FILES)) else source
         name = _id(re.sub(r"\.(jsonl?|csv|parquet)$", "", last.rstrip("/").rsplit("/", 1)[-1])) or "unnamed"
         twins = sum(each == name or each.startswith(f"{name}-") for each in names)
         names.append(f"{name}-{twins + 1}" if name in names else name)

@@ -195,6 +195,18 @@ CODES: dict[str, Code] = {
         "not lie in two units. The loader `rows` takes the groups from `fields.family`, `fields.template` "
         "and `fields.category`.",
     ),
+    "GC341": Code(
+        "no installed package offers this plug-in",
+        "`plugin:NAME` names an entry point of a package that is installed beside gridc, in the group "
+        "gridc.loaders, gridc.engines, gridc.scaffolds or gridc.measurands. Install the package that offers "
+        "it in the same environment; the lock of a stamped study names the package and its version.",
+    ),
+    "GC342": Code(
+        "a plug-in cannot be used",
+        "The package could not be imported, its code failed, two packages offer the same name, or the name "
+        "is one of gridc's own. The message holds what the package said. gridc never uses something else in "
+        "its place: a study must not be measured by another instrument than the one it names.",
+    ),
     # GC4xx: the stamp
     "GC401": Code(
         "the spec is not the one that was stamped",

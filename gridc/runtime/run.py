@@ -4,7 +4,6 @@ Batches are a function of the plan, and a batch is stored whole. So a run that w
 again executes the very batches that were missing, and no finished call twice.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +19,9 @@ from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import waived_for
-from gridc.diagnostics.errors import BudgetError, Diagnostic, UnavailableError
+from gridc.diagnostics.errors import BudgetError, Diagnostic
 from gridc.runtime.budget import Meter
+from gridc.runtime.engines import opener
 from gridc.runtime.engines.protocol import Batch, Call, Engine
 from gridc.runtime.noise import measure
 from gridc.runtime.store import events
@@ -227,15 +227,7 @@ def score_answers(plan: Plan, store: Writer) -> None:
 
 
 def open_engine(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
-    """The engine of a local model. Raises `UnavailableError` (GC604) where it is not installed."""
-    # Threads that spin while they wait make a run many times slower as soon as anything else wants a
-    # core. This must be set before torch is loaded.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    try:
-        from gridc.runtime.engines.hf.download import folder_of
-        from gridc.runtime.engines.hf.engine import HfEngine
-    except ImportError as error:
-        message = f"`{name}` is a local model and {error.name} is not installed"
-        help_line = "pip install 'gridc[local]'"
-        raise UnavailableError([Diagnostic("GC604", message, help=help_line)]) from None
-    return HfEngine(name, folder_of(name, identity), precision, spec.engine, waived_for(spec, name))
+    """The engine of a model. Raises `UnavailableError` where it is not installed (GC604), or is a plug-in
+    that is missing or broken (GC341, GC342)."""
+    engine = next(model.engine for model in spec.model if model.id == name)
+    return opener(engine)(name, identity, precision, spec.engine, waived_for(spec, name))

@@ -1,25 +1,14 @@
 """The language's tables about items: where they come from, which are asked, and what exemplars are."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from gridc.schema.base import Table, Text
+from gridc.schema.base import PLUGIN, Table, Text, named
 from gridc.schema.selector import Selector
 
-LoaderName = Literal[
-    "anthropic_evals",
-    "bbq",
-    "crows_pairs",
-    "mmlu",
-    "or_bench",
-    "rows",
-    "scaffold_study",
-    "toxigen",
-    "truthfulqa_mc1",
-    "xstest",
-]
 UnitLevel = Literal["item", "family", "template", "category"]
 """The levels at which items belong together, the finest first."""
 UNIT_LEVELS: tuple[UnitLevel, ...] = ("item", "family", "template", "category")
@@ -40,18 +29,33 @@ both spellings are one study."""
 Task = Literal["respond", "classify"]
 Gold = Literal["matching", "not_matching", "ai_plus_human", "human", "index", "one_based", "letter", "text"]
 
-GOLD: Mapping[str, tuple[str, ...]] = {
-    "anthropic_evals": ("matching", "not_matching"),
-    "toxigen": ("ai_plus_human", "human"),
-    "rows": ("index", "one_based", "letter", "text"),
-}
-"""The gold rules that a loader knows; the others have one that their format fixes."""
 
-TASKS: Mapping[str, tuple[str, ...]] = {
-    "or_bench": ("respond", "classify"),
-    "xstest": ("respond", "classify"),
+@dataclass(frozen=True, slots=True)
+class LoaderKind:
+    """What a loader has to be told: the gold rules that it knows, beside the one that its format fixes;
+    whether one must be chosen; the ways in which its items can be asked; and whether it needs a field map."""
+
+    gold: tuple[Gold, ...] = ()
+    chooses_gold: bool = False
+    tasks: tuple[Task, ...] = ()
+    mapped: bool = False
+
+
+LOADER_KINDS: Mapping[str, LoaderKind] = {
+    "anthropic_evals": LoaderKind(gold=("matching", "not_matching"), chooses_gold=True),
+    "bbq": LoaderKind(),
+    "crows_pairs": LoaderKind(),
+    "mmlu": LoaderKind(),
+    "or_bench": LoaderKind(tasks=("respond", "classify")),
+    "rows": LoaderKind(gold=("index", "one_based", "letter", "text"), mapped=True),
+    "scaffold_study": LoaderKind(),
+    "toxigen": LoaderKind(gold=("ai_plus_human", "human")),
+    "truthfulqa_mc1": LoaderKind(),
+    "xstest": LoaderKind(tasks=("respond", "classify")),
 }
-"""The loaders whose prompts can be asked in two ways."""
+"""By the `loader` of the language. How each reads its file is in `compiler.inputs.loaders.LOADERS`."""
+
+LoaderName = Annotated[str, *named(LOADER_KINDS)]
 
 
 class Sample(Table):
@@ -183,16 +187,20 @@ class Loading(Table):
 
     def check(self, loader: str) -> None:
         """Raise `ValueError` unless the loader is told what it has to be, and nothing else."""
-        if self.gold is not None and self.gold not in GOLD.get(loader, ()):
-            known = ", ".join(GOLD.get(loader, ()))
+        if loader.startswith(PLUGIN):
+            return  # it says itself what it needs
+        kind = LOADER_KINDS[loader]
+        if self.gold is not None and self.gold not in kind.gold:
+            known = ", ".join(kind.gold)
             raise ValueError(
                 f"`{loader}` takes no gold = {self.gold!r}" + (f" (it knows {known})" if known else "")
             )
-        if self.task is not None and self.task not in TASKS.get(loader, ()):
+        if self.task is not None and self.task not in kind.tasks:
             raise ValueError(f"`{loader}` takes no task")
-        if (self.fields is not None) is not (loader == "rows"):
-            raise ValueError("`loading.fields` and the loader `rows` need each other")
-        if loader == "anthropic_evals" and self.gold is None:
+        if (self.fields is not None) is not kind.mapped:
+            mapped = " and ".join(f"`{name}`" for name, each in LOADER_KINDS.items() if each.mapped)
+            raise ValueError(f"`loading.fields` and the loader {mapped} need each other")
+        if kind.chooses_gold and self.gold is None:
             raise ValueError(
                 "`loading.gold` must say whether the answer that matches the behaviour earns the point "
                 "(matching) or any other (not_matching)"

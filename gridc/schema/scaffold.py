@@ -1,19 +1,16 @@
 """Scaffolds: procedures of several calls that answer one item."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from gridc.schema.base import Id, Table, Text
+from gridc.schema.base import Id, Table, Text, named
 
-ScaffoldName = Literal[
-    "direct", "cot", "react", "critic", "map_reduce", "map_reduce_options", "vote", "chain"
-]
-DIRECT: ScaffoldName = "direct"
+DIRECT = "direct"
 
-TAKES: Mapping[ScaffoldName, tuple[str, ...]] = {
-    "direct": (),
+TAKES: Mapping[str, tuple[str, ...]] = {
+    DIRECT: (),
     "cot": (),
     "react": ("rounds", "tools"),
     "critic": ("rounds",),
@@ -22,10 +19,12 @@ TAKES: Mapping[ScaffoldName, tuple[str, ...]] = {
     "vote": ("workers",),
     "chain": ("wording",),
 }
-"""One row for each kind of scaffold: the keys that mean something to it."""
+"""One row for each kind of scaffold: the keys that mean something to it. A plug-in may take any."""
 
-EXECUTED: frozenset[ScaffoldName] = frozenset((DIRECT,))
+EXECUTED = frozenset((DIRECT,))
 """The kinds that a run executes; any other is refused before it."""
+
+ScaffoldName = Annotated[str, *named(TAKES)]
 
 
 class Scaffold(Table):

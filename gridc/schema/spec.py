@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from gridc.schema.base import Declared, Id, One, Table, Text
 from gridc.schema.budget import Budget
+from gridc.schema.engines import EngineName
 from gridc.schema.inference import AnyHypothesis, Curve, Exclude, Falsification, Family, Fork
 from gridc.schema.items import DrawUnit, Exemplars, LoaderName, Loading, Sample, UnitLevel
 from gridc.schema.judging import Judge
@@ -85,7 +86,8 @@ class BenchmarkEffects(Table):
     measurand: Annotated[
         Text | None,
         Field(
-            description="Named set of effects, written out in its place; `gridc measurands` lists them.",
+            description="Named set of effects, written out in its place; `gridc measurands` lists them. "
+            "plugin:NAME: of an installed package.",
             examples=["lm-eval:truthfulqa_mc1"],
         ),
     ] = None
@@ -242,8 +244,11 @@ class Model(ModelEffects):
 
     id: Annotated[Id, Field(description="How the study calls it.")]
     engine: Annotated[
-        Literal["hf", "api"],
-        Field(description="hf: torch and transformers, on this machine; api: a provider, through litellm."),
+        EngineName,
+        Field(
+            description="hf: torch and transformers, on this machine; api: a provider, through litellm; "
+            "plugin:NAME: of an installed package."
+        ),
     ]
     source: Annotated[
         Text,
@@ -264,7 +269,10 @@ class Benchmark(BenchmarkEffects):
     """A set of items and the file format they come in."""
 
     id: Annotated[Id, Field(description="How the study calls it.")]
-    loader: Annotated[LoaderName, Field(description="The upstream format of the file.")]
+    loader: Annotated[
+        LoaderName,
+        Field(description="The upstream format of the file; plugin:NAME: of an installed package."),
+    ]
     source: Annotated[
         str,
         Field(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from gridc.compiler.inputs.loaders.errors import Malformed
 from gridc.compiler.inputs.loaders.files import File
 from gridc.compiler.instrument.item import Item
 from gridc.schema.canonical import digest
-from gridc.schema.items import LoaderName, Loading
+from gridc.schema.items import LOADER_KINDS, Loading
 
 
 def question(**changes: Any) -> dict[str, Any]:
@@ -290,4 +290,4 @@ def test_every_bad_row_is_reported_and_the_good_ones_are_kept() -> None:
 
 
 def test_the_loaders_are_those_of_the_language() -> None:
-    assert list(LOADERS) == list(get_args(LoaderName))
+    assert list(LOADERS) == list(LOADER_KINDS)

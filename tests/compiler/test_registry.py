@@ -11,10 +11,16 @@ import pytest
 from pydantic import TypeAdapter
 
 from gridc.compiler.compile import compile_spec
+from gridc.compiler.frontend.unsupported import obstacles
 from gridc.compiler.grid.hypothesis_kinds import KINDS
+from gridc.compiler.inputs.loaders import LOADERS
 from gridc.reports.findings.hypotheses import DECISIONS
+from gridc.runtime.engines import OPENERS
 from gridc.schema.base import Id
+from gridc.schema.engines import ENGINES
 from gridc.schema.inference import AnyHypothesis
+from gridc.schema.items import LOADER_KINDS
+from gridc.schema.scaffold import EXECUTED, TAKES, Scaffold
 
 CLASSES = {
     kind: cls
@@ -50,3 +56,23 @@ def test_every_id_of_a_hypothesis_is_looked_up(kind: str, small: Path) -> None:
         }
         keys -= unknown
     assert not keys
+
+
+def test_every_loader_has_what_it_takes_and_how_it_reads() -> None:
+    assert list(LOADER_KINDS) == list(LOADERS)
+
+
+def test_every_engine_that_is_executed_is_opened_and_any_other_is_refused(small: Path) -> None:
+    assert {name for name, kind in ENGINES.items() if kind.executed} == OPENERS.keys()
+    spec = compile_spec(small).spec
+    for name, kind in ENGINES.items():
+        models = tuple(model.model_copy(update={"engine": name}) for model in spec.model)
+        refused = list(obstacles(spec.model_copy(update={"model": models})))
+        assert bool(refused) is not kind.executed
+
+
+def test_every_scaffold_that_is_not_executed_is_refused(small: Path) -> None:
+    spec = compile_spec(small).spec
+    for kind in TAKES:
+        harness = spec.harness.model_copy(update={"scaffold": Scaffold.model_construct(kind=kind)})
+        assert bool(list(obstacles(spec.model_copy(update={"harness": harness})))) is (kind not in EXECUTED)

@@ -35,6 +35,8 @@ ELSEWHERE = {
     "GC000": "what is wrong is the command line",
     "GC005": "tests/compiler/test_source.py holds the characters",
     "GC318": "a grid of its size: tests/compiler/test_limits.py",
+    "GC341": "it takes an installed package",
+    "GC342": "it takes an installed package",
     "GC406": "what is wrong lies beside the lock",
     "GC503": "it takes a tokenizer to see",
     "GC504": "it takes a tokenizer to see",

@@ -11,8 +11,8 @@ from gridc.compiler.frontend.unsupported import require_executable
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.diagnostics.errors import IncompleteError
-from gridc.runtime import run
-from gridc.schema.spec import Spec
+from gridc.runtime.engines import opener
+from gridc.schema.spec import Engine
 
 
 def test_a_local_model_without_torch_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,7 +20,7 @@ def test_a_local_model_without_torch_is_told(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(IncompleteError, match="GC604"):
-        run.open_engine("any", ModelIdentity("builtin:any"), "fp32", Spec.model_construct())
+        opener("hf")("any", ModelIdentity("builtin:any"), "fp32", Engine(), frozenset())
 
 
 def test_what_this_version_cannot_execute_is_told_with_its_place() -> None:

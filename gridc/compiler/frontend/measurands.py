@@ -11,12 +11,14 @@ from functools import lru_cache
 from typing import Any
 
 from gridc.compiler.frontend.locate import BUILTIN_MEASURANDS
+from gridc.compiler.frontend.plugins import PluginError, find_plugin
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid.configurations import T, with_effects
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.base import PLUGIN
 from gridc.schema.spec import Benchmark, BenchmarkEffects, Spec
 
 
@@ -53,22 +55,38 @@ def measurands() -> Mapping[str, Measurand]:
     """Every measurand that ships, by name."""
     found = {}
     for path in sorted(BUILTIN_MEASURANDS.glob("*.toml")):
-        values = tomllib.loads(path.read_text("utf-8"))
         name = path.stem.replace(".", ":", 1)
-        effects = BenchmarkEffects.model_validate(values["effects"])
-        found[name] = Measurand(
-            name=name,
-            title=values["title"],
-            package=values["package"],
-            task=values["task"],
-            source=values["source"],
-            loaders=tuple(values["loaders"]),
-            differs=tuple(values["differs"]),
-            effects={key: getattr(effects, key) for key in values["effects"]},
-            prompt_digest=values.get("prompt", {}).get("sha256"),
-            prompt_from=values.get("prompt", {}).get("from"),
-        )
+        found[name] = _measurand(name, tomllib.loads(path.read_text("utf-8")))
     return found
+
+
+def _measurand(name: str, values: Mapping[str, Any]) -> Measurand:
+    effects = BenchmarkEffects.model_validate(values["effects"])
+    return Measurand(
+        name=name,
+        title=values["title"],
+        package=values["package"],
+        task=values["task"],
+        source=values["source"],
+        loaders=tuple(values["loaders"]),
+        differs=tuple(values["differs"]),
+        effects={key: getattr(effects, key) for key in values["effects"]},
+        prompt_digest=values.get("prompt", {}).get("sha256"),
+        prompt_from=values.get("prompt", {}).get("from"),
+    )
+
+
+def measurand_of(name: str) -> Measurand:
+    """The measurand of this name. A plug-in is a table like the files that ship. Raises `KeyError`, and
+    `PluginError` where a plug-in is missing or broken."""
+    if not name.startswith(PLUGIN):
+        return measurands()[name]
+    plugin = find_plugin("measurand", name)
+    values = plugin.load()
+    try:
+        return _measurand(name, values)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise plugin.failed(error) from None
 
 
 def names_of(setting: Setting) -> tuple[str, ...]:
@@ -100,7 +118,7 @@ def expand(spec: Spec, source: Source) -> Spec:
             found.add(each)
         if problems:
             return table
-        return table.model_copy(update={**measurands()[table.measurand].effects, "measurand": None})
+        return table.model_copy(update={**measurand_of(table.measurand).effects, "measurand": None})
 
     expanded = with_effects(spec, written)
     found.raise_if_any()
@@ -110,12 +128,15 @@ def expand(spec: Spec, source: Source) -> Spec:
 def _misfits(table: BenchmarkEffects, where: KeyPath, source: Source) -> Iterator[Diagnostic]:
     name = table.measurand or ""
     here = (*where, "measurand")
-    if name not in measurands():
-        yield source.diagnose(
-            "GC202", here, f"no measurand is called `{name}`", did_you_mean(name, measurands())
-        )
+    try:
+        measurand = measurand_of(name)
+    except KeyError:
+        help = did_you_mean(name, measurands())
+        yield source.diagnose("GC202", here, f"no measurand is called `{name}`", help)
         return
-    measurand = measurands()[name]
+    except PluginError as error:
+        yield source.diagnose(error.code, here, error.problem, error.help)
+        return
     for key, value in measurand.effects.items():
         stated = getattr(table, key)
         if stated is not None and stated != value:

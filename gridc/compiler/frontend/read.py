@@ -1,11 +1,13 @@
 """The front end: source text -> Spec, and whether what it names is there. No data is read."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gridc.compiler.frontend.checks import check
 from gridc.compiler.frontend.locate import Places
 from gridc.compiler.frontend.measurands import expand
+from gridc.compiler.frontend.plugins import Plugin, used_plugins
 from gridc.compiler.frontend.references import References, find_references
 from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import typed
@@ -20,6 +22,7 @@ class Checked:
     spec: Spec
     places: Places
     references: References
+    plugins: Mapping[str, Plugin] = field(default_factory=dict)
 
 
 def read_spec(path: Path, data_folder: Path | None = None) -> Checked:
@@ -28,7 +31,9 @@ def read_spec(path: Path, data_folder: Path | None = None) -> Checked:
     Raises `SpecError` with all findings of the first stage to fail.
     """
     source = read(path)
-    spec = expand(typed(source), source)
+    written = typed(source)
+    plugins = used_plugins(written, source)
+    spec = expand(written, source)
     check(spec, source)
     places = Places(path.parent, data_folder)
-    return Checked(source, spec, places, find_references(spec, source, places))
+    return Checked(source, spec, places, find_references(spec, source, places), plugins)

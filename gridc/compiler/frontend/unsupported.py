@@ -13,6 +13,7 @@ from gridc.compiler.grid.hypothesis_kinds import kind_of
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import UnavailableError
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.engines import engine_kind
 from gridc.schema.scaffold import EXECUTED
 from gridc.schema.spec import Analysis, Spec
 
@@ -57,7 +58,7 @@ def obstacles(spec: Spec) -> Iterator[Obstacle]:
             reason = f"what a {method} is asked follows from the responses"
             yield Obstacle((*path, "method"), name, method, reason)
     for number, model in enumerate(spec.model):
-        if model.engine == "api":
+        if not engine_kind(model.engine).executed:
             yield Obstacle(("model", number, "engine"), model.id, "provider's model", None)
 
 

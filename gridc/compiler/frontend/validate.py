@@ -114,6 +114,9 @@ def _explain(error: "ValidationError", source: Source) -> Iterator[Diagnostic]:
             yield source.diagnose("GC102", path, f"{where} must be {expected}", _meaning(error))
         case "oneOf" if "discriminator" in schema:
             yield from _explain_variant(error, source, path)
+        case "anyOf" if known := [name for each in rule for name in each.get("enum", ())]:
+            help = did_you_mean(str(error.instance), known)
+            yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
         case "anyOf":
             yield source.diagnose(
                 "GC102", path, f"{where} must be a name, a list of names, or {{ not = ... }}", _meaning(error)

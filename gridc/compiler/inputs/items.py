@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import Any
 
 from gridc.compiler.frontend.locate import NotFound, Places
+from gridc.compiler.frontend.plugins import PluginError
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
 from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.draw import draw_exemplars, draw_sample, families_of
-from gridc.compiler.inputs.loaders import LOADERS
+from gridc.compiler.inputs.loaders import load_items
 from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
 from gridc.compiler.inputs.loaders.files import File
 from gridc.compiler.inputs.units import UndocumentedUnit, documented, unit_of
@@ -172,7 +173,11 @@ class ItemLoader:
                 )
                 continue
             try:
-                found = LOADERS[benchmark.loader](file, benchmark.loading)
+                found = load_items(benchmark.loader, file, benchmark.loading)
+            except PluginError as error:
+                here: KeyPath = ("benchmark", number, "loader")
+                self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
+                return None
             except Malformed as error:
                 found, bad = list(error.items), error.rows
                 if not (error.readable and benchmark.loading.malformed == "leave_out"):

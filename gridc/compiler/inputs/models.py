@@ -9,6 +9,7 @@ from typing import Any
 
 from gridc.compiler.frontend.locate import NotFound, Places
 from gridc.schema.canonical import digest
+from gridc.schema.engines import FILES, engine_kind
 from gridc.schema.spec import Model
 
 PATTERNS = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model")
@@ -53,10 +54,12 @@ def identify(model: Model, places: Places, pinned: str | None = None, online: bo
 
     Raises `NotFound` when a local folder is missing or is not a model that gridc loads.
     """
-    if model.engine == "api":
+    if engine_kind(model.engine).provider:
         return ModelIdentity(
             model.source, unpinned="which weights answer to the name is its provider's to say"
         )
+    if not model.source.startswith(FILES):
+        return ModelIdentity(model.source, unpinned=f"`{model.engine}` knows what this name means")
     if not model.source.startswith("hf:"):
         folder = places.model(model.source)
         _require_model(folder, model.source)

@@ -1,10 +1,11 @@
 """Spec -> Study: load what the spec names, draw the samples, and take a digest of every input."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gridc.compiler.frontend.locate import DATA_FOLDER, NotFound
+from gridc.compiler.frontend.plugins import Plugin
 from gridc.compiler.frontend.read import Checked
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.inputs.dataset_hub import ONLINE
@@ -29,6 +30,7 @@ class Study:
     items: Mapping[str, Items]
     absent: Mapping[str, str]
     models: Mapping[str, ModelIdentity]
+    plugins: Mapping[str, Plugin] = field(default_factory=dict, kw_only=True)
 
     def unpinned(self) -> dict[str, str]:
         """Benchmarks and models that are not here to be hashed, with the reason."""
@@ -43,10 +45,12 @@ class Study:
         """The digest of every input, as it stands in the lock."""
         benchmarks: dict[str, Any] = {name: each.manifest for name, each in self.items.items()}
         benchmarks |= {name: {"unpinned": reason} for name, reason in self.absent.items()}
+        plugins = {name: each.manifest for name, each in self.plugins.items()}
         return {
             "templates": {name: digest_bytes(text.encode()) for name, text in self.prompts.items()},
             "benchmarks": benchmarks,
             "models": {name: each.manifest for name, each in self.models.items()},
+            **({"plugins": plugins} if plugins else {}),
         }
 
     def stamped(self) -> dict[str, Any]:
@@ -77,7 +81,7 @@ def resolve(checked: Checked, pins: Mapping[str, str], online: bool = False) -> 
             here = ("model", number, "source")
             found.add(source.diagnose(error.code, here, error.problem, error.help))
     found.raise_if_any()
-    return Study(spec, references.prompts, loader.items, loader.absent, models)
+    return Study(spec, references.prompts, loader.items, loader.absent, models, plugins=checked.plugins)
 
 
 def require_items(study: Study, source: Source) -> None:

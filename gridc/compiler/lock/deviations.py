@@ -74,8 +74,9 @@ def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[D
     """
     found = [Departure(*each) for each in differences(stamped["spec"], current["spec"])]
     said = [each.path for each in found]
-    for kind, name in (("templates", None), ("benchmarks", "benchmark"), ("models", "model")):
-        before, after = stamped["inputs"][kind], current["inputs"][kind]
+    kinds = (("templates", None), ("benchmarks", "benchmark"), ("models", "model"), ("plugins", None))
+    for kind, name in kinds:
+        before, after = (each["inputs"].get(kind, {}) for each in (stamped, current))
         for key in sorted(before.keys() & after.keys()):
             old, new = _comparable(before[key], after[key])
             implied = name is not None and any(covers(f"{name}[{key}]", path) for path in said)

@@ -15,6 +15,7 @@ from typing import Any
 
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lowering.call_counts import Counts
+from gridc.schema.engines import engine_kind
 from gridc.schema.spec import Model
 from gridc.statistics.seeded import ranked
 
@@ -43,7 +44,7 @@ def estimate(
     """Per model name. `prompts` are texts of the plan, of which a seeded sample is tokenized; `speeds` gives
     seconds per call by model digest."""
     texts = ranked(set(islice(prompts, LOOKED_AT)), 0, "estimate", str)[:MEASURED]
-    prices = _prices() if any(model.engine == "api" for model in study.spec.model) else {}
+    prices = _prices() if any(engine_kind(model.engine).provider for model in study.spec.model) else {}
     found = {}
     for model in study.spec.model:
         if model.id not in counts.models:
@@ -88,7 +89,7 @@ def _prices() -> Mapping[str, Any]:
 
 
 def _money(model: Model, prices: Mapping[str, Any], read: float, written: float) -> float | None:
-    if model.engine != "api":
+    if not engine_kind(model.engine).provider:
         return None
     row = prices.get(model.source) or prices.get(model.source.partition("/")[2])
     if not row or "input_cost_per_token" not in row or "output_cost_per_token" not in row:

@@ -22,6 +22,7 @@ from gridc.compiler.preflight.falsifiability import hypothesis_hazards
 from gridc.compiler.preflight.hazard import Hazard
 from gridc.compiler.preflight.oracle_hazards import trial_hazards
 from gridc.diagnostics.errors import Diagnostic, HazardError, SpecError
+from gridc.schema.engines import engine_kind
 from gridc.schema.spec import Model, Spec, Waive
 
 ENGINE_CODES = frozenset(("GC503", "GC504", "GC505", "GC506", "GC510", "GC512"))
@@ -183,7 +184,7 @@ SETTING_CHECKS = (
 
 def floating_alias(number: int, model: Model) -> Iterator[Hazard]:
     """GC507: a provider's name without the date or number of a snapshot."""
-    if model.engine == "api" and not _SNAPSHOT.search(model.source):
+    if engine_kind(model.engine).provider and not _SNAPSHOT.search(model.source):
         problem = f"`{model.source}` is whatever its provider says it is on the day"
         help_line = "name a dated snapshot"
         yield Hazard("GC507", problem, {"model": model.id}, None, help_line, ("model", number, "source"))

@@ -1,1 +1,120 @@
-"""Engines: what answers calls. Each module imports its heavy libraries only when it is opened."""
+"""Engines: what answers calls. Each imports its heavy libraries only when it is opened.
+
+To add one, write it in a module here, and a row in `OPENERS` and in `schema.engines.ENGINES`.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from gridc.compiler.frontend.plugins import Plugin, PluginError, find_plugin
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
+from gridc.runtime.engines.protocol import Answer, Batch, Call, Engine, Spending
+from gridc.schema.base import PLUGIN
+from gridc.schema.spec import Engine as Settings
+
+Opener = Callable[[str, ModelIdentity, str, Settings, frozenset[str]], Engine]
+"""Opens a model: its name in the study, its identity, the precision, `[engine]`, and the codes of the hazards
+that are waived for it. Nothing is loaded yet."""
+
+
+def open_hf(
+    name: str, identity: ModelIdentity, precision: str, settings: Settings, waived: frozenset[str]
+) -> Engine:
+    """A local model with torch and transformers. Raises `UnavailableError` (GC604) where they are missing."""
+    # Threads that spin while they wait make a run many times slower as soon as anything else wants a
+    # core. This must be set before torch is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    try:
+        from gridc.runtime.engines.hf.download import folder_of
+        from gridc.runtime.engines.hf.engine import HfEngine
+    except ImportError as error:
+        message = f"`{name}` is a local model and {error.name} is not installed"
+        raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[local]'")]) from None
+    return HfEngine(name, folder_of(name, identity), precision, settings, waived)
+
+
+OPENERS: Mapping[str, Opener] = {"hf": open_hf}
+"""By the `engine` of the language: every engine that is executed."""
+
+
+def opener(engine: str) -> Opener:
+    """What opens the models of an engine. Raises `UnavailableError` (GC341, GC342) where it is a plug-in that
+    is missing or broken."""
+    if not engine.startswith(PLUGIN):
+        return OPENERS[engine]
+    try:
+        plugin = find_plugin("engine", engine)
+        opens: Opener = plugin.load()
+    except PluginError as error:
+        raise _unavailable(error) from None
+
+    def guarded(
+        name: str, identity: ModelIdentity, precision: str, settings: Settings, waived: frozenset[str]
+    ) -> Engine:
+        with _coded(plugin):
+            opened = opens(name, identity, precision, settings, waived)
+        return _Guarded(opened, plugin, {"model": name, "precision": precision})
+
+    return guarded
+
+
+class _Guarded:
+    """An engine of a plug-in: its own failures, and answers that are none, are told as its."""
+
+    def __init__(self, engine: Engine, plugin: Plugin, about: Mapping[str, str]) -> None:
+        self._engine, self._plugin, self._about = engine, plugin, about
+        self._calls: dict[str, Call] = {}
+
+    def effective(self) -> dict[str, Any]:
+        with _coded(self._plugin):
+            said: dict[str, Any] = json.loads(json.dumps(self._engine.effective()))
+            return {**self._about, **said, "plugin": self._plugin.manifest}
+
+    def batches(self, calls: Sequence[Call]) -> list[Batch]:
+        self._calls |= {call.id: call for call in calls}
+        with _coded(self._plugin):
+            return self._engine.batches(calls)
+
+    def answer(self, batch: Batch, wanted: frozenset[str]) -> tuple[list[Answer], Spending]:
+        with _coded(self._plugin):
+            answers, spending = self._engine.answer(batch, wanted)
+            for answer in answers:
+                _require_answer(self._calls[answer.call], answer.content)
+            return answers, spending
+
+    def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> int:
+        with _coded(self._plugin):
+            return self._engine.least(answered)
+
+    def close(self) -> None:
+        with _coded(self._plugin):
+            self._engine.close()
+
+
+def _require_answer(call: Call, content: Mapping[str, Any]) -> None:
+    """Raise `TypeError` where an answer lacks what scoring reads of it."""
+    if call.kind == "generate":
+        complete = isinstance(content.get("text"), str)
+    else:
+        width = len(call.parameters["continuations"])
+        complete = all(len(content.get(key, ())) == width for key in ("loglikelihoods", "tokens"))
+    if not complete:
+        raise TypeError(f"the answer to a {call.kind} call lacks its text or its likelihoods")
+
+
+@contextmanager
+def _coded(plugin: Plugin) -> Iterator[None]:
+    try:
+        yield
+    except GridcError:
+        raise
+    except Exception as error:  # a plug-in can fail as any program can
+        raise _unavailable(plugin.failed(error)) from None
+
+
+def _unavailable(error: PluginError) -> UnavailableError:
+    return UnavailableError([Diagnostic(error.code, error.problem, help=error.help)])

@@ -9,26 +9,23 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.instrument.setting import REQUIRED
 from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.schema.engines import FILES, engine_kind
 from gridc.schema.spec import Effects, Spec
-
-LOCAL = ("hf:", "path:", "builtin:")
 
 
 def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """An engine runs one kind of source."""
     for number, model in enumerate(spec.model):
-        local = model.source.startswith(LOCAL)
-        here = ("model", number, "source")
-        if model.engine == "hf" and not local:
-            message = f"`{model.source}` is not a source of engine `hf`"
+        kind, here = engine_kind(model.engine), ("model", number, "source")
+        if kind.schemes and not model.source.startswith(kind.schemes):
+            message = f"`{model.source}` is not a source of engine `{model.engine}`"
             help = 'hf:REPO, path:FOLDER or builtin:NAME; a provider\'s model needs engine = "api"'
             yield source.diagnose("GC105", here, message, help)
-        if model.engine == "api" and local:
+        if kind.provider and model.source.startswith(FILES):
             message = f"`{model.source}` is not a provider's model"
             help = "a litellm name, such as `anthropic/claude-opus-4-6`"
             yield source.diagnose("GC105", here, message, help)
-        if model.engine == "api" and (model.precision is not None or model.revision is not None):
-            key = "precision" if model.precision is not None else "revision"
+        for key in [key for key in kind.refuses if getattr(model, key) is not None][:1]:
             message = f"the `{key}` of a provider's model is not ours to choose"
             yield source.diagnose("GC105", ("model", number, key), message, "leave it out", at_key=True)
 

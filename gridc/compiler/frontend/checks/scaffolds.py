@@ -18,12 +18,12 @@ def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         scaffold: Scaffold | None = getattr(table, "scaffold", None)
         if scaffold is None:
             continue
-        path, takes = (*place, "scaffold"), TAKES[scaffold.kind]
+        path, takes = (*place, "scaffold"), TAKES.get(scaffold.kind, tuple(Scaffold.model_fields))
         for key in Scaffold.model_fields:
             if key != "kind" and getattr(scaffold, key) and key not in takes:
                 message = f"`{key}` means nothing to the scaffold `{scaffold.kind}`"
                 yield source.diagnose("GC105", (*path, key), message, at_key=True)
-        if "wording" in takes:
+        if scaffold.kind == "chain":
             wording = scaffold.wording or {}
             for name in wording:
                 if name not in benchmarks:

@@ -1,12 +1,13 @@
 """Loaders: the compiler's front ends. Each reads one upstream file format into items.
 
 A loader is a pure function from a file and what the spec says of its loading to items in file order. To
-add one, write it in a module here, add it to `LOADERS`, and its name to `LoaderName` in the language.
+add one, write it in a module here, and a row in `LOADERS` and in `schema.items.LOADER_KINDS`.
 `docs/benchmarks.md` says of each which file it reads, which answer is right and what is odd about it.
 """
 
 from collections.abc import Callable, Mapping
 
+from gridc.compiler.frontend.plugins import find_plugin
 from gridc.compiler.inputs.loaders import (
     anthropic_evals,
     bbq,
@@ -18,8 +19,10 @@ from gridc.compiler.inputs.loaders import (
     toxigen,
     truthfulqa,
 )
+from gridc.compiler.inputs.loaders.errors import Malformed
 from gridc.compiler.inputs.loaders.files import File
 from gridc.compiler.instrument.item import Item
+from gridc.schema.base import PLUGIN
 from gridc.schema.items import Loading
 
 Loader = Callable[[File, Loading], list[Item]]
@@ -36,3 +39,22 @@ LOADERS: Mapping[str, Loader] = {
     "truthfulqa_mc1": truthfulqa.load,
     "xstest": prompts.load_xstest,
 }
+
+
+def load_items(loader: str, file: File, loading: Loading) -> list[Item]:
+    """The items of a file. Raises `Malformed`, and `PluginError` where the loader is a plug-in that is
+    missing or fails."""
+    if not loader.startswith(PLUGIN):
+        return LOADERS[loader](file, loading)
+    plugin = find_plugin("loader", loader)
+    load = plugin.load()
+    try:
+        items = list(load(file, loading))
+        strangers = [each for each in items if not isinstance(each, Item)]
+        if strangers:
+            raise TypeError(f"it gives {type(strangers[0]).__name__}, not Item")
+        return items
+    except Malformed:
+        raise
+    except Exception as error:  # a plug-in can fail as any program can
+        raise plugin.failed(error) from None

@@ -1,0 +1,142 @@
+"""Plug-ins: loaders, engines, scaffolds and measurands that other installed packages offer.
+
+A package offers them as entry points; a spec names one as `plugin:NAME`. Nothing is imported until a spec
+names it. The stamp holds the package and the version of each plug-in that is used, because they decide what
+is measured.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.grid.configurations import effect_tables
+from gridc.diagnostics.errors import Collector
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.base import PLUGIN
+from gridc.schema.engines import ENGINES
+from gridc.schema.items import LOADER_KINDS
+from gridc.schema.scaffold import TAKES
+from gridc.schema.spec import Spec
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUPS = {
+    "loader": "gridc.loaders",
+    "engine": "gridc.engines",
+    "scaffold": "gridc.scaffolds",
+    "measurand": "gridc.measurands",
+}
+"""The group of entry points of each kind of plug-in."""
+
+BUILTIN: Mapping[str, frozenset[str]] = {
+    "loader": frozenset(LOADER_KINDS),
+    "engine": frozenset(ENGINES),
+    "scaffold": frozenset(TAKES),
+    "measurand": frozenset(),
+}
+"""Names that no plug-in may have, because gridc has them itself. A measurand of gridc has a colon in its
+name, which no plug-in can have."""
+
+
+class PluginError(Exception):
+    """A plug-in that is not here (GC341) or cannot be used (GC342)."""
+
+    def __init__(self, code: str, problem: str, help: str | None = None) -> None:
+        self.code, self.problem, self.help = code, problem, help
+        super().__init__(problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """An entry point of an installed package, by what a spec calls it."""
+
+    kind: str
+    name: str
+    distribution: str
+    version: str
+    entry: "EntryPoint"
+
+    @property
+    def manifest(self) -> dict[str, str]:
+        """What the stamp holds of it."""
+        return {"distribution": self.distribution, "version": self.version}
+
+    def load(self) -> Any:
+        """What the entry point names. Raises `PluginError` where importing it fails."""
+        try:
+            return self.entry.load()
+        except Exception as error:  # importing a package can fail as any program can
+            raise self.failed(error) from None
+
+    def failed(self, error: Exception) -> PluginError:
+        """What is raised when the plug-in's own code fails."""
+        said = f"{type(error).__name__}: {error}"
+        problem = (
+            f"the {self.kind} `{PLUGIN}{self.name}` of {self.distribution} {self.version} fails ({said})"
+        )
+        return PluginError("GC342", problem, f"report it to the authors of {self.distribution}")
+
+
+def find_plugin(kind: str, reference: str) -> Plugin:
+    """The plug-in that `plugin:NAME` names. Raises `PluginError`."""
+    from importlib.metadata import entry_points
+
+    name = reference.removeprefix(PLUGIN)
+    group = GROUPS[kind]
+    offered = [entry for entry in entry_points(group=group) if entry.dist is not None]
+    named = [entry for entry in offered if entry.name == name]
+    if not named:
+        known = [f"{PLUGIN}{entry.name}" for entry in offered]
+        help = did_you_mean(reference, known) if known else f"no installed package has entry points `{group}`"
+        raise PluginError("GC341", f"no installed package offers the {kind} `{reference}`", help)
+    if name in BUILTIN[kind]:
+        problem = f"{_owner(named[0])} offers a {kind} `{name}`, which is the name of one of gridc's own"
+        raise PluginError("GC342", problem, f"write `{name}` for gridc's own")
+    owners = sorted({_owner(entry) for entry in named})
+    if len(owners) > 1:
+        problem = f"{' and '.join(owners)} both offer the {kind} `{name}`"
+        raise PluginError("GC342", problem, "uninstall all but one")
+    dist = named[0].dist
+    assert dist is not None  # offered entries have one
+    return Plugin(kind, name, dist.name, dist.version, named[0])
+
+
+def used_plugins(spec: Spec, source: Source) -> dict[str, Plugin]:
+    """The plug-ins that a spec names, by `GROUP:NAME`, each imported once. Raises `SpecError` at the place of
+    each that is missing or broken."""
+    found = Collector()
+    used: dict[str, Plugin] = {}
+    for path, kind, reference in _references(spec):
+        try:
+            plugin = find_plugin(kind, reference)
+            if f"{GROUPS[kind]}:{plugin.name}" not in used:
+                plugin.load()
+            used[f"{GROUPS[kind]}:{plugin.name}"] = plugin
+        except PluginError as error:
+            found.add(source.diagnose(error.code, path, error.problem, error.help))
+    found.raise_if_any()
+    return used
+
+
+def _references(spec: Spec) -> Iterator[tuple[KeyPath, str, str]]:
+    stated: list[tuple[KeyPath, str, str | None]] = [
+        (("benchmark", number, "loader"), "loader", benchmark.loader)
+        for number, benchmark in enumerate(spec.benchmark)
+    ]
+    stated += [
+        (("model", number, "engine"), "engine", model.engine) for number, model in enumerate(spec.model)
+    ]
+    for path, _, _, table in effect_tables(spec):
+        scaffold = getattr(table, "scaffold", None)
+        stated.append(((*path, "measurand"), "measurand", getattr(table, "measurand", None)))
+        stated.append(((*path, "scaffold", "kind"), "scaffold", None if scaffold is None else scaffold.kind))
+    for path, kind, reference in stated:
+        if reference is not None and reference.startswith(PLUGIN):
+            yield path, kind, reference
+
+
+def _owner(entry: "EntryPoint") -> str:
+    return "a package" if entry.dist is None else entry.dist.name

@@ -1,0 +1,40 @@
+"""One row for each engine: what it runs, and what cannot be set there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from gridc.schema.base import PLUGIN, named
+
+
+@dataclass(frozen=True, slots=True)
+class EngineKind:
+    """What the compiler has to know about an engine.
+
+    `schemes` begin the sources that it runs; () where any other text names a model. A `provider` runs models
+    whose weights are not here: their files cannot be hashed, and their names may change what they mean.
+    `refuses` lists the keys of a model that cannot be set there. One that is not `executed` is refused before
+    a run.
+    """
+
+    schemes: tuple[str, ...] = ()
+    provider: bool = False
+    refuses: tuple[str, ...] = ()
+    executed: bool = True
+
+
+ENGINES: Mapping[str, EngineKind] = {
+    "hf": EngineKind(schemes=("hf:", "path:", "builtin:")),
+    "api": EngineKind(provider=True, refuses=("precision", "revision"), executed=False),
+}
+"""By the `engine` of the language. What opens each is in `runtime.engines.OPENERS`."""
+
+FILES = ENGINES["hf"].schemes
+"""The schemes of models whose files are known, here or on the hub."""
+
+EngineName = Annotated[str, *named(ENGINES)]
+
+
+def engine_kind(name: str) -> EngineKind:
+    """The row of an engine. A plug-in takes any source."""
+    return EngineKind() if name.startswith(PLUGIN) else ENGINES[name]

@@ -1,0 +1,185 @@
+"""Plug-ins: found by entry point, named in the stamp, and coded where they are missing or broken."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gridc.compiler.compile import Compiled, compile_spec
+from gridc.compiler.frontend.unsupported import require_executable
+from gridc.compiler.lock.deviations import departures, log_path, reconcile
+from gridc.compiler.lock.lock import make_lock, stamp_of
+from gridc.compiler.lowering.calls import Prompt
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import IncompleteError, UnavailableError
+from gridc.runtime.engines import opener
+from gridc.runtime.engines.protocol import Call
+from gridc.runtime.run import open_engine, run
+from gridc.runtime.store.store import Store
+from gridc.schema.base import PLUGIN
+from gridc.schema.spec import Engine
+from tests.compiler.edits import assert_finding, findings
+from tests.plugins import install
+
+LOADER = ('loader = "truthfulqa_mc1"', 'loader = "plugin:facts"')
+FILE = 'source = "path:facts.json"'
+RIGHT = ('id = "right"\nengine = "hf"', 'id = "right"\nengine = "plugin:always"')
+GREEDY = ("temperature = 0.0\n", 'temperature = 0.0\nmeasurand = "plugin:last"\n')
+READ = ('method = "extract"\n', 'options = "lettered"\n')
+RANK = ('method = "loglikelihood"\n', 'options = "none"\n')
+WARM = (
+    "temperature = 0.7\nreplicates = 2\n",
+    'temperature = 0.7\nreplicates = 2\nmeasurand = "plugin:last"\n',
+)
+EXCLUDE = """[[exclude]]
+when = { scoring = "rank", decoding = { not = "greedy" } }
+why = "a ranking is not sampled"
+"""
+SCAFFOLD = ("shots = 2\n", 'shots = 2\nscaffold = { kind = "plugin:circle", rounds = 2 }\n')
+ACME = {"distribution": "acme-gridc", "version": "1.2"}
+
+Compile = Callable[..., Compiled]
+
+
+@pytest.fixture
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "site"
+    install(folder, monkeypatch)
+    return folder
+
+
+def test_a_loader_reads_the_items_and_is_named_in_the_stamp(acme: Path, compiled: Compile) -> None:
+    study = compiled(LOADER).study
+    assert study.items["facts"].sampled[0].id.startswith("Which tool")
+    assert study.inputs()["plugins"] == {"gridc.loaders:facts": ACME}
+
+
+def test_a_study_without_plug_ins_has_none_in_its_stamp_and_imports_none(
+    acme: Path, compiled: Compile
+) -> None:
+    assert "plugins" not in compiled().study.inputs()
+    assert "acme_gridc" not in sys.modules
+
+
+def test_an_engine_is_opened_and_its_model_is_unpinned_or_hashed(acme: Path, compiled: Compile) -> None:
+    study = compiled(RIGHT).study
+    assert study.models["right"].files  # a path: is hashed, whoever runs it
+    assert study.inputs()["plugins"] == {"gridc.engines:always": ACME}
+    engine = open_engine("right", study.models["right"], "fp32", study.spec)
+    assert engine.effective() == {
+        "model": "right",
+        "precision": "fp32",
+        "answers": "A",
+        "plugin": ACME,
+    }
+    with pytest.raises(UnavailableError, match=r"GC342 .*acme-gridc 1\.2 fails .*no bf16 here"):
+        open_engine("right", study.models["right"], "bf16", study.spec)
+
+
+def test_an_engine_answers_a_whole_study(acme: Path, small: Path, compiled: Compile) -> None:
+    both = [('id = "left"\nengine = "hf"', 'id = "left"\nengine = "plugin:always"'), RIGHT]
+    read = (RANK[0], 'method = "extract"\nreader = "whole_response"\n')
+    done = compiled(
+        *both, read, (EXCLUDE, ""), ("[analysis]\n", "[engine]\nnoise_sample = 0\n\n[analysis]\n")
+    )
+    lock = make_lock(done.study, small.parent)
+    departed = reconcile(lock, done.study, log_path(small))
+    store = small.parent / "store.sqlite"
+    finished = run(done, lock, departed, store, lambda step: None)
+    assert finished.executed > 0
+    with Store.open(store) as opened:
+        loads = [event for event in opened.events() if event.kind == "load"]
+    assert len(loads) == 2
+    assert all("acme-gridc" in repr(event) for event in loads)
+
+
+def test_an_answer_that_is_none_is_told_as_the_plug_ins(acme: Path, compiled: Compile) -> None:
+    study = compiled(RIGHT).study
+    engine = open_engine("right", study.models["right"], "fp32", study.spec)
+    prompt = Prompt((("user", "Which?"),), True)
+    (batch,) = engine.batches([Call("c", "loglikelihood", prompt, {"continuations": ["A", "B"]})])
+    with pytest.raises(UnavailableError, match=r"GC342 .*likelihoods"):
+        engine.answer(batch, frozenset("c"))
+
+
+def test_an_engine_takes_any_source(acme: Path, compiled: Compile) -> None:
+    named = (
+        'engine = "hf"\nsource = "path:models/right"',
+        'engine = "plugin:always"\nsource = "acme://right"',
+    )
+    study = compiled(named).study
+    assert "plugin:always" in (study.models["right"].unpinned or "")
+
+
+def test_a_measurand_is_written_out(acme: Path, compiled: Compile) -> None:
+    study = compiled(GREEDY, WARM, READ, RANK, (EXCLUDE, "")).study
+    assert {cell.setting.max_tokens for cell in Plan(study).cells()} == {3}
+    assert study.inputs()["plugins"] == {"gridc.measurands:last": ACME}
+    assert "plugin:" not in str(study.spec.stamped())
+
+
+def test_a_scaffold_is_found_and_not_executed_yet(acme: Path, compiled: Compile) -> None:
+    made = compiled(SCAFFOLD)
+    assert made.study.inputs()["plugins"] == {"gridc.scaffolds:circle": ACME}
+    with pytest.raises(IncompleteError, match="GC609"):
+        require_executable(made.spec, made.source)
+
+
+def test_another_version_is_another_stamp_and_a_departure(
+    acme: Path, small: Path, compiled: Compile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = compiled(LOADER).study
+    shutil.rmtree(acme)
+    install(acme, monkeypatch, version="1.3")
+    after = compile_spec(small).study
+    assert stamp_of(before) != stamp_of(after)
+    (departure,) = departures(before.stamped(), after.stamped())
+    assert departure.path == "inputs.plugins[gridc.loaders:facts]"
+
+
+@pytest.mark.parametrize(
+    ("edit", "code", "caret", "help"),
+    [
+        (('loader = "truthfulqa_mc1"', 'loader = "plugin:fact"'), "GC341", '"plugin:fact"', "`plugin:facts`"),
+        ((RIGHT[0], RIGHT[1].replace("always", "x")), "GC341", '"plugin:x"', "plugin:always"),
+        (('loader = "truthfulqa_mc1"', 'loader = "plugin:bbq"'), "GC342", '"plugin:bbq"', "write `bbq`"),
+        (('loader = "truthfulqa_mc1"', 'loader = "plugin:missing"'), "GC342", '"plugin:missing"', "authors"),
+        ((GREEDY[0], GREEDY[1].replace("last", "half")), "GC342", '"plugin:half"', "authors"),
+        (('loader = "truthfulqa_mc1"', 'loader = "plugins:x"'), "GC104", '"plugins:x"', "known here"),
+    ],
+)
+def test_what_is_missing_or_broken_is_told_at_its_place(
+    acme: Path, compiled: Compile, edit: tuple[str, str], code: str, caret: str, help: str
+) -> None:
+    assert_finding(findings(compiled, edit), code, caret, help)
+
+
+def test_two_packages_with_one_name_are_told(
+    acme: Path, tmp_path: Path, compiled: Compile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path / "other", monkeypatch, name="other-gridc")
+    assert_finding(findings(compiled, LOADER), "GC342", '"plugin:facts"', "uninstall all but one")
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "told"),
+    [
+        ("bad", "GC312", "it says bad"),
+        ("broken", "GC342", "RuntimeError: no such thing"),
+        ("strange", "GC342", "dict"),
+    ],
+)
+def test_a_loader_that_fails_is_told_as_its(
+    acme: Path, small: Path, compiled: Compile, name: str, code: str, told: str
+) -> None:
+    shutil.copy(small.parent / "facts.json", small.parent / f"{name}.json")
+    found = findings(compiled, LOADER, (FILE, f'source = "path:{name}.json"'))
+    assert [each.code for each in found] == [code]
+    assert told in found[0].message
+
+
+def test_an_engine_that_is_gone_is_told() -> None:
+    with pytest.raises(UnavailableError, match="GC341"):
+        opener(f"{PLUGIN}gone")("m", None, "fp32", Engine(), frozenset())  # type: ignore[arg-type]

@@ -94,6 +94,7 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
         items=benchmark.items,
         unit=benchmark.unit,
         units=benchmark.units,
+        lower_is_better=benchmark.lower_is_better,
         axis_receipt=_receipt(findings, finding),
         point_score=PointScore(
             score=None if score is None else float(score),

@@ -170,6 +170,7 @@ def _benchmark(finding: BenchmarkFinding) -> BenchmarkRow:
         items=finding.items,
         unit=finding.unit,
         units=finding.units,
+        direction="lower_is_better" if finding.lower_is_better else "higher_is_better",
         envelope=tuple(rows.values()),
         scopes=tuple(_scope(each) for each in finding.scopes),
         ordering_claims=tuple(OrderingClaimRow(**asdict(each)) for each in finding.ordering_claims),

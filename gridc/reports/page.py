@@ -211,7 +211,7 @@ def _section(
     models = [model.id for model in spec.model]
     first = _first(row)
     cells = _cells(finding, models)
-    orders, shares = _orders(cells, models), finding.analysis.variance
+    orders, shares = _orders(cells, models, finding.lower_is_better), finding.analysis.variance
     return Section(
         spec=next(each for each in spec.benchmark if each.id == finding.benchmark),
         finding=finding,
@@ -262,13 +262,13 @@ def _cells(finding: BenchmarkFinding, models: list[str]) -> dict[str, tuple[Cell
 
 
 def _orders(
-    cells: Mapping[str, tuple[CellScore | None, ...]], models: list[str]
+    cells: Mapping[str, tuple[CellScore | None, ...]], models: list[str], lower: bool
 ) -> tuple[tuple[Order, int], ...]:
     """The orders that occur in the full envelope and in how many configurations, most frequent first."""
     counted: Counter[Order] = Counter()
     for row in cells.values():
         scores: dict[str, Fraction] = {
-            model: each.score
+            model: -each.score if lower else each.score
             for model, each in zip(models, row, strict=True)
             if each is not None and each.score is not None
         }

@@ -22,6 +22,7 @@ PLURAL: Mapping[UnitLevel, str] = {
     "template": "templates",
     "category": "categories",
 }
+LOWER = "There a lower score is the better one."
 WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
 
@@ -177,7 +178,8 @@ def _certified_sentence(findings: Findings, full: Sequence[tuple[BenchmarkFindin
 
 def _pair_sentence(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
     noise = f" {WITHIN}" if pair.noise.standing == "within" else ""
-    return f"{_counts_sentence(benchmark.benchmark, pair.counts)} {evidence_words(pair)}{noise}"
+    lower = f" {LOWER}" if benchmark.lower_is_better else ""
+    return f"{_counts_sentence(benchmark.benchmark, pair.counts)}{lower} {evidence_words(pair)}{noise}"
 
 
 def evidence_words(pair: PairFinding) -> str:
@@ -252,13 +254,13 @@ def _counts_sentence(name: str, counts: PairCounts) -> str:
         return f"{where}, {counts.a} and {counts.b} show {counts.words} configurations{bound}."
     if counts.words == "tied everywhere":
         return f"{where}, {counts.a} and {counts.b} are tied in all {counts.size} configurations."
-    better, worse = (counts.a, counts.b) if counts.plus else (counts.b, counts.a)
+    higher, lower = (counts.a, counts.b) if counts.plus else (counts.b, counts.a)
     if counts.ties:
         return (
-            f"{where}, {better} and {worse} show no strict reversal: {better} scores higher in "
+            f"{where}, {higher} and {lower} show no strict reversal: {higher} scores higher in "
             f"{counts.plus + counts.minus} of {counts.size} configurations, {counts.ties} tie."
         )
-    return f"{where}, {better} scores higher than {worse} in all {counts.size} configurations."
+    return f"{where}, {higher} scores higher than {lower} in all {counts.size} configurations."
 
 
 def _ordering_sentence(benchmark: BenchmarkFinding) -> str:

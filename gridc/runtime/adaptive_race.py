@@ -6,6 +6,7 @@ with a model behind it, or again from a finished store, and the two agree: that 
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain
 from math import exp
 from typing import Any, Literal
 
@@ -82,32 +83,47 @@ def race_study(plan: Plan, ask: Ask, watch: Callable[[str, int, int], None] | No
             seed=spec.sampling.seed + number,
             span=max(map(len, units), default=1),
         )
+        asked = {name: _asked(plan, cell) for name, cell in cells.items()}
+        evaluations = 0
         while (block := race.next()) is not None:
-            scores = ask(
-                (
-                    cells[models[m], configurations[c]],
-                    frozenset(name for u in block.units for name in units[u]),
-                )
+            wanted = {
+                (m, c): [
+                    [name for name in units[u] if name in asked[models[m], configurations[c]]]
+                    for u in block.units
+                ]
                 for m, c in block.cells
+            }
+            scores = ask(
+                (cells[models[m], configurations[c]], frozenset(chain.from_iterable(members)))
+                for (m, c), members in wanted.items()
             )
+            # A configuration that asks none of a unit's items says nothing of it: a difference of 0.
             race.tell(
                 block,
                 {
                     (m, c): np.array(
                         [
-                            sum(scores[cells[models[m], configurations[c]].key, name] for name in units[u])
-                            for u in block.units
-                        ]
+                            sum(scores[cells[models[m], configurations[c]].key, name] for name in names)
+                            for names in members
+                        ],
+                        dtype=np.int64,
                     )
-                    for m, c in block.cells
+                    for (m, c), members in wanted.items()
                 },
             )
+            evaluations += sum(len(names) for members in wanted.values() for names in members)
             if watch is not None:
                 watch(benchmark.id, len(units) - len(race.queue), len(units))
         verdicts = tuple(_verdict(race, duel, benchmark.id, models, configurations) for duel in race.duels)
-        whole = len(models) * len(configurations) * len(units)
-        found.append(Watched(benchmark.id, verdicts, race.evaluations, whole))
+        whole = sum(len(names) for names in asked.values())
+        found.append(Watched(benchmark.id, verdicts, evaluations, whole))
     return found
+
+
+def _asked(plan: Plan, cell: Cell) -> frozenset[str]:
+    """The items that a cell asks: a level may ask a part of the benchmark's."""
+    items = plan.study.items[cell.benchmark]
+    return frozenset(item.id for item in items.asked(subset=cell.setting.items))
 
 
 def from_store(stored: Mapping[str, CellOutcomes]) -> Ask:
@@ -159,13 +175,13 @@ def sentence(verdict: Verdict) -> str:
     if verdict.outcome == "reversal certified":
         return (
             f"{where} reverse beyond these items, certified after {verdict.items} of {verdict.of_items} "
-            f"items or item families: {verdict.a} is better under {verdict.plus}, {verdict.b} under "
+            f"items or units of items: {verdict.a} scores higher under {verdict.plus}, {verdict.b} under "
             f"{verdict.minus} (the configurations with the most evidence; the claim is that there are such)."
         )
     return (
-        f"{where} are undecided after {verdict.items} of {verdict.of_items} items or item families (e-values "
-        f"{verdict.e_plus:.3g} and {verdict.e_minus:.3g}, needed {verdict.needed:.3g} in both directions). "
-        "That is no evidence that they keep one order."
+        f"{where} are undecided after {verdict.items} of {verdict.of_items} items or units of items "
+        f"(e-values {verdict.e_plus:.3g} and {verdict.e_minus:.3g}, needed {verdict.needed:.3g} in both "
+        "directions). That is no evidence that they keep one order."
     )
 
 

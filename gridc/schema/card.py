@@ -130,6 +130,7 @@ class Card(Part):
     items: Count
     unit: Annotated[UnitLevel, Field(description="Which groups of items are taken as independent.")]
     units: Count
+    lower_is_better: Annotated[bool, Field(description="Which score is the good one; passes follow it.")]
     axis_receipt: Receipt
     point_score: PointScore
     score_neighbourhood: tuple[Neighbourhood, ...]

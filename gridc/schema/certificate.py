@@ -218,7 +218,7 @@ class PairRow(Part):
 
 
 class OrderingRow(Part):
-    """An order of all models, highest first, tied models together, and where it is seen."""
+    """An order of all models, best first, tied models together, and where it is seen."""
 
     order: tuple[tuple[str, ...], ...]
     configuration: str
@@ -239,7 +239,7 @@ class OrderingCounts(Part):
 
 
 class OrderingClaimRow(Part):
-    """A strict order of all models, and whether some configuration is certified to show it."""
+    """A strict order of all models, best first, and whether some configuration is certified to show it."""
 
     order: tuple[str, ...]
     p: Share
@@ -359,6 +359,12 @@ class BenchmarkRow(Part):
         Field(description="Which groups of items are taken as independent: the assumption of every test."),
     ]
     units: Annotated[Count, Field(description="How many such groups were asked.")]
+    direction: Annotated[
+        Literal["higher_is_better", "lower_is_better"],
+        Field(
+            description="Which score is the good one. N+ and N- count scores; orders and passes follow it."
+        ),
+    ]
     envelope: tuple[ConfigurationRow, ...]
     scopes: tuple[ScopeRow, ...]
     ordering_claims: tuple[OrderingClaimRow, ...]

@@ -298,6 +298,11 @@ class Benchmark(BenchmarkEffects):
     exemplars: Annotated[Exemplars | None, Field(description="Needed where shots > 0.")] = None
     note: Annotated[Text | None, Field(description="Printed beside the benchmark on every report.")] = None
 
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the lower of two scores is the better one."""
+        return self.direction == "lower_is_better"
+
     @model_validator(mode="after")
     def _loading_fits(self) -> Self:
         self.loading.check(self.loader)
@@ -358,7 +363,14 @@ class Sampling(Table):
 class Threshold(Table):
     """A pass mark for the compliance flip rate."""
 
-    at: Annotated[float, Field(ge=0, le=1, description="A score at or above it passes.")]
+    at: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="A score as good or better passes: at least this; at most, where lower is better.",
+        ),
+    ]
     declared: Annotated[
         Declared, Field(description="ex_ante: chosen before the data were seen; post_hoc: after.")
     ]

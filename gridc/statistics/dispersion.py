@@ -59,8 +59,11 @@ def disperse(scores: Sequence[Fraction]) -> Dispersion:
     return Dispersion(len(scores), min(scores), max(scores), sum(scores, Fraction(0)) / len(scores))
 
 
-def flip_rate(scores: Sequence[Fraction], threshold: float | Fraction) -> FlipRate:
-    """CFR at `threshold`. A float is taken at its decimal value: 0.7 means 7/10, and a score of exactly
-    7/10 passes."""
+def flip_rate(
+    scores: Sequence[Fraction], threshold: float | Fraction, lower_is_better: bool = False
+) -> FlipRate:
+    """CFR at `threshold`, which a score passes that is at least as good. A float is taken at its decimal
+    value: 0.7 means 7/10, and a score of exactly 7/10 passes."""
     mark = Fraction(str(threshold))
-    return FlipRate(mark, len(scores), sum(score >= mark for score in scores))
+    passing = sum(score <= mark if lower_is_better else score >= mark for score in scores)
+    return FlipRate(mark, len(scores), passing)

@@ -15,7 +15,7 @@ from math import comb, factorial, fsum, sqrt
 from gridc.statistics.pairs import Scores
 
 Order = tuple[tuple[str, ...], ...]
-"""Models from the highest score down; those in one group are tied."""
+"""Models from the best score on; those in one group are tied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,16 @@ class Orderings:
         return Fraction(len(self.strict), self.possible)
 
 
+def goodness(scores: Mapping[str, Scores], lower_is_better: bool) -> Mapping[str, Scores]:
+    """The scores turned so that the better one is the higher one, as every function here takes them."""
+    if not lower_is_better:
+        return scores
+    return {
+        model: {name: None if score is None else -score for name, score in row.items()}
+        for model, row in scores.items()
+    }
+
+
 def reachable(scores: Mapping[str, Scores]) -> Orderings:
     """The orders over the configurations in which every model has a score."""
     weak: dict[Order, str] = {}
@@ -55,7 +65,8 @@ def reachable(scores: Mapping[str, Scores]) -> Orderings:
 
 
 def order_of(row: Mapping[str, Fraction]) -> Order:
-    """The order of the models under one configuration; tied models by name within their group."""
+    """The order of the models under one configuration, the highest first; tied models by name within their
+    group."""
     ranked = sorted(row, key=lambda model: (-row[model], model))
     return tuple(tuple(group) for _, group in groupby(ranked, key=lambda model: row[model]))
 

@@ -50,14 +50,14 @@ def order_counts(
     return figure(
         canvas,
         (WIDTH, bottom),
-        (f"Orders of the models on {benchmark}", "full envelope; grey: with a tie"),
+        (f"Orders of the models on {benchmark}", "full envelope, best first; grey: with a tie"),
         ("; ".join(words) or "No configuration is measured for every model") + ".",
         Margins(widest * CHARACTER + 12, right=44, bottom=36),
     )
 
 
 def order_name(order: Order) -> str:
-    """`a > b = c`: highest first, ties joined."""
+    """`a > b = c`: best first, ties joined."""
     return " > ".join(" = ".join(group) for group in order)
 
 

@@ -17,7 +17,7 @@ from gridc.reports.findings.subsets import ConfigurationRobustness, robustness, 
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis, Bootstrap, Spec
 from gridc.statistics.contrasts import Scored, Summary, pair_levels, summarise
-from gridc.statistics.dispersion import Dispersion, FlipRate, disperse
+from gridc.statistics.dispersion import Dispersion, disperse, flip_rate
 from gridc.statistics.pairs import Scores
 from gridc.statistics.resample import (
     RESAMPLES,
@@ -122,8 +122,9 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
     """The max-statistic ranges of SDI and of the flip rate at each pass mark, over every model of every
     benchmark (SafetyRepro, app. I). For the SDI the models of a benchmark share the resamples; the flip
     rates are independent across slices, as published, which gives a closed form."""
+    lower = {each.id for each in spec.benchmark if each.lower_is_better}
     measured = [
-        scores
+        (scores, cells[0].cell.benchmark in lower)
         for cells in benchmarks
         for scores in _by_model(cells).values()
         if scores and all(each.complete for each in cells if each.cell.shared)
@@ -144,8 +145,8 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
         found.append(Maximum("SDI", len(values), max_statistic(values, points)))
     for mark in spec.analysis.thresholds:
         counts = [
-            (sum(score >= Fraction(str(mark.at)) for score in scores), len(scores))
-            for scores in measured
+            (flip_rate(scores, mark.at, turned).passing, len(scores))
+            for scores, turned in measured
             if len(scores) > 1
         ]
         if counts:
@@ -246,9 +247,10 @@ def _changes_measurand(axis: Axis) -> bool:
 
 def _ranges(spec: Spec, shared: Sequence[CellScore]) -> Ranges:
     by_model = _by_model(shared)
+    name = shared[0].cell.benchmark
+    lower = any(each.lower_is_better for each in spec.benchmark if each.id == name)
     n = len(next(iter(by_model.values())))
     chosen = _draws(spec, n, 0)
-    marks = [Fraction(str(each.at)) for each in spec.analysis.thresholds]
     scores: dict[str, Scores] = {
         model: {each.cell.configuration: each.score for each in shared if each.cell.model == model}
         for model in by_model
@@ -257,8 +259,8 @@ def _ranges(spec: Spec, shared: Sequence[CellScore]) -> Ranges:
         sdi={model: sdi_interval(values, chosen) for model, values in by_model.items()},
         flip_rates={
             model: tuple(
-                cfr_interval(FlipRate(mark, n, sum(each >= mark for each in values)).passing, n)
-                for mark in marks
+                cfr_interval(flip_rate(values, mark.at, lower).passing, n)
+                for mark in spec.analysis.thresholds
             )
             for model, values in by_model.items()
         },

@@ -113,6 +113,7 @@ class BenchmarkFinding:
     unit: UnitLevel
     units: int
     coarser: tuple[UnitLevel, ...]
+    lower_is_better: bool
     cells: tuple[CellScore, ...]
     scopes: tuple[ScopeFinding, ...]
     models: tuple[ModelFinding, ...]
@@ -275,19 +276,26 @@ def _benchmark(
     by_model = {model: [each for each in shared if each.cell.model == model] for model in models}
     thresholds = [each.at for each in spec.analysis.thresholds]
     items = plan.study.items[name]
+    lower = next(each for each in spec.benchmark if each.id == name).lower_is_better
     return BenchmarkFinding(
         benchmark=name,
         items=len(items.sampled),
         unit=items.unit,
         units=len(set(items.units.values())),
         coarser=items.coarser,
+        lower_is_better=lower,
         cells=tuple(cells),
-        scopes=tuple(_scope(name, scope, by_model, weighed, floors) for scope in scopes),
-        models=tuple(_model(model, by_model[model], scopes, thresholds) for model in models),
+        scopes=tuple(_scope(name, scope, by_model, weighed, floors, lower) for scope in scopes),
+        models=tuple(_model(model, by_model[model], scopes, thresholds, lower) for model in models),
         parse_rates=tuple(_parse_rates(plan, cells)),
         analysis=analyse(spec, cells, outcomes),
-        ordering_claims=weighed.orderings[name],
+        ordering_claims=_best_first(weighed.orderings[name], lower),
     )
+
+
+def _best_first(claims: Sequence[OrderingClaim], lower: bool) -> tuple[OrderingClaim, ...]:
+    """Orders are weighed from the highest score down; where lower is better the best stands last in them."""
+    return tuple(replace(each, order=each.order[::-1]) if lower else each for each in claims)
 
 
 def _scopes(plan: Plan, found: Sequence[CellScore]) -> list[Scope]:
@@ -333,6 +341,7 @@ def _scope(
     by_model: Mapping[str, Sequence[CellScore]],
     weighed: Weighed,
     floors: Floors,
+    lower: bool,
 ) -> ScopeFinding:
     chosen = set(scope.configurations)
     inside = {
@@ -352,7 +361,8 @@ def _scope(
         for a, b in combinations(by_model, 2)
     )
     tau, dropped = orderings.concordance(scores)
-    return ScopeFinding(scope, pairs, orderings.reachable(scores), orderings.mismatch(scores), tau, dropped)
+    good = orderings.goodness(scores, lower)
+    return ScopeFinding(scope, pairs, orderings.reachable(good), orderings.mismatch(good), tau, dropped)
 
 
 def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> PairNoise:
@@ -371,7 +381,11 @@ def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> Pa
 
 
 def _model(
-    model: str, cells: Sequence[CellScore], scopes: Sequence[Scope], thresholds: Sequence[float]
+    model: str,
+    cells: Sequence[CellScore],
+    scopes: Sequence[Scope],
+    thresholds: Sequence[float],
+    lower: bool,
 ) -> ModelFinding:
     measured = [(each, each.score) for each in cells if each.score is not None]
     values = [score for _, score in measured]
@@ -385,7 +399,7 @@ def _model(
         anchor=cells[0],
         dispersion=disperse(values) if values else None,
         dispersion_by_scope=tuple(by_scope),
-        flip_rates=tuple(flip_rate(values, each) for each in thresholds) if values else (),
+        flip_rates=tuple(flip_rate(values, each, lower) for each in thresholds) if values else (),
     )
 
 

@@ -4,7 +4,7 @@ The two sides are two precisions of a study, or two stores (`gridc diff`): one r
 the change of a cell's score, and an ordering is that of all models under one configuration of one benchmark.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -60,12 +60,18 @@ class PairedReport:
 
 
 def report(
-    pairing: Pairing, left: str, right: str, axis: str | None = None, rows: str | None = None
+    pairing: Pairing,
+    left: str,
+    right: str,
+    axis: str | None = None,
+    rows: str | None = None,
+    lower: Collection[str] = (),
 ) -> PairedReport:
-    """The paired report of cells whose place names their `model`; `rows` is the digest of those cells."""
+    """The paired report of cells whose place names their `model`; `rows` is the digest of those cells, and
+    `lower` names the benchmarks where a lower score is the better one."""
     deltas = pairing.deltas
     models = list(dict.fromkeys(each.place["model"] for each in deltas))
-    orderings = _orderings(deltas, models)
+    orderings = _orderings(deltas, models, lower)
     moved = [each for each in deltas if each.delta]
     return PairedReport(
         axis=axis,
@@ -92,8 +98,8 @@ def _change(deltas: Sequence[Delta]) -> Summary | None:
     return summarise([each.delta for each in deltas]) if deltas else None
 
 
-def _orderings(deltas: Sequence[Delta], models: Sequence[str]) -> list[Reordered]:
-    """The orders of every configuration in which all models are paired."""
+def _orderings(deltas: Sequence[Delta], models: Sequence[str], lower: Collection[str]) -> list[Reordered]:
+    """The orders, best first, of every configuration in which all models are paired."""
     rows: dict[tuple[tuple[str, str], ...], dict[str, Delta]] = {}
     for each in deltas:
         where = tuple((key, name) for key, name in each.place.items() if key != "model")
@@ -102,8 +108,9 @@ def _orderings(deltas: Sequence[Delta], models: Sequence[str]) -> list[Reordered
     for where, row in rows.items():
         if len(row) < len(models) or len(models) < 2:
             continue
-        left = {model: row[model].before for model in models}
-        right = {model: row[model].after for model in models}
+        sign = -1 if dict(where).get("benchmark") in lower else 1
+        left = {model: sign * row[model].before for model in models}
+        right = {model: sign * row[model].after for model in models}
         flips = tuple(
             (a, b) for a, b in combinations(models, 2) if (left[a] - left[b]) * (right[a] - right[b]) < 0
         )
@@ -121,7 +128,12 @@ def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedRe
     ]
     return tuple(
         report(
-            pair_levels(scored, axis.id, a.id, b.id), a.id, b.id, axis.id, _rows(scores, axis.id, a.id, b.id)
+            pair_levels(scored, axis.id, a.id, b.id),
+            a.id,
+            b.id,
+            axis.id,
+            _rows(scores, axis.id, a.id, b.id),
+            [each.id for each in spec.benchmark if each.lower_is_better],
         )
         for axis in spec.axis
         for a, b in combinations(axis.level, 2)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -98,8 +99,14 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
             _only(others, cells),
             cell_differences(cells, others),
             tuple(by_level(pairing.deltas)),
-            paired.report(pairing, "a", "b"),
+            paired.report(pairing, "a", "b", lower=_lower_is_better(contents[0])),
         )
+
+
+def _lower_is_better(content: Mapping[str, Any]) -> list[str]:
+    """The benchmarks of a stored study where a lower score is the better one."""
+    stated = content["spec"]["benchmark"]
+    return [each["id"] for each in stated if each["direction"] == "lower_is_better"]
 
 
 def cell_differences(

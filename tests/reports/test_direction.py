@@ -1,0 +1,146 @@
+"""Where a lower score is the better one: orders, passes, verdicts and words, against counts of their own."""
+
+from fractions import Fraction
+from itertools import combinations, pairwise, permutations
+from typing import Any
+
+import pytest
+
+from gridc.reports.card import as_markdown, make_cards
+from gridc.reports.certificate import certify
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.paired import report
+from gridc.reports.page import as_html, lay_out
+from gridc.reports.sentences import statements
+from gridc.statistics.contrasts import pair_levels
+from tests.reports.builders import findings_of, reversing, spec_of
+
+MODELS = {"one": None, "two": None, "three": None}
+MARKS = [
+    {"at": at, "declared": "ex_ante", "source": "a test"} for at in (0.0, 0.25, 0.3, 0.5, 0.55, 0.8, 1.0)
+]
+
+
+def found(lower: bool, count: Any = reversing) -> Findings:
+    direction = "lower_is_better" if lower else "higher_is_better"
+    order = ["three", "one", "two"]
+    return findings_of(
+        spec_of(
+            MODELS,
+            direction=direction,
+            analysis={"thresholds": MARKS},
+            hypothesis=[{"id": "H1", "kind": "ranking", "order": order}],
+        ),
+        count,
+    )
+
+
+def table(findings: Findings) -> dict[str, dict[str, Fraction]]:
+    """Every score by configuration and model, from the counts in the certificate alone."""
+    (row,) = certify(findings).benchmarks
+    return {
+        each.configuration: {name: Fraction(cell.correct, cell.trials) for name, cell in each.scores.items()}
+        for each in row.envelope
+    }
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_passes_follow_the_direction(lower: bool) -> None:
+    findings = found(lower)
+    scores = table(findings)
+    deck = make_cards(findings, "0" * 64)
+    for card in deck.cards:
+        assert card.lower_is_better is lower
+        for stated in card.verdict_stability:
+            mark = Fraction(str(stated.threshold))
+            own = [row[card.model] for row in scores.values()]
+            assert stated.passing == sum(score <= mark if lower else score >= mark for score in own)
+            pairs = list(combinations([score <= mark if lower else score >= mark for score in own], 2))
+            assert stated.flip_rate == pytest.approx(sum(a != b for a, b in pairs) / len(pairs))
+    at_least = {
+        f"CFR at {mark['at']}": max(
+            Fraction(2 * k * (n - k), n * (n - 1))
+            for model in MODELS
+            for n in [len(scores)]
+            for k in [
+                sum(
+                    row[model] <= Fraction(str(mark["at"]))
+                    if lower
+                    else row[model] >= Fraction(str(mark["at"]))
+                    for row in scores.values()
+                )
+            ]
+        )
+        for mark in MARKS
+    }
+    told = {each.name: each.interval.point for each in findings.maxima if each.name.startswith("CFR")}
+    assert told == pytest.approx({name: float(value) for name, value in at_least.items()})
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_orders_have_the_best_model_first(lower: bool) -> None:
+    findings = found(lower)
+    scores = table(findings)
+    (row,) = certify(findings).benchmarks
+    assert row.direction == ("lower_is_better" if lower else "higher_is_better")
+    sign = -1 if lower else 1
+    for seen in row.scopes[0].orderings.seen:
+        values = scores[seen.configuration]
+        flat = [[sign * values[model] for model in group] for group in seen.order]
+        assert all(len(set(group)) == 1 for group in flat)
+        assert all(before[0] > after[0] for before, after in pairwise(flat))
+    strict = {
+        order for order in permutations(MODELS) for values in scores.values()
+        if all(sign * values[a] > sign * values[b] for a, b in pairwise(order))
+    }  # fmt: skip
+    assert {tuple(g for (g,) in seen.order) for seen in row.scopes[0].orderings.seen
+            if len(seen.order) == len(MODELS)} == strict  # fmt: skip
+    shown = lay_out(findings, certify(findings), make_cards(findings, "0" * 64))[0].orders
+    assert {tuple(model for (model,) in order) for order, _ in shown if len(order) == len(MODELS)} == strict
+
+
+def test_a_certified_order_that_is_reachable_has_the_lowest_first() -> None:
+    def apart(cell: Any) -> int:
+        return {"one": 20, "two": 10, "three": 0}[cell.model]
+
+    for lower, best in ((False, ("one", "two", "three")), (True, ("three", "two", "one"))):
+        claims = certify(found(lower, apart)).benchmarks[0].ordering_claims
+        assert min(claims, key=lambda claim: claim.p).order == best
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_a_ranking_is_judged_by_the_direction(lower: bool) -> None:
+    findings = found(lower)
+    sign = -1 if lower else 1
+    agree = contradict = 0
+    for row in table(findings).values():
+        steps = [sign * (row[a] - row[b]) for a, b in (("three", "one"), ("one", "two"))]
+        contradict += any(step < 0 for step in steps)
+        agree += all(step > 0 for step in steps)
+    (told,) = certify(findings).hypotheses
+    assert (told.agree, told.contradict) == (agree, contradict)
+
+
+def test_counts_are_of_scores_and_the_words_say_which_is_better() -> None:
+    high, low = found(False), found(True)
+    for one, other in zip(high.benchmarks[0].full.pairs, low.benchmarks[0].full.pairs, strict=True):
+        assert one.counts == other.counts
+    told = [each for each in statements(low) if "scores higher" in each]
+    assert told and all("a lower score is the better one" in each for each in told)
+    assert not any("lower score is the better" in each for each in statements(high))
+    deck, certificate = make_cards(low, "0" * 64), certify(low)
+    assert "A lower score is the better one" in as_markdown(deck)
+    page = as_html(low, certificate, deck)
+    assert page.count("lower score is the better one") >= 2
+
+
+def test_a_paired_report_orders_by_the_direction_of_its_benchmark() -> None:
+    scored = [
+        ({"model": model, "benchmark": name, "p": level}, Fraction(score))
+        for name in ("up", "down")
+        for model, scores in {"x": ("1/2", "1/4"), "y": ("1/4", "1/2")}.items()
+        for level, score in zip(("a", "b"), scores, strict=True)
+    ]
+    reordered = report(pair_levels(scored, "p", "a", "b"), "a", "b", lower=["down"]).reordered
+    told = {each.place["benchmark"]: each.left for each in reordered}
+    assert told == {"up": (("x",), ("y",)), "down": (("y",), ("x",))}

@@ -5,8 +5,11 @@ not wait for what only `gridc report` needs.
 """
 
 import gc
+import os
+import signal
 import sys
 from importlib import import_module
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
@@ -52,6 +55,8 @@ class Commands(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _interrupt)
         try:
             with coded():
                 return super().invoke(ctx)
@@ -66,6 +71,16 @@ class Commands(click.Group):
 @click.version_option(__version__, prog_name="gridc")
 def main() -> None:
     """Compile, stamp, run and certify an evaluation study of language models."""
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """The first Ctrl-C stops the command; another one cannot break off what the first has begun to close."""
+    signal.signal(signal.SIGINT, _patience)
+    raise KeyboardInterrupt
+
+
+def _patience(number: int, frame: FrameType | None) -> None:
+    os.write(sys.stderr.fileno(), b"stopping (Ctrl-\\ ends it at once; finished calls stay stored)\n")
 
 
 def _fail(error: GridcError) -> NoReturn:

@@ -194,8 +194,9 @@ def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFind
                     ties=pair.ties,
                     rho_flip=float(pair.rho_flip),
                     identical=evidence.identical.mean,
-                    tier="certified" if evidence.claim else "descriptive",
-                    claim=evidence.claim,
+                    itself=evidence.same_model.mean,
+                    certified=evidence.certified.claim,
+                    supported=evidence.supported.claim,
                     noise=each.noise.standing,
                     words=pair.words,
                 )

@@ -5,7 +5,6 @@ from datetime import datetime
 from fractions import Fraction
 
 from gridc.reports.findings.analysis import Between
-from gridc.reports.findings.certification import Evidence
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.hypotheses import HypothesisFinding
 from gridc.reports.findings.paired import PairedReport
@@ -17,17 +16,13 @@ from gridc.schema.certificate import (
     AnchorRow,
     BenchmarkRow,
     BetweenRow,
-    CarrierRow,
     Certificate,
     ChangeRow,
     ConfigurationRow,
-    EvidenceRow,
     FloorRow,
     HypothesisRow,
-    IdenticalRow,
     MovedRow,
     NoiseRow,
-    OrderingClaimRow,
     OrderingCounts,
     OrderingRow,
     PairedRow,
@@ -173,7 +168,8 @@ def _benchmark(finding: BenchmarkFinding) -> BenchmarkRow:
         direction="lower_is_better" if finding.lower_is_better else "higher_is_better",
         envelope=tuple(rows.values()),
         scopes=tuple(_scope(each) for each in finding.scopes),
-        ordering_claims=tuple(OrderingClaimRow(**asdict(each)) for each in finding.ordering_claims),
+        tests=finding.tests,
+        ordering_claims=finding.ordering_claims,
         between=tuple(_between(each) for each in finding.analysis.between),
         agreements=tuple(AgreementRow(**asdict(each)) for each in finding.analysis.agreements),
     )
@@ -251,38 +247,10 @@ def _pair(finding: PairFinding) -> PairRow:
         minority_bound=counts.minority_bound,
         until_both=counts.until_both,
         noise=NoiseRow(**asdict(finding.noise)),
-        evidence=_evidence(finding.evidence),
+        evidence=finding.evidence,
         witness_plus=_witness(counts.witness_plus),
         witness_minus=_witness(counts.witness_minus),
         rows=finding.rows,
-    )
-
-
-def _evidence(found: Evidence) -> EvidenceRow:
-    return EvidenceRow(
-        tier="descriptive" if found.claim is None else "certified",
-        claim=found.claim,
-        first=found.first if found.claim == "order" else None,
-        alpha=found.alpha,
-        family=found.family,
-        members=found.members,
-        test=found.test,
-        units=found.units,
-        multiplicity=found.multiplicity,
-        reversal_p=found.reversal,
-        reversal_adjusted=found.reversal_adjusted,
-        order_p=found.order,
-        order_adjusted=found.order_adjusted,
-        plus=None if found.plus is None else CarrierRow(**asdict(found.plus)),
-        minus=None if found.minus is None else CarrierRow(**asdict(found.minus)),
-        named_plus=found.named_plus,
-        named_minus=found.named_minus,
-        rho_low=float(found.rho[0]),
-        rho_high=float(found.rho[1]),
-        summed_adjusted=found.summed,
-        identical=IdenticalRow(**asdict(found.identical)),
-        smallest_gap=found.gap,
-        discordance=found.gap_discordance,
     )
 
 

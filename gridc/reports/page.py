@@ -11,7 +11,7 @@ from gridc.reports import figures
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.sentences import caveats, leading, p_value, units_words
+from gridc.reports.sentences import ASSUMED, caveats, leading, p_value, units_words
 from gridc.reports.templates import number, percent, render
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
@@ -108,6 +108,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         pair_scores=pair_scores,
         p_value=p_value,
         units_words=units_words,
+        assumed=ASSUMED,
     )
 
 
@@ -137,10 +138,11 @@ def _numbers(section: Section) -> Iterator[Number]:
                 yield Number(f"{name}: N+, N− within the noise floor", within, pair.rows)
             yield Number(f"{name}: rho_flip, ceiling", f"{pair.rho_flip:.3f}, {pair.ceiling:.3f}", pair.rows)
             found = pair.evidence
-            p = f"{p_value(found.reversal_adjusted)}, {p_value(found.order_adjusted)}"
-            yield Number(f"{name}: p of reversal, p of order (Holm)", p, pair.rows)
+            for word, strength in (("certified", found.certified), ("supported", found.supported)):
+                p = f"{p_value(strength.reversal.adjusted)}, {p_value(strength.order.adjusted)}"
+                yield Number(f"{name}: {word} p of reversal, of order (Holm)", p, pair.rows)
             same = f"{found.identical.mean:.3f}, {found.identical.upper:.3f}"
-            yield Number(f"{name}: identical models, mean and 95 %", same, pair.rows)
+            yield Number(f"{name}: models that agree on average, mean and 95 %", same, pair.rows)
         seen, rows = scope.orderings, digest([pair.rows for pair in scope.pairs])
         orders = f"{seen.strict}, {seen.weak}, {seen.by_name} of {seen.possible}"
         yield Number(f"{scope.name}: orders strict, with ties, by name", orders, rows)

@@ -6,12 +6,13 @@ words, so that nobody can take one for the other.
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import Literal
 
-from gridc.reports.findings.certification import Evidence
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.templates import floor, percent
+from gridc.schema.evidence import EvidenceRow, StrengthRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import EXACT
 from gridc.statistics.pairs import PairCounts
@@ -23,6 +24,9 @@ PLURAL: Mapping[UnitLevel, str] = {
     "category": "categories",
 }
 LOWER = "There a lower score is the better one."
+Strong = Literal["certified", "supported"]
+ASSUMED = "many units, or models whose answers could be swapped"
+"""What joint sign flips assume beside independent units, in the words of every document."""
 WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
 
@@ -46,7 +50,7 @@ def leading(findings: Findings) -> Iterator[str]:
     strongest = max(full, key=lambda each: _strength(each[1]), default=None)
     if strongest is not None:
         yield _pair_sentence(*strongest)
-        yield _certified_sentence(findings, full)
+        yield from _claims_sentences(findings, full)
     for stated in findings.hypotheses:
         sentence = DECISIONS[stated.hypothesis.kind].sentence(stated, findings.complete)
         yield f"{sentence} {WITHIN}" if stated.noise == "within" else sentence
@@ -150,62 +154,148 @@ def _floor_sentences(noise: Sequence[ModelNoise]) -> Iterator[str]:
         )
 
 
-def _strength(pair: PairFinding) -> tuple[int, Fraction]:
-    """Certified reversals first, then certified orders, then by how much reverses."""
-    return (None, "order", "reversal").index(pair.evidence.claim), pair.counts.rho_flip
+def _strength(pair: PairFinding) -> tuple[int, int, Fraction]:
+    """The strongest evidence first, reversals before orders, then by how much reverses."""
+    found = pair.evidence
+    claim = found.certified.claim or found.supported.claim
+    tiers = ("descriptive", "supported", "certified")
+    return tiers.index(found.tier), (None, "order", "reversal").index(claim), pair.counts.rho_flip
 
 
-def _certified_sentence(findings: Findings, full: Sequence[tuple[BenchmarkFinding, PairFinding]]) -> str:
-    """What of the counts is more than a fact about these items."""
+def _claims_sentences(
+    findings: Findings, full: Sequence[tuple[BenchmarkFinding, PairFinding]]
+) -> Iterator[str]:
+    """What of the counts is more than a fact about these items, each strength in a sentence of its own."""
     if not findings.complete:
-        return (
-            "Nothing is certified while the run is incomplete: every number here is descriptive, a fact "
-            "about the items and configurations that were measured so far."
+        yield (
+            "Nothing is certified or supported while the run is incomplete: every number here is "
+            "descriptive, a fact about the items and configurations that were measured so far."
         )
-    named = {
-        claim: [f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}" for benchmark, pair in full
-                if pair.evidence.claim == claim]
-        for claim in ("reversal", "order")
-    }  # fmt: skip
-    told = [f"{len(names)} ({'; '.join(names)})" if names else "none" for names in named.values()]
-    return (
-        f"Of {len(full)} {'comparison' if len(full) == 1 else 'comparisons'} of a pair on a benchmark's full "
-        f"envelope, {told[0]} reverse and {told[1]} keep one order beyond these items, certified at level "
-        f"{full[0][1].evidence.alpha:g} over all of them. Every other count is descriptive: a fact about the "
-        "items that were asked, and models that are equal also reverse on a finite sample."
+        return
+    comparisons = f"{len(full)} {'comparison' if len(full) == 1 else 'comparisons'}"
+    alpha = f"{findings.alpha:g}"
+    reverse, keep = _listed(full, "certified")
+    yield (
+        f"Certified at level {alpha} over all {comparisons} of a pair on a benchmark's full envelope, "
+        f"assuming only that the units were drawn independently: {reverse} reverse and {keep} keep one order "
+        "beyond these items."
     )
+    reverse, keep = _listed(full, "supported")
+    yield (
+        f"Supported at level {alpha} over the same {comparisons}, assuming also {ASSUMED}: {reverse} "
+        f"reverse and {keep} keep one order beyond these items."
+    )
+    yield (
+        "Every other count is descriptive: a fact about the items that were asked, and models that agree on "
+        "average also reverse on a finite sample."
+    )
+
+
+def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Strong) -> Iterator[str]:
+    """Which pairs reverse, and which keep one order, at this strength."""
+    for claim in ("reversal", "order"):
+        names = [
+            f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}"
+            for benchmark, pair in full
+            if getattr(pair.evidence, strength).claim == claim
+        ]
+        yield f"{len(names)} ({'; '.join(names)})" if names else "none"
 
 
 def _pair_sentence(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
     noise = f" {WITHIN}" if pair.noise.standing == "within" else ""
     lower = f" {LOWER}" if benchmark.lower_is_better else ""
-    return f"{_counts_sentence(benchmark.benchmark, pair.counts)}{lower} {evidence_words(pair)}{noise}"
+    counts = _counts_sentence(benchmark.benchmark, pair.counts)
+    return f"{counts}{lower} {evidence_words(benchmark.unit, pair)}{noise}"
 
 
-def evidence_words(pair: PairFinding) -> str:
-    """The strength of a count, in words that cannot be taken for one another."""
+def evidence_words(unit: UnitLevel, pair: PairFinding) -> str:
+    """How strong a count is, one sentence for each strength, in words that cannot be taken for one
+    another."""
     found, counts = pair.evidence, pair.counts
+    exact, flips = found.certified, found.supported
+    told = list(_claim_words(unit, pair, exact, "Certified"))
+    if flips.claim != exact.claim:
+        told += _claim_words(unit, pair, flips, "Supported")
+    told += _level_words(pair)
+    if told or not counts.complete:
+        return " ".join(told) or "Descriptive."
+    if not (counts.plus and counts.minus):
+        return (
+            "Descriptive: on these items; for others the order is neither certified "
+            f"({told_p(exact.order.adjusted)}) nor supported ({told_p(flips.order.adjusted)})."
+        )
+    return (
+        f"Descriptive, neither certified ({told_p(exact.reversal.adjusted)}) nor supported "
+        f"({told_p(flips.reversal.adjusted)}): {reference_words(found)}"
+    )
+
+
+def reference_words(found: EvidenceRow) -> str:
+    """What rho_flip shows where nothing reverses, with and without the observed discordance."""
+    same, itself = found.identical, found.same_model
+    alone = "0"
+    if itself.sampled:
+        alone = f"at most {itself.mean:.3f} on average, and 0 in configurations with greedy decoding"
+    return (
+        "models that agree on average and differ on as many units as these would show a rho_flip of "
+        f"{same.mean:.3f} on average, and {same.upper:.3f} or less in 95 % of cases; a model against itself "
+        f"{alone}."
+    )
+
+
+def _claim_words(unit: UnitLevel, pair: PairFinding, found: StrengthRow, word: str) -> Iterator[str]:
+    """The claim at one strength: what holds, at which p, by which test, in which family, under which
+    assumption."""
+    strength = f"{word} at level {pair.evidence.alpha:g}"
     if found.claim == "reversal":
-        return (
-            f"Certified at level {found.alpha:g}: beyond these items each of them is better somewhere in the "
-            f"envelope ({told_p(found.reversal_adjusted)}, {_test_words(found)})."
+        family = counted(found.reversal.members, "reversal")
+        yield (
+            f"{strength}: beyond these items each of them scores higher somewhere in the envelope "
+            f"({told_p(found.reversal.adjusted)}; {_test_words(unit, pair, found)}, Holm over {family})."
         )
-    if found.claim == "order":
-        return (
-            f"Certified at level {found.alpha:g}: beyond these items {found.first} is better in every "
-            f"configuration ({told_p(found.order_adjusted)}, {_test_words(found)})."
+    elif found.claim == "order":
+        family = counted(found.order.members, "directed order")
+        yield (
+            f"{strength}: beyond these items {found.first} scores higher in every configuration "
+            f"({told_p(found.order.adjusted)}; {_test_words(unit, pair, found)}, Holm over {family})."
         )
-    if not counts.complete:
-        return "Descriptive."
-    if counts.plus and counts.minus:
-        same = found.identical
-        return (
-            f"Descriptive, not certified ({told_p(found.reversal_adjusted)}): identical models would "
-            f"show a rho_flip of {same.mean:.3f} on average on this many items, and {same.upper:.3f} or less "
-            "in 95 % of cases."
+
+
+def _test_words(unit: UnitLevel, pair: PairFinding, found: StrengthRow) -> str:
+    units = units_words(unit, pair.evidence.units)
+    size = counted(pair.evidence.configurations, "configuration")
+    test = {
+        "mcnemar": f"exact McNemar on {units}",
+        "betting": f"bets on {units}",
+        "joint_flips": f"joint sign flips of {units}, assuming {ASSUMED}",
+    }[found.test]
+    searched = {
+        "mcnemar": f"Bonferroni over {size}",
+        "betting": f"e-values averaged over {size}",
+        "joint_flips": f"the largest t of {size} and of the levels of their axes",
+    }[found.test]
+    return f"{test}; {f'the largest p of {size}' if found.claim == 'order' else searched}"
+
+
+def _level_words(pair: PairFinding) -> Iterator[str]:
+    """The levels of axes under which a direction is named, unless one order holds throughout."""
+    found, counts = pair.evidence.supported, pair.counts
+    levels = [
+        f"{model} scores higher under {', '.join(names)}"
+        for names, model in ((found.levels_plus, counts.a), (found.levels_minus, counts.b))
+        if names
+    ]
+    if levels and found.claim != "order":
+        yield (
+            f"Supported at level {pair.evidence.alpha:g}, averaged over the configurations at a level of an "
+            f"axis: {'; '.join(levels)} (assuming {ASSUMED})."
         )
-    p = told_p(found.order_adjusted)
-    return f"Descriptive: on these items; for others the order is not certified ({p})."
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 reversal`, `15 reversals`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def p_value(value: float) -> str:
@@ -219,14 +309,6 @@ def told_p(value: float) -> str:
     """A p-value with its sign: `p = 0.012`, `p < 0.0001`."""
     told = p_value(value)
     return f"p {told}" if told.startswith("<") else f"p = {told}"
-
-
-def _test_words(found: Evidence) -> str:
-    test = "exact McNemar" if found.test == "mcnemar" else "sign flips of item families"
-    among = f"Bonferroni over {found.multiplicity} configurations"
-    if found.claim == "order":
-        among = "the largest of all configurations"
-    return f"{test}, {among}, Holm over {found.members} comparisons"
 
 
 def _counts_sentence(name: str, counts: PairCounts) -> str:

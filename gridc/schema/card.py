@@ -6,16 +6,14 @@ from pydantic import Field
 
 from gridc.schema.base import Declared
 from gridc.schema.certificate import (
-    Count,
-    Digest,
     FloorRow,
-    Part,
     ScopeKind,
-    Share,
     Standing,
     UncomputedRow,
 )
+from gridc.schema.evidence import Claimed
 from gridc.schema.items import UnitLevel
+from gridc.schema.rows import Count, Digest, Part, Share
 
 FORMAT: Literal["gridc-card/1"] = "gridc-card/1"
 
@@ -97,12 +95,19 @@ class RankingRow(Part):
     lower: Count
     ties: Count
     rho_flip: Annotated[Share, Field(description="A lower bound while measured is less than size.")]
-    identical: Annotated[Share, Field(description="Mean rho_flip of identical models on these items.")]
-    tier: Annotated[
-        Literal["certified", "descriptive"],
-        Field(description="Whether reversal or order hold beyond these items, at the certificate's level."),
+    identical: Annotated[
+        Share,
+        Field(description="Mean rho_flip of models that agree on average and differ on as many units."),
     ]
-    claim: Literal["reversal", "order"] | None
+    itself: Annotated[Share, Field(description="The most that it is on average of a model against itself.")]
+    certified: Annotated[
+        Claimed | None,
+        Field(description="What holds beyond these items, assuming only independent units."),
+    ]
+    supported: Annotated[
+        Claimed | None,
+        Field(description="What holds beyond them if units are many, or answers could be swapped."),
+    ]
     noise: Annotated[Standing, Field(description="Where the verdict stands to the noise floor.")]
     words: str
 

@@ -6,10 +6,12 @@ any program that can count; `gridc verify` also checks the counts themselves aga
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from gridc.schema.base import Declared, Strength
+from gridc.schema.evidence import EvidenceRow, OrderingClaimRow, PairTestsRow
 from gridc.schema.items import UnitLevel
+from gridc.schema.rows import Count, Digest, Part, Share
 
 FORMAT: Literal["gridc-certificate/1"] = "gridc-certificate/1"
 
@@ -17,16 +19,6 @@ ScopeKind = Literal["full", "tier", "slice", "measurand", "parse_clean"]
 Verdict = Literal["supported", "refuted", "open"]
 Standing = Literal["outside", "within", "not_measured"]
 """Where a verdict stands to the noise floor: outside it, within it, or the floor was not measured."""
-
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256, hexadecimal.")]
-Count = Annotated[int, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class Part(BaseModel):
-    """A part of a certificate: closed and frozen."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Tally(Part):
@@ -60,83 +52,6 @@ class WitnessRow(Part):
     configuration: str
     a: tuple[int, int]
     b: tuple[int, int]
-
-
-class CarrierRow(Part):
-    """A configuration that carries a claim, with the one-sided p-value of its items."""
-
-    configuration: str
-    p: Share
-
-
-class IdenticalRow(Part):
-    """What identical models would show: rho_flip when the outcomes of both models are exchanged at random,
-    item by item (family by family), the same exchange in all configurations."""
-
-    exchanges: Count
-    mean: Share
-    upper: Annotated[Share, Field(description="95 % of the exchanges show at most this.")]
-    at_least: Annotated[Share, Field(description="Share of exchanges with at least the observed rho_flip.")]
-
-
-class EvidenceRow(Part):
-    """What the items of this study say of other items, for one pair in one scope."""
-
-    tier: Annotated[
-        Literal["certified", "descriptive"],
-        Field(
-            description="certified: the claim holds beyond these items, with error at most alpha over the "
-            "family; descriptive: a fact about these items and no claim about others."
-        ),
-    ]
-    claim: Annotated[
-        Literal["reversal", "order"] | None,
-        Field(description="reversal: each model is better somewhere; order: `first` is better everywhere."),
-    ]
-    first: Annotated[str | None, Field(description="The better model of a certified order.")]
-    alpha: Annotated[float, Field(gt=0, lt=0.5)]
-    family: Annotated[
-        Literal["full envelope", "other scopes"],
-        Field(description="The claims that share alpha: every pair on every benchmark, and scope."),
-    ]
-    members: Annotated[int, Field(ge=1, description="How many pairs the family holds (Holm).")]
-    test: Annotated[
-        Literal["mcnemar", "sign_flip"],
-        Field(
-            description="mcnemar: exact, one-sided, on replicate 0. sign_flip: over units of several items, "
-            "assuming a symmetric difference under the null."
-        ),
-    ]
-    units: Annotated[int, Field(ge=0, description="Groups of items that are taken as independent.")]
-    multiplicity: Annotated[
-        int, Field(ge=1, description="Configurations among which witnesses could be chosen (Bonferroni).")
-    ]
-    reversal_p: Share
-    reversal_adjusted: Annotated[Share, Field(description="After Holm over the family.")]
-    order_p: Share
-    order_adjusted: Annotated[Share, Field(description="After Holm over both directions of the family.")]
-    plus: Annotated[CarrierRow | None, Field(description="Strongest configuration for a > b.")]
-    minus: Annotated[CarrierRow | None, Field(description="Strongest configuration for b > a.")]
-    named_plus: Annotated[
-        tuple[str, ...],
-        Field(description="a > b is certified here, Holm at alpha / 2 over the pair's configurations."),
-    ]
-    named_minus: tuple[str, ...]
-    rho_low: Annotated[Share, Field(description="rho_flip beyond these items, from the named witnesses.")]
-    rho_high: Share
-    summed_adjusted: Annotated[
-        float | None,
-        Field(
-            description="Approximate, assumes symmetry: the adjusted p-value of the reversal on the sums of "
-            "all replicates. Null where nothing is replicated."
-        ),
-    ]
-    identical: IdenticalRow
-    smallest_gap: Annotated[
-        float | None,
-        Field(description="The smallest gap in one configuration that this item count can certify."),
-    ]
-    discordance: Annotated[Share, Field(description="Median share of discordant items, for smallest_gap.")]
 
 
 class Floor(Part):
@@ -236,15 +151,6 @@ class OrderingCounts(Part):
     permutation_rate: Annotated[Share, Field(description="strict / possible")]
     measured: Count
     seen: tuple[OrderingRow, ...]
-
-
-class OrderingClaimRow(Part):
-    """A strict order of all models, best first, and whether some configuration is certified to show it."""
-
-    order: tuple[str, ...]
-    p: Share
-    adjusted: Annotated[Share, Field(description="After Holm over all orders of all benchmarks.")]
-    certified: bool
 
 
 class ScopeRow(Part):
@@ -367,6 +273,7 @@ class BenchmarkRow(Part):
     ]
     envelope: tuple[ConfigurationRow, ...]
     scopes: tuple[ScopeRow, ...]
+    tests: tuple[PairTestsRow, ...]
     ordering_claims: tuple[OrderingClaimRow, ...]
     between: tuple[BetweenRow, ...]
     agreements: tuple[AgreementRow, ...]

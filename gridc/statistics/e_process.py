@@ -21,10 +21,11 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from gridc.statistics.betting import STAKES, log_mean
+
 Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-STAKES = np.arange(1, 40, 2) / 40
 BLOCK = 8
 """Items between two choices of configurations."""
 ROUNDS = (None, 12, 8)
@@ -51,12 +52,12 @@ class Side:
     @property
     def by_configuration(self) -> Floats:
         """log e-value of each configuration, the stakes mixed evenly."""
-        return _log_mean(self.wealth)
+        return log_mean(self.wealth)
 
     @property
     def log_e(self) -> float:
         """log of the mean e-value over configurations."""
-        return float(_log_mean(self.by_configuration))
+        return float(log_mean(self.by_configuration))
 
     def bet(self, steps: Floats, at: Sequence[int]) -> None:
         """Take the differences of some configurations, (units, configurations), each in [-1, 1]."""
@@ -168,10 +169,3 @@ class Race:
         return all(
             side.reached is not None or side.log_e + most >= self.bar for side in (duel.plus, duel.minus)
         )
-
-
-def _log_mean(values: Floats) -> Floats:
-    """log of the mean of exponentials along the last axis."""
-    top = values.max(axis=-1)
-    mean: Floats = top + np.log(np.exp(values - top[..., None]).mean(axis=-1))
-    return mean

@@ -1,14 +1,15 @@
-"""Item-level evidence: is an order, or its reversal, more than these items' luck?
+"""Exact tests of single configurations, and the claims that are built from them.
 
-delta(c) = E_item[x_A(c, i) - x_B(c, i)], one item sample shared by all configurations. Every test here is
-built from one-sided p-values of single configurations by union bounds and intersection-union, so it is
-valid under any dependence between configurations (Gail & Simon 1985 state the hypothesis; their test
-assumes independent strata, and here the strata share items).
+delta(c) = E_unit[x_A(c) - x_B(c)], one sample of units shared by all configurations. The p-value of one
+configuration is McNemar's, exact and one-sided, where units are items with outcomes 0 or 1, and 1 / e of a
+betting e-value where units hold several items (`betting`). Claims combine them by union bounds or means of
+e-values, and by intersection-union, so they are valid under any dependence between configurations (Gail &
+Simon 1985 state the hypothesis; their test assumes independent strata, and here the strata share items).
 
-The p-value of one configuration flips the sign of each unit's difference: exactly, by convolution. Where
-units are single items and outcomes 0 or 1 this is the exact one-sided McNemar test. Where items come
-in families, or replicates are summed, it assumes a symmetric difference under the null, and is labelled
-so.
+Tarone's correction, which does not count configurations with too few discordant items to reject, is not used:
+it needs the discordance of all configurations at once to be uninformative of the signs. Where
+configurations share items it is not, and false certification reaches .11 at alpha .05
+(tests/statistics/test_nulls.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,12 +18,16 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise, permutations
 from math import comb
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gridc.statistics import betting
+
 Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Kind = Literal["mcnemar", "betting"]
 
 
 @lru_cache(maxsize=4096)
@@ -40,54 +45,57 @@ def mcnemar_two_sided(b: int, c: int) -> float:
     return min(1.0, 2 * upper_tails(b + c)[max(b, c)])
 
 
-def one_sided(differences: Whole) -> tuple[Floats, Floats]:
-    """p-values against delta <= 0 and against delta >= 0, from differences by configuration and unit,
-    (configurations, units) -> two arrays (configurations,)."""
-    if np.abs(differences).max(initial=0) <= 1:
-        up, down = (differences > 0).sum(axis=1), (differences < 0).sum(axis=1)
-        counts = list(zip(up.tolist(), down.tolist(), strict=True))
-        plus = [upper_tails(b + c)[b] for b, c in counts]
-        minus = [upper_tails(b + c)[c] for b, c in counts]
-        return np.array(plus), np.array(minus)
-    both = [_sign_flip(row) for row in differences]
-    return np.array([plus for plus, _ in both]), np.array([minus for _, minus in both])
+@dataclass(frozen=True, slots=True, eq=False)
+class PairTests:
+    """One pair (a, b), configuration by configuration: how many units put a ahead, how many b, and the
+    p-values against delta <= 0 (`plus`) and against delta >= 0 (`minus`), each (configurations,). Those of
+    betting are 1 / e and may pass 1."""
+
+    kind: Kind
+    ahead: Whole
+    behind: Whole
+    plus: Floats
+    minus: Floats
 
 
-def _sign_flip(differences: Whole) -> tuple[float, float]:
-    """P(S >= s) and P(S <= s) for S = sum of +-|d| with random signs: the exact distribution, convolved
-    size by size from binomials."""
-    sizes, counts = np.unique(np.abs(differences[differences != 0]), return_counts=True)
-    mass = np.ones(1)
-    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
-        binomial = np.zeros(2 * size * count + 1)
-        binomial[:: 2 * size] = _binomial(count)
-        mass = np.convolve(mass, binomial)
-    at = int(differences.sum()) + len(mass) // 2
-    return _digits(float(mass[at:].sum())), _digits(float(mass[: at + 1].sum()))
+def mcnemar(differences: Whole) -> PairTests:
+    """Exact one-sided McNemar tests of differences in {-1, 0, 1}, shape (configurations, items)."""
+    ahead, behind = (differences > 0).sum(axis=1), (differences < 0).sum(axis=1)
+    counts = list(zip(ahead.tolist(), behind.tolist(), strict=True))
+    plus = np.array([upper_tails(b + c)[b] for b, c in counts])
+    minus = np.array([upper_tails(b + c)[c] for b, c in counts])
+    return PairTests("mcnemar", ahead, behind, plus, minus)
 
 
-@lru_cache(maxsize=4096)
-def _binomial(n: int) -> tuple[float, ...]:
-    """P(Bin(n, 1/2) = k) for k = 0 .. n."""
-    return tuple(float(Fraction(comb(n, k), 1 << n)) for k in range(n + 1))
+def bets(differences: Whole, span: int) -> PairTests:
+    """Betting tests of differences in units of 1 / `span`, shape (configurations, units). Raises
+    `ValueError` where one is larger."""
+    ahead, behind = (differences > 0).sum(axis=1), (differences < 0).sum(axis=1)
+    plus = betting.p_values(betting.log_e_values(differences, span))
+    minus = betting.p_values(betting.log_e_values(-differences, span))
+    return PairTests("betting", ahead, behind, plus, minus)
 
 
-def reversal_p(plus: Floats, minus: Floats, multiplicity: int) -> float:
-    """p-value of "delta changes sign somewhere": max(n min p+, n min p-), the intersection-union of two
-    Bonferroni tests. `multiplicity` n counts the configurations among which a witness could be chosen."""
-    return min(1.0, multiplicity * max(float(plus.min(initial=1.0)), float(minus.min(initial=1.0))))
+def somewhere(p: Floats, kind: Kind, among: int) -> float:
+    """p-value of "delta is above 0 in some configuration", of `among` that could have been the one: n min p
+    (Bonferroni), or for e-values 1 / mean e = n / sum(1 / p), never larger."""
+    if not len(p):
+        return 1.0
+    best = float(p.min()) if kind == "mcnemar" else float(1 / (1 / p).sum())
+    return min(1.0, among * best)
 
 
-def order_p(plus: Floats, size: int) -> float:
-    """p-value of "delta > 0 in every one of `size` configurations": the largest, and 1 when one lacks."""
-    return float(plus.max()) if len(plus) == size else 1.0
+def everywhere(p: Floats) -> float:
+    """p-value of "delta is above 0 in every configuration" (intersection-union): the largest."""
+    return min(1.0, float(p.max(initial=0.0))) if len(p) else 1.0
 
 
-def ordering_p(order: Sequence[str], plus: Mapping[tuple[str, str], Floats], multiplicity: int) -> float:
-    """p-value of "these models stand in this strict order somewhere": n min_c max over neighbours of p.
-    `plus` holds for each ordered pair (a, b) the p-values against delta <= 0, by configuration."""
-    worst = np.maximum.reduce([plus[a, b] for a, b in pairwise(order)])
-    return min(1.0, multiplicity * float(worst.min(initial=1.0)))
+def ordering_p(order: Sequence[str], plus: Mapping[tuple[str, str], Floats], kind: Kind) -> float:
+    """p-value of "these models stand in this strict order somewhere": in each configuration the largest p of
+    two neighbours, combined over configurations. `plus` holds for each ordered pair (a, b) the p-values
+    against delta <= 0, by configuration."""
+    worst: Floats = np.maximum.reduce([plus[a, b] for a, b in pairwise(order)])
+    return somewhere(worst, kind, len(worst))
 
 
 def orderings(models: Sequence[str], most: int = 5) -> list[tuple[str, ...]]:
@@ -107,80 +115,18 @@ def holm(p: Sequence[float], size: int | None = None) -> list[float]:
     return adjusted
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """Configurations whose direction is certified, Holm at alpha / 2 in each direction over the
-    configurations of one pair; numbers of configurations, most certain first."""
-
-    plus: tuple[int, ...]
-    minus: tuple[int, ...]
-
-
-def named_witnesses(plus: Floats, minus: Floats, alpha: float) -> Named:
-    """The configurations where the direction itself is certified, with family-wise error at most alpha."""
-
-    def certified(p: Floats) -> tuple[int, ...]:
-        values = p.tolist()
-        adjusted = holm(values)
-        held = [number for number, each in enumerate(adjusted) if each <= alpha / 2]
-        return tuple(sorted(held, key=lambda number: (values[number], number)))
-
-    return Named(certified(plus), certified(minus))
-
-
-def rho_interval(named: Named, size: int) -> tuple[Fraction, Fraction]:
-    """How much of the envelope reverses, at the level of the named witnesses: [min(k+, k-),
-    min(floor(n / 2), n - k+, n - k-)] / n."""
-    up, down = len(named.plus), len(named.minus)
-    return Fraction(min(up, down), size), Fraction(min(size // 2, size - up, size - down), size)
-
-
-@dataclass(frozen=True, slots=True)
-class Identical:
-    """What models that are identical would show: rho_flip when the outcomes of both are exchanged at
-    random, unit by unit, the same exchange in all configurations. `at_least` is the share of exchanges
-    with at least the observed rho_flip, the observed one counted among them."""
-
-    exchanges: int
-    mean: float
-    upper: float
-    at_least: float
-
-
-def exchanges(units: int, number: int, seed: int) -> NDArray[np.float32]:
-    """Random signs, shape (units, number): one exchange of both models a column."""
-    bits = np.random.default_rng(seed).integers(0, 2, size=(units, number), dtype=np.int8)
-    signs: NDArray[np.float32] = (2 * bits - 1).astype(np.float32)
-    return signs
-
-
-def exchanged_signs(differences: Whole, signs: NDArray[np.float32]) -> NDArray[np.int8]:
-    """The sign of each configuration's total under each exchange, (configurations, exchanges). Products
-    and sums are of whole numbers far below 2^24, so single precision is exact. Raises `ValueError` where
-    it would not be."""
-    if np.abs(differences).sum(axis=1).max(initial=0) >= 1 << 24:
-        raise ValueError("too many replicates for exact sums")
-    found: NDArray[np.int8] = np.sign(differences.astype(np.float32) @ signs).astype(np.int8)
-    return found
-
-
-def identical(signs: NDArray[np.int8], observed: Fraction) -> Identical:
-    """The reference distribution from the signs of the configurations of a scope."""
-    size, number = signs.shape
-    least = np.minimum((signs > 0).sum(axis=0), (signs < 0).sum(axis=0))
-    ordered = np.sort(least)
-    reached = int((least * observed.denominator >= observed.numerator * size).sum())
-    return Identical(
-        number,
-        _digits(int(least.sum()) / number / size),
-        _digits(int(ordered[min(number - 1, int(0.95 * number))]) / size),
-        _digits((reached + 1) / (number + 1)),
-    )
+def rho_interval(up: int, down: int, size: int, reversal: bool) -> tuple[Fraction, Fraction]:
+    """How much of an envelope reverses beyond these units, from the numbers of configurations that are
+    named in each direction: [min(k+, k-), min(floor(n / 2), n - k+, n - k-)] / n. The lower end is 0 unless
+    the `reversal` itself is certified."""
+    low = Fraction(min(up, down), size) if reversal else Fraction(0)
+    return low, Fraction(min(size // 2, size - up, size - down), size)
 
 
 def smallest_gap(items: int, discordance: float, level: float) -> float | None:
-    """The smallest observed gap, as a share, that the exact test certifies in one configuration at this
-    level, when a share `discordance` of the items is discordant. None when even all would not do."""
+    """The smallest observed gap, as a share, that McNemar's test certifies in one configuration at this
+    level, when a share `discordance` of the items is discordant. None when even all would not do.
+    `betting.smallest_gap` is that of units of several items."""
     discordant = round(discordance * items)
     tails = upper_tails(discordant)
     needed = next((b for b in range(discordant + 1) if tails[b] <= level), None)
@@ -202,8 +148,3 @@ def expected_until_both(plus: int, minus: int, size: int) -> float | None:
     if not plus or not minus:
         return None
     return (size + 1) * (1 / (plus + 1) + 1 / (minus + 1) - 1 / (plus + minus + 1))
-
-
-def _digits(value: float) -> float:
-    """Ten digits: no machine's last bits, so that a report is the same file everywhere."""
-    return float(f"{value:.10g}")

@@ -313,21 +313,24 @@ def test_certified_and_descriptive_are_told_apart() -> None:
     pairs = [pair for each in certificate.benchmarks for scope in each.scopes for pair in scope.pairs]
     tiers = {pair.evidence.tier for pair in pairs}
     assert tiers == {"descriptive"}
-    assert 'class="tier certified">certified at 0.05' not in page
-    assert page.count('<span class="tier">descriptive</span>') >= len(pairs)
-    assert "identical models would show a rho_flip of" in " ".join(certificate.statements)
+    assert 'class="tier certified">certified</span> at 0.05' not in page
+    assert page.count('<span class="tier descriptive">descriptive</span>') >= len(pairs)
+    assert (
+        "models that agree on average and differ on as many units as these would show a rho_flip of"
+        in " ".join(certificate.statements)
+    )
 
     def apart(cell: Cell) -> int:
         return ITEMS if (cell.model == "ant") == (cell.levels["frame"] == "exam") else 0
 
     certain = findings_of(spec_of({"ant": None, "bee": None}), apart)
     (pair,) = certify(certain).benchmarks[0].scopes[0].pairs
-    assert (pair.evidence.tier, pair.evidence.claim) == ("certified", "reversal")
+    assert (pair.evidence.tier, pair.evidence.certified.claim) == ("certified", "reversal")
     assert (
-        "Certified at level 0.05: beyond these items each of them is better somewhere"
+        "Certified at level 0.05: beyond these items each of them scores higher somewhere"
         in (certify(certain).statements[0])
     )
-    assert 'class="tier certified">certified at 0.05' in page_of(certain)
+    assert 'class="tier certified">certified</span> at 0.05' in page_of(certain)
 
 
 def test_an_interim_look_says_that_nothing_is_certified() -> None:
@@ -336,7 +339,9 @@ def test_an_interim_look_says_that_nothing_is_certified() -> None:
         return None if cell.levels["shots"] == "5" else apart
 
     found = certify(findings_of(spec_of({"ant": None, "bee": None}), partly))
-    assert any("Nothing is certified while the run is incomplete" in each for each in found.statements)
+    assert any(
+        "Nothing is certified or supported while the run is incomplete" in each for each in found.statements
+    )
     (pair,) = found.benchmarks[0].scopes[0].pairs
     assert pair.evidence.tier == "descriptive"
 
@@ -362,8 +367,9 @@ def test_a_certified_order_names_its_own_test() -> None:
         return 19 if cell.model == "ant" else 1
 
     told = certify(findings_of(spec_of({"ant": None, "beetle": None}), apart)).statements
-    (order,) = (each for each in told if "better in every configuration" in each)
-    assert "(p < 0.0001, exact McNemar, the largest of all configurations, Holm over 1 comparisons)" in order
+    (order,) = (each for each in told if "scores higher in every configuration" in each)
+    test = "exact McNemar on 20 families; the largest p of 8 configurations"
+    assert f"(p < 0.0001; {test}, Holm over 2 directed orders)" in order
     assert any("1 (ant and beetle on facts) keep one order beyond these items" in each for each in told)
 
 

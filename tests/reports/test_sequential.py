@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gridc.statistics.e_process import BLOCK, STAKES, Race, Side
+from gridc.statistics.betting import STAKES
+from gridc.statistics.e_process import BLOCK, Race, Side
 from tools.certificates.simulate import World, pair_world
 
 ALPHA, RUNS = 0.05, 2000

@@ -61,6 +61,7 @@ def outcomes(correct: np.ndarray[Any, Any], units: list[int]) -> Outcomes:
     models, configurations, items = correct.shape
     return Outcomes(
         tuple("abc"[:models]), tuple(f"c{n}" for n in range(configurations)),
+        tuple({"x": str(n)} for n in range(configurations)), np.zeros(configurations, dtype=np.bool_),
         tuple(f"q{n}" for n in range(items)), np.array(units), np.ones(configurations, dtype=np.int64),
         correct, correct, np.ones((models, configurations), dtype=np.bool_),
         np.ones((configurations, items), dtype=np.bool_),

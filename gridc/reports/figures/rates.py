@@ -1,5 +1,5 @@
-"""rho_flip of each pair in every scope, against the most that it could be and what identical models show
-(SafetyRepro, fig. 2a)."""
+"""rho_flip of each pair in every scope, against the most that it could be and what models that agree on
+average show (SafetyRepro, fig. 2a)."""
 
 from collections.abc import Sequence
 
@@ -23,8 +23,8 @@ ROW, WIDTH = 19, 150
 
 
 def flip_rates(benchmark: BenchmarkFinding) -> list[Figure]:
-    """For each pair, rho_flip in every scope against its ceiling; the orange mark is the mean of identical
-    models."""
+    """For each pair, rho_flip in every scope against its ceiling; the orange mark is the mean of models
+    that agree on average."""
     scopes = distinct(benchmark.scopes)
     return [_rates(benchmark.benchmark, scopes, number) for number in range(len(benchmark.full.pairs))]
 
@@ -53,7 +53,7 @@ def _rates(benchmark: str, scopes: Sequence[ScopeFinding], number: int) -> Figur
         widest = max(widest, len(label))
         canvas.text(WIDTH + 6, y + 5.5, shown, fill=INK)
         canvas.text(-6, y + 5.5, label, fill=INK, anchor="end")
-        words.append(f"{label}: {shown} of at most {ceiling:.3f}, identical models {same.mean:.3f}")
+        words.append(f"{label}: {shown} of at most {ceiling:.3f}, equal on average {same.mean:.3f}")
     first = scopes[0].pairs[number].counts
     return figure(
         canvas,

@@ -1,121 +1,85 @@
-"""The claims of a study, weighed: which reversals and orders its items certify, and at which level.
+"""The claims of a study, weighed: which reversals and orders its items show beyond themselves, and how
+strongly.
 
-Three families, each at level alpha over the whole study: every pair x benchmark on the full envelope; every
-pair on every other scope (tiers, slices, measurands, parse-clean); and every strict order of all models.
-In the first two, "a reverses with b" is one claim a pair and "one is higher throughout" two, adjusted
-separately. A scope that was chosen after the data were seen (post hoc, parse-clean) pays for a choice among
-all configurations of the envelope, so that no choice of scope can buy a certificate.
-"""
+Two strengths (`gridc.schema.evidence`), each with families of its own at level alpha over the whole study:
+every pair x benchmark on the full envelope; every pair on every other scope that was named before the data;
+every strict order of all models; and every configuration of every pair, by direction, which gives the
+*names*. "a reverses with b" is one claim a pair and "one scores higher throughout" two. A scope that was
+chosen after the data were seen has no claims of its own: it holds what the names of the full envelope
+imply, so that no choice of scope can buy a claim."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from itertools import combinations
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gridc.reports.findings.outcomes import Outcomes
+from gridc.reports.findings.pair_evidence import JointFlips, PairEvidence, Weight, digits
 from gridc.schema.base import ALPHA
-from gridc.statistics import exact_tests as evidence
-from gridc.statistics.exact_tests import Identical, Named
+from gridc.schema.evidence import (
+    Claimed,
+    ClaimRow,
+    ConfigurationTestRow,
+    EvidenceRow,
+    Family,
+    IdenticalRow,
+    OrderingClaimRow,
+    PairTestsRow,
+    SameModelRow,
+    StrengthRow,
+    Test,
+)
+from gridc.statistics import exact_tests, sign_flips
+from gridc.statistics.exact_tests import holm
 
-EXCHANGES = 2000
-
-Family = Literal["full envelope", "other scopes"]
-Test = Literal["mcnemar", "sign_flip"]
-Claimed = Literal["reversal", "order"]
+Floats = NDArray[np.float64]
+PairKey = tuple[str, str, str]
+"""Benchmark, a, b."""
+FULL: Family = "full envelope"
+CHOSEN: Family = "chosen after the data"
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Configurations of a benchmark about which something is claimed. `fixed`: they were named before
-    the data were seen."""
+    """Configurations of a benchmark about which something is claimed, and the family of the claim."""
 
     benchmark: str
     configurations: tuple[str, ...]
-    full: bool
-    fixed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Carrier:
-    """A configuration that carries a claim, and its one-sided p-value."""
-
-    configuration: str
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What the items say of one pair (a, b) in one region.
-
-    `reversal` and `order` are p-values, `*_adjusted` those after Holm over the `family` of `members`
-    claims; `multiplicity` is the number of configurations among which witnesses were looked for. `first`
-    is the model that the order claim puts first. `summed` is the adjusted reversal p-value on the sums of
-    all replicates, approximate because it assumes symmetry; None where nothing is replicated. `named_plus`
-    and `named_minus` are certified one by one (Holm at alpha / 2 in each direction within the pair), and
-    `rho` is the interval that they give. `gap` is the smallest observed gap, as a share, that one
-    configuration could certify here, at the median discordance of the region.
-    """
-
-    claim: Claimed | None
-    alpha: float
     family: Family
-    members: int
-    test: Test
-    units: int
-    multiplicity: int
-    reversal: float
-    reversal_adjusted: float
-    order: float
-    order_adjusted: float
-    first: str
-    plus: Carrier | None
-    minus: Carrier | None
-    named_plus: tuple[str, ...]
-    named_minus: tuple[str, ...]
-    rho: tuple[Fraction, Fraction]
-    summed: float | None
-    identical: Identical
-    gap: float | None
-    gap_discordance: float
-
-
-@dataclass(frozen=True, slots=True)
-class OrderingClaim:
-    """A strict order of all models and whether some configuration is certified to show it."""
-
-    order: tuple[str, ...]
-    p: float
-    adjusted: float
-    certified: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """The evidence of a study, by (region's benchmark and configurations, a, b), and its ordering claims by
-    benchmark."""
+    """The evidence of a study, by (region's benchmark and configurations, a, b); its ordering claims and
+    the tests of single configurations, by benchmark."""
 
-    pairs: Mapping[tuple[str, tuple[str, ...], str, str], Evidence]
-    orderings: Mapping[str, tuple[OrderingClaim, ...]]
+    pairs: Mapping[tuple[str, tuple[str, ...], str, str], EvidenceRow]
+    orderings: Mapping[str, tuple[OrderingClaimRow, ...]]
+    tests: Mapping[str, tuple[PairTestsRow, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Pair:
-    """The raw p-values of a pair on a benchmark, by configuration; NaN-free: 1 where not measured."""
+class Names:
+    """Adjusted p-values of every configuration of every pair, by direction, out of `among`: at most alpha
+    names it. No name of the study is wrong, with error at most alpha."""
 
-    plus: NDArray[np.float64]
-    minus: NDArray[np.float64]
-    summed_plus: NDArray[np.float64]
-    summed_minus: NDArray[np.float64]
-    totals: NDArray[np.int8]
-    discordance: NDArray[np.float64]
-    measured: NDArray[np.bool_]
-    signs: NDArray[np.int8]
-    units: int
-    test: Test
+    among: int
+    plus: Mapping[PairKey, Floats]
+    minus: Mapping[PairKey, Floats]
+
+
+class _Member(NamedTuple):
+    """A pair in a region, weighed but for its family."""
+
+    region: Region
+    key: PairKey
+    certified: Weight
+    supported: Weight
+    identical: sign_flips.Identical
 
 
 def weigh(
@@ -124,134 +88,182 @@ def weigh(
     alpha: float = ALPHA,
     seed: int = 0,
     final: bool = True,
-    exchanges: int = EXCHANGES,
+    flips: int = sign_flips.FLIPS,
 ) -> Weighed:
-    """The evidence on every pair in every region. Of an interim look (`final` false) nothing is
-    certified, because looking again is another chance."""
-    raw = {}
-    for number, (name, found) in enumerate(outcomes.items()):
-        units = int(found.units.max(initial=-1)) + 1
-        swaps = evidence.exchanges(units, exchanges, seed + number)
-        for a, b in combinations(found.models, 2):
-            raw[name, a, b] = _pair(found, a, b, swaps)
-    pairs: dict[tuple[str, tuple[str, ...], str, str], Evidence] = {}
-    families: tuple[tuple[Family, bool], ...] = (("full envelope", True), ("other scopes", False))
-    for family, full in families:
-        chosen = [
-            (region, key)
-            for region in regions
-            if region.full is full
-            for key in raw
-            if key[0] == region.benchmark
-        ]
-        claims = [
-            _claim(outcomes[region.benchmark], region, key, raw[key], (alpha, family, len(chosen)))
-            for region, key in chosen
-        ]
-        reversals = evidence.holm([each.reversal for each in claims])
-        orders = evidence.holm([each.order for each in claims], 2 * len(claims))
-        sums = evidence.holm([each.reversal if each.summed is None else each.summed for each in claims])
-        for (region, (_, a, b)), claim, reversal, order, summed in zip(
-            chosen, claims, reversals, orders, sums, strict=True
-        ):
-            held: Claimed | None = None
-            if final and min(reversal, order) <= alpha:
-                held = "reversal" if reversal <= order else "order"
-            pairs[region.benchmark, region.configurations, a, b] = replace(
-                claim,
-                claim=held,
-                reversal_adjusted=reversal,
-                order_adjusted=order,
-                summed=None if claim.summed is None else summed,
+    """The evidence on every pair in every region. Of an interim look (`final` false) nothing is claimed,
+    because looking again is another chance. `flips` is the least number of joint flips; large families take
+    more."""
+    pairs = {
+        (name, a, b): PairEvidence(found, a, b)
+        for name, found in outcomes.items()
+        for a, b in combinations(found.models, 2)
+    }
+    sizes: dict[Family, int] = dict.fromkeys((FULL, "other scopes", CHOSEN), 0)
+    for region in regions:
+        sizes[region.family] += sum(key[0] == region.benchmark for key in pairs)
+    sizes[CHOSEN] = sizes[FULL]  # what is chosen rests on the full envelope
+    names = exact_names(pairs)
+    number = max(flips, ceil(2 * max(sizes.values()) / alpha) - 1)
+    members: dict[Family, list[_Member]] = {family: [] for family in sizes}
+    for place, (name, found) in enumerate(outcomes.items()):
+        signs = sign_flips.flips(found.unit_count, number, seed + place)
+        for key, pair in pairs.items():
+            if key[0] == name:
+                flipped = JointFlips(pair, sign_flips.flipped_sums(pair.differences, signs))
+                for region in regions:
+                    if region.benchmark == name:
+                        at, chosen = pair.places(region.configurations), region.family == CHOSEN
+                        strong = pair.weight(at, names.plus[key], names.minus[key], alpha, chosen)
+                        weak = flipped.weight(at, sizes[region.family], alpha, chosen)
+                        same = flipped.identical(at)
+                        members[region.family].append(_Member(region, key, strong, weak, same))
+    rows = {}
+    for family, inside in members.items():
+        exact: list[Test] = [pairs[each.key].tests.kind for each in inside]
+        joint: list[Test] = ["joint_flips"] * len(inside)
+        certified = _strengths([each.certified for each in inside], inside, exact, alpha, final, names.among)
+        supported = _strengths(
+            [each.supported for each in inside], inside, joint, alpha, final, 2 * sizes[family]
+        )
+        for each, proof, hint in zip(inside, certified, supported, strict=True):
+            _, a, b = each.key
+            paid = names.among if family == CHOSEN else len(inside) * len(each.region.configurations)
+            rows[each.region.benchmark, each.region.configurations, a, b] = _row(
+                pairs[each.key], each, proof, hint, alpha, alpha / paid
             )
-    return Weighed(pairs, _orderings(outcomes, raw, alpha, final))
+    return Weighed(rows, _orderings(outcomes, pairs, alpha, final), _tests(outcomes, pairs, names))
 
 
-def _pair(found: Outcomes, a: str, b: str, swaps: NDArray[np.float32]) -> _Pair:
-    measured = found.both(a, b)
-    first = np.where(measured[:, None], found.differences(a, b, designated=True), 0)
-    sums = np.where(measured[:, None], found.differences(a, b, designated=False), 0)
-    plus, minus = evidence.one_sided(first)
-    summed_plus, summed_minus = evidence.one_sided(sums)
-    units = first.shape[1]
-    return _Pair(
-        plus=np.where(measured, plus, 1.0),
-        minus=np.where(measured, minus, 1.0),
-        summed_plus=np.where(measured, summed_plus, 1.0),
-        summed_minus=np.where(measured, summed_minus, 1.0),
-        totals=np.sign(sums.sum(axis=1)).astype(np.int8),
-        discordance=(first != 0).sum(axis=1) / max(units, 1),
-        measured=measured,
-        signs=evidence.exchanged_signs(sums, swaps),
-        units=units,
-        test="mcnemar" if units == len(found.items) else "sign_flip",
-    )
+def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> Names:
+    """Holm at alpha / 2 in each direction over the configurations of all pairs, as adjusted p-values."""
+    sides: list[dict[PairKey, Floats]] = []
+    for side in ("plus", "minus"):
+        values = [getattr(pair.tests, side).tolist() for pair in pairs.values()]
+        adjusted = iter(holm([p for each in values for p in each]))
+        halves = [np.minimum(1.0, 2 * np.array(list(islice(adjusted, len(each))))) for each in values]
+        sides.append(dict(zip(pairs, halves, strict=True)))
+    return Names(2 * sum(len(each) for each in sides[0].values()), *sides)
 
 
-def _claim(
-    found: Outcomes, region: Region, key: tuple[str, str, str], pair: _Pair, family: tuple[float, Family, int]
-) -> Evidence:
-    """The evidence on one pair in one region, before it is adjusted for its family."""
-    alpha, name, members = family
-    places = {each: number for number, each in enumerate(found.configurations)}
-    at = np.array([places[each] for each in region.configurations], dtype=np.int64)
-    size = len(at)
-    multiplicity = size if region.fixed else len(found.configurations)
-    plus, minus = pair.plus[at], pair.minus[at]
-    up, down = evidence.order_p(plus, size), evidence.order_p(minus, size)
-    totals = pair.totals[at]
-    observed = Fraction(int(min((totals > 0).sum(), (totals < 0).sum())), size)
-    summed = None
-    if bool((found.replicates[at] > 1).any()):
-        summed = evidence.reversal_p(pair.summed_plus[at], pair.summed_minus[at], multiplicity)
-    named = evidence.named_witnesses(plus, minus, alpha)
-    if not region.fixed:  # what is certified one by one in the envelope is so in every part of it
-        whole, inside = evidence.named_witnesses(pair.plus, pair.minus, alpha), at.tolist()
-        sides = ([each for each in side if each in inside] for side in (whole.plus, whole.minus))
-        named = Named(*(tuple(inside.index(each) for each in side) for side in sides))
-    discordance = float(np.sort(pair.discordance[at])[size // 2])
+def _strengths(
+    weights: Sequence[Weight],
+    members: Sequence[_Member],
+    tests: Sequence[Test],
+    alpha: float,
+    final: bool,
+    among: int,
+) -> Iterator[StrengthRow]:
+    """A row for each member of a family, at one strength: Holm over one reversal and two orders a member,
+    or what names out of `among` imply for a scope that was chosen after the data."""
+    reversals, orders = [each.reversal for each in weights], [each.order for each in weights]
+    chosen = bool(members) and members[0].region.family == CHOSEN
+    shared = (among, among) if chosen else (len(members), 2 * len(members))
+    adjusted = (reversals, orders) if chosen else (holm(reversals), holm(orders, shared[1]))
+    for weight, member, test, reversal, order in zip(weights, members, tests, *adjusted, strict=True):
+        claim: Claimed | None = None
+        if final and min(reversal, order) <= alpha:
+            claim = "reversal" if reversal <= order else "order"
+        higher = member.key[1] if weight.plus.everywhere <= weight.minus.everywhere else member.key[2]
+        yield StrengthRow(
+            claim=claim,
+            first=higher if claim == "order" else None,
+            test=test,
+            reversal=ClaimRow(p=digits(weight.reversal), adjusted=digits(reversal), members=shared[0]),
+            order=ClaimRow(p=digits(weight.order), adjusted=digits(order), members=shared[1]),
+            plus=weight.plus.best,
+            minus=weight.minus.best,
+            named_plus=weight.plus.named if final else (),
+            named_minus=weight.minus.named if final else (),
+            levels_plus=weight.plus.levels if final else (),
+            levels_minus=weight.minus.levels if final else (),
+            named_among=among,
+        )
 
-    def carrier(p: NDArray[np.float64]) -> Carrier | None:
-        place = int(p.argmin())
-        return Carrier(region.configurations[place], float(p[place])) if p[place] < 1 else None
 
-    return Evidence(
-        claim=None,
+def _row(
+    pair: PairEvidence,
+    member: _Member,
+    certified: StrengthRow,
+    supported: StrengthRow,
+    alpha: float,
+    level: float,
+) -> EvidenceRow:
+    at, size = pair.places(member.region.configurations), len(member.region.configurations)
+    up, down = len(certified.named_plus), len(certified.named_minus)
+    low, high = exact_tests.rho_interval(up, down, size, certified.claim == "reversal")
+    gap, share = pair.smallest_gap(at, level)
+    return EvidenceRow(
+        tier="certified" if certified.claim else "supported" if supported.claim else "descriptive",
         alpha=alpha,
-        family=name,
-        members=members,
-        test=pair.test,
-        units=pair.units,
-        multiplicity=multiplicity,
-        reversal=evidence.reversal_p(plus, minus, multiplicity),
-        reversal_adjusted=1.0,
-        order=min(up, down),
-        order_adjusted=1.0,
-        first=key[1] if up <= down else key[2],
-        plus=carrier(plus),
-        minus=carrier(minus),
-        named_plus=tuple(region.configurations[place] for place in named.plus),
-        named_minus=tuple(region.configurations[place] for place in named.minus),
-        rho=evidence.rho_interval(named, size),
-        summed=summed,
-        identical=evidence.identical(pair.signs[at], observed),
-        gap=evidence.smallest_gap(pair.units, discordance, alpha / members / multiplicity),
-        gap_discordance=discordance,
+        family=member.region.family,
+        units=pair.outcomes.unit_count,
+        configurations=size,
+        certified=certified,
+        supported=supported,
+        rho_low=float(low),
+        rho_high=float(high),
+        identical=IdenticalRow.model_validate(member.identical),
+        same_model=SameModelRow.model_validate(
+            sign_flips.same_model(int(pair.outcomes.sampled[at].sum()), size)
+        ),
+        smallest_gap=gap,
+        discordance=share,
     )
 
 
 def _orderings(
-    outcomes: Mapping[str, Outcomes], raw: Mapping[tuple[str, str, str], _Pair], alpha: float, final: bool
-) -> dict[str, tuple[OrderingClaim, ...]]:
-    rows: list[tuple[str, tuple[str, ...], float]] = []
+    outcomes: Mapping[str, Outcomes], pairs: Mapping[PairKey, PairEvidence], alpha: float, final: bool
+) -> dict[str, tuple[OrderingClaimRow, ...]]:
+    stated: list[tuple[str, tuple[str, ...], float]] = []
     for name, found in outcomes.items():
-        plus = {}
+        plus: dict[tuple[str, str], Floats] = {}
+        kind: exact_tests.Kind = "mcnemar" if found.unit_is_item else "betting"
         for a, b in combinations(found.models, 2):
-            plus[a, b], plus[b, a] = raw[name, a, b].plus, raw[name, a, b].minus
-        for order in evidence.orderings(found.models):
-            rows.append((name, order, evidence.ordering_p(order, plus, len(found.configurations))))
-    adjusted = evidence.holm([p for _, _, p in rows])
-    claims: dict[str, list[OrderingClaim]] = {name: [] for name in outcomes}
-    for (name, order, p), value in zip(rows, adjusted, strict=True):
-        claims[name].append(OrderingClaim(order, p, value, final and value <= alpha))
-    return {name: tuple(sorted(each, key=lambda claim: claim.p)) for name, each in claims.items()}
+            tests = pairs[name, a, b].tests
+            plus[a, b], plus[b, a] = tests.plus, tests.minus
+        for order in exact_tests.orderings(found.models):
+            stated.append((name, order, exact_tests.ordering_p(order, plus, kind)))
+    claims: dict[str, list[OrderingClaimRow]] = {name: [] for name in outcomes}
+    for (name, order, p), adjusted in zip(stated, holm([p for _, _, p in stated]), strict=True):
+        claims[name].append(
+            OrderingClaimRow(
+                order=order,
+                p=digits(p),
+                adjusted=digits(adjusted),
+                members=len(stated),
+                certified=final and adjusted <= alpha,
+            )
+        )
+    return {name: tuple(sorted(rows, key=lambda row: row.p)) for name, rows in claims.items()}
+
+
+def _tests(
+    outcomes: Mapping[str, Outcomes], pairs: Mapping[PairKey, PairEvidence], names: Names
+) -> dict[str, tuple[PairTestsRow, ...]]:
+    rows: dict[str, list[PairTestsRow]] = {name: [] for name in outcomes}
+    for key, pair in pairs.items():
+        name, a, b = key
+        tests, adjusted = pair.tests, (names.plus[key], names.minus[key])
+        columns = (tests.ahead, tests.behind, tests.plus, tests.minus, *adjusted)
+        rows[name].append(
+            PairTestsRow(
+                a=a,
+                b=b,
+                test=tests.kind,
+                configurations=tuple(
+                    ConfigurationTestRow(
+                        configuration=configuration,
+                        higher=higher,
+                        lower=lower,
+                        p_plus=digits(min(1.0, plus)),
+                        p_minus=digits(min(1.0, minus)),
+                        adjusted_plus=digits(adjusted_plus),
+                        adjusted_minus=digits(adjusted_minus),
+                    )
+                    for configuration, higher, lower, plus, minus, adjusted_plus, adjusted_minus in zip(
+                        pair.outcomes.configurations, *(each.tolist() for each in columns), strict=True
+                    )
+                ),
+            )
+        )
+    return {name: tuple(found) for name, found in rows.items()}

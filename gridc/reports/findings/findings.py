@@ -15,7 +15,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import BenchmarkAnalysis, Maximum, analyse, maxima
 from gridc.reports.findings.attribution import Attribution, explain
-from gridc.reports.findings.certification import Evidence, OrderingClaim, Region, Weighed, weigh
+from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
 from gridc.reports.findings.hypotheses import HypothesisFinding, decisions
 from gridc.reports.findings.noise import (
     Floors,
@@ -34,6 +34,7 @@ from gridc.runtime.store.store import CellOutcomes, Progress, Store
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import ScopeKind
+from gridc.schema.evidence import EvidenceRow, Family, OrderingClaimRow, PairTestsRow
 from gridc.schema.items import UnitLevel
 from gridc.statistics import orderings
 from gridc.statistics.dispersion import Dispersion, FlipRate, disperse, flip_rate
@@ -59,7 +60,7 @@ class PairFinding:
     """A pair's counts, what the items and the noise floor say of them, and the digest of their rows."""
 
     counts: PairCounts
-    evidence: Evidence
+    evidence: EvidenceRow
     noise: PairNoise
     rows: str
 
@@ -119,7 +120,8 @@ class BenchmarkFinding:
     models: tuple[ModelFinding, ...]
     parse_rates: tuple[ParseRate, ...]
     analysis: BenchmarkAnalysis
-    ordering_claims: tuple[OrderingClaim, ...]
+    ordering_claims: tuple[OrderingClaimRow, ...]
+    tests: tuple[PairTestsRow, ...]
 
     @property
     def full(self) -> ScopeFinding:
@@ -255,8 +257,9 @@ def _regions(benchmark: str, scopes: Sequence[Scope]) -> list[Region]:
     """The scopes as regions, each set of configurations once, as the first scope that has it."""
     first: dict[tuple[str, ...], Region] = {}
     for scope in scopes:
-        fixed = scope.declared == "ex_ante" and scope.kind != "parse_clean"
-        region = Region(benchmark, scope.configurations, scope.kind == "full", fixed)
+        named = scope.declared == "ex_ante" and scope.kind != "parse_clean"
+        family: Family = FULL if scope.kind == "full" else "other scopes" if named else CHOSEN
+        region = Region(benchmark, scope.configurations, family)
         first.setdefault(scope.configurations, region)
     return list(first.values())
 
@@ -290,12 +293,13 @@ def _benchmark(
         parse_rates=tuple(_parse_rates(plan, cells)),
         analysis=analyse(spec, cells, outcomes),
         ordering_claims=_best_first(weighed.orderings[name], lower),
+        tests=weighed.tests[name],
     )
 
 
-def _best_first(claims: Sequence[OrderingClaim], lower: bool) -> tuple[OrderingClaim, ...]:
+def _best_first(claims: Sequence[OrderingClaimRow], lower: bool) -> tuple[OrderingClaimRow, ...]:
     """Orders are weighed from the highest score down; where lower is better the best stands last in them."""
-    return tuple(replace(each, order=each.order[::-1]) if lower else each for each in claims)
+    return tuple(each.model_copy(update={"order": each.order[::-1]}) if lower else each for each in claims)
 
 
 def _scopes(plan: Plan, found: Sequence[CellScore]) -> list[Scope]:

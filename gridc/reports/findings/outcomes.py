@@ -21,13 +21,16 @@ class Outcomes:
     replicates. `first` is the score of replicate 0, which was designated before any data existed.
     `measured` (models, configurations) says where all are there; elsewhere the numbers mean nothing.
     `asked` (configurations, items) is false where a configuration asks a subset without the item; there
-    the outcomes of all models are 0, so that no difference comes of it.
+    the outcomes of all models are 0, so that no difference comes of it. `levels` are those of each
+    configuration, by axis; `sampled` (configurations,) is false where decoding is greedy.
     `units` (items,) numbers the unit of each item: the groups that are independent of each other, as the spec
     or the benchmark's data say. `replicates` (configurations,) how often it is asked.
     """
 
     models: tuple[str, ...]
     configurations: tuple[str, ...]
+    levels: tuple[Mapping[str, str], ...]
+    sampled: NDArray[np.bool_]
     items: tuple[str, ...]
     units: Whole
     replicates: Whole
@@ -35,6 +38,15 @@ class Outcomes:
     first: Whole
     measured: NDArray[np.bool_]
     asked: NDArray[np.bool_]
+
+    @property
+    def unit_count(self) -> int:
+        return int(self.units.max(initial=-1)) + 1
+
+    @property
+    def unit_is_item(self) -> bool:
+        """Whether every unit holds a single item."""
+        return self.unit_count == len(self.items)
 
     def differences(self, a: str, b: str, designated: bool) -> Whole:
         """Score of a minus score of b by configuration and unit, shape (configurations, units): of
@@ -68,15 +80,15 @@ def gather(
     """The outcomes of the shared cells of one benchmark. `units` gives the unit of each item."""
     shared = [cell for cell in cells if cell.shared]
     configurations = tuple(dict.fromkeys(cell.configuration for cell in shared))
-    replicates = {cell.configuration: cell.setting.replicates for cell in shared}
+    places = {cell.configuration: cell for cell in shared}
     items = tuple(sorted({item for cell in shared for item in stored[cell.key].items}))
     shape = (len(models), len(configurations), len(items))
     correct, first = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     measured, asked = np.zeros(shape[:2], dtype=np.bool_), np.zeros(shape[1:], dtype=np.bool_)
-    places = {name: number for number, name in enumerate(configurations)}
+    numbers = {name: number for number, name in enumerate(configurations)}
     columns: dict[tuple[str, ...], Whole] = {}
     for cell in shared:
-        found, row = stored[cell.key], places[cell.configuration]
+        found, row = stored[cell.key], numbers[cell.configuration]
         if found.items not in columns:
             columns[found.items] = np.searchsorted(items, found.items)
         model, at = models.index(cell.model), columns[found.items]
@@ -86,9 +98,11 @@ def gather(
     return Outcomes(
         models=tuple(models),
         configurations=configurations,
+        levels=tuple(places[each].levels for each in configurations),
+        sampled=np.array([places[each].setting.temperature > 0 for each in configurations], dtype=np.bool_),
         items=items,
         units=units_of(items, units),
-        replicates=np.array([replicates[each] for each in configurations], dtype=np.int64),
+        replicates=np.array([places[each].setting.replicates for each in configurations], dtype=np.int64),
         correct=correct,
         first=first,
         measured=measured,

@@ -1,0 +1,72 @@
+"""Betting e-values: against the product written out, and fair under nulls that are far from symmetric."""
+
+from itertools import product
+from math import exp, log1p
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridc.statistics import betting, exact_tests
+from gridc.statistics.betting import STAKES
+
+
+def e_value(differences: list[float]) -> float:
+    """The mean wealth, unit by unit and stake by stake."""
+    return sum(exp(sum(log1p(stake * each) for each in differences)) for stake in STAKES) / len(STAKES)
+
+
+@given(st.lists(st.lists(st.integers(-4, 4), min_size=6, max_size=6), min_size=1, max_size=4))
+def test_the_wealth_is_the_product_of_what_each_unit_pays(rows: list[list[int]]) -> None:
+    found = np.exp(betting.log_e_values(np.array(rows), 4))
+    assert found == pytest.approx([e_value([each / 4 for each in row]) for row in rows])
+    backwards = np.exp(betting.log_e_values(np.array(rows)[:, ::-1], 4))
+    assert np.array_equal(found, backwards)
+
+
+@pytest.mark.parametrize(
+    ("values", "chances"),
+    [((-4, 1), (0.2, 0.8)), ((4, -1), (0.2, 0.8)), ((-1, 1), (0.5, 0.5)), ((-4, 0, 4), (0.1, 0.8, 0.1))],
+)
+def test_a_null_of_any_shape_pays_nothing_on_average(
+    values: tuple[int, ...], chances: tuple[float, ...]
+) -> None:
+    """Exactly, over every outcome of five units whose mean difference is 0."""
+    assert np.dot(values, chances) == pytest.approx(0)
+    outcomes = np.array(list(product(range(len(values)), repeat=5)))
+    weights = np.prod(np.array(chances)[outcomes], axis=1)
+    e = np.exp(betting.log_e_values(np.array(values)[outcomes], 4))
+    assert e @ weights == pytest.approx(1)
+
+
+def test_units_need_not_be_alike() -> None:
+    """Half of them gain what the other half loses: above 0 and below, and 0 on average."""
+    rows = np.array(list(product((4, 1), (4, 1), (-4, -1), (-4, -1))))
+    assert np.exp(betting.log_e_values(rows, 4)).mean() <= 1
+
+
+def test_p_values_are_inverse_and_neither_overflow_nor_vanish() -> None:
+    assert betting.p_values(np.log([4.0, 0.5])) == pytest.approx([0.25, 2.0])
+    found = betting.p_values(np.array([5000.0, -5000.0]))
+    assert found[0] >= betting.LEAST * 0.99
+    assert np.isfinite(found).all()
+    with pytest.raises(ValueError, match="larger than its span"):
+        betting.log_e_values(np.array([[5]]), 4)
+
+
+def test_both_directions_are_tested() -> None:
+    found = exact_tests.bets(np.array([[4, 4, 4, 4, 2, 0]]), 4)
+    assert (found.kind, found.ahead[0], found.behind[0]) == ("betting", 5, 0)
+    assert found.plus[0] == pytest.approx(1 / e_value([1, 1, 1, 1, 0.5, 0]))
+    assert found.minus[0] == pytest.approx(1 / e_value([-1, -1, -1, -1, -0.5, 0]))
+
+
+@pytest.mark.parametrize("level", [0.05, 0.001])
+def test_the_smallest_gap_is_where_the_e_value_reaches_its_bar(level: float) -> None:
+    units = np.random.default_rng(1).integers(-2, 3, size=120)
+    gap = betting.smallest_gap(units, 4, level)
+    assert gap is not None
+    centred = units / 4 - (units / 4).mean()
+    assert e_value((centred + gap).tolist()) == pytest.approx(1 / level, rel=1e-6)
+    assert betting.smallest_gap(np.zeros(3, dtype=np.int64), 4, 0.05) is None

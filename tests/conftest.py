@@ -17,10 +17,10 @@ class Golden:
     """Compares text with a file, or rewrites the file."""
 
     def __init__(self, update: bool) -> None:
-        self._update = update
+        self.update = update
 
     def check(self, path: Path, text: str) -> None:
-        if self._update:
+        if self.update:
             path.write_text(text, "utf-8")
         assert path.is_file(), f"{path} is missing: pytest --update-golden writes it"
         assert text == path.read_text("utf-8"), "pytest --update-golden rewrites it"

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz.mutate import bytewise, structured, toml
+from tests.golden.cases import cases
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 4 * 2**30
@@ -45,10 +46,11 @@ def seeds() -> list[bytes]:
     paths = [
         ROOT / "gridcard.toml",
         *(ROOT / "specs").glob("*.toml"),
-        *(ROOT / "tests/golden").rglob("gridcard.toml"),
+        *(ROOT / "tests/golden").rglob("*.toml"),
         *(ROOT / "tests/fuzz").glob("*.toml"),
     ]
-    return [path.read_bytes() for path in sorted(paths) if "deviations" not in path.name]
+    written = [path.read_bytes() for path in sorted(paths) if "deviations" not in path.name]
+    return [*written, *(case.inputs["gridcard.toml"] for case in cases())]
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:

@@ -1,14 +1,15 @@
 """Golden pairs: a spec in, what gridc answers out. `pytest tests/golden --update-golden` rewrites them.
 
-`diagnostics/CODE-name/` holds a spec with what it names, and `diagnostics.txt` as the command line prints it.
-Files under `stamped/` are those that were different when the study was stamped. `passes/name/` holds a
-spec, the cells after each lowering pass, and the plan.
+`diagnostics/*.txt` hold specs, as changes of `base.toml`, each with what the command line prints; `cases.py` says how
+they are written. `passes/name/` holds a spec, the cells after each lowering pass, and the plan.
 """
 
 import json
 import re
 import shutil
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,10 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.codes import CODES
 from gridc.diagnostics.errors import GridcError
+from tests.golden.cases import Case, cases
 
 HERE = Path(__file__).parent
-CASES = sorted(path for path in (HERE / "diagnostics").iterdir() if path.is_dir())
+CASES = cases()
 GRIDS = sorted(path for path in (HERE / "passes").iterdir() if path.is_dir())
 SPEC = Path("gridcard.toml")
 
@@ -58,14 +60,21 @@ ELSEWHERE = {
 """Codes below GC600 that no spec causes alone; other tests name them."""
 
 
-def answer(case: Path, folder: Path) -> str:
+@pytest.fixture(autouse=True)
+def _no_optional_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What gridc answers to a spec is the same whatever is installed beside it."""
+    for name in ("torch", "transformers", "tokenizers", "huggingface_hub", "litellm", "lightgbm"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+
+def answer(case: Case, folder: Path) -> str:
     """What gridc says to the case, in an empty folder that is the current one."""
-    shutil.copytree(case, folder, dirs_exist_ok=True)
-    if (case / "stamped").is_dir():
+    case.write(folder)
+    if any(name.startswith("stamped/") for name in case.inputs):
         before = folder / "before"
-        shutil.copytree(case, before, ignore=shutil.ignore_patterns("stamped"))
-        shutil.copytree(case / "stamped", before, dirs_exist_ok=True)
-        lock = make_lock(compile_spec(before / SPEC).study, before / SPEC)
+        case.write(before)
+        shutil.copytree(before / "stamped", before, dirs_exist_ok=True)
+        lock = make_lock(compile_spec(before / SPEC).study, folder)
         shutil.rmtree(before)
         write_lock(lock, folder / "gridcard.lock")
     try:
@@ -80,14 +89,27 @@ def answer(case: Path, folder: Path) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_spec_is_answered_with_its_diagnostics(
-    case: Path, golden: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: Case, golden: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = answer(case, tmp_path)
-    golden.check(case / "diagnostics.txt", text)
-    code = case.name.partition("-")[0]
-    if code in CODES:
-        assert set(re.findall(r"^error\[(\w+)\]", text, re.MULTILINE)) == {code}
+    if golden.update:
+        case.rewrite(text)
+    else:
+        assert text == case.answer, "pytest --update-golden rewrites it"
+    if case.code in CODES:
+        assert set(re.findall(r"^error\[(\w+)\]", text, re.MULTILINE)) == {case.code}
+
+
+def test_an_answer_is_rewritten_in_its_place(tmp_path: Path) -> None:
+    case = CASES[0]
+    copy = replace(case, path=tmp_path / case.path.name)
+    before = case.path.read_text("utf-8")
+    copy.path.write_text(before)
+    copy.rewrite(case.answer)
+    assert copy.path.read_text("utf-8") == before
+    copy.rewrite("another\n")
+    assert copy.path.read_text("utf-8") == before.replace(f">>>\n{case.answer}", ">>>\nanother\n", 1)
 
 
 @pytest.mark.parametrize("case", GRIDS, ids=lambda case: case.name)
@@ -111,7 +133,7 @@ def test_every_pass_changes_the_cells_of_some_golden_grid(monkeypatch: pytest.Mo
 
 
 def test_every_code_has_a_golden_pair_or_a_test_that_names_it() -> None:
-    pairs = {case.name.partition("-")[0] for case in CASES}
+    pairs = {case.code for case in CASES}
     sources = [path for path in HERE.parent.rglob("*.py") if path != Path(__file__)]
     named = set(re.findall(r"\bGC\d{3}\b", "".join(path.read_text("utf-8") for path in sources)))
     assert CODES.keys() - pairs - named == set()

@@ -1,7 +1,7 @@
 """Golden pairs: a spec in, what gridc answers out. `pytest tests/golden --update-golden` rewrites them.
 
-`diagnostics/*.txt` hold specs, as changes of `base.toml`, each with what the command line prints; `cases.py` says how
-they are written. `passes/name/` holds a spec, the cells after each lowering pass, and the plan.
+`diagnostics/*.txt` hold specs, as changes of `base.toml`, each with what the command line prints; `cases.py`
+says how they are written. `passes/name/` holds a spec, the cells after each lowering pass, and the plan.
 """
 
 import json
@@ -133,6 +133,7 @@ def test_every_pass_changes_the_cells_of_some_golden_grid(monkeypatch: pytest.Mo
 
 
 def test_every_code_has_a_golden_pair_or_a_test_that_names_it() -> None:
+    assert {path.suffix for path in (HERE / "diagnostics").iterdir()} == {".txt", ".toml"}
     pairs = {case.code for case in CASES}
     sources = [path for path in HERE.parent.rglob("*.py") if path != Path(__file__)]
     named = set(re.findall(r"\bGC\d{3}\b", "".join(path.read_text("utf-8") for path in sources)))

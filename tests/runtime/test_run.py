@@ -23,6 +23,13 @@ def test_a_local_model_without_torch_is_told(monkeypatch: pytest.MonkeyPatch) ->
         opener("hf")("any", ModelIdentity("builtin:any"), "fp32", Engine(), frozenset())
 
 
+def test_a_hub_model_without_a_commit_is_told() -> None:
+    from gridc.runtime.engines.hf.download import folder_of
+
+    with pytest.raises(IncompleteError, match="GC606"):
+        folder_of("any", ModelIdentity("hf:nobody/nothing", unpinned="no commit is known here"))
+
+
 def test_what_this_version_cannot_execute_is_told_with_its_place() -> None:
     source = parse(draft("x", "x", ["anthropic/claude-opus-4-6"], BENCHMARKS).text(), Path("x.toml"))
     with pytest.raises(IncompleteError, match="GC609") as caught:

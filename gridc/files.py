@@ -5,6 +5,7 @@ import secrets
 import stat
 import time
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 
 STALE = 3600
@@ -14,14 +15,20 @@ STALE = 3600
 def read_regular(path: Path, most: int) -> bytes:
     """A file's bytes. Raises `OSError` where it is no regular file (a FIFO would wait for ever, a device
     never end), and `ValueError` where it has more than `most` bytes."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(f"{path} is not a regular file")
+    with open_regular(path) as file:
         data = file.read(most + 1)
     if len(data) > most:
         raise ValueError(f"{path} has more than {most:,} bytes")
     return data
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """A regular file, opened. Raises `OSError` for anything else."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(f"{path} is not a regular file")
+    return os.fdopen(handle, "rb")
 
 
 def write_atomic(path: Path, content: str | bytes, mode: int | None = None) -> None:

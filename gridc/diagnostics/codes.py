@@ -447,6 +447,12 @@ CODES: dict[str, Code] = {
         "often the weights are damaged, or activations overflow in fp16: try bf16 or fp32, which is another "
         "measurement.",
     ),
+    "GC642": Code(
+        "a file of a model is not the one that was hashed",
+        "The study was compiled with other bytes than those that were about to be loaded: the file was "
+        "changed or replaced in between. Nothing of it was run. Compile the study again with the files that "
+        "are meant.",
+    ),
     # GC7xx: verification
     "GC701": Code(
         "an input differs",

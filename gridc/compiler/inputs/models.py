@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.frontend.locate import NotFound, Places
+from gridc.files import open_regular
 from gridc.schema.canonical import digest
 from gridc.schema.engines import FILES, engine_kind
 from gridc.schema.spec import Model
@@ -82,6 +83,10 @@ def hash_files(folder: Path) -> tuple[tuple[str, str], ...]:
 
 
 def _require_model(folder: Path, reference: str) -> None:
+    for path in (path for pattern in PATTERNS for path in sorted(folder.glob(pattern))):
+        if path.is_symlink() or not path.is_file():
+            problem = f"`{path.name}` of `{reference}` is a link or not a regular file"
+            raise NotFound("GC314", problem, "put the file itself into the model's folder")
     if not list(folder.glob("*.safetensors")):
         pickled = [path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern)]
         problem = f"only pickled weights ({pickled[0]})" if pickled else "no *.safetensors"
@@ -96,7 +101,7 @@ def _require_model(folder: Path, reference: str) -> None:
 
 
 def _hash_file(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

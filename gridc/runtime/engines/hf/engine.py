@@ -6,19 +6,20 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerFast
 
-from gridc.compiler.inputs.models import hash_files
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.hf import loading
+from gridc.runtime.engines.hf.checkpoint import ChangedError, Checkpoint
 from gridc.runtime.engines.hf.choosing import NotNumbersError
 from gridc.runtime.engines.hf.gate import Route, routes
 from gridc.runtime.engines.hf.paths import ComputePath, Spent
@@ -54,15 +55,20 @@ class HfEngine:
         precision: str,
         settings: EngineSettings,
         waived: frozenset[str] = frozenset(),
+        files: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._name, self._folder, self._precision, self._settings = name, folder, precision, settings
         device = loading.device_of(settings.device)
         self._waived = waived
+        self._checkpoint = Checkpoint(folder, files)
         try:
-            self._tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-            self._config = loading.read_config(folder)
+            with self._checkpoint as checkpoint:
+                self._tokenizer = PreTrainedTokenizerFast.from_pretrained(checkpoint.small)
+                self._stated = loading.read_config(checkpoint.small)
+                self._generation = loading.read_generation(checkpoint.small)
+            self._config = self._stated.get_text_config(decoder=True)
             self._shape = loading.sketch(self._config, precision, device)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except Exception as error:  # whatever a strange model makes transformers raise
             raise self._unusable(error) from None
         if "strftime_now" in (self._tokenizer.chat_template or ""):
             self._refuse("GC506", f"the chat template of `{name}` prints today's date")
@@ -79,7 +85,7 @@ class HfEngine:
         return {
             "model": self._name,
             "architecture": type(model).__name__,
-            "files": dict(hash_files(self._folder)),
+            "files": dict(sorted(self._checkpoint.files.items())),
             "precision": self._precision,
             "dtype": str(model.dtype).removeprefix("torch."),
             "quantisation": loading.quantisation(model, self._precision),
@@ -165,14 +171,15 @@ class HfEngine:
             return self._model
         try:
             if self._model is None:
-                self._model = loading.load(self._folder, self._precision, self._shape.device)
+                weights, device = self._checkpoint.weights(), self._shape.device
+                self._model = loading.load(self._stated, weights, self._generation, self._precision, device)
             exact = self._shape.dtype == torch.float32 and self._precision != "int8"
             room = self._settings.kv_mib * _MIB
             found = routes(self._model, self._config, self._shape, exact, room, self._longest)
             self._routes = list(found)
         except NotNumbersError as error:
             raise UnavailableError([Diagnostic("GC641", f"`{self._name}`: {error}")]) from None
-        except (OSError, ValueError, RuntimeError, ImportError, KeyError, TypeError) as error:
+        except Exception as error:  # whatever a strange model makes transformers raise
             raise self._unusable(error) from None
         return self._model
 
@@ -187,8 +194,10 @@ class HfEngine:
             yield self._routes[number].path, some
 
     def _unusable(self, error: Exception) -> UnavailableError:
-        message = f"`{self._name}` at {self._precision}: {error}"
-        return UnavailableError([Diagnostic("GC606", message, str(self._folder))])
+        told = str(error) or type(error).__name__
+        code = "GC642" if isinstance(error, ChangedError) else "GC606"
+        message = f"`{self._name}` at {self._precision}: {told}"
+        return UnavailableError([Diagnostic(code, message, str(self._folder))])
 
     def _ends(self) -> frozenset[int]:
         """The tokens that end a turn: the generation config's, else the tokenizer's."""

@@ -1,5 +1,6 @@
 """Loading a model at a precision, and the record of what was loaded."""
 
+import copy
 import logging
 import platform
 from importlib.metadata import version
@@ -7,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, BitsAndBytesConfig
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    BitsAndBytesConfig,
+    GenerationConfig,
+)
 from transformers.utils import logging as transformers_logging
 
 from gridc.runtime.engines.hf.gate import Lengths, shape_of
@@ -37,9 +44,26 @@ def compute_type(precision: str, device: torch.device) -> torch.dtype:
 
 
 def read_config(folder: Path) -> Any:
-    """The configuration of a folder's language model. Raises whatever transformers raises."""
-    config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False).get_text_config(decoder=True)
+    """The whole configuration of a model. Raises whatever transformers raises, and `ValueError` where it asks
+    for weights that gridc does not load."""
+    config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    method = getattr(config, "quantization_config", None)
+    if method:
+        kind = method.get("quant_method") if isinstance(method, dict) else type(method).__name__
+        raise ValueError(
+            f"its config.json says that the weights are quantised ({kind}): take the unquantised model, and "
+            "name the precision in the study"
+        )
+    if getattr(config, "transformers_weights", None):
+        raise ValueError("its config.json names other weights (`transformers_weights`)")
     return config
+
+
+def read_generation(folder: Path) -> Any:
+    """The generation config that a model comes with, or None."""
+    if not (folder / "generation_config.json").exists():
+        return None
+    return GenerationConfig.from_pretrained(folder)
 
 
 def sketch(config: Any, precision: str, device: torch.device) -> Shape:
@@ -49,7 +73,7 @@ def sketch(config: Any, precision: str, device: torch.device) -> Shape:
     guess = Shape((), dtype, device)
     try:
         with torch.device("meta"):
-            model: Any = AutoModelForCausalLM.from_config(config, dtype=dtype)  # type: ignore[no-untyped-call]
+            model: Any = AutoModelForCausalLM.from_config(copy.deepcopy(config), dtype=dtype)  # type: ignore[no-untyped-call]
             return shape_of(model, guess, Lengths.of(config).window)
     except Exception:  # whatever an architecture raises that is not computed so; the gate has the reason
         layers: int = getattr(config, "num_hidden_layers", None) or 1
@@ -57,8 +81,11 @@ def sketch(config: Any, precision: str, device: torch.device) -> Shape:
         return Shape(((1, width),) * layers, dtype, device)
 
 
-def load(folder: Path, precision: str, device: torch.device) -> Any:
-    """The model of a folder, from safetensors only and without code of its own."""
+def load(
+    config: Any, weights: dict[str, torch.Tensor], generation: Any, precision: str, device: torch.device
+) -> Any:
+    """The model of a configuration with these weights, without code of its own. Raises `ValueError` where
+    the weights do not fill it, besides what transformers raises."""
     dtype = compute_type(precision, device)
     options: dict[str, Any] = {"dtype": dtype}
     if precision in ("int8", "nf4"):
@@ -68,13 +95,26 @@ def load(folder: Path, precision: str, device: torch.device) -> Any:
             bnb_4bit_quant_type="nf4",
             bnb_4bit_compute_dtype=dtype,
         )
-    model: Any = AutoModelForCausalLM.from_pretrained(
-        folder,
-        use_safetensors=True,
-        trust_remote_code=False,
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise ValueError(f"transformers has no causal language model of type `{config.model_type}`")
+    kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
+    if kind.config_class is not type(config):
+        config = config.get_text_config(decoder=True)
+    # None in place of a folder: transformers then reads no file at all.
+    model, report = kind.from_pretrained(
+        None,
+        config=copy.deepcopy(config),
+        state_dict=weights,
         device_map=str(device),
+        trust_remote_code=False,
+        output_loading_info=True,
         **options,
     )
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise ValueError(f"its weights lack {len(missing)} tensors, such as {missing[0]}")
+    if generation is not None:
+        model.generation_config = generation
     for module in model.modules():
         # With AVX512-BF16 bitsandbytes repacks 4-bit weights and rounds their scales to bf16, so the same
         # model would answer differently on another CPU. Without it NF4 is the same on every CPU.

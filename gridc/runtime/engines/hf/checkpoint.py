@@ -1,0 +1,89 @@
+"""The files of a model, loaded from the very bytes that were hashed.
+
+Each file is read once: its bytes are hashed, held against the lock, and parsed. Which files are read is
+decided here and not by the model's own words, so nothing outside its folder can be led in.
+"""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+
+from gridc.compiler.inputs.models import PATTERNS
+from gridc.files import open_regular
+
+_INDEX, _SINGLE = "model.safetensors.index.json", "model.safetensors"
+_REFUSED = {
+    "adapter_config.json": "it is an adapter, whose base model lies elsewhere: merge them into one folder",
+}
+
+
+class ChangedError(ValueError):
+    """A file is not the one that was hashed when the study was compiled."""
+
+
+class Checkpoint:
+    """A model's folder, with the files that its lock holds (name and SHA-256; none: whatever is there).
+
+    `files` has the digest of every file that has been read. Use as a context manager: `small` is a folder of
+    its own with the files that are not weights, which goes when the context ends.
+    """
+
+    def __init__(self, folder: Path, expected: Mapping[str, str]) -> None:
+        self._folder, self._expected = folder, expected
+        self.files: dict[str, str] = {}
+        self.small = Path()
+
+    def __enter__(self) -> "Checkpoint":
+        self.small = Path(tempfile.mkdtemp(prefix="gridc-"))
+        names = {path.name for pattern in PATTERNS for path in self._folder.glob(pattern)}
+        for name in sorted({*names, *self._expected}):
+            if name in _REFUSED:
+                raise ValueError(_REFUSED[name])
+            if not name.endswith(".safetensors"):
+                (self.small / name).write_bytes(self._read(name))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.small, ignore_errors=True)
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """Every tensor of the model, by name. Raises `ValueError` where a file is damaged or not its own."""
+        found: dict[str, torch.Tensor] = {}
+        for name in self._shards():
+            try:
+                found |= safetensors.torch.load(self._read(name))
+            except safetensors.SafetensorError as error:
+                raise ValueError(f"`{name}` is damaged: {error}") from None
+        return found
+
+    def _shards(self) -> list[str]:
+        index = self._folder / _INDEX
+        if not index.exists():
+            return [_SINGLE]
+        try:
+            named: Any = json.loads(self._read(_INDEX))["weight_map"].values()
+            names = sorted(set(named))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ValueError(f"`{_INDEX}` has no map of weights") from None
+        for name in names:
+            if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
+                raise ValueError(f"`{_INDEX}` names {name!r}, which is no weights file of the model's folder")
+        return names
+
+    def _read(self, name: str) -> bytes:
+        """The bytes of a file, hashed. Raises `ChangedError`."""
+        with open_regular(self._folder / name) as file:
+            data = file.read()
+        digest = hashlib.sha256(data).hexdigest()
+        expected = self._expected.get(name, None if self._expected else digest)
+        if digest != expected or self.files.setdefault(name, digest) != digest:
+            raise ChangedError(f"`{name}` is not the file that was hashed")
+        return data

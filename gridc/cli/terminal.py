@@ -126,16 +126,26 @@ def plan_table(manifest: dict[str, Any]) -> None:
 
 def _prospects(hypotheses: list[dict[str, Any]]) -> Iterator[str]:
     """What would support each hypothesis, refute it or leave it open, and the effect that can be found."""
+    from gridc.compiler.preflight.falsifiability import rounded_up
+
     yield "hypotheses, by exact paired tests of what is asked (effects that are found 4 times in 5):"
     for each in hypotheses:
         yield f"  {each['id']}: {each['kind']} on {_tested(each)}"
         effects = ", ".join(
-            f"{'none' if effect is None else f'{effect:.1f} pp'} if {float(share):.0%} change"
+            f"{'none' if effect is None else f'{rounded_up(effect)} pp'} if {float(share):.0%} change"
             for share, effect in (each["detectable_pp"] or {}).items()
         )
         if effects:
             shown = each["kind"] in ("equivalence", "noninferiority")
             yield f"      {'shows a margin of' if shown else 'finds'} {effects}"
+        chances = ", ".join(
+            f"{chance:.2f} if {float(share):.0%} change"
+            for share, chance in (each["power_at_margin"] or {}).items()
+            if chance is not None
+        )
+        if chances:
+            what = "without a difference, shows its margin" if shown else "finds a difference of its margin"
+            yield f"      {what} with probability {chances}"
         for verdict in ("supported", "refuted", "open"):
             outcome = each["outcomes"].get(verdict)
             yield f"      {verdict} if {outcome}" if outcome else f"      cannot be {verdict}"

@@ -5,6 +5,7 @@ leave it open, each with as few changes as it takes; and the smallest effect tha
 margin. A hypothesis that nothing could support (GC521) or refute (GC522) is a hazard.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from gridc.compiler.preflight.hazard import Hazard
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import Sample as Subset
 from gridc.schema.spec import Spec
-from gridc.statistics.power import Outcome, Rule, Verdict, detectable, witnesses
+from gridc.statistics.power import Outcome, Rule, Verdict, detectable, power, witnesses
 
 CHANGING = (0.1, 0.3)
 """Shares of units that change between two levels, for which the smallest detectable effect is given."""
@@ -49,7 +50,9 @@ class Prospect:
     its family can ask of each of its `contrasts`; None for a ranking, which is judged by its
     configurations and not by a test. `outcomes` has a sentence for each verdict that can be reached.
     `detectable_pp` gives the smallest effect, in percentage points, by the share of units that change; null
-    where units are too few for any.
+    where units are too few for any. `power_at_margin` gives, by the same shares, the probability of finding a
+    difference of the stated margin (null where fewer units change), or of showing the margin where there is
+    no difference.
     """
 
     id: str
@@ -61,6 +64,7 @@ class Prospect:
     margin_pp: float | None
     outcomes: Mapping[Verdict, str]
     detectable_pp: Mapping[str, float | None] | None
+    power_at_margin: Mapping[str, float | None] | None = None
 
 
 def prospects(plan: Plan) -> list[Prospect]:
@@ -90,7 +94,7 @@ def notes(plan: Plan, found: Sequence[Prospect]) -> Iterator[str]:
         least = each.detectable_pp and each.detectable_pp[str(CHANGING[0])]
         if each.margin_pp is not None and least and least > each.margin_pp:
             yield (
-                f"{each.id}: its margin of {each.margin_pp:g} pp is below the {least:.1f} pp that "
+                f"{each.id}: its margin of {each.margin_pp:g} pp is below the {rounded_up(least)} pp that "
                 f"{size_of(each)} can show when {CHANGING[0]:.0%} of them change"
             )
     if len(plan.study.spec.model) < 2:
@@ -111,6 +115,11 @@ def notes(plan: Plan, found: Sequence[Prospect]) -> Iterator[str]:
                 f"{where}: {size} configurations, where rho_flip saturates at {ceiling:.2f} and shows that a "
                 "reversal exists, not how large it is"
             )
+
+
+def rounded_up(points: float) -> str:
+    """Percentage points with one digit, never fewer than are needed."""
+    return f"{math.ceil(round(10 * points, 3)) / 10:.1f}"
 
 
 def size_of(found: Prospect) -> str:
@@ -174,7 +183,20 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
         margin_pp=None if margin is None else margin.pp,
         outcomes={verdict: _sentence(rule, each, size) for verdict, each in reached.items()},
         detectable_pp=effects,
+        power_at_margin=_at_margin(rule, units, kind.spread) if units and rule.margin else None,
     )
+
+
+def _at_margin(rule: Rule, units: int, spread: float) -> dict[str, float | None]:
+    """The power at the stated margin, by the share of units that change."""
+    found: dict[str, float | None] = {}
+    for share in CHANGING:
+        changing = share * spread
+        gap = 0.0 if rule.claim in ("equivalence", "noninferiority") else rule.margin or 0.0
+        toward, away = (changing + gap) / 2, (changing - gap) / 2
+        sides = (away, toward) if rule.side == "less" else (toward, away)
+        found[str(share)] = power(rule, units, *sides) if away >= 0 else None
+    return found
 
 
 def _alpha(spec: Spec, hypothesis: AnyHypothesis) -> float:

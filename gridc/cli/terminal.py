@@ -126,13 +126,11 @@ def plan_table(manifest: dict[str, Any]) -> None:
 
 def _prospects(hypotheses: list[dict[str, Any]]) -> Iterator[str]:
     """What would support each hypothesis, refute it or leave it open, and the effect that can be found."""
-    from gridc.compiler.preflight.falsifiability import rounded_up
-
     yield "hypotheses, by exact paired tests of what is asked (effects that are found 4 times in 5):"
     for each in hypotheses:
         yield f"  {each['id']}: {each['kind']} on {_tested(each)}"
         effects = ", ".join(
-            f"{'none' if effect is None else f'{rounded_up(effect)} pp'} if {float(share):.0%} change"
+            f"{'none' if effect is None else f'{effect:.1f} pp'} if {float(share):.0%} change"
             for share, effect in (each["detectable_pp"] or {}).items()
         )
         if effects:

@@ -181,7 +181,7 @@ def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFind
     spec = findings.plan.study.spec
     rows = []
     for each in benchmark.full.pairs:
-        pair, evidence = each.counts, each.evidence
+        pair, readable, evidence = each.counts, each.readable, each.evidence
         if finding.model in (pair.a, pair.b):
             first = finding.model == pair.a
             rows.append(
@@ -192,6 +192,12 @@ def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFind
                     higher=pair.plus if first else pair.minus,
                     lower=pair.minus if first else pair.plus,
                     ties=pair.ties,
+                    per_protocol=(
+                        readable.plus if first else readable.minus,
+                        readable.minus if first else readable.plus,
+                        readable.ties,
+                    ),
+                    agrees=not each.parted,
                     rho_flip=float(pair.rho_flip),
                     identical=evidence.identical.mean,
                     itself=evidence.same_model.mean,

@@ -27,6 +27,7 @@ from gridc.schema.certificate import (
     OrderingRow,
     PairedRow,
     PairRow,
+    ReadableRow,
     ReorderedRow,
     ScopeRow,
     Tally,
@@ -227,6 +228,21 @@ def _scope(finding: ScopeFinding) -> ScopeRow:
     )
 
 
+def _readable(finding: PairFinding) -> ReadableRow:
+    counts = finding.readable
+    return ReadableRow(
+        measured=counts.measured,
+        plus=counts.plus,
+        minus=counts.minus,
+        ties=counts.ties,
+        rho_flip=float(counts.rho_flip),
+        d1=counts.d1,
+        d2=counts.d2,
+        words=counts.words,
+        agrees=not finding.parted,
+    )
+
+
 def _pair(finding: PairFinding) -> PairRow:
     counts = finding.counts
     return PairRow(
@@ -246,6 +262,7 @@ def _pair(finding: PairFinding) -> PairRow:
         words=counts.words,
         minority_bound=counts.minority_bound,
         until_both=counts.until_both,
+        per_protocol=_readable(finding),
         noise=NoiseRow(**asdict(finding.noise)),
         evidence=finding.evidence,
         witness_plus=_witness(counts.witness_plus),

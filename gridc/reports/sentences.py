@@ -50,6 +50,7 @@ def leading(findings: Findings) -> Iterator[str]:
     strongest = max(full, key=lambda each: _strength(each[1]), default=None)
     if strongest is not None:
         yield _pair_sentence(*strongest)
+        yield from _parted(full)
         yield from _claims_sentences(findings, full)
     for stated in findings.hypotheses:
         sentence = DECISIONS[stated.hypothesis.kind].sentence(stated, findings.complete)
@@ -60,6 +61,28 @@ def leading(findings: Findings) -> Iterator[str]:
     for benchmark, pair in full:
         if (benchmark, pair) != strongest:
             yield _pair_sentence(benchmark, pair)
+
+
+def _parted(full: Sequence[tuple[BenchmarkFinding, PairFinding]]) -> Iterator[str]:
+    """Where it decides the verdict whether unreadable answers count."""
+    told = [
+        f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark} ({signs(pair.counts)} when they do, "
+        f"{signs(pair.readable)} when they are left out)"
+        for benchmark, pair in full
+        if pair.parted
+    ]
+    if told:
+        yield (
+            "Whether unreadable answers count as wrong decides the majority or whether one order holds "
+            f"throughout, of {'; '.join(told)}: N+/N−/N0, scores higher in, lower in, ties. Every other "
+            "number here counts them as wrong (intention-to-treat)."
+        )
+
+
+def signs(counts: PairCounts) -> str:
+    """`12/26/10`, and of how many where some are not measured."""
+    of = "" if counts.complete else f" of {counts.measured} measured"
+    return f"{counts.plus}/{counts.minus}/{counts.ties}{of}"
 
 
 def caveats(findings: Findings) -> Iterator[str]:

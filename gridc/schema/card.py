@@ -94,6 +94,13 @@ class RankingRow(Part):
     higher: Count
     lower: Count
     ties: Count
+    per_protocol: Annotated[
+        tuple[Count, Count, Count],
+        Field(description="Higher, lower, ties where unreadable answers are left out of the scores."),
+    ]
+    agrees: Annotated[
+        bool, Field(description="Whether both ways of counting give the same majority, D1 and D2.")
+    ]
     rho_flip: Annotated[Share, Field(description="A lower bound while measured is less than size.")]
     identical: Annotated[
         Share,

@@ -92,6 +92,23 @@ class NoiseRow(Part):
     standing: Standing
 
 
+class ReadableRow(Part):
+    """The counts of a pair per protocol: an unreadable answer is left out of its model's score. A
+    configuration where a model gave no readable answer is not measured."""
+
+    measured: Count
+    plus: Count
+    minus: Count
+    ties: Count
+    rho_flip: Share
+    d1: bool | None
+    d2: bool | None
+    words: str
+    agrees: Annotated[
+        bool, Field(description="Whether the majority, D1 and D2 are those of the intention-to-treat counts.")
+    ]
+
+
 class PairRow(Part):
     """Prop. 1 for one pair of models: a scores higher in N+, lower in N-, the same in N0 of |C|."""
 
@@ -125,6 +142,7 @@ class PairRow(Part):
             "seen; null without a reversal or while incomplete."
         ),
     ]
+    per_protocol: ReadableRow
     noise: NoiseRow
     evidence: EvidenceRow
     witness_plus: WitnessRow | None

@@ -92,6 +92,11 @@ class PairCounts:
         return True if self.complete else None
 
     @property
+    def majority(self) -> int:
+        """1 where a scores higher in more configurations than b, -1 where b does, 0 where neither."""
+        return (self.plus > self.minus) - (self.plus < self.minus)
+
+    @property
     def verdicts(self) -> str:
         """The signs that occur, in the order -, 0, +."""
         counts = (("-", self.minus), ("0", self.ties), ("+", self.plus))

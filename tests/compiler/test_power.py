@@ -193,7 +193,7 @@ def test_the_printed_effect_is_found_four_times_in_five(rule: Rule, changing: fl
     found = detectable(rule, units, changing)
     if found is None:
         return
-    effect = min(float(rounded_up(100 * found)) / 100, changing if rule.claim == "effect" else 1.0)
+    effect = min(rounded_up(100 * found) / 100, changing if rule.claim == "effect" else 1.0)
     shown = rule.claim in ("equivalence", "noninferiority")
     tested = replace(rule, margin=effect) if shown else rule
     toward, away = (changing / 2,) * 2 if shown else ((changing + effect) / 2, (changing - effect) / 2)

@@ -84,11 +84,12 @@ def findings_of(
     correct: Counts,
     environment: tuple[dict[str, Any], ...] = (),
     changed: Mapping[str, int] | None = None,
-    parsed: int | None = None,
+    parsed: int | Counts | None = None,
     deviations: tuple[dict[str, Any], ...] = (),
 ) -> Findings:
     """The findings of a study whose cells have these counts. `changed` gives, by precision, how many of 100
-    outcomes of every model the noise sample changed; `parsed`, how many answers of a cell are readable."""
+    outcomes of every model the noise sample changed; `parsed`, how many answers of a (or every) cell are
+    readable."""
     items = tuple(Item(f"q{number}", "?", ("yes", "no"), 0, f"q{number}") for number in range(ITEMS))
     study = Study(
         spec,
@@ -100,7 +101,10 @@ def findings_of(
         },
     )
     plan = Plan(study)
-    stored = {cell.key: outcomes_of(correct(cell), parsed) for cell in plan.cells()}
+    stored = {
+        cell.key: outcomes_of(correct(cell), parsed(cell) if callable(parsed) else parsed)
+        for cell in plan.cells()
+    }
     scores = cell_scores(plan, stored)
     done = sum(each.complete for each in scores)
     noise = model_noise(

@@ -49,10 +49,10 @@ class Prospect:
     `items` and `units` are None where the number of items is not known. `alpha` is the strictest level that
     its family can ask of each of its `contrasts`; None for a ranking, which is judged by its
     configurations and not by a test. `outcomes` has a sentence for each verdict that can be reached.
-    `detectable_pp` gives the smallest effect, in percentage points, by the share of units that change; null
-    where units are too few for any. `power_at_margin` gives, by the same shares, the probability of finding a
-    difference of the stated margin (null where fewer units change), or of showing the margin where there is
-    no difference.
+    `detectable_pp` gives the smallest effect, in percentage points rounded up to a tenth, by the share of
+    units that change; null where units are too few for any. `power_at_margin` gives, by the same
+    shares, the probability of finding a difference of the stated margin (null where fewer units change), or
+    of showing the margin where there is no difference.
     """
 
     id: str
@@ -94,7 +94,7 @@ def notes(plan: Plan, found: Sequence[Prospect]) -> Iterator[str]:
         least = each.detectable_pp and each.detectable_pp[str(CHANGING[0])]
         if each.margin_pp is not None and least and least > each.margin_pp:
             yield (
-                f"{each.id}: its margin of {each.margin_pp:g} pp is below the {rounded_up(least)} pp that "
+                f"{each.id}: its margin of {each.margin_pp:g} pp is below the {least:.1f} pp that "
                 f"{size_of(each)} can show when {CHANGING[0]:.0%} of them change"
             )
     if len(plan.study.spec.model) < 2:
@@ -117,9 +117,9 @@ def notes(plan: Plan, found: Sequence[Prospect]) -> Iterator[str]:
             )
 
 
-def rounded_up(points: float) -> str:
-    """Percentage points with one digit, never fewer than are needed."""
-    return f"{math.ceil(round(10 * points, 3)) / 10:.1f}"
+def rounded_up(points: float) -> float:
+    """Percentage points to a tenth, never fewer than are needed."""
+    return math.ceil(round(10 * points, 3)) / 10
 
 
 def size_of(found: Prospect) -> str:
@@ -263,4 +263,4 @@ def _kind(items: int, units: int) -> str:
 
 
 def _points(difference: float | None) -> float | None:
-    return None if difference is None else 100 * difference
+    return None if difference is None else rounded_up(100 * difference)

@@ -57,12 +57,26 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class PairFinding:
-    """A pair's counts, what the items and the noise floor say of them, and the digest of their rows."""
+    """A pair's counts, what the items and the noise floor say of them, and the digest of their rows.
+
+    `counts` are intention-to-treat: an unreadable answer counts as wrong. `readable` are the same counts of
+    the per-protocol scores, which leave unreadable answers out.
+    """
 
     counts: PairCounts
+    readable: PairCounts
     evidence: EvidenceRow
     noise: PairNoise
     rows: str
+
+    @property
+    def parted(self) -> bool:
+        """Whether the two ways of counting disagree on the majority, on D1 or on D2."""
+        one, other = self.counts, self.readable
+        stated = ((one.d1, other.d1), (one.d2, other.d2))
+        return one.majority != other.majority or any(
+            None not in both and both[0] != both[1] for both in stated
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,9 +369,14 @@ def _scope(
     scores: dict[str, Scores] = {
         model: {each.cell.configuration: each.score for each in cells} for model, cells in inside.items()
     }
+    readable: dict[str, Scores] = {
+        model: {each.cell.configuration: each.of_readable for each in cells}
+        for model, cells in inside.items()
+    }
     pairs = tuple(
         PairFinding(
             count(a, b, scores[a], scores[b]),
+            count(a, b, readable[a], readable[b]),
             weighed.pairs[benchmark, scope.configurations, a, b],
             _noise(inside[a], inside[b], floors),
             digest([each.rows for each in (*inside[a], *inside[b])]),

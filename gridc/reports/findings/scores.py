@@ -54,6 +54,11 @@ class CellScore:
         read from text, while a sample is missing, and when no answer is readable."""
         return Fraction(self.correct, self.parsed) if self.parse_rate else None
 
+    @property
+    def of_readable(self) -> Fraction | None:
+        """The per-protocol score; where nothing is read from text there is nothing to leave out."""
+        return self.score if self.cell.setting.ranks else self.per_protocol
+
 
 def cell_scores(plan: Plan, stored: Mapping[str, CellOutcomes]) -> list[CellScore]:
     """Every cell of the plan, with what the store has of it (by cell key). Raises `KeyError` when the

@@ -1,0 +1,86 @@
+"""Counts with and without unreadable answers, side by side, and the sentence where they part."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from gridc.reports.card import as_markdown, make_cards
+from gridc.reports.certificate import certify
+from gridc.reports.findings.findings import Findings
+from gridc.reports.page import as_html
+from gridc.reports.sentences import leading
+from tests.reports.builders import ITEMS, findings_of, reversing, spec_of
+
+MODELS = {"one": None, "two": None}
+
+
+def found(correct: Any, parsed: Any) -> Findings:
+    return findings_of(spec_of(MODELS), correct, parsed=parsed)
+
+
+def recounted(findings: Findings) -> tuple[int, int, int]:
+    """N+, N-, N0 of the scores over readable answers, from the certificate's tallies."""
+    (row,) = certify(findings).benchmarks
+    signs = []
+    for each in row.envelope:
+        share = {
+            name: Fraction(cell.correct, cell.trials if each.method == "loglikelihood" else cell.parsed)
+            for name, cell in each.scores.items()
+        }
+        signs.append((share["one"] > share["two"]) - (share["one"] < share["two"]))
+    return signs.count(1), signs.count(-1), signs.count(0)
+
+
+def some_readable(cell: Any) -> int:
+    return max(6 + sum(map(ord, cell.key)) % (ITEMS - 6), reversing(cell))
+
+
+def test_both_counts_stand_side_by_side_and_equal_a_recount() -> None:
+    findings = found(reversing, some_readable)
+    pair = certify(findings).benchmarks[0].scopes[0].pairs[0]
+    told = pair.per_protocol
+    assert (told.plus, told.minus, told.ties) == recounted(findings)
+    assert (told.plus, told.minus, told.ties) != (pair.plus, pair.minus, pair.ties)
+    card = make_cards(findings, "0" * 64)
+    first, second = (each.ranking_stability.pairs[0].per_protocol for each in card.cards)
+    assert first == (told.plus, told.minus, told.ties) == (second[1], second[0], second[2])
+    page = as_html(findings, certify(findings), card)
+    assert " / ".join(map(str, first)) in " ".join(page.split())
+    assert " / ".join(map(str, first)) in as_markdown(card)
+
+
+def apart(cell: Any) -> int:
+    """One has fewer right in all; of what can be read, where text is read, it has more."""
+    return 8 if cell.model == "one" else 10
+
+
+def half(cell: Any) -> int:
+    return 9 if cell.model == "one" else ITEMS
+
+
+def test_a_leading_sentence_says_where_the_two_part() -> None:
+    findings = found(apart, half)
+    pair = certify(findings).benchmarks[0].scopes[0].pairs[0]
+    assert (pair.plus, pair.minus, pair.ties) == (0, 8, 0) and pair.d1
+    assert (pair.per_protocol.plus, pair.per_protocol.minus) == (4, 4) and not pair.per_protocol.agrees
+    told = [each for each in leading(findings) if each.startswith("Whether unreadable answers count")]
+    assert len(told) == 1 and "0/8/0" in told[0] and "4/4/0" in told[0]
+    assert list(leading(findings)).index(told[0]) < 3, "it stands above the fold"
+    assert "another verdict" in as_markdown(make_cards(findings, "0" * 64))
+
+
+@pytest.mark.parametrize("parsed", [None, ITEMS])
+def test_nothing_is_said_where_everything_was_read(parsed: int | None) -> None:
+    findings = found(reversing, parsed)
+    pair = certify(findings).benchmarks[0].scopes[0].pairs[0]
+    assert pair.per_protocol.agrees
+    assert (pair.per_protocol.plus, pair.per_protocol.minus) == (pair.plus, pair.minus)
+    assert not [each for each in leading(findings) if "unreadable answers count" in each]
+
+
+def test_a_cell_without_a_readable_answer_is_not_measured_per_protocol() -> None:
+    findings = found(lambda cell: 0, lambda cell: 0 if cell.model == "one" else ITEMS)
+    pair = certify(findings).benchmarks[0].scopes[0].pairs[0]
+    assert pair.per_protocol.measured == pair.size // 2
+    assert pair.per_protocol.d1 is None

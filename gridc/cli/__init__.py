@@ -25,6 +25,7 @@ COMMANDS = (
     "schema",
     "measurands",
     "stamp",
+    "anchor",
     "plan",
     "deviations",
     "run",

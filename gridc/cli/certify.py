@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import DATA, JSON, OUT, SPEC, print_json, resumable
-from gridc.study import OpenStudy
+from gridc.cli.options import DATA, JSON, OUT, SPEC, believes, print_json, resumable
+from gridc.study import OpenStudy, Trust
 
 
 @click.command()
@@ -16,9 +16,12 @@ from gridc.study import OpenStudy
 @OUT
 @JSON
 @click.option("--until-decided", is_flag=True, help="Ask only what certifies reversals, and stop.")
-def certify(spec: Path, data: Path | None, out: Path | None, as_json: bool, until_decided: bool) -> None:
+@believes
+def certify(
+    spec: Path, data: Path | None, out: Path | None, as_json: bool, until_decided: bool, trust: Trust
+) -> None:
     """Say which orders and reversals the items certify. With --until-decided, run as little as it takes."""
-    study = OpenStudy(spec, data, out)
+    study = OpenStudy(spec, data, out, trust)
     if until_decided:
         _until_decided(study, as_json)
         return

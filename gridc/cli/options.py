@@ -2,14 +2,15 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gridc.study import spec_in
+from gridc.study import Trust, spec_in
 
 STDIN = Path("-")
 
@@ -51,6 +52,37 @@ DATA = click.option(
 )
 OUT = click.option("--out", type=click.Path(path_type=Path), help="Results folder. Default: results/STUDY.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def believes(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that name whom the person at the command line believes, as one argument `trust`."""
+
+    @click.option(
+        "--roots",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        help="Root certificates (PEM) of time stamping authorities. Default: the system's.",
+    )
+    @click.option(
+        "--signer",
+        "signers",
+        multiple=True,
+        help="Who is expected to have signed: SHA256:..., a public key, or an allowed_signers file.",
+    )
+    @click.option(
+        "--record",
+        "records",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        help="A registry's record of the registration, as you fetched it from there.",
+    )
+    @wraps(command)
+    def run(
+        *, roots: tuple[Path, ...], signers: tuple[str, ...], records: tuple[Path, ...], **rest: Any
+    ) -> Any:
+        return command(trust=Trust(roots, signers, records), **rest)
+
+    return run
 
 
 def print_json(document: Any) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import DATA, JSON, OUT, SPEC, print_json
-from gridc.study import OpenStudy
+from gridc.cli.options import DATA, JSON, OUT, SPEC, believes, print_json
+from gridc.study import OpenStudy, Trust
 
 
 @click.command()
@@ -19,6 +19,7 @@ from gridc.study import OpenStudy
 @click.option(
     "--attribution", is_flag=True, help="Explain by axis what moves scores and verdicts (lightgbm)."
 )
+@believes
 def report(
     spec: Path,
     data: Path | None,
@@ -27,9 +28,10 @@ def report(
     figures: bool,
     pdf: bool,
     attribution: bool,
+    trust: Trust,
 ) -> None:
     """Write certificate, GRID card and report page. All come from the store."""
-    written = OpenStudy(spec, data, out).report(figures, pdf, attribution)
+    written = OpenStudy(spec, data, out, trust).report(figures, pdf, attribution)
     if as_json:
         print_json(written.as_json())
         return

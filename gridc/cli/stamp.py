@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import DATA, JSON, SPEC, print_json
-from gridc.study import OpenStudy
+from gridc.cli.options import DATA, JSON, SPEC, believes, print_json
+from gridc.study import OpenStudy, Trust
 
 
 @click.command()
@@ -15,9 +15,10 @@ from gridc.study import OpenStudy
 @JSON
 @click.option("--supersede", is_flag=True, help="Replace a stamp that the spec no longer matches.")
 @click.option("--check", is_flag=True, help="Write nothing; say whether the lock is what the spec says.")
-def stamp(spec: Path, data: Path | None, as_json: bool, supersede: bool, check: bool) -> None:
+@believes
+def stamp(spec: Path, data: Path | None, as_json: bool, supersede: bool, check: bool, trust: Trust) -> None:
     """Fix the spec and every input under one digest. The lock file lies beside the spec."""
-    study = OpenStudy(spec, data)
+    study = OpenStudy(spec, data, trust=trust)
     if check:
         _check(study, as_json)
         return
@@ -31,8 +32,7 @@ def stamp(spec: Path, data: Path | None, as_json: bool, supersede: bool, check: 
         return
     click.echo(f"{made.news}: {made.stamp}\nin {made.lock}")
     for tie in made.anchors:
-        when = f", {tie.committed}" if tie.committed else ""
-        click.echo(terminal.visible(f"{tie.strength}: {tie.detail}{when}"))
+        click.echo(terminal.visible(f"{tie.strength}: {tie.detail}"))
     for name, reason in made.unpinned.items():
         click.echo(terminal.visible(f"unpinned: {name} ({reason})"))
 

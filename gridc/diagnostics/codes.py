@@ -238,8 +238,9 @@ CODES: dict[str, Code] = {
     ),
     "GC406": Code(
         "an anchor does not fit the lock",
-        "A signature, a time stamp token or a DOI lies beside the lock and is not one of the lock as it is "
-        "now. It may belong to an earlier lock: sign or time-stamp again, or remove the file.",
+        "A signature, a time stamp token, a DOI or a registry's record was given and is not one of the lock, "
+        "or of the record of results, as it is now. It may belong to an earlier one: sign or time-stamp "
+        "again, or remove the file.",
     ),
     "GC407": Code(
         "a deviation has no reason",
@@ -496,5 +497,11 @@ CODES: dict[str, Code] = {
         "one: another text although no token choice hung on less than 1e-4, or a log-likelihood that moved "
         "by more than 1e-3 nats. The stored answers are not this model's, or another version of torch or "
         "transformers computes it otherwise; the report's environment says which versions ran.",
+    ),
+    "GC709": Code(
+        "a tie to a time or a person is not shown",
+        "A report says that the lock or the results are signed, time-stamped or registered, and the evidence "
+        "is not here or is of something else; or none is by those whom `--signer` and `--roots` name. What "
+        "is recorded about evidence is never believed: put the file back, or write the report again.",
     ),
 }

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from datetime import datetime
 from fractions import Fraction
 
+from gridc.compiler.lock.anchor import in_words
 from gridc.reports.findings.analysis import Between
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.hypotheses import HypothesisFinding
@@ -136,11 +137,11 @@ def _named(place: Place) -> str:
 def _anchor(findings: Findings) -> AnchorRow:
     anchor = findings.anchor
     before = None
-    if anchor.committed is not None and findings.first_call is not None:
-        before = datetime.fromisoformat(anchor.committed) < datetime.fromisoformat(findings.first_call)
+    if anchor.time is not None and findings.first_call is not None:
+        before = datetime.fromisoformat(anchor.time) < datetime.fromisoformat(findings.first_call)
     return AnchorRow(
         strength=anchor.strength,
-        detail=anchor.detail,
+        detail=in_words(findings.anchors),
         before_first_call=before,
     )
 

@@ -10,12 +10,13 @@ from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.instrument.score import score
-from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.diff import brief, differences
 from gridc.compiler.lock.lock import Lock
+from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, VerificationError
+from gridc.reports.claims import check_ties, claimed
 from gridc.reports.files import NAMES, texts
 from gridc.reports.findings.attribution import Attribution
 from gridc.reports.findings.findings import find
@@ -25,8 +26,8 @@ from gridc.runtime.store.store import Store, recorded
 from gridc.schema.canonical import canonical, digest, digest_bytes
 
 
-def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path) -> list[str]:
-    """What was checked, a line each.
+def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Trust = NOBODY) -> list[str]:
+    """What was checked, a line each. `trust` names whom the verifier believes.
 
     Raises `VerificationError` with everything that differs, and `StoreError` when the store holds no
     run of the study.
@@ -38,6 +39,8 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path) -> list[s
     found += of_events(events)
     found += of_calls(store, stamp)
     found += of_digests(store, stamp, events)
+    shown = check_ties(compiled.lock_path, compiled.source.path, folder, events, stamp, trust)
+    found += shown.findings
     if not inputs_differ:
         plan = Plan(compiled.study)
         found += _samples(plan, store)
@@ -61,6 +64,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path) -> list[s
         "the samples are those of the plan, and scoring the answers again gives the same outcomes",
         finish,
         "the reports that are here say what the store says",
+        *shown.lines,
     ]
 
 
@@ -160,13 +164,11 @@ def of_reports(
         for event in events
         if isinstance(event.body, InterimLook) and event.body.stamp == plan.study_digest
     ]
-    tied: Anchor | None = None
     explained: tuple[Attribution, ...] = ()
     if looks:
-        tied = Anchor(**looks[-1].anchor.model_dump())
         # As recorded: a surrogate's trees need lightgbm, and need not be the same on another machine.
         explained = tuple(Attribution(**each) for each in looks[-1].attribution)
-    expected = texts(find(compiled, lock, store, tied, explained))
+    expected = texts(find(compiled, lock, store, claimed(events, plan.study_digest), explained))
     for name, text in expected.items():
         path = folder / name
         if not path.is_file() or path.read_text("utf-8") == text:

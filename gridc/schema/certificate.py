@@ -320,13 +320,14 @@ class UncomputedRow(Part):
 
 
 class AnchorRow(Part):
-    """How strongly the stamp is tied to a time or a person, derived from what lies beside the lock."""
+    """How strongly the stamp is tied to a time or a person, from evidence that was checked where it was made,
+    against whom its maker named."""
 
     strength: Strength
     detail: str
     before_first_call: Annotated[
         bool | None,
-        Field(description="Whether that time precedes the first call; null without one."),
+        Field(description="Whether a third party dates it before the first call that the store records."),
     ]
 
 

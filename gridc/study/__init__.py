@@ -14,11 +14,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.study.failures import coded
 from gridc.study.place import Place, place_of, spec_in
 
 if TYPE_CHECKING:
     from gridc.schema.card import CardDeck
+    from gridc.study.anchoring import AnchorReport
     from gridc.study.comparing import Comparison
     from gridc.study.measurands import Measurand
     from gridc.study.planning import PlanReport
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from gridc.study.validation import ValidationReport
     from gridc.study.verifying import Verification
 
-__all__ = ["AnyPath", "OpenStudy", "coded", "diff", "measurands", "open", "spec_in", "validate_all"]
+__all__ = ["AnyPath", "OpenStudy", "Trust", "coded", "diff", "measurands", "open", "spec_in", "validate_all"]
 
 AnyPath = str | PathLike[str]
 
@@ -41,8 +43,14 @@ def _ignore(*_: object) -> None:
 class OpenStudy:
     """A study by its spec. Make one with `gridc.open`."""
 
-    def __init__(self, spec: AnyPath, data: AnyPath | None = None, results: AnyPath | None = None) -> None:
-        self._place: Place = place_of(spec, data, results)
+    def __init__(
+        self,
+        spec: AnyPath,
+        data: AnyPath | None = None,
+        results: AnyPath | None = None,
+        trust: Trust = NOBODY,
+    ) -> None:
+        self._place: Place = place_of(spec, data, results, trust)
 
     def __repr__(self) -> str:
         return f"gridc.open({str(self.spec)!r})"
@@ -95,6 +103,14 @@ class OpenStudy:
         from gridc.study.stamping import check_stamp
 
         return check_stamp(self._place)
+
+    @coded()
+    def anchor(self, key: AnyPath | None = None, tsa: str | None = None) -> "AnchorReport":
+        """Tie the lock, and the results of a finished run, to a key and a time: sign with the ssh `key`, have
+        the RFC 3161 authority at the address `tsa` time-stamp them. What has its evidence is left alone."""
+        from gridc.study.anchoring import anchor
+
+        return anchor(self._place, None if key is None else Path(key), tsa)
 
     @coded()
     def deviations(self, write: bool = False) -> "DeviationReport":
@@ -207,16 +223,20 @@ class OpenStudy:
 
 @coded()
 def open(
-    spec: AnyPath = "gridcard.toml", data: AnyPath | None = None, out: AnyPath | None = None
+    spec: AnyPath = "gridcard.toml",
+    data: AnyPath | None = None,
+    out: AnyPath | None = None,
+    trust: Trust = NOBODY,
 ) -> OpenStudy:
     """A study by the path of its spec, or of the folder that holds its gridcard.toml.
 
     `data` is the folder of `data:` sources (default: GRIDC_DATA), `out` the results folder (default:
-    `results/STUDY` beside the spec). Raises `SpecError` where there is no spec that can be read as TOML.
+    `results/STUDY` beside the spec), `trust` whom you believe where evidence is checked. Raises `SpecError`
+    where there is no spec that can be read as TOML.
     """
     from gridc.compiler.frontend.source import read
 
-    study = OpenStudy(spec, data, out)
+    study = OpenStudy(spec, data, out, trust)
     read(study.spec)
     return study
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gridc.compiler.lock.trust import NOBODY, Trust
+
 if TYPE_CHECKING:
     from gridc.compiler.compile import Compiled
     from gridc.compiler.lock.lock import Lock
@@ -15,11 +17,12 @@ SPEC_NAME = "gridcard.toml"
 @dataclass(frozen=True, slots=True)
 class Place:
     """`spec` is the path of a spec, `data` the folder of its `data:` sources, `results` the folder of its
-    store and reports (None: `results/STUDY` beside the spec)."""
+    store and reports (None: `results/STUDY` beside the spec), `trust` whom the person who asks believes."""
 
     spec: Path
     data: Path | None = None
     results: Path | None = None
+    trust: Trust = NOBODY
 
     def compiled(self, online: bool = False) -> "Compiled":
         """The study as its files say it now. Only with `online` is the network used.
@@ -52,11 +55,13 @@ def place_of(
     spec: str | os.PathLike[str],
     data: str | os.PathLike[str] | None = None,
     results: str | os.PathLike[str] | None = None,
+    trust: Trust = NOBODY,
 ) -> Place:
     """A place from paths as a person gives them: a folder stands for the gridcard.toml in it, and `data` for
     what GRIDC_DATA says."""
     folder = data if data is not None else os.environ.get("GRIDC_DATA")
-    return Place(spec_in(Path(spec)), Path(folder) if folder else None, Path(results) if results else None)
+    where = Path(results) if results else None
+    return Place(spec_in(Path(spec)), Path(folder) if folder else None, where, trust)
 
 
 def spec_in(path: Path) -> Path:

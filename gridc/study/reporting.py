@@ -6,10 +6,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from gridc.compiler.lock.anchor import anchors
 from gridc.compiler.lock.deviations import require_reconciled
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import VerificationError
 from gridc.reports import files as documents
+from gridc.reports.claims import record
 from gridc.reports.exchange import model_card
 from gridc.reports.exchange.bundle import export
 from gridc.reports.findings.attribution import LABEL
@@ -17,7 +19,7 @@ from gridc.reports.findings.findings import Findings, explained, find
 from gridc.reports.page import PROMINENT
 from gridc.reports.sentences import caveats, leading
 from gridc.runtime.run import score_answers
-from gridc.runtime.store.events import AnchorRecord, InterimLook, Reported
+from gridc.runtime.store.events import InterimLook, Reported
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
 from gridc.schema.card import CardDeck
@@ -107,7 +109,8 @@ def findings(place: Place) -> FindingsReport:
     compiled, lock = place.stamped()
     require_reconciled(lock, compiled.study, place.log)
     with Store.open(place.store(compiled)) as store:
-        return _documented(find(compiled, lock, store))
+        ties = anchors(compiled.lock_path, place.spec, place.trust)
+        return _documented(find(compiled, lock, store, ties))
 
 
 def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> WrittenReport:
@@ -120,12 +123,13 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         store.require(plan.study_digest)
         if store.awaits_scoring(plan.study_digest):
             score_answers(plan, store)
-        found = find(compiled, lock, store)
+        found = find(compiled, lock, store, anchors(compiled.lock_path, place.spec, place.trust))
         if attribution:
             found = explained(found)
         rows = [asdict(row) for row in found.attribution]
         look = Reported if found.complete else InterimLook
-        said: dict[str, Any] = {**asdict(found.progress), "anchor": AnchorRecord(**asdict(found.anchor))}
+        said: dict[str, Any] = {**asdict(found.progress), "anchor": record(found.anchor)}
+        said["anchors"] = [record(tie) for tie in found.anchors]
         if attribution:
             said["attribution"] = rows
         store.record(look(stamp=plan.study_digest, **said))

@@ -1,7 +1,7 @@
 """The stamp of a study, and how the study departs from it."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ class StampReport:
     replaced_answers: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        evidence = [asdict(tie) for tie in self.anchors]
+        evidence = [tie.as_json() for tie in self.anchors]
         return {"stamp": self.stamp, "lock": str(self.lock), "news": self.news, "anchors": evidence}
 
 
@@ -97,7 +97,7 @@ def stamp(place: Place, supersede: bool) -> StampReport:
     old, answered = compiled.lock, 0
     if supersede and old is not None and lock.stamp != old.stamp:
         answered = _answered(old, place.store(compiled))
-    ties = tuple(anchors(compiled.lock_path, place.spec))
+    ties = tuple(anchors(compiled.lock_path, place.spec, place.trust))
     return StampReport(lock.stamp, compiled.lock_path, news, ties, compiled.study.unpinned(), answered)
 
 

@@ -37,14 +37,14 @@ def verify(place: Place, rerun: float | None) -> Verification:
         if rerun is not None:
             help = "verify the study itself, where its models are"
             raise UsageError([Diagnostic("GC000", "a bundle has no models that could be asked", help=help)])
-        return Verification(None, folder, tuple(verify_bundle(folder)))
+        return Verification(None, folder, tuple(verify_bundle(folder, place.trust)))
     try:
         compiled, lock = place.stamped()
     except GridcError as error:
         raise VerificationError(error.diagnostics) from None
     path = place.store(compiled)
     with Store.open(path) as store:
-        checked = recompute(compiled, lock, store, path.parent)
+        checked = recompute(compiled, lock, store, path.parent, place.trust)
         if rerun is not None:
             checked += repeated(compiled, store, rerun)
     return Verification(lock.stamp, None, tuple(checked))

@@ -1,22 +1,20 @@
 """Ties of a lock to a time or a person: real commits, real ssh signatures, real time stamp tokens."""
 
-import shutil
-import subprocess
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.lock.anchor import anchor, anchors
+from gridc.compiler.lock.anchor import Anchor, anchors, in_words, strongest
 from gridc.compiler.lock.lock import make_lock, write_lock
+from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.diagnostics.errors import StampError
+from gridc.schema.canonical import digest_bytes
+from tests.authorities import commit, make_authority, needs_git, needs_openssl, needs_ssh, shell, time_stamp
 
 Compile = Callable[..., Compiled]
-
-needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not here")
-needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not here")
-needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not here")
 
 
 @pytest.fixture
@@ -26,24 +24,17 @@ def spec(compiled: Compile, small: Path) -> Path:
     return small
 
 
-def tie(spec: Path) -> tuple[str, str]:
-    found = anchor(spec.with_suffix(".lock"), spec)
-    return found.strength, found.detail
+def tie(spec: Path, trust: Trust = NOBODY) -> Anchor:
+    return strongest(anchors(spec.with_suffix(".lock"), spec, trust))
 
 
-def shell(folder: Path, *command: str, given: bytes = b"") -> bytes:
-    return subprocess.run(command, cwd=folder, input=given, capture_output=True, check=True).stdout
+def words(spec: Path, trust: Trust = NOBODY) -> str:
+    return in_words(anchors(spec.with_suffix(".lock"), spec, trust))
 
 
-def commit(folder: Path) -> None:
-    shell(folder, "git", "add", "-A")
-    name = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
-    shell(folder, "git", *name, "commit", "-qm", "x")
-
-
-def misfit(spec: Path) -> str:
+def misfit(spec: Path, trust: Trust = NOBODY) -> str:
     with pytest.raises(StampError) as caught:
-        anchors(spec.with_suffix(".lock"), spec)
+        anchors(spec.with_suffix(".lock"), spec, trust)
     (only,) = caught.value.diagnostics
     assert only.code == "GC406"
     assert only.help
@@ -52,28 +43,62 @@ def misfit(spec: Path) -> str:
 
 @needs_git
 def test_a_lock_is_tied_by_the_commit_that_holds_it_while_nothing_has_changed(spec: Path) -> None:
-    assert tie(spec) == ("unanchored", "the lock is not committed")
+    assert words(spec) == "the lock is not committed"
     shell(spec.parent, "git", "init", "-q")
-    assert tie(spec)[0] == "unanchored"
+    assert tie(spec).strength == "unanchored"
     commit(spec.parent)
     head = shell(spec.parent, "git", "rev-parse", "HEAD").decode().strip()
-    assert tie(spec) == ("git", head)
-    spec.write_text(spec.read_text() + "\n# later\n")
-    assert tie(spec) == ("unanchored", "the spec or the lock differs from what is committed")
+    assert tie(spec) == Anchor("commit", head)
+    assert tie(spec).strength == "git"
+    (spec.parent / "other").write_text("more")
+    commit(spec.parent)
+    shell(spec.parent, "git", "gc", "-q")
+    assert tie(spec) == Anchor("commit", head), "the commit is the last that changed the lock, packed or not"
+    text = spec.read_bytes()
+    spec.write_bytes(text.replace(b"\n", b"\r\n"))
+    assert tie(spec).strength == "git", "line ends are the work tree's"
+    spec.write_bytes(text + b"\n# later\n")
+    assert words(spec) == "the spec or the lock differs from what is committed"
+
+
+@needs_git
+def test_second_work_trees_and_shallow_clones_have_their_commit(spec: Path, tmp_path: Path) -> None:
+    folder = spec.parent
+    shell(folder, "git", "init", "-q", "-b", "main")
+    commit(folder)
+    (folder / "other").write_text("more")
+    commit(folder)
+    shell(folder, "git", "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "second")
+    assert tie(tmp_path / "tree" / spec.name) == tie(spec)
+    shell(tmp_path, "git", "clone", "-q", "--depth", "1", folder.as_uri(), "shallow")
+    assert tie(tmp_path / "shallow" / spec.name).strength == "git"
 
 
 @needs_ssh
-def test_a_signature_names_its_key_and_its_signer(spec: Path) -> None:
+def test_a_signature_is_a_strength_by_whom_the_verifier_names(spec: Path, tmp_path: Path) -> None:
     folder, lock = spec.parent, spec.with_suffix(".lock").name
-    shell(folder, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key", "-C", "t")
-    shell(folder, "ssh-keygen", "-q", "-Y", "sign", "-f", "key", "-n", "gridc", lock)
-    strength, detail = tie(spec)
-    assert strength == "signed"
-    assert "SHA256:" in detail
-    assert "no `allowed_signers` file" in detail
-    public = (folder / "key.pub").read_text()
-    (folder / "allowed_signers").write_text(f"ada@example.org {public}")
-    assert tie(spec)[1].startswith("by ada@example.org (key SHA256:")
+    for name in ("key", "other"):
+        shell(
+            tmp_path, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", name, "-C", f"{name}@example.org"
+        )
+    shell(folder, "ssh-keygen", "-q", "-Y", "sign", "-f", str(tmp_path / "key"), "-n", "gridc", lock)
+    assert tie(spec).strength == "unanchored"
+    assert "whose key it is was not checked" in words(spec)
+    key = anchors(spec.with_suffix(".lock"), spec)[1].fact.removeprefix("key ")
+    public = (tmp_path / "key.pub").read_text()
+    (tmp_path / "allowed").write_text(f"ada@example.org {public}")
+    (tmp_path / "expired").write_text(f'ada@example.org valid-before="20200101" {public}')
+    signers = {
+        key: "the key that the verifier named",
+        str(tmp_path / "key.pub"): "key@example.org",
+        str(tmp_path / "allowed"): "ada@example.org",
+        str(tmp_path / "other.pub"): None,
+        str(tmp_path / "expired"): None,
+        "SHA256:" + "A" * 43: None,
+    }
+    for signer, by in signers.items():
+        found = tie(spec, Trust(signers=(signer,)))
+        assert (found.strength, found.by) == (("signed", by) if by else ("unanchored", None)), signer
     (folder / lock).write_text((folder / lock).read_text() + " ")
     assert misfit(spec) == "the signature is not one of this lock"
 
@@ -86,58 +111,8 @@ def test_a_signature_made_for_another_purpose_is_none(spec: Path) -> None:
     assert misfit(spec) == "the signature is not one of this lock"
 
 
-AUTHORITY = """
-[ca]
-basicConstraints = critical, CA:true
-keyUsage = critical, keyCertSign
-subjectKeyIdentifier = hash
-[tsa_cert]
-basicConstraints = CA:false
-keyUsage = critical, digitalSignature
-extendedKeyUsage = critical, timeStamping
-subjectKeyIdentifier = hash
-authorityKeyIdentifier = keyid
-[tsa]
-default_tsa = main
-[main]
-serial = ./serial
-crypto_device = builtin
-signer_cert = ./tsa.pem
-signer_key = ./tsa.key
-signer_digest = sha256
-default_policy = 1.2.3.4
-digests = sha256
-accuracy = secs:1
-tsa_name = yes
-ess_cert_id_alg = sha256
-"""
-
-
-def make_authority(folder: Path, name: str) -> Path:
-    """A time stamping authority of our own: its folder holds a root and a signing certificate."""
-    place = folder / name
-    place.mkdir()
-    (place / "conf").write_text(AUTHORITY)
-    (place / "serial").write_text("01")
-    new = ("openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-sha256")
-    root = ("-x509", "-days", "2", "-subj", f"/CN={name} root", "-keyout", "root.key", "-out", "root.pem")
-    shell(place, *new, *root, "-config", "conf", "-extensions", "ca")
-    shell(place, *new, "-subj", f"/CN={name} tsa", "-keyout", "tsa.key", "-out", "tsa.csr", "-config", "conf")
-    sign = ("-CA", "root.pem", "-CAkey", "root.key", "-CAcreateserial", "-days", "2", "-out", "tsa.pem")
-    shell(place, "openssl", "x509", "-req", "-in", "tsa.csr", *sign, "-extfile", "conf", "-extensions",
-          "tsa_cert")  # fmt: skip
-    return place
-
-
-def time_stamp(authority: Path, lock: Path) -> None:
-    query = ("openssl", "ts", "-query", "-data", str(lock), "-sha256", "-cert", "-out", "query")
-    shell(authority, *query)
-    shell(authority, "openssl", "ts", "-reply", "-queryfile", "query", "-config", "conf", "-section", "main",
-          "-out", f"{lock}.tsr")  # fmt: skip
-
-
 @needs_openssl
-def test_a_token_ties_to_a_time_when_its_authority_is_known(
+def test_a_token_ties_to_a_time_under_the_roots_that_the_verifier_names(
     spec: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     pytest.importorskip("rfc3161_client")
@@ -147,16 +122,12 @@ def test_a_token_ties_to_a_time_when_its_authority_is_known(
     time_stamp(ours, lock)
     (_, token) = anchors(lock, spec)
     assert token.strength == "unanchored"
-    assert "is not checked without the root certificates in gridcard.lock.roots.pem" in token.detail
-    roots = lock.with_name("gridcard.lock.roots.pem")
-    roots.write_bytes((ours / "root.pem").read_bytes())
-    found = anchor(lock, spec)
+    assert "its authority was not checked" in words(spec)
+    found = tie(spec, Trust(roots=(ours / "root.pem",)))
     assert found.strength == "timestamped"
-    assert found.committed is not None
-    assert found.committed.startswith("20")
-    roots.write_bytes((other / "root.pem").read_bytes())
-    assert misfit(spec).startswith("the token cannot be verified")
-    roots.write_bytes((ours / "root.pem").read_bytes())
+    assert found.time == found.fact
+    assert found.by == "`CN=ours root` (a root that the verifier named, root.pem)"
+    assert tie(spec, Trust(roots=(other / "root.pem",))).strength == "unanchored"
     lock.write_text(lock.read_text() + " ")
     assert misfit(spec) == "the token is not one of this lock"
     lock.with_name("gridcard.lock.tsr").write_bytes(b"not a token")
@@ -164,11 +135,57 @@ def test_a_token_ties_to_a_time_when_its_authority_is_known(
 
 
 @pytest.mark.parametrize("text", ["10.17605/OSF.IO/AB123\n", "https://doi.org/10.17605/OSF.IO/AB123"])
-def test_a_doi_makes_it_registered(spec: Path, text: str) -> None:
+def test_a_doi_alone_is_given_and_not_checked(spec: Path, text: str) -> None:
     spec.with_name("gridcard.lock.doi").write_text(text)
-    assert tie(spec) == ("registered", "https://doi.org/10.17605/OSF.IO/AB123, which must show this stamp")
+    assert tie(spec).strength == "unanchored"
+    assert words(spec) == "the lock is not committed; DOI 10.17605/OSF.IO/AB123 given, not checked"
 
 
 def test_what_is_no_doi_registers_nothing(spec: Path) -> None:
     spec.with_name("gridcard.lock.doi").write_text("soon")
     assert misfit(spec) == "'soon' is not a DOI"
+
+
+def osf(**said: object) -> dict[str, object]:
+    """A record as OSF's API gives it."""
+    dates = {"date_registered": "2026-03-01T10:00:00.000000", "date_modified": "2026-03-02T10:00:00.000000"}
+    return {"data": {"id": "ab123", "type": "registrations", "attributes": dates | said}}
+
+
+def zenodo(text: str, **said: object) -> dict[str, object]:
+    dates = {"created": "2020-01-01T00:00:00+00:00", "modified": "2026-03-05T00:00:00+00:00"}
+    return {"doi": "10.5281/zenodo.1", "metadata": {"description": text}, **dates, **said}
+
+
+def test_a_record_that_the_verifier_fetched_registers_what_it_holds(spec: Path, tmp_path: Path) -> None:
+    lock, record = spec.with_suffix(".lock"), tmp_path / "record.json"
+    stamp, digest = json.loads(lock.read_text())["stamp"], digest_bytes(lock.read_bytes())
+    text, trust = f"stamp {stamp}, lock {digest}", Trust(records=(record,))
+
+    def write(document: object) -> None:
+        record.write_text(json.dumps(document))
+
+    write(osf(description=text))
+    found = tie(spec, trust)
+    assert (found.strength, found.fact) == ("registered", "10.17605/OSF.IO/AB123")
+    assert found.time == "2026-03-02T10:00:00+00:00", "what it holds may have come with its last change"
+    spec.with_name("gridcard.lock.doi").write_text("10.17605/osf.io/ab123")
+    assert len(anchors(lock, spec, trust)) == 2, "the DOI is the record's"
+    write(zenodo(text))
+    found = tie(spec, trust)
+    assert (found.strength, found.time) == ("registered", "2026-03-05T00:00:00+00:00")
+    assert "10.17605/osf.io/ab123 given, not checked" in words(spec, trust)
+    wrong: tuple[object, ...] = (
+        osf(description=stamp), osf(description=digest), osf(description=text, withdrawn=True), [],
+        {"stamp": stamp}, zenodo(text, state="inprogress"), osf(description=text, date_registered="soon"),
+    )  # fmt: skip
+    for document in wrong:
+        write(document)
+        misfit(spec, trust)
+
+
+def test_evidence_that_is_no_file_is_an_error(spec: Path) -> None:
+    import os
+
+    os.mkfifo(spec.with_name("gridcard.lock.sig"))
+    assert "not a regular file" in misfit(spec)

@@ -119,7 +119,7 @@ def findings_of(
     return Findings(
         plan=plan,
         lock=Lock(plan.study_digest, study.stamped(), "2026-01-01T00:00:00+00:00", "0.1.0", None, None),
-        anchor=Anchor("unanchored", "the lock is not committed"),
+        anchors=(Anchor("none", "the lock is not committed"),),
         progress=Progress(done * ITEMS, len(scores) * ITEMS, (len(scores) - done) * ITEMS),
         results=digest([each.rows for each in scores]),
         near_ties=0,

@@ -1,151 +1,112 @@
-"""How strongly a lock is tied to a time or a person, from the evidence that lies beside it.
+"""How strongly a file is tied to a time or a person, from the evidence that lies beside it.
 
     gridcard.lock       committed to git, and unchanged since     git
     gridcard.lock.sig   an ssh signature of the lock's bytes      signed
     gridcard.lock.tsr   an RFC 3161 token for the lock's bytes    timestamped
     gridcard.lock.doi   the DOI of a registry's entry             registered
 
-A signature or token that does not fit the lock is an error (GC406), never a weaker anchor.
+Evidence is checked each time that a strength is said, against whom the verifier believes (`Trust`): a key, a
+root certificate or a record that lies beside the lock was put there by whoever made the lock. What fits the
+lock and is vouched for by nobody whom the verifier named is said, and is no strength. Evidence that does not
+fit is an error (GC406), never a weaker anchor.
 """
 
-import hashlib
-import re
-import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import Any, Literal, get_args
 
 from gridc.compiler.lock.git import repository_of
-from gridc.diagnostics.errors import Diagnostic, StampError
+from gridc.compiler.lock.registration import registrations
+from gridc.compiler.lock.signature import signatures
+from gridc.compiler.lock.time_stamp import tokens
+from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.schema.base import Strength
 
-if TYPE_CHECKING:
-    from rfc3161_client import TimeStampResponse
-
 STRENGTHS: tuple[Strength, ...] = get_args(Strength)
-NAMESPACE = "gridc"
-SIGNERS = "allowed_signers"
-_DOI = re.compile(r"10\.\d{4,9}/\S+")
+Evidence = Literal["none", "commit", "signature", "token", "registration"]
+REACH: dict[Evidence, Strength] = {
+    "none": "unanchored",
+    "commit": "git",
+    "signature": "signed",
+    "token": "timestamped",
+    "registration": "registered",
+}
+UNCOMMITTED = "the lock is not committed"
+CHANGED = "the spec or the lock differs from what is committed"
+SUFFIXES = (".sig", ".tsr", ".doi")
+"""Of the files of evidence beside a lock or a record of results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """One tie of a lock. `committed` is the time that it proves, ISO 8601, where it proves one."""
+    """One tie. `fact` is what the evidence says by itself: a commit, a key, a token's time, a DOI. `by` says
+    who vouches for it among those whom the verifier named; without one the evidence is no strength. `time` is
+    what a third party says that it vouches for, ISO 8601."""
 
-    strength: Strength
-    detail: str
-    committed: str | None = None
+    evidence: Evidence
+    fact: str
+    by: str | None = None
+    time: str | None = None
+
+    @property
+    def strength(self) -> Strength:
+        return REACH[self.evidence] if self.by is not None or self.evidence == "commit" else "unanchored"
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"strength": self.strength, "detail": self.detail}
+
+    @property
+    def detail(self) -> str:
+        """The tie in words."""
+        if self.evidence == "none":
+            return self.fact
+        if self.evidence == "commit":
+            return f"commit {self.fact}, whose dates are its author's word"
+        if self.by is None:
+            return {
+                "signature": f"a signature by {self.fact} is given; whose key it is was not checked",
+                "token": f"a token of {self.fact} is given; its authority was not checked",
+                "registration": f"DOI {self.fact} given, not checked",
+            }[self.evidence]
+        return {
+            "signature": f"by {self.by}, {self.fact}",
+            "token": f"{self.fact}, by an authority under {self.by}",
+            "registration": f"https://doi.org/{self.fact}, whose record {self.by} holds the stamp",
+        }[self.evidence]
 
 
-def anchor(lock_path: Path, spec_path: Path) -> Anchor:
-    """The strongest tie that the lock has now. Raises `StampError` when evidence does not fit the lock."""
-    return max(anchors(lock_path, spec_path), key=lambda each: STRENGTHS.index(each.strength))
+def anchors(lock_path: Path, spec_path: Path, trust: Trust = NOBODY) -> list[Anchor]:
+    """Every tie that the lock has, and the reason when it has no commit. Raises `StampError` (GC406) where
+    evidence does not fit the lock."""
+    registered = (Anchor("registration", *each) for each in registrations(lock_path, trust))
+    return [_commit(lock_path, spec_path), *ties(lock_path, trust), *registered]
 
 
-def anchors(lock_path: Path, spec_path: Path) -> list[Anchor]:
-    """Every tie that the lock has, and `unanchored` with the reason when it has no commit."""
-    return [_git(lock_path, spec_path), *_signature(lock_path), *_token(lock_path), *_registration(lock_path)]
+def ties(path: Path, trust: Trust = NOBODY) -> list[Anchor]:
+    """The signature and the token beside a file."""
+    signed = (Anchor("signature", *each) for each in signatures(path, trust))
+    return [*signed, *(Anchor("token", *each) for each in tokens(path, trust))]
 
 
-def _git(lock_path: Path, spec_path: Path) -> Anchor:
+def strongest(found: Sequence[Anchor]) -> Anchor:
+    """The strongest tie, the first of those that are equal."""
+    return max(found, key=lambda each: STRENGTHS.index(each.strength))
+
+
+def in_words(found: Sequence[Anchor]) -> str:
+    """The strongest tie, and what else is given and was not checked."""
+    first = strongest(found)
+    rest = [each.detail for each in found if each is not first and each.strength == "unanchored"]
+    given = [text for text in rest if text not in (UNCOMMITTED, CHANGED)]
+    return "; ".join([first.detail, *given])
+
+
+def _commit(lock_path: Path, spec_path: Path) -> Anchor:
     repository = repository_of(lock_path.parent)
     commit = repository.last_change(lock_path) if repository else None
     if repository is None or commit is None:
-        return Anchor("unanchored", "the lock is not committed")
+        return Anchor("none", UNCOMMITTED)
     if not repository.holds(lock_path) or not repository.holds(spec_path):
-        return Anchor("unanchored", "the spec or the lock differs from what is committed")
-    return Anchor("git", commit)
-
-
-def _signature(lock_path: Path) -> Iterator[Anchor]:
-    path = _beside(lock_path, ".sig")
-    if not path.is_file():
-        return
-    checked = _ssh_keygen(lock_path, "check-novalidate", "-s", str(path))
-    if checked is None:
-        yield Anchor("unanchored", "the lock has a signature; there is no ssh-keygen here to check it")
-        return
-    key = re.search(r"SHA256:\S+", checked.stdout)
-    if checked.returncode or key is None:
-        raise _misfit(path, "the signature is not one of this lock", "sign the lock again, or remove it")
-    signers = lock_path.with_name(SIGNERS)
-    who = f"key {key[0]}, which no `{SIGNERS}` file beside the lock names"
-    if signers.is_file():
-        found = _ssh_keygen(lock_path, "find-principals", "-s", str(path), "-f", str(signers))
-        if found is not None and found.returncode == 0:
-            who = f"{found.stdout.split()[0]} (key {key[0]})"
-    yield Anchor("signed", f"by {who}")
-
-
-def _token(lock_path: Path) -> Iterator[Anchor]:
-    path = _beside(lock_path, ".tsr")
-    if not path.is_file():
-        return
-    try:
-        from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
-    except ImportError:
-        help = "pip install 'gridc[anchor]' checks it"
-        yield Anchor("unanchored", f"the lock has an RFC 3161 token that is not checked here: {help}")
-        return
-    try:
-        response = decode_timestamp_response(path.read_bytes())
-    except ValueError as error:
-        raise _misfit(path, f"not an RFC 3161 response ({error})", "ask the authority again") from None
-    _require_imprint(response, lock_path, path)
-    when = response.tst_info.gen_time.isoformat()
-    roots = _beside(lock_path, ".roots.pem")
-    if not roots.is_file():
-        reason = f"its authority is not checked without the root certificates in {roots.name}"
-        yield Anchor("unanchored", f"the lock has a token of {when}; {reason}")
-        return
-    from cryptography.x509 import load_pem_x509_certificates
-
-    try:
-        builder = VerifierBuilder()
-        for certificate in load_pem_x509_certificates(roots.read_bytes()):
-            builder = builder.add_root_certificate(certificate)
-        builder.build().verify_message(response, lock_path.read_bytes())
-    except (VerificationError, ValueError) as error:
-        help = f"{roots.name} must hold the root of the authority that made the token"
-        raise _misfit(path, f"the token cannot be verified: {error}", help) from None
-    yield Anchor("timestamped", f"by an authority under {roots.name}", when)
-
-
-def _require_imprint(response: "TimeStampResponse", lock_path: Path, path: Path) -> None:
-    imprint = response.tst_info.message_imprint.message
-    names = {32: "sha256", 48: "sha384", 64: "sha512"}
-    data = lock_path.read_bytes()
-    if len(imprint) not in names or hashlib.new(names[len(imprint)], data).digest() != imprint:
-        raise _misfit(path, "the token is not one of this lock", "ask for a token of the lock as it is now")
-
-
-def _registration(lock_path: Path) -> Iterator[Anchor]:
-    path = _beside(lock_path, ".doi")
-    if not path.is_file():
-        return
-    doi = path.read_text("utf-8", "replace").strip().removeprefix("https://doi.org/")
-    if not _DOI.fullmatch(doi):
-        raise _misfit(
-            path, f"{doi[:40]!r} is not a DOI", "write the DOI alone, such as 10.17605/OSF.IO/AB123"
-        )
-    yield Anchor("registered", f"https://doi.org/{doi}, which must show this stamp")
-
-
-def _beside(lock_path: Path, suffix: str) -> Path:
-    return lock_path.with_name(lock_path.name + suffix)
-
-
-def _misfit(path: Path, problem: str, help: str) -> StampError:
-    return StampError([Diagnostic("GC406", problem, str(path), help=help)])
-
-
-def _ssh_keygen(lock_path: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
-    try:
-        with lock_path.open("rb") as lock:
-            return subprocess.run(
-                ["ssh-keygen", "-Y", *arguments, "-n", NAMESPACE],
-                stdin=lock, capture_output=True, text=True, timeout=30, check=False,
-            )  # fmt: skip
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return None
+        return Anchor("none", CHANGED)
+    return Anchor("commit", commit)

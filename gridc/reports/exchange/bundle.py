@@ -33,10 +33,14 @@ from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.units import unit_of
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.lock.anchor import SUFFIXES
 from gridc.compiler.lock.deviations import log_path, reconcile
+from gridc.compiler.lock.evidence import beside, read_evidence
 from gridc.compiler.lock.lock import Lock, lock_path, read_lock
+from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
+from gridc.reports.claims import FINISH, check_ties
 from gridc.reports.files import NAMES
 from gridc.reports.verification import of_calls, of_digests, of_events, of_reports, of_witness
 from gridc.runtime.store.events import ModelLoaded
@@ -84,9 +88,11 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
             ITEMS: _json({name: _manifest(items) for name, items in study.items.items()}),
             "manifests/environment.json": _json({"gridc": __version__, "loaded": environment}),
         }
+        files |= _evidence(compiled.lock_path, "gridcard.lock")
+        files |= _evidence(results / FINISH, f"results/{FINISH}")
         if log.is_file():
             files["deviations.toml"] = log.read_bytes()
-        reports = [name for name in (*NAMES, "witness.json") if name != "store.sqlite"]
+        reports = [name for name in (*NAMES, "witness.json", FINISH) if name != "store.sqlite"]
         files |= {
             f"results/{name}": (results / name).read_bytes() for name in reports if (results / name).is_file()
         }
@@ -105,13 +111,20 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
     return target
 
 
+def _evidence(path: Path, name: str) -> dict[str, bytes]:
+    """What ties a file to a time or a person, under the name that the file has in the bundle."""
+    held = {f"{name}{suffix}": read_evidence(beside(path, suffix)) for suffix in SUFFIXES}
+    return {name: data for name, data in held.items() if data is not None}
+
+
 def is_bundle(folder: Path) -> bool:
     """Whether a folder says that it is a bundle."""
     return (folder / MANIFEST).is_file()
 
 
-def verify_bundle(folder: Path) -> list[str]:
-    """Check a bundle with nothing but what it holds; what was checked, a line each.
+def verify_bundle(folder: Path, trust: Trust = NOBODY) -> list[str]:
+    """Check a bundle with nothing but what it holds; what was checked, a line each. `trust` names whom the
+    verifier believes.
 
     Raises `VerificationError` with everything that differs.
     """
@@ -128,6 +141,10 @@ def verify_bundle(folder: Path) -> list[str]:
             found += of_events(events)
             found += of_calls(store, plan.study_digest)
             found += of_digests(store, plan.study_digest, events)
+            shown = check_ties(
+                compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
+            )
+            found += shown.findings
             found += _sampled(plan, store)
             if not found:
                 found += of_reports(compiled, lock, store, folder / "results", events)
@@ -150,6 +167,7 @@ def verify_bundle(folder: Path) -> list[str]:
         f"the samples are those of the plan, and {finish}",
         "certificate, cards and page say what the stored outcomes say",
         "not checked: whether the answers score as stored, because the items are not in the bundle",
+        *shown.lines,
     ]
 
 

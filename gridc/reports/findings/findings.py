@@ -9,7 +9,7 @@ from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import Uncomputed, uncomputed
-from gridc.compiler.lock.anchor import Anchor, anchor
+from gridc.compiler.lock.anchor import Anchor, anchors, strongest
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
@@ -149,7 +149,7 @@ class Findings:
 
     plan: Plan
     lock: Lock
-    anchor: Anchor
+    anchors: tuple[Anchor, ...]
     progress: Progress
     results: str
     near_ties: int
@@ -171,6 +171,11 @@ class Findings:
         return self.plan.study.spec.analysis.alpha or ALPHA
 
     @property
+    def anchor(self) -> Anchor:
+        """The strongest tie of the lock."""
+        return strongest(self.anchors)
+
+    @property
     def complete(self) -> bool:
         return self.progress.complete
 
@@ -179,11 +184,11 @@ def find(
     compiled: Compiled,
     lock: Lock,
     store: Store,
-    tied: Anchor | None = None,
+    tied: Sequence[Anchor] = (),
     attribution: tuple[Attribution, ...] = (),
 ) -> Findings:
-    """The findings of a stamped study from its store, complete or not. `tied` is the anchor that an
-    earlier report recorded; without one git is asked. `attribution` is what that report explained.
+    """The findings of a stamped study from its store, complete or not. `tied` are the ties
+    of the lock; without them they are looked for. `attribution` is what that report explained.
 
     Raises `StoreError` when the store holds no run of it.
     """
@@ -200,7 +205,7 @@ def find(
     return Findings(
         plan=plan,
         lock=lock,
-        anchor=tied or anchor(compiled.lock_path, compiled.source.path),
+        anchors=tuple(tied or anchors(compiled.lock_path, compiled.source.path)),
         progress=progress,
         results=store.results_digest(plan.study_digest),
         near_ties=store.near_ties(plan.study_digest),

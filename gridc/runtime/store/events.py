@@ -142,23 +142,29 @@ class Merged(Body):
 
 
 class AnchorRecord(BaseModel):
-    """The anchor that a report stated (`gridc.compiler.lock.anchor.Anchor`)."""
+    """A tie that a report stated (`gridc.compiler.lock.anchor.Anchor`); `committed` is its time. It is a
+    claim: who verifies checks the evidence again."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     strength: Strength
     detail: str
     committed: str | None
+    evidence: Literal["none", "commit", "signature", "token", "registration"] | None = None
+    fact: str = ""
+    by: str | None = None
 
 
 class InterimLook(Body):
-    """A report was made before the run was complete: its progress, anchor and attribution, if any."""
+    """A report was made before the run was complete: its progress, its strongest tie, all ties, and
+    attribution, if any."""
 
     kind = "interim look"
     answered: int
     total: int
     unscored: int
     anchor: AnchorRecord
+    anchors: list[AnchorRecord] = Field(default_factory=list)
     attribution: list[dict[str, Any]] = Field(default_factory=list)
 
 

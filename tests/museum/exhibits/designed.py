@@ -97,19 +97,19 @@ def another_item_set(room: Any, patch: MonkeyPatch) -> set[str]:
     return departures(room, lambda: room.file("facts.json", json.dumps(rows)))
 
 
-DERIVED = "a stamp's strength is what its evidence shows (`anchor.anchor`)"
+DERIVED = "a stamp's strength is what its evidence shows (`anchor.anchors`)"
 
 
 @exhibit(
     "a methodology stamp says pre-registered, because the code says so",
     f"{FINDINGS}, D: `pre_registered=True`",
     DERIVED,
-    without(anchor, "_git", lambda *_: anchor.Anchor("registered", "said so")),
+    without(anchor, "_commit", lambda *_: anchor.Anchor("registration", "10.1234/said-so", "me")),
 )
 def registered_by_assertion(room: Any, patch: MonkeyPatch) -> set[str]:
     lock = room.spec.with_name("gridcard.lock")
     write_lock(make_lock(room.compiled().study, room.spec), lock)
-    return {DERIVED} if anchor.anchor(lock, room.spec).strength == "unanchored" else set()
+    return {DERIVED} if anchor.strongest(anchor.anchors(lock, room.spec)).strength == "unanchored" else set()
 
 
 APART = "a cell's key names its benchmark (`Cell.key`)"

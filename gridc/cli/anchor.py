@@ -1,0 +1,40 @@
+"""`gridc anchor`."""
+
+from pathlib import Path
+
+import click
+
+from gridc.cli import terminal
+from gridc.cli.options import DATA, JSON, OUT, SPEC, believes, print_json
+from gridc.study import OpenStudy, Trust
+
+
+@click.command()
+@SPEC
+@DATA
+@OUT
+@JSON
+@click.option("--key", type=click.Path(path_type=Path, exists=True), help="Sign with this private ssh key.")
+@click.option("--tsa", metavar="URL", help="Have this RFC 3161 authority time-stamp it.")
+@believes
+def anchor(
+    spec: Path,
+    data: Path | None,
+    out: Path | None,
+    as_json: bool,
+    key: Path | None,
+    tsa: str | None,
+    trust: Trust,
+) -> None:
+    """Tie the lock to a time and a key, and the results too once there are some.
+
+    What has its signature or token already is left as it is. Without --key and --tsa nothing is made: it says
+    what ties there are, and what a registration must hold.
+    """
+    made = OpenStudy(spec, data, out, trust).anchor(key, tsa)
+    if as_json:
+        print_json(made.as_json())
+        return
+    for line in made.lines:
+        click.echo(terminal.visible(line))
+    click.echo(f"a registration holds both: stamp {made.stamp}\n{'lock':>31} {made.lock_sha256}")

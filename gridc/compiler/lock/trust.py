@@ -1,0 +1,36 @@
+"""Whom a verifier believes. Nothing here is ever read from the folder that is checked on its own say-so."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.files import read_regular
+
+FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?")
+_MOST = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What the person who runs gridc names as believable.
+
+    `roots` are PEM files with root certificates of time stamping authorities; without one, the system's own.
+    `signers` are fingerprints (`SHA256:...`), public keys or `allowed_signers` files of those whose signature
+    is expected. `records` are archived records of registrations that the verifier took from the registry.
+    """
+
+    roots: tuple[Path, ...] = ()
+    signers: tuple[str, ...] = ()
+    records: tuple[Path, ...] = ()
+
+    def read(self, path: Path) -> bytes:
+        """A file that was named. Raises `UsageError` (GC000) where it cannot be read."""
+        try:
+            return read_regular(path, _MOST)
+        except (OSError, ValueError) as error:
+            message = f"what is named as believable cannot be read ({error})"
+            raise UsageError([Diagnostic("GC000", message, str(path))]) from None
+
+
+NOBODY = Trust()

@@ -1,0 +1,151 @@
+"""What reports and chain say of a lock's and of the results' ties, against the evidence that lies there now.
+
+An event can be written by whoever holds the store, so none is believed: evidence is checked again, under the
+roots, signers and records that the verifier names.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gridc.compiler.lock.anchor import (
+    CHANGED,
+    UNCOMMITTED,
+    Anchor,
+    anchors,
+    in_words,
+    strongest,
+    ties,
+)
+from gridc.compiler.lock.evidence import read_evidence
+from gridc.compiler.lock.signature import UNREAD_KEY
+from gridc.compiler.lock.time_stamp import UNREAD_TIME
+from gridc.compiler.lock.trust import Trust
+from gridc.diagnostics.errors import Diagnostic, StampError
+from gridc.runtime.store.events import AnchorRecord, Event, InterimLook, RunFinished
+
+FINISH = "finish.json"
+FORMAT = "gridc-finish/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the evidence shows: findings that refute what is claimed, and lines that say what was checked."""
+
+    findings: tuple[Diagnostic, ...]
+    lines: tuple[str, ...]
+
+
+def check_ties(
+    lock_path: Path, spec_path: Path, results: Path, events: Sequence[Event], stamp: str, trust: Trust
+) -> Shown:
+    """Check the evidence beside the lock and beside the record of results, and what the last report
+    claims."""
+    findings: list[Diagnostic] = []
+    lines = []
+    try:
+        of_lock = anchors(lock_path, spec_path, trust)
+        findings += finish_differs(results, events, stamp)
+        of_results = ties(results / FINISH, trust) if (results / FINISH).exists() else []
+    except StampError as error:
+        return Shown((*findings, *error.diagnostics), ())
+    lines.append(f"the lock is {strongest(of_lock).strength}, as checked here: {in_words(of_lock)}")
+    if of_results:
+        lines.append(
+            f"the results are {strongest(of_results).strength}, as checked here: {in_words(of_results)}"
+        )
+    else:
+        lines.append("nothing ties the results to a time or a key (`gridc anchor` does)")
+    for claim in claimed(events, stamp):
+        refuted, line = _against(claim, of_lock)
+        findings += [Diagnostic("GC709", refuted, str(lock_path))] if refuted else []
+        lines += [line] if line else []
+    findings += _expected([*of_lock, *of_results], trust, lock_path)
+    return Shown(tuple(findings), tuple(lines))
+
+
+def record(anchor: Anchor) -> AnchorRecord:
+    """A tie as an event keeps it."""
+    return AnchorRecord(
+        strength=anchor.strength, detail=anchor.detail, committed=anchor.time,
+        evidence=anchor.evidence, fact=anchor.fact, by=anchor.by,
+    )  # fmt: skip
+
+
+def claimed(events: Sequence[Event], stamp: str) -> tuple[Anchor, ...]:
+    """The ties that the last report stated; none where there is no report."""
+    looks = [
+        event.body for event in events if isinstance(event.body, InterimLook) and event.body.stamp == stamp
+    ]
+    if not looks:
+        return ()
+    stated = looks[-1].anchors or [looks[-1].anchor]
+    return tuple(_read(each) for each in stated)
+
+
+def finish_text(event: Event) -> str:
+    """What stands for a run's results where they are signed or time-stamped: the `finish` event, whose digest
+    seals every event before it, and the digests of results and answers in it."""
+    body = event.body.as_json()
+    document = {"format": FORMAT, **body, "at": event.at, "event": event.seq, "digest": event.digest}
+    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+
+
+def last_finish(events: Sequence[Event], stamp: str) -> Event | None:
+    """The last `finish` event of a study."""
+    ends = [event for event in events if isinstance(event.body, RunFinished) and event.body.stamp == stamp]
+    return ends[-1] if ends else None
+
+
+def finish_differs(results: Path, events: Sequence[Event], stamp: str) -> Iterator[Diagnostic]:
+    """The record of results that was signed or time-stamped, against the chain."""
+    path = results / FINISH
+    data = read_evidence(path)
+    if data is None:
+        return
+    end = last_finish(events, stamp)
+    if end is None or data != finish_text(end).encode():
+        help = "`gridc anchor` writes the record of the results as they are now"
+        yield Diagnostic("GC709", f"{FINISH} is not what the event chain recorded", str(path), help=help)
+
+
+def _read(stated: AnchorRecord) -> Anchor:
+    if stated.evidence is None:  # before gridc 0.2: the strength and a sentence
+        git = stated.strength == "git"
+        return Anchor("commit", stated.detail) if git else Anchor("none", UNCOMMITTED)
+    return Anchor(stated.evidence, stated.fact, stated.by, stated.committed)
+
+
+def _against(claim: Anchor, found: Sequence[Anchor]) -> tuple[str | None, str | None]:
+    """What refutes a claim, or what is to be said of it where the evidence is there and shows less."""
+    stated = f"the report says {claim.strength}: {claim.detail}"
+    if claim in found:
+        return None, None
+    if claim.evidence == "none":
+        known = claim.fact in (UNCOMMITTED, CHANGED)
+        return (None, None) if known else (f"{stated}, which gridc does not write", None)
+    if claim.evidence == "commit":
+        return None, f"not shown here: {stated} (no repository here holds that commit)"
+    unread = (UNREAD_KEY, UNREAD_TIME)
+    same = [each for each in found if each.evidence == claim.evidence]
+    fits = [each for each in same if each.fact in (claim.fact, *unread) or claim.fact in unread]
+    if not fits:
+        return f"{stated}, and there is no such {claim.evidence} beside the lock", None
+    if claim.evidence == "token" and claim.time not in (None, claim.fact):
+        return f"{stated}, and dates it {claim.time}", None
+    if claim.by is None:
+        return None, None
+    yours = "its maker believed that; `--roots`, `--signer` and `--record` name whom you believe"
+    return None, f"not shown here: {stated} ({yours})"
+
+
+def _expected(found: Sequence[Anchor], trust: Trust, lock_path: Path) -> Iterator[Diagnostic]:
+    """Whoever names a signer or a root expects a signature or a token of theirs."""
+    held = {each.strength for each in found}
+    if trust.signers and "signed" not in held:
+        yield Diagnostic("GC709", "no signature here is by a signer whom you named", str(lock_path))
+    if trust.roots and "timestamped" not in held:
+        yield Diagnostic(
+            "GC709", "no token here is of an authority under a root that you named", str(lock_path)
+        )

@@ -286,7 +286,7 @@ def test_a_single_model_has_a_page_without_pairs() -> None:
 
 def test_an_unanchored_stamp_is_not_said_to_come_first(page: str) -> None:
     text = Tags(page).text
-    assert "Whether the stamp precedes the first call is not shown." in text
+    assert "Nothing that was checked dates the stamp before the first call." in text
     assert "pre-registered" not in text
 
 
@@ -353,7 +353,9 @@ def test_stamps_that_were_replaced_are_told_everywhere() -> None:
     assert "The stamp replaced 1 earlier one, the last made 2026-01-02 (eeeeeeeeeeee)" in " ".join(
         certify(findings).statements
     )
-    assert "The stamp does not precede the first call." in Tags(page_of(findings)).text
+    assert (
+        "By the store’s own clock the stamp does not precede the first call." in Tags(page_of(findings)).text
+    )
     assert "e" * 64 in page_of(findings)
     card = as_markdown(make_cards(findings, "0" * 64))
     assert "The stamp replaced 1 earlier: `eeeeeeeeeeee`." in card

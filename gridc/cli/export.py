@@ -1,4 +1,4 @@
-"""`gridc export bundle`."""
+"""`gridc export FORM`: one command for each row of `EXPORTS`."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import click
 
 from gridc.cli.options import DATA, OUT, SPEC
 from gridc.study import OpenStudy
+from gridc.study.exports import EXPORTS, Export
 
 
 @click.group()
@@ -13,12 +14,18 @@ def export() -> None:
     """Write a study in a form that others read."""
 
 
-@export.command()
-@SPEC
-@DATA
-@OUT
-@click.option("--to", type=click.Path(path_type=Path), help="The new folder. Default: beside the results.")
-def bundle(spec: Path, data: Path | None, out: Path | None, to: Path | None) -> None:
-    """One folder with all that `gridc verify FOLDER` needs to check the study offline."""
-    made = OpenStudy(spec, data, out).bundle(to)
-    click.echo(f"{made}: `gridc verify {made}` checks it with what is in it")
+def _command(name: str, form: Export) -> click.Command:
+    @click.command(name, help=form.help)
+    @SPEC
+    @DATA
+    @OUT
+    @click.option("--to", type=click.Path(path_type=Path), help="Where to. Default: beside the results.")
+    def command(spec: Path, data: Path | None, out: Path | None, to: Path | None) -> None:
+        made = OpenStudy(spec, data, out).export(name, to)
+        click.echo(f"{made}: {form.next_step.format(made)}")
+
+    return command
+
+
+for _name, _form in EXPORTS.items():
+    export.add_command(_command(_name, _form))

@@ -191,13 +191,17 @@ class OpenStudy:
 
         return verify(self._place, rerun)
 
-    @coded()
     def bundle(self, to: AnyPath | None = None) -> Path:
         """Write all that `verify` needs to check the study offline into one new folder, by default beside the
         results. The path of the folder, which `gridc.open` opens too."""
-        from gridc.study.reporting import bundle
+        return self.export("bundle", to)
 
-        return bundle(self._place, None if to is None else Path(to))
+    @coded()
+    def export(self, form: str, to: AnyPath | None = None) -> Path:
+        """Write the study in a form of `gridc export`, by default beside the results. Its path."""
+        from gridc.study.reporting import export
+
+        return export(self._place, form, None if to is None else Path(to))
 
     @coded()
     def attach_card(

@@ -6,14 +6,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.lock.anchor import anchors
 from gridc.compiler.lock.deviations import require_reconciled
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import VerificationError
+from gridc.diagnostics.errors import Diagnostic, UsageError, VerificationError
 from gridc.reports import files as documents
 from gridc.reports.claims import record
-from gridc.reports.exchange import model_card
-from gridc.reports.exchange.bundle import export
+from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import Findings, explained, find
 from gridc.reports.page import PROMINENT
@@ -144,12 +144,16 @@ def certify(place: Place) -> CertificateReport:
     return CertificateReport(findings(place).certificate)
 
 
-def bundle(place: Place, to: Path | None) -> Path:
-    """One folder with all that `verify` needs to check the study offline."""
+def export(place: Place, form: str, to: Path | None) -> Path:
+    """The study in another form, from its results. Raises `UsageError` where there is no such form."""
+    if form not in EXPORTS:
+        message = f"no form of export is called `{form}`"
+        raise UsageError([Diagnostic("GC000", message, help=did_you_mean(form, EXPORTS))])
     compiled, lock = place.stamped()
     require_reconciled(lock, compiled.study, place.log)
     results = place.store(compiled).parent
-    return export(compiled, lock, results, to or results.with_name(f"{results.name}.bundle"))
+    chosen = EXPORTS[form]
+    return chosen.write(compiled, lock, results, to or results.with_name(f"{results.name}{chosen.suffix}"))
 
 
 def attach_card(

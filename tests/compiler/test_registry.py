@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from click.testing import CliRunner
 from pydantic import TypeAdapter
 
+import gridc
+from gridc.cli.export import export
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.unsupported import obstacles
 from gridc.compiler.grid.hypothesis_kinds import KINDS
 from gridc.compiler.inputs.loaders import LOADERS
+from gridc.diagnostics.errors import UsageError
+from gridc.reports.exchange import EXPORTS
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.runtime.engines import OPENERS
 from gridc.schema.base import Id
@@ -76,3 +81,12 @@ def test_every_scaffold_that_is_not_executed_is_refused(small: Path) -> None:
     for kind in TAKES:
         harness = spec.harness.model_copy(update={"scaffold": Scaffold.model_construct(kind=kind)})
         assert bool(list(obstacles(spec.model_copy(update={"harness": harness})))) is (kind not in EXECUTED)
+
+
+def test_every_form_of_export_is_a_command_with_its_help(small: Path) -> None:
+    assert list(export.commands) == list(EXPORTS)
+    for name, form in EXPORTS.items():
+        assert form.help in CliRunner().invoke(export, [name, "--help"]).output.replace("\n ", "")
+        assert form.suffix and form.suffix not in {each.suffix for each in EXPORTS.values() if each != form}
+    with pytest.raises(UsageError, match="no form of export is called `bundel`"):
+        gridc.open(small).export("bundel")

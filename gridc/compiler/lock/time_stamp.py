@@ -50,8 +50,6 @@ def _root(response: "TimeStampResponse", data: bytes, trust: Trust) -> str | Non
     """The root under which the authority stands, and where it was found; None where there is none."""
     from rfc3161_client import VerificationError, VerifierBuilder
 
-    if not _one_signer(response):
-        return None
     for where, root in _roots(trust):
         try:
             VerifierBuilder().add_root_certificate(root).build().verify_message(response, data)
@@ -59,22 +57,6 @@ def _root(response: "TimeStampResponse", data: bytes, trust: Trust) -> str | Non
             continue
         return f"`{root.subject.rfc4514_string()}` ({where})"
     return None
-
-
-def _one_signer(response: "TimeStampResponse") -> bool:
-    """Whether one certificate alone answers to the signer's issuer and number. With two, the signature could
-    be checked with the one and the right to stamp times be read from the other."""
-    from cryptography.x509 import load_der_x509_certificate
-
-    try:
-        (signer,) = response.signed_data.signer_infos
-        held = [load_der_x509_certificate(each) for each in response.signed_data.certificates]
-    except ValueError:
-        return False
-    named = [
-        each for each in held if (each.issuer, each.serial_number) == (signer.issuer, signer.serial_number)
-    ]
-    return len(named) == 1
 
 
 def _roots(trust: Trust) -> "Iterator[tuple[str, Certificate]]":

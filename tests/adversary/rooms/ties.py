@@ -1,0 +1,195 @@
+"""Claims that a lock or results are tied to a time or a person, by whoever made them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from _pytest.monkeypatch import MonkeyPatch
+
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.lock import anchor, registration, signature, time_stamp
+from gridc.compiler.lock.anchor import Anchor, anchors, strongest
+from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
+from gridc.compiler.lock.trust import NOBODY, Trust
+from gridc.reports import claims
+from gridc.reports.claims import check_ties, finish_text, record
+from gridc.runtime.store.events import Event, Reported, RunFinished
+from tests.adversary.attack import attack, instead, nothing
+from tests.adversary.studies import write_study
+from tests.authorities import commit, make_authority, shell
+from tests.authorities import time_stamp as ask_for_token
+
+HOLDER = "whoever hands over a store"
+AUTHOR = "the author"
+ROOTS = "roots are those that the verifier names (`time_stamp._roots`)"
+SIGNERS = "signers are those whom the verifier names (`signature._signer`)"
+ASSERTED = "a commit's dates are its author's, and no time (`anchor._commit`)"
+UNCHECKED = "a DOI is `given, not checked` without the registry's record (`registrations`)"
+CHANGED = "a record counts from its last change (`registration._last`)"
+AT = "2026-01-01T00:00:00.000+00:00"
+STAMP = "a" * 64
+
+
+def locked(folder: Path) -> Path:
+    """A study with its lock; the spec."""
+    spec = write_study(folder)
+    write_lock(make_lock(compile_spec(spec).study, spec), lock_path(spec))
+    return spec
+
+
+def reported(*stated: Anchor) -> list[Event]:
+    """A chain in which a report states these ties. Whoever holds a store can write it, sealed like any
+    other."""
+    first = record(strongest(stated))
+    body = Reported(
+        stamp=STAMP, answered=1, total=1, unscored=0, anchor=first, anchors=[record(each) for each in stated]
+    )
+    return [Event.after(None, AT, body)]
+
+
+def checked(spec: Path, events: list[Event], trust: Trust = NOBODY) -> set[str]:
+    shown = check_ties(lock_path(spec), spec, spec.parent, events, STAMP, trust)
+    return {each.code for each in shown.findings}
+
+
+UNBELIEVED = instead((claims, "_against", lambda *_: (None, None)))
+
+
+@attack(HOLDER, "an event says `timestamped`, and there is no token", "GC709", UNBELIEVED)
+def token_by_event(folder: Path, patch: MonkeyPatch) -> set[str]:
+    return checked(locked(folder), reported(Anchor("token", AT, "a root of the system", AT)))
+
+
+@attack(HOLDER, "an event says that it was registered, in the words for no commit", "GC709", UNBELIEVED)
+def registered_in_words(folder: Path, patch: MonkeyPatch) -> set[str]:
+    return checked(locked(folder), reported(Anchor("none", "pre-registered at OSF, checked")))
+
+
+@attack(HOLDER, "the signature is deleted after a report said `signed`", "GC709", UNBELIEVED)
+def signature_deleted(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    key = signed(spec)
+    trust = Trust(signers=(str(key.with_suffix(".pub")),))
+    stated = reported(*anchors(lock_path(spec), spec, trust))
+    lock_path(spec).with_name("gridcard.lock.sig").unlink()
+    return checked(spec, stated)
+
+
+@attack(
+    HOLDER, "the signature is overwritten with bytes of the right form", "GC406",
+    instead((anchor, "signatures", lambda *_: [("key SHA256:unread", None)])),
+)  # fmt: skip
+def signature_overwritten(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    signed(spec)
+    path = lock_path(spec).with_name("gridcard.lock.sig")
+    lines = path.read_text().splitlines()
+    lines[-2] = lines[-2][:8] + ("A" if lines[-2][8] != "A" else "B") + lines[-2][9:]
+    path.write_text("\n".join(lines) + "\n")
+    return checked(spec, [])
+
+
+@attack(
+    HOLDER, "the record of results that was signed is not the store's", "GC709",
+    instead((claims, "finish_differs", nothing)),
+)  # fmt: skip
+def other_results(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    true = Event.after(None, AT, RunFinished(stamp=STAMP, results="b" * 64, answers="c" * 64))
+    better = Event.after(None, AT, RunFinished(stamp=STAMP, results="d" * 64, answers="c" * 64))
+    (folder / "finish.json").write_text(finish_text(better))
+    return checked(spec, [true])
+
+
+def signed(spec: Path) -> Path:
+    """Sign the lock with a key that its author made; the key."""
+    shell(spec.parent, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key", "-C", "press@example.org")
+    shell(spec.parent, "ssh-keygen", "-q", "-Y", "sign", "-f", "key", "-n", "gridc", "gridcard.lock")
+    return spec.parent / "key"
+
+
+def by_the_folders_own(data: bytes, path: Path, key: str, trust: Trust) -> str | None:
+    """As it was: the `allowed_signers` beside the lock says who it is."""
+    listed = next(Path(each) for each in OWN if Path(each).is_file())
+    return listed.read_text().split()[0]
+
+
+OWN: list[str] = []
+
+
+@attack(
+    AUTHOR, "an `allowed_signers` beside the lock says that the author's key is the press office's", SIGNERS,
+    instead((signature, "_signer", by_the_folders_own)),
+)  # fmt: skip
+def own_signers(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    public = signed(spec).with_suffix(".pub").read_text()
+    (folder / "allowed_signers").write_text(f"press@example.org {public}")
+    patch.setattr("tests.adversary.rooms.ties.OWN", [str(folder / "allowed_signers")])
+    found = strongest(anchors(lock_path(spec), spec))
+    return {SIGNERS} if found.strength == "unanchored" else set()
+
+
+def roots_beside(trust: Trust) -> Iterator[tuple[str, object]]:
+    """As it was: the root certificates beside the lock."""
+    from cryptography.x509 import load_pem_x509_certificates
+
+    for path in OWN:
+        yield from (("", each) for each in load_pem_x509_certificates(Path(path).read_bytes()))
+
+
+@attack(
+    AUTHOR, "a home-made authority called DigiCert stamps the lock, its root lies beside it", ROOTS,
+    instead((time_stamp, "_roots", roots_beside)),
+)  # fmt: skip
+def own_authority(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    place = make_authority(folder, "DigiCert Trusted Root G4")
+    ask_for_token(place, lock_path(spec))
+    patch.setattr("tests.adversary.rooms.ties.OWN", [str(place / "root.pem")])
+    found = strongest(anchors(lock_path(spec), spec))
+    return {ROOTS} if found.strength == "unanchored" else set()
+
+
+@attack(
+    AUTHOR, "`GIT_COMMITTER_DATE=2001` dates the commit before the first call", ASSERTED,
+    instead((anchor, "_commit", lambda *_: Anchor("commit", "c", None, "2001-01-01T00:00:00+00:00"))),
+)  # fmt: skip
+def backdated_commit(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    shell(folder, "git", "init", "-q")
+    commit(folder, GIT_COMMITTER_DATE="2001-01-01T00:00:00Z", GIT_AUTHOR_DATE="2001-01-01T00:00:00Z")
+    found = strongest(anchors(lock_path(spec), spec))
+    return {ASSERTED} if found.strength == "git" and found.time is None else set()
+
+
+@attack(
+    AUTHOR, "`echo 10.1234/notreal > gridcard.lock.doi`, with a home-made record beside it", UNCHECKED,
+    instead((anchor, "registrations", lambda *_: [("10.1234/notreal", "at a registry", AT)])),
+)  # fmt: skip
+def doi_of_nothing(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    (folder / "gridcard.lock.doi").write_text("10.1234/notreal\n")
+    (folder / "gridcard.lock.record.json").write_text('{"doi": "10.1234/notreal"}')
+    found = anchors(lock_path(spec), spec)
+    return {UNCHECKED} if strongest(found).strength == "unanchored" else set()
+
+
+@attack(
+    AUTHOR, "a record of 2020 gets the stamp of today as its description", CHANGED,
+    instead((registration, "_last", lambda dates: min(each for each in dates if each))),
+)  # fmt: skip
+def record_changed_later(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    lock = lock_path(spec)
+    text = f"{json.loads(lock.read_text())['stamp']} {anchor_digest(lock)}"
+    dates = {"created": "2020-01-01T00:00:00+00:00", "modified": "2026-01-01T00:00:00+00:00"}
+    held = {"doi": "10.5281/zenodo.1", "metadata": {"description": text}, **dates}
+    fetched = folder / "fetched.json"
+    fetched.write_text(json.dumps(held))
+    found = strongest(anchors(lock, spec, Trust(records=(fetched,))))
+    return {CHANGED} if found.time is not None and found.time.startswith("2026") else set()
+
+
+def anchor_digest(path: Path) -> str:
+    return shell(path.parent, "sha256sum", path.name).decode().split()[0]

@@ -11,12 +11,13 @@ from gridc.schema.base import PLUGIN, named
 class EngineKind:
     """What the compiler has to know about an engine.
 
-    `schemes` begin the sources that it runs; () where any other text names a model. A `provider` runs models
-    whose weights are not here: their files cannot be hashed, and their names may change what they mean.
-    `refuses` lists the keys of a model that cannot be set there. One that is not `executed` is refused before
-    a run.
+    `what` says what it is. `schemes` begin the sources that it runs; () where any other text names a model.
+    A `provider` runs models whose weights are not here: their files cannot be hashed, and their names may
+    change what they mean. `refuses` lists the keys of a model that cannot be set there. One that is not
+    `executed` is refused before a run.
     """
 
+    what: str
     schemes: tuple[str, ...] = ()
     provider: bool = False
     refuses: tuple[str, ...] = ()
@@ -24,8 +25,10 @@ class EngineKind:
 
 
 ENGINES: Mapping[str, EngineKind] = {
-    "hf": EngineKind(schemes=("hf:", "path:", "builtin:")),
-    "api": EngineKind(provider=True, refuses=("precision", "revision"), executed=False),
+    "hf": EngineKind("torch and transformers, on this machine", schemes=("hf:", "path:", "builtin:")),
+    "api": EngineKind(
+        "a provider, through litellm", provider=True, refuses=("precision", "revision"), executed=False
+    ),
 }
 """By the `engine` of the language. What opens each is in `runtime.engines.OPENERS`."""
 
@@ -34,7 +37,9 @@ FILES = ENGINES["hf"].schemes
 
 EngineName = Annotated[str, *named(ENGINES)]
 
+DESCRIPTION = "; ".join(f"{name}: {kind.what}" for name, kind in ENGINES.items())
+
 
 def engine_kind(name: str) -> EngineKind:
     """The row of an engine. A plug-in takes any source."""
-    return EngineKind() if name.startswith(PLUGIN) else ENGINES[name]
+    return EngineKind("of an installed package") if name.startswith(PLUGIN) else ENGINES[name]

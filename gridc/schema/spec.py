@@ -9,9 +9,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from gridc.schema import engines
 from gridc.schema.base import Declared, Id, One, Table, Text
 from gridc.schema.budget import Budget
-from gridc.schema.engines import EngineName
 from gridc.schema.inference import AnyHypothesis, Curve, Exclude, Falsification, Family, Fork
 from gridc.schema.items import DrawUnit, Exemplars, LoaderName, Loading, Sample, UnitLevel
 from gridc.schema.judging import Judge
@@ -244,11 +244,8 @@ class Model(ModelEffects):
 
     id: Annotated[Id, Field(description="How the study calls it.")]
     engine: Annotated[
-        EngineName,
-        Field(
-            description="hf: torch and transformers, on this machine; api: a provider, through litellm; "
-            "plugin:NAME: of an installed package."
-        ),
+        engines.EngineName,
+        Field(description=f"{engines.DESCRIPTION}; plugin:NAME: of an installed package."),
     ]
     source: Annotated[
         Text,

@@ -4,6 +4,7 @@ Each test goes red when an entry is left out. CONTRIBUTING.md says which files a
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -90,3 +91,26 @@ def test_every_form_of_export_is_a_command_with_its_help(small: Path) -> None:
         assert form.suffix and form.suffix not in {each.suffix for each in EXPORTS.values() if each != form}
     with pytest.raises(UsageError, match="no form of export is called `bundel`"):
         gridc.open(small).export("bundel")
+
+
+@pytest.mark.parametrize(
+    "shelf",
+    (
+        "compiler/inputs/loaders",
+        "compiler/frontend/checks",
+        "compiler/preflight",
+        "reports/exchange",
+        "runtime/engines",
+        "statistics",
+    ),
+)
+def test_every_module_of_a_shelf_is_used(shelf: str) -> None:
+    """A module that no row and no other module names does nothing."""
+    root = Path(gridc.__file__).parent
+    sources = {path: path.read_text("utf-8") for path in root.rglob("*.py")}
+    for path in (root / shelf).glob("[a-z]*.py"):
+        others = "".join(text for other, text in sources.items() if other != path)
+        name = path.stem
+        assert re.search(rf"import [^\n]*\b{name}\b|\.{name} import|^    {name},$", others, re.MULTILINE), (
+            path
+        )

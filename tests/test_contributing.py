@@ -1,0 +1,217 @@
+"""Each kind of addition is made once, as CONTRIBUTING.md says, in a copy.
+
+Complete it passes, and with any one file left out a test fails."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.replaced import replaced
+
+ROOT = Path(__file__).resolve().parents[1]
+SCHEMA = "gridc/schema/gridcard.v1.schema.json"
+TABLE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+
+Edit = tuple[str, str]
+"""A text of a file, standing there once, and what replaces it; ("", text) makes a new file."""
+
+
+@dataclass(frozen=True)
+class Addition:
+    """The edits of an addition by file, and the tests that tie them together."""
+
+    edits: dict[str, tuple[Edit, ...]]
+    tests: tuple[str, ...]
+    generated: bool = True
+
+
+def after(line: str, more: str) -> Edit:
+    return line, line + more
+
+
+REGISTRY, EFFECTS = "tests/compiler/test_registry.py", "tests/compiler/test_effects.py"
+PUBLISHED = "tests/schema/test_jsonschema.py"
+
+ADDITIONS = {
+    "a loader": Addition(
+        {
+            "gridc/schema/items.py": (after('    "mmlu": LoaderKind(),\n', '    "news": LoaderKind(),\n'),),
+            "gridc/compiler/inputs/loaders/__init__.py": (
+                after("    mmlu,\n", "    news,\n"),
+                after('    "mmlu": mmlu.load,\n', '    "news": news.load,\n'),
+            ),
+            "gridc/compiler/inputs/loaders/news.py": (
+                ("", '"""News."""\n\nfrom gridc.compiler.inputs.loaders.mmlu import load as load\n'),
+            ),
+            "docs/benchmarks.md": (("| `mmlu` ", "| `news` | a | b | c | d |\n| `mmlu` "),),
+        },
+        (REGISTRY, "tests/test_docs.py", PUBLISHED),
+    ),
+    "an engine": Addition(
+        {
+            "gridc/schema/engines.py": (
+                after("Mapping[str, EngineKind] = {\n", '    "echo": EngineKind("an echo"),\n'),
+            ),
+            "gridc/runtime/engines/__init__.py": (
+                after("from gridc.runtime.engines.protocol import Answer", ""),
+                ('OPENERS: Mapping[str, Opener] = {"hf": open_hf}',
+                 'from gridc.runtime.engines.echo import open_echo  # noqa: E402\n\n'
+                 'OPENERS: Mapping[str, Opener] = {"hf": open_hf, "echo": open_echo}'),
+            ),
+            "gridc/runtime/engines/echo.py": (
+                ("", "def open_echo(*how: object) -> None:\n    raise NotImplementedError\n"),
+            ),
+        },
+        (REGISTRY, PUBLISHED),
+    ),
+    "an effect key": Addition(
+        {
+            "gridc/schema/spec.py": (
+                ("    scaffold: Annotated[\n        Scaffold | None,",
+                 "    min_p: Annotated[\n"
+                 '        float | None, Field(ge=0, le=1, description="Least share.")\n'
+                 "    ] = None\n    scaffold: Annotated[\n        Scaffold | None,"),
+            ),
+            "gridc/compiler/instrument/setting.py": (
+                after("    scaffold: Scaffold | None = None\n", "    min_p: float = 0.0\n"),
+                after('    "scaffold": Effect("request", _direct),\n',
+                      '    "min_p": Effect("request", lambda setting: setting.temperature == 0),\n'),
+            ),
+            "gridc/compiler/lowering/requests.py": (
+                ('{**greedy, "top_p"', '{**greedy, "min_p": setting.min_p, "top_p"'),
+            ),
+        },
+        (EFFECTS, PUBLISHED),
+    ),
+    "a scoring method": Addition(
+        {
+            "gridc/schema/spec.py": (
+                ('"refusal_keywords", "judge"]', '"refusal_keywords", "pledge", "judge"]'),
+                ("phrases of refusal; judge:", "phrases of refusal; pledge: a pledge; judge:"),
+            ),
+            "gridc/compiler/instrument/methods.py": (
+                ('Literal["option", ', 'Literal["option", "pledge", '),
+                after('    "refusal_keywords": ScoringMethod(reads="behaviour"),\n',
+                      '    "pledge": ScoringMethod(reads="pledge"),\n'),
+            ),
+            "gridc/compiler/instrument/score.py": (
+                after('    "behaviour": _read_behaviour,\n', '    "pledge": _read_behaviour,\n'),
+            ),
+        },
+        (EFFECTS, PUBLISHED),
+    ),
+    "a scaffold kind": Addition(
+        {"gridc/schema/scaffold.py": (after('    "cot": (),\n', '    "echo": (),\n'),)}, (REGISTRY, PUBLISHED)
+    ),
+    "a hypothesis kind": Addition(
+        {
+            "gridc/schema/inference.py": (
+                after('Literal["difference", ', '"surprise", '),
+                ('description="difference: the outcome moves;',
+                 'description="surprise: it moves; difference: the outcome moves;'),
+            ),
+            "gridc/compiler/grid/hypothesis_kinds.py": (
+                after('    "difference": _contrast("effect"),\n',
+                      '    "surprise": replace(_contrast("effect"), decided=True),\n'),
+                ("from dataclasses import dataclass\n", "from dataclasses import dataclass, replace\n"),
+            ),
+            "gridc/reports/findings/hypotheses.py": (
+                ('{"ranking": Decision(decide_ranking, _ranking_sentence)',
+                 '{"surprise": Decision(decide_ranking, _ranking_sentence), '
+                 '"ranking": Decision(decide_ranking, _ranking_sentence)'),
+            ),
+        },
+        (REGISTRY, PUBLISHED),
+    ),
+    "a form of export": Addition(
+        {
+            "gridc/reports/exchange/__init__.py": (
+                ('EXPORTS: Mapping[str, Export] = {\n',
+                 "from gridc.reports.exchange.echo import echo  # noqa: E402\n\n"
+                 'EXPORTS: Mapping[str, Export] = {\n    "echo": Export("Echo.", ".echo", "{}", echo),\n'),
+            ),
+            "gridc/reports/exchange/echo.py": (("", "def echo(*how: object) -> None:\n    pass\n"),),
+        },
+        (REGISTRY,),
+        generated=False,
+    ),
+    "a hazard": Addition(
+        {
+            "gridc/diagnostics/codes.py": (
+                ('    "GC521": Code(', '    "GC599": Code("an echo", "It echoes."),\n    "GC521": Code('),
+            ),
+            "gridc/compiler/preflight/hazards.py": (
+                ("SETTING_CHECKS = (\n",
+                 "def echoes(setting: Setting, template: str) -> Found:\n"
+                 '    if setting.prompt == "builtin:T2":\n'
+                 '        yield "GC599", "prompt", "it echoes", "do not"\n\n\n'
+                 "SETTING_CHECKS = (\n    echoes,\n"),
+            ),
+            "tests/golden/diagnostics/GC5-hazards.txt": (
+                ("=== GC501-no-options\n",
+                 '=== GC599-echo\n@@@ gridcard.toml\n id = "T4"\n tier = "stress"\n'
+                 '-prompt = "builtin:T4"\n+prompt = "builtin:T2"\n>>>\nANSWER\n\n=== GC501-no-options\n'),
+            ),
+        },
+        ("tests/golden/test_golden.py",),
+        generated=False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ADDITIONS)
+def test_its_files_are_those_of_contributing(kind: str) -> None:
+    row = re.search(rf"^\| {kind} \|(.*)$", TABLE, re.MULTILINE)
+    assert row, f"CONTRIBUTING.md has no row for {kind}"
+    listed = set(re.findall(r"`([\w./-]+)`", row[1].split("|")[0]))
+    made = {file for file in ADDITIONS[kind].edits if not (ROOT / file).exists()}
+    for file in ADDITIONS[kind].edits.keys() - made:
+        assert file in listed or file.startswith("docs/"), f"{file} is not listed"
+    code = {file for file in ADDITIONS[kind].edits if not file.startswith("docs/")}
+    assert len(code | ({SCHEMA} if ADDITIONS[kind].generated else set())) <= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ADDITIONS)
+def test_complete_it_passes_and_with_a_file_left_out_a_test_fails(kind: str, tmp_path: Path) -> None:
+    addition = ADDITIONS[kind]
+    parts = [*addition.edits, *([SCHEMA] if addition.generated else [])]
+    if len(addition.edits) == 1:
+        parts.remove(*addition.edits)  # without its only row nothing is added
+    complete = copy(tmp_path / "complete", addition, None)
+    done = checked(complete, addition)
+    assert done.returncode == 0, done.stdout[-3000:]
+    for number, part in enumerate(parts):
+        lacking = copy(tmp_path / f"lacking-{number}", addition, part)
+        assert checked(lacking, addition).returncode != 0, f"nothing fails without {part}"
+
+
+def copy(folder: Path, addition: Addition, without: str | None) -> Path:
+    """The repository with an addition, less one of its files."""
+    ignored = shutil.ignore_patterns(".git", ".venv*", "results", "__pycache__", ".*_cache")
+    shutil.copytree(ROOT, folder, ignore=ignored)
+    for file, edits in addition.edits.items():
+        path = folder / file
+        for old, new in edits if file != without else ():
+            path.write_text(replaced(path.read_text("utf-8"), (old, new)) if old else new, "utf-8")
+    if addition.generated and without != SCHEMA:
+        run(folder / "gridc" / "schema", folder, "-m", "gridc", "schema", "gridcard", "--write")
+    if "GC599" in repr(addition) and without is None:
+        run(folder, folder, "-m", "pytest", "-q", "tests/golden", "-k", "GC599", "--update-golden")
+    return folder
+
+
+def checked(folder: Path, addition: Addition) -> "subprocess.CompletedProcess[str]":
+    return run(folder, folder, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *addition.tests)
+
+
+def run(where: Path, root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "PYTHONPATH": str(root), "GRIDC_CACHE": ""}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True, check=False)

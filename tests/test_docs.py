@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.inputs.loaders import LOADERS
+from gridc.diagnostics import errors
+from gridc.reports.exchange.tables import COLUMNS
 from gridc.schema.spec import Axis, Benchmark
+from gridc.study import OpenStudy
+from tests.conftest import Golden
 
-BENCHMARKS = (Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md").read_text("utf-8")
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+BENCHMARKS = (DOCS / "benchmarks.md").read_text("utf-8")
 
 
 def test_every_loader_has_its_row() -> None:
@@ -22,3 +27,41 @@ def test_the_examples_are_of_the_language(block: str) -> None:
     tables = tomllib.loads(block)
     read = [Benchmark.model_validate(each) for each in tables.get("benchmark", [])]
     assert [*read, *(Axis.model_validate(each) for each in tables.get("axis", []))]
+
+
+MARK = "<!-- The columns below"
+
+
+def test_the_data_dictionary_is_the_one_of_the_tables(golden: Golden) -> None:
+    path = DOCS / "python.md"
+    said = path.read_text("utf-8")
+    head = said[: said.index(MARK)] + said[said.index(MARK) :].split("\n", 1)[0] + "\n"
+    tables = []
+    for name, columns in COLUMNS.items():
+        rows = [f"| `{column.name}` | `{column.type}` | {column.description} |" for column in columns]
+        tables.append("\n".join([f"\n### {name}\n", "| column | type | holds |", "|---|---|---|", *rows, ""]))
+    golden.check(path, head + "".join(tables))
+
+
+def test_every_call_of_the_api_is_documented() -> None:
+    said = (DOCS / "python.md").read_text("utf-8")
+    calls = [name for name in vars(OpenStudy) if not name.startswith("_")]
+    assert [name for name in calls if f"{name}(" not in said and f"`{name}`" not in said] == []
+    for name in re.findall(r"^\| `(\w+)\(", said, re.MULTILINE):
+        assert name in calls, name
+
+
+def test_the_hierarchy_of_errors_is_the_real_one() -> None:
+    for text in ((DOCS / "python.md").read_text("utf-8"), errors.__doc__ or ""):
+        drawn = re.findall(r"^ *(│   )?[├└]── (\w+) *(?:\((\d)\))?", text, re.MULTILINE)
+        assert {name for _, name, _ in drawn} == {
+            name
+            for name, kind in vars(errors).items()
+            if isinstance(kind, type)
+            and issubclass(kind, errors.GridcError)
+            and kind is not errors.GridcError
+        }
+        for inner, name, code in drawn:
+            kind = getattr(errors, name)
+            assert kind.__base__ is (errors.IncompleteError if inner else errors.GridcError)
+            assert not code or kind.exit_code == int(code)

@@ -19,6 +19,8 @@ from gridc.study.failures import coded
 from gridc.study.place import Place, place_of, spec_in
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from gridc.schema.card import CardDeck
     from gridc.study.anchoring import AnchorReport
     from gridc.study.comparing import Comparison
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from gridc.study.reporting import AttachedCards, CertificateReport, FindingsReport, WrittenReport
     from gridc.study.running import RunReport, StatusReport, Step
     from gridc.study.stamping import DeviationReport, StampCheck, StampReport
+    from gridc.study.tables import TableName
     from gridc.study.validation import ValidationReport
     from gridc.study.verifying import Verification
 
@@ -191,6 +194,52 @@ class OpenStudy:
 
         return verify(self._place, rerun)
 
+    @coded()
+    def scores(self) -> "pyarrow.Table":
+        """The score of every cell, with what it is made of and its sampling error. One row for each cell."""
+        from gridc.study.tables import table
+
+        return table(self._place, "scores", None)
+
+    @coded()
+    def samples(self, columns: Sequence[str] | None = None) -> "pyarrow.Table":
+        """Every sample with its outcome: one row for each cell, item and replicate. `columns` chooses
+        some."""
+        from gridc.study.tables import table
+
+        return table(self._place, "samples", columns)
+
+    @coded()
+    def calls(self, columns: Sequence[str] | None = None) -> "pyarrow.Table":
+        """Every distinct call with its answer. `columns` chooses some: prompts and answers are long."""
+        from gridc.study.tables import table
+
+        return table(self._place, "calls", columns)
+
+    @coded()
+    def pairs(self) -> "pyarrow.Table":
+        """The certificate's pairs: one row for each pair of models in each scope of each benchmark."""
+        from gridc.study.tables import pairs
+
+        return pairs(self._place)
+
+    @coded()
+    def hypotheses(self) -> "pyarrow.Table":
+        """The certificate's hypotheses, decided."""
+        from gridc.study.tables import hypotheses
+
+        return hypotheses(self._place)
+
+    @coded()
+    def batches(
+        self, table: "TableName", columns: Sequence[str] | None = None, rows: int = 65_536
+    ) -> "pyarrow.RecordBatchReader":
+        """`scores`, `samples` or `calls` in batches of so many rows, for stores larger than the memory."""
+        from gridc.study.tables import reader
+
+        return reader(self._place, table, columns, rows)
+
+    @coded()
     def bundle(self, to: AnyPath | None = None) -> Path:
         """Write all that `verify` needs to check the study offline into one new folder, by default beside the
         results. The path of the folder, which `gridc.open` opens too."""

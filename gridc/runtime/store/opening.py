@@ -99,18 +99,23 @@ def _connect(path: Path) -> sqlite3.Connection:
     write-ahead log: without a log the file is read as it is, with one a copy of both."""
     address = path.resolve().as_uri()
     try:
-        return _looked_at(sqlite3.connect(f"{address}?mode=ro", uri=True))
+        return _looked_at(_reading(f"{address}?mode=ro"))
     except sqlite3.OperationalError:
         if os.access(path.parent, os.W_OK):
             raise
     log = path.with_name(f"{path.name}-wal")
     if not log.exists() or not log.stat().st_size:
-        return _looked_at(sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True))
+        return _looked_at(_reading(f"{address}?mode=ro&immutable=1"))
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
         shutil.copy(path, copy)
         shutil.copy(log, Path(folder) / log.name)
-        return _looked_at(sqlite3.connect(copy))  # an open file outlives its name
+        return _looked_at(_reading(copy.as_uri()))  # an open file outlives its name
+
+
+def _reading(address: str) -> sqlite3.Connection:
+    """A connection that any thread may use, one at a time: query engines read tables in threads of theirs."""
+    return sqlite3.connect(address, uri=True, check_same_thread=False)
 
 
 def _looked_at(connection: sqlite3.Connection) -> sqlite3.Connection:
@@ -197,7 +202,7 @@ def _migrated_copy(db: Database, path: Path) -> tuple[Database, Callable[[], Non
         message = "the store has no tables yet: the run that began it was stopped"
         raise StoreError([Diagnostic("GC605", message, str(path), help="`gridc run` goes on")])
     folder = tempfile.TemporaryDirectory()
-    copy = Database(Path(folder.name) / "store.sqlite")
+    copy = Database(_reading((Path(folder.name) / "store.sqlite").as_uri()))
     db.conn.backup(copy.conn)
     db.close()
     migrations.apply(copy)

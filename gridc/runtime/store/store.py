@@ -96,6 +96,24 @@ class StoredSample:
     calls: tuple[str, ...]
 
 
+SampleRow = tuple[str, int, int | None, int | None, str | None, str | None, str | None]
+CallRow = tuple[
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str | None,
+    str | None,
+    str | None,
+    str | None,
+    float | None,
+    str | None,
+]
+
+
 def recorded(events: Iterable[Event], kind: type[B], stamp: str | None = None) -> list[B]:
     """What the events of a kind say, in order; of one study, or of all."""
     return [
@@ -315,6 +333,33 @@ class Store:
         )
         for key, item, replicate, choice, score, evidence, calls in rows:
             yield StoredSample(key, item, replicate, choice, score, evidence, tuple((calls or "").split()))
+
+    def sample_rows(self, stamp: str, cell: str) -> Iterator[SampleRow]:
+        """(item, replicate, choice, score, evidence, calls, text) of every sample of one cell, sorted.
+        `calls` are its calls in order, and `text` is what the last of them generated, if anything."""
+        yield from self._db.execute(
+            """SELECT s.item, s.replicate, choice, score, evidence,
+                      (SELECT group_concat(call, ' ') FROM
+                         (SELECT call FROM trace t WHERE t.cell = s.cell AND t.item = s.item
+                          AND t.replicate = s.replicate ORDER BY step)),
+                      (SELECT json_extract(answer, '$.text') FROM trace t JOIN call ON call.id = t.call
+                       WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                       ORDER BY step DESC LIMIT 1)
+               FROM sample s WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?)
+               ORDER BY s.item, s.replicate""",
+            [stamp, cell],
+        )
+
+    def call_rows(self, stamp: str) -> Iterator[CallRow]:
+        """(id, model, precision, kind, prompt, its content, request, sent, answer, answer_digest, usage,
+        seconds, finished) of every distinct call of the study, by id. What is JSON is text."""
+        where, values = self._calls_of(stamp)
+        yield from self._db.execute(
+            f"""SELECT call.id, model, precision, kind, prompt, prompt.content, request, sent, answer,
+                       answer_digest, usage, seconds, finished
+                FROM call JOIN prompt ON prompt.id = call.prompt WHERE {where} ORDER BY call.id""",
+            values,
+        )
 
     def calls(self, stamp: str) -> Iterator[StoredCall]:
         """Every distinct call of a study, by id."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import gridc
 
 FOLDER = Path(gridc.__file__).parent / "templates" / "reports"
-LONGEST_LINE = 120
+LONGEST_LINE = 140
 LONGEST_FILE = 160
 
 

@@ -5,6 +5,7 @@ Each check yields its findings; none stops the others, so one look shows all tha
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from gridc.reports.findings.attribution import Attribution
 from gridc.reports.findings.findings import find
 from gridc.runtime.adaptive_race import document, from_store, race_study
 from gridc.runtime.store.events import Event, InterimLook, RunFinished, Stamped, Witnessed, first_break
+from gridc.runtime.store.items import item_rows, shown_rows
 from gridc.runtime.store.store import Store, recorded
 from gridc.schema.canonical import canonical, digest, digest_bytes
 
@@ -43,6 +45,8 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
     found += shown.findings
     if not inputs_differ:
         plan = Plan(compiled.study)
+        found += of_items(plan, store)
+        found += _shown(plan, store)
         found += _samples(plan, store)
         if not found:
             found += of_reports(compiled, lock, store, folder, events)
@@ -61,7 +65,8 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         f"model files hashed: {models or 'none are here'}",
         f"{len(events)} events follow from one another",
         f"{progress.answered:,} of {progress.total:,} calls have an answer; requests and answers hash right",
-        "the samples are those of the plan, and scoring the answers again gives the same outcomes",
+        "the items with their groups and right options, and the samples, are those of the plan; scoring the "
+        "answers again gives the same outcomes",
         finish,
         "the reports that are here say what the store says",
         *shown.lines,
@@ -111,6 +116,28 @@ def of_calls(store: Store, stamp: str) -> Iterator[Diagnostic]:
         for part in wrong:
             where = store.whereabouts(stamp, call.id)
             yield Diagnostic("GC703", f"the {part} of call {call.id[:12]} ({where}) has been changed")
+
+
+def of_items(plan: Plan, store: Store) -> Iterator[Diagnostic]:
+    """The groups of the items in the store against the study's: a recount from the store alone rests on
+    them."""
+    stored = store.groups(plan.study_digest)
+    expected = sorted(row[1:] for row in item_rows(plan))
+    if stored and stored != [tuple(row) for row in expected]:
+        changed = next(ours for ours, theirs in zip_longest(expected, stored) if ours != theirs)
+        name = "an item that is not in the study" if changed is None else f"{changed[0]}, item {changed[1]}"
+        yield Diagnostic("GC704", f"{name}: the store does not have the groups of the study's items")
+
+
+def _shown(plan: Plan, store: Store) -> Iterator[Diagnostic]:
+    """Which options earn the point, by item and order, in the store against the study's."""
+    stored = {row[:3]: row[3:] for row in store.shown(plan.study_digest)}
+    expected = {tuple(row[1:4]): tuple(row[4:]) for row in shown_rows(plan)}
+    for where in sorted(stored.keys() | expected.keys()) if stored else ():
+        if stored.get(where) != expected.get(where):
+            benchmark, item, order = where
+            name = f"{benchmark}, item {item}, options {order}"
+            yield Diagnostic("GC704", f"{name}: the store does not have the item as the study shows it")
 
 
 def of_digests(store: Store, stamp: str, events: Sequence[Event]) -> Iterator[Diagnostic]:

@@ -79,6 +79,10 @@ def before_batches(folder: Path) -> Path:
     db.execute("DELETE FROM _sqlite_migrations WHERE name <> 'm001_first'")
     db.execute("ALTER TABLE call DROP COLUMN batch")
     db.execute("DROP TABLE batch")
+    for table in ("shown", "item", "benchmark"):
+        db.execute(f"DROP TABLE {table}")
+    for column in ("method", "option_order", "replicates"):
+        db.execute(f"ALTER TABLE cell DROP COLUMN {column}")
     db.commit()
     db.close()
     return path

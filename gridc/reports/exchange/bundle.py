@@ -42,7 +42,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
 from gridc.reports.claims import FINISH, check_ties
 from gridc.reports.files import NAMES
-from gridc.reports.verification import of_calls, of_digests, of_events, of_reports, of_witness
+from gridc.reports.verification import of_calls, of_digests, of_events, of_items, of_reports, of_witness
 from gridc.runtime.store.events import ModelLoaded
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest, digest_bytes
@@ -140,6 +140,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> list[str]:
             store.require(plan.study_digest)
             found += of_events(events)
             found += of_calls(store, plan.study_digest)
+            found += of_items(plan, store)
             found += of_digests(store, plan.study_digest, events)
             shown = check_ties(
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust

@@ -183,6 +183,26 @@ class Store:
             message = f"the store holds no run of this study (stamp {stamp[:12]})"
             raise StoreError([Diagnostic("GC603", message, help="`gridc run` makes one")])
 
+    def groups(self, stamp: str) -> list[tuple[Any, ...]]:
+        """Every item of a study with its unit, family, template and category, by benchmark and item; empty in
+        a store that an older gridc filled."""
+        rows = self._db.execute(
+            """SELECT benchmark, item, unit, family, template, category FROM item WHERE stamp = ?
+               ORDER BY benchmark, item""",
+            [stamp],
+        )
+        return rows.fetchall()
+
+    def shown(self, stamp: str) -> list[tuple[Any, ...]]:
+        """Every item of a study in every order of its options: benchmark, item, order, and what the table
+        `shown` has of it."""
+        rows = self._db.execute(
+            """SELECT benchmark, item, option_order, digest, options, points, gold, matching, unknown,
+                      expected FROM shown WHERE stamp = ?""",
+            [stamp],
+        )
+        return rows.fetchall()
+
     def progress(self, stamp: str) -> Progress:
         where, values = self._calls_of(stamp)
         answered, total = self._db.execute(

@@ -1,13 +1,18 @@
 """The tables of a store, and the migrations that made them.
 
-    study    a stamp and the document it is the digest of
-    prompt   what a model is shown
-    call     one request, keyed by its digest, with its answer once there is one
-    batch    calls that were answered together, and what that took
-    cell     model x benchmark x configuration, under a stamp
-    sample   one item asked once in a cell, with its outcome
-    trace    the calls of a sample, in order
-    event    an append-only chain: each event holds the digest of the one before it
+    study      a stamp and the document it is the digest of
+    benchmark  which score is the good one, and which groups of items are independent
+    item       a sampled item and the groups it belongs to
+    shown      an item with its options in one order, and which of them earn the point
+    prompt     what a model is shown
+    call       one request, keyed by its digest, with its answer once there is one
+    batch      calls that were answered together, and what that took
+    cell       model x benchmark x configuration, under a stamp
+    sample     one item asked once in a cell, with its outcome
+    trace      the calls of a sample, in order
+    event      an append-only chain: each event holds the digest of the one before it
+
+docs/store.md says of every column what it holds.
 
 Calls belong to no study: two studies that ask the same thing share the answer.
 """
@@ -44,6 +49,52 @@ def m002_batches(db: Database) -> None:
     )
     db.execute("ALTER TABLE call ADD COLUMN batch INTEGER REFERENCES batch (id)")
 
+
+@migrations()
+def m003_items(db: Database) -> None:
+    for statement in ITEMS.split(";"):
+        if statement.strip():
+            db.execute(statement)
+
+
+ITEMS = """
+CREATE TABLE benchmark (
+    stamp TEXT NOT NULL REFERENCES study (stamp),
+    benchmark TEXT NOT NULL,
+    direction TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    PRIMARY KEY (stamp, benchmark)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE item (
+    stamp TEXT NOT NULL,
+    benchmark TEXT NOT NULL,
+    item TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    family TEXT NOT NULL,
+    template TEXT,
+    category TEXT,
+    PRIMARY KEY (stamp, benchmark, item),
+    FOREIGN KEY (stamp, benchmark) REFERENCES benchmark (stamp, benchmark)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE shown (
+    stamp TEXT NOT NULL,
+    benchmark TEXT NOT NULL,
+    item TEXT NOT NULL,
+    option_order TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    options INTEGER NOT NULL,
+    points TEXT NOT NULL,
+    gold INTEGER,
+    matching INTEGER,
+    unknown INTEGER,
+    expected TEXT,
+    PRIMARY KEY (stamp, benchmark, item, option_order),
+    FOREIGN KEY (stamp, benchmark, item) REFERENCES item (stamp, benchmark, item)
+) STRICT, WITHOUT ROWID;
+ALTER TABLE cell ADD COLUMN method TEXT;
+ALTER TABLE cell ADD COLUMN option_order TEXT;
+ALTER TABLE cell ADD COLUMN replicates INTEGER;
+"""
 
 FIRST = """
 CREATE TABLE study (

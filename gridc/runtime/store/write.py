@@ -16,6 +16,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.engines.protocol import Answer, Call, Spending
 from gridc.runtime.store.events import Body, Event, Stamped
+from gridc.runtime.store.items import benchmark_rows, item_rows, order_of, shown_rows
 from gridc.runtime.store.opening import open_to_write
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest, digest_bytes
@@ -56,8 +57,12 @@ class Writer(Store):
             self._db.table("event").insert(Event.after(last, _now(), body).row())
 
     def ingest(self, plan: Plan, lock: Lock) -> None:
-        """Write the plan's cells, samples and calls, all or nothing. A plan that is here is left alone."""
+        """Write the plan's items, cells, samples and calls, all or nothing. A plan that is here is left
+        alone, but for the items that an earlier version of the tables had no place for."""
         if plan.study_digest in self.stamps():
+            if not self.groups(plan.study_digest):
+                with self._db.atomic():
+                    self._ingest_items(plan)
             return
         with self._db.atomic():
             content = json.dumps(plan.study.stamped(), sort_keys=True, ensure_ascii=False)
@@ -101,12 +106,25 @@ class Writer(Store):
                 )
                 self._insert("INSERT INTO sample (cell, item, replicate) VALUES (?, ?, ?)", samples)
                 self._insert("INSERT INTO trace VALUES (?, ?, ?, ?, ?)", traces)
+            self._ingest_items(plan)
             lock_digest = digest_bytes(lock.text().encode())
             self.record(
                 Stamped(
                     stamp=plan.study_digest, registered=lock.stamp, created=lock.created, lock=lock_digest
                 )
             )
+
+    def _ingest_items(self, plan: Plan) -> None:
+        self._insert("INSERT INTO benchmark VALUES (?, ?, ?, ?)", list(benchmark_rows(plan)))
+        self._insert("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?)", list(item_rows(plan)))
+        self._insert("INSERT INTO shown VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", list(shown_rows(plan)))
+        self._insert(
+            "UPDATE cell SET method = ?, option_order = ?, replicates = ? WHERE stamp = ? AND key = ?",
+            [
+                (each.setting.method, order_of(each), each.setting.replicates, plan.study_digest, each.key)
+                for each in plan.cells()
+            ],
+        )
 
     def works(self, stamp: str, model: str, precision: str) -> Iterator[tuple[Call, bool]]:
         """Every call of the study on one model, by prompt, and whether it has its answer."""

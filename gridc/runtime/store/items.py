@@ -1,0 +1,91 @@
+"""What a store keeps of a study's items, so that every number can be recounted from it alone.
+
+No text is kept here: prompts have it. Options are known by their number in the order in which a cell shows
+them, which is what `sample.choice` counts too.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.items import item_digest
+from gridc.compiler.lowering.plan import Plan
+
+FILE = "file"
+"""The option order of a cell that states none: as the file has them."""
+
+
+class BenchmarkRow(NamedTuple):
+    """A benchmark of a study, as the table `benchmark` has it."""
+
+    stamp: str
+    benchmark: str
+    direction: str
+    unit: str
+
+
+class ItemRow(NamedTuple):
+    """A sampled item and the groups it belongs to, as the table `item` has it."""
+
+    stamp: str
+    benchmark: str
+    item: str
+    unit: str
+    family: str
+    template: str | None
+    category: str | None
+
+
+class ShownRow(NamedTuple):
+    """An item with its options in one order, as the table `shown` has it."""
+
+    stamp: str
+    benchmark: str
+    item: str
+    option_order: str
+    digest: str
+    options: int
+    points: str
+    gold: int | None
+    matching: int | None
+    unknown: int | None
+    expected: str | None
+
+
+def order_of(cell: Cell) -> str:
+    """The name of the order in which a cell shows the options."""
+    return cell.setting.option_order or FILE
+
+
+def benchmark_rows(plan: Plan) -> Iterator[BenchmarkRow]:
+    for each in plan.study.spec.benchmark:
+        if each.id in plan.study.items:
+            yield BenchmarkRow(plan.study_digest, each.id, each.direction, plan.study.items[each.id].unit)
+
+
+def item_rows(plan: Plan) -> Iterator[ItemRow]:
+    for name, items in plan.study.items.items():
+        units = items.units
+        for item in items.sampled:
+            groups = (item.family, item.template or None, item.category or None)
+            yield ItemRow(plan.study_digest, name, item.id, units[item.id], *groups)
+
+
+def shown_rows(plan: Plan) -> Iterator[ShownRow]:
+    for name, items in plan.study.items.items():
+        for order in items.orders:
+            for item in items.asked(order):
+                yield ShownRow(
+                    plan.study_digest,
+                    name,
+                    item.id,
+                    order or FILE,
+                    item_digest(item),
+                    len(item.options),
+                    json.dumps(sorted(item.right)),
+                    item.gold,
+                    item.matching,
+                    item.unknown,
+                    item.expected,
+                )

@@ -51,5 +51,8 @@ def attach(
 @FROM
 def check(readme: Path, spec: Path, data: Path | None, out: Path | None, deck: Path | None) -> None:
     """Say whether the attached cards are still what the study says."""
-    cards = OpenStudy(spec, data, out).check_card(readme, deck)
-    click.echo(f"{readme}: agrees with results {cards.results[:12]} of stamp {cards.stamp[:12]}")
+    checked = OpenStudy(spec, data, out).check_card(readme, deck)
+    cards = checked.cards
+    shown = "" if checked.shown_by else "; nothing here shows that these cards say what was measured"
+    about = f"results {cards.results[:12]} of stamp {cards.stamp[:12]}"
+    click.echo(f"{readme}: agrees with {about}, as the {checked.shown_by or 'file'} says{shown}")

@@ -21,13 +21,18 @@ from gridc.study.place import Place, place_of, spec_in
 if TYPE_CHECKING:
     import pyarrow
 
-    from gridc.schema.card import CardDeck
     from gridc.study.anchoring import AnchorReport
     from gridc.study.comparing import Comparison
     from gridc.study.measurands import Measurand
     from gridc.study.planning import PlanReport
     from gridc.study.racing import RaceReport
-    from gridc.study.reporting import AttachedCards, CertificateReport, FindingsReport, WrittenReport
+    from gridc.study.reporting import (
+        AttachedCards,
+        CertificateReport,
+        CheckedCards,
+        FindingsReport,
+        WrittenReport,
+    )
     from gridc.study.running import RunReport, StatusReport, Step
     from gridc.study.stamping import DeviationReport, StampCheck, StampReport
     from gridc.study.tables import TableName
@@ -267,8 +272,9 @@ class OpenStudy:
         return attach_card(self._place, Path(readme), None if deck is None else Path(deck), model, link)
 
     @coded()
-    def check_card(self, readme: AnyPath, deck: AnyPath | None = None) -> "CardDeck":
-        """The cards that a model card agrees with. Raises `VerificationError` with all that differs."""
+    def check_card(self, readme: AnyPath, deck: AnyPath | None = None) -> "CheckedCards":
+        """The cards that a model card agrees with, checked against the store or the bundle that they come
+        from. Raises `VerificationError` with all that differs."""
         from gridc.study.reporting import check_card
 
         return check_card(self._place, Path(readme), None if deck is None else Path(deck))

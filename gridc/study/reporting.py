@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.lock.anchor import anchors
@@ -12,8 +12,9 @@ from gridc.compiler.lock.deviations import require_reconciled
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError, VerificationError
 from gridc.reports import files as documents
-from gridc.reports.claims import record
+from gridc.reports.claims import claimed, record
 from gridc.reports.exchange import EXPORTS, model_card
+from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import Findings, explained, find
 from gridc.reports.page import PROMINENT
@@ -25,6 +26,8 @@ from gridc.runtime.store.write import Writer
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
 from gridc.study.place import Place
+
+ShownBy = Literal["store", "bundle"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,15 @@ class AttachedCards:
     changed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedCards:
+    """The cards that a model card agrees with, and what shows that they say what was measured: the study's
+    store, a bundle, or (None) nothing but the gridcard.json that was named."""
+
+    cards: CardDeck
+    shown_by: ShownBy
+
+
 def findings(place: Place) -> FindingsReport:
     """What the store shows now. Nothing is written, so that this look is not recorded."""
     compiled, lock = place.stamped()
@@ -160,22 +172,41 @@ def attach_card(
     place: Place, readme: Path, deck: Path | None, model: str | None, link: str | None
 ) -> AttachedCards:
     """Write the GRID cards of one model into a model card."""
-    cards = _cards(place, deck)
+    cards, _ = _cards(place, deck)
     chosen = model_card.model_of(cards, model)
     return AttachedCards(readme, chosen, model_card.attach(readme, cards, chosen, link))
 
 
-def check_card(place: Place, readme: Path, deck: Path | None) -> CardDeck:
+def check_card(place: Place, readme: Path, deck: Path | None) -> CheckedCards:
     """The cards that a model card agrees with. Raises `VerificationError` with everything that differs."""
-    cards = _cards(place, deck)
+    cards, shown_by = _cards(place, deck)
     differs = model_card.check(readme, cards)
     if differs:
         raise VerificationError(differs)
-    return cards
+    return CheckedCards(cards, shown_by)
 
 
-def _cards(place: Place, deck: Path | None) -> CardDeck:
-    return documents.read_deck(deck or place.store(place.compiled()).parent)
+def _cards(place: Place, deck: Path | None) -> tuple[CardDeck, ShownBy]:
+    """GRID cards, and what shows that they say what was measured: a gridcard.json is text that anybody can
+    edit. Raises `VerificationError` where the store or the bundle says something else."""
+    if deck is not None and is_bundle(deck):
+        verify_bundle(deck, place.trust)
+        return documents.read_deck(deck), "bundle"
+    if deck is not None:
+        return documents.read_deck(deck), None
+    compiled, lock = place.stamped()
+    path = place.store(compiled)
+    cards = documents.read_deck(path.parent)
+    with Store.open(path) as store:
+        ties = claimed(store.events(), Plan(compiled.study).study_digest)
+        said = documents.documents(find(compiled, lock, store, ties)).deck
+    if cards != said:
+        help = "`gridc report` writes them again from the store"
+        file = str(path.with_name("gridcard.json"))
+        raise VerificationError(
+            [Diagnostic("GC707", "the cards are not what the store says", file, help=help)]
+        )
+    return cards, "store"
 
 
 def _documented(found: Findings) -> FindingsReport:

@@ -161,3 +161,44 @@ def test_a_model_is_chosen_or_asked_for() -> None:
         model_of(DECK, None)
     with pytest.raises(UsageError, match="no model `fly`"):
         attached("", DECK, "fly")
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "model-index: [1]",
+        "model-index: 1",
+        "model-index:\n- name: Ant\n  results: {a: 1}",
+        "a: " + "[" * 5000 + "]" * 5000,
+        "a: &a [1]\nb: [*a, *a]",
+        "a: [",
+        "- 1",
+    ],
+    ids=["list of a number", "number", "results a table", "deep", "aliases", "unclosed", "list"],
+)
+def test_front_matter_that_cannot_be_understood_is_left_alone(front: str, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(before := f"---\n{front}\n---\n# Ant\n")
+    with pytest.raises(IncompleteError) as caught:
+        attach(readme, DECK, "ant")
+    assert {each.code for each in caught.value.diagnostics} == {"GC610"}
+    assert readme.read_text() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["README.md"], "no draft is left"
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "//x.example",
+        "https://x.example/ onclick=1",
+        "https://x/)>",
+        "x",
+    ],
+)
+def test_a_link_is_an_address_and_nothing_else(link: str, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("# Ant\n")
+    with pytest.raises(UsageError):
+        attach(readme, DECK, "ant", link)

@@ -15,6 +15,8 @@ from gridc.reports.card import as_markdown
 from gridc.schema.card import Card, CardDeck
 
 FRONT = re.compile(r"\A(\ufeff?\s*---[ \t]*\r?\n)(.*?)(^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"https?://[^\s<>\"'`()\[\]{}|\\^]+")
+"""What may stand as the target of a link in a model card: an address, and nothing that runs or breaks out."""
 INDEX = re.compile(r"^model-index:[ \t]*\r?\n(?:(?:[ \t-].*)?(?:\r?\n|\Z))*", re.MULTILINE)
 
 
@@ -25,6 +27,11 @@ def attach(readme: Path, deck: CardDeck, model: str, link: str | None = None) ->
     Raises `UsageError` (GC000) for a model that the study does not have, and `FileError` (GC610)
     when the file is no text or its markers or `model-index` cannot be understood.
     """
+    if link is not None and not LINK.fullmatch(link):
+        help = "give an https:// address, or leave --link out: the certificate's digest then names it"
+        raise UsageError(
+            [Diagnostic("GC000", f"`{link[:40]}` is not the address of a certificate", help=help)]
+        )
     path = readme.resolve()
     before = _read(path)
     after = attached(before, deck, model, link, str(readme))
@@ -62,6 +69,8 @@ def check(readme: Path, deck: CardDeck) -> list[Diagnostic]:
         help_line = "`gridc card attach` puts one in"
         raise FileError([Diagnostic("GC610", message, str(readme), help=help_line)])
     model, link = start.group(1), start.group(2)
+    if link != "-" and not LINK.fullmatch(link):
+        return [Diagnostic("GC707", "the attached card links to what is no address", str(readme))]
     if model not in {card.model for card in deck.cards}:
         return [Diagnostic("GC707", f"the study has no model `{model}`", str(readme))]
     again = attached(text, deck, model, None if link == "-" else link, str(readme))
@@ -155,7 +164,8 @@ def _with_index(text: str, own: CardDeck, model: str, link: str | None, newline:
         lines = f"{begin}{_dump(index, newline, 'model-index')}{end}"
         at = held[0] if held is not None else len(without)
     else:
-        if not (isinstance(theirs, list) and len(theirs) == 1 and isinstance(theirs[0].get("results"), list)):
+        held_results = isinstance(theirs, list) and len(theirs) == 1 and isinstance(theirs[0], dict)
+        if not (held_results and isinstance(theirs[0].get("results"), list)):
             raise _unclear(file, "its `model-index` does not hold the results of one model")
         block = INDEX.search(without)
         items = re.search(r"^([ \t]*)results:[ \t]*\r?\n([ \t]*)- ", without, re.MULTILINE)
@@ -188,7 +198,12 @@ def _parsed(front: str, file: str) -> dict[str, Any]:
     import yaml
 
     try:
+        # An alias may stand for a text that is exponentially longer than the file.
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(front, yaml.SafeLoader)):
+            raise _unclear(file, "its front matter uses YAML aliases")
         found = yaml.safe_load(front) or {}
+    except RecursionError:
+        raise _unclear(file, "its front matter is nested too deeply") from None
     except yaml.YAMLError as error:
         raise _unclear(file, f"its front matter is not YAML ({str(error).splitlines()[0]})") from None
     if not isinstance(found, dict):

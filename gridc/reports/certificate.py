@@ -7,7 +7,6 @@ from fractions import Fraction
 from gridc.compiler.lock.anchor import in_words
 from gridc.reports.findings.analysis import Between
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
-from gridc.reports.findings.hypotheses import HypothesisFinding
 from gridc.reports.findings.paired import PairedReport
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.sentences import statements
@@ -62,7 +61,7 @@ def certify(findings: Findings) -> Certificate:
         statements=tuple(statements(findings)),
         noise_floors=floor_rows(findings),
         benchmarks=tuple(_benchmark(each) for each in findings.benchmarks),
-        hypotheses=tuple(_hypothesis(each) for each in findings.hypotheses),
+        hypotheses=tuple(HypothesisRow.model_validate(each) for each in findings.hypotheses),
         precisions=tuple(paired_row(each) for each in findings.precisions),
         uncomputed=uncomputed_rows(findings),
     )
@@ -284,18 +283,4 @@ def _witness(witness: Witness | None) -> WitnessRow | None:
         configuration=witness.configuration,
         a=(a.numerator, a.denominator),
         b=(b.numerator, b.denominator),
-    )
-
-
-def _hypothesis(finding: HypothesisFinding) -> HypothesisRow:
-    return HypothesisRow(
-        id=finding.hypothesis.id,
-        order=finding.hypothesis.order,
-        verdict=finding.verdict,
-        agree=finding.agree,
-        contradict=finding.contradict,
-        tied=finding.tied,
-        missing=finding.missing,
-        against=finding.against,
-        noise=finding.noise,
     )

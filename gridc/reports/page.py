@@ -11,8 +11,9 @@ from gridc.reports import figures
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.sentences import ASSUMED, caveats, leading, p_value, units_words
+from gridc.reports.sentences import caveats, leading, units_words
 from gridc.reports.templates import number, percent, render
+from gridc.reports.words import ASSUMED, p_value
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow

@@ -12,6 +12,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFind
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.templates import floor, percent
+from gridc.reports.words import ASSUMED, told_p
 from gridc.schema.evidence import EvidenceRow, StrengthRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import EXACT
@@ -25,8 +26,6 @@ PLURAL: Mapping[UnitLevel, str] = {
 }
 LOWER = "There a lower score is the better one."
 Strong = Literal["certified", "supported"]
-ASSUMED = "many units, or models whose answers could be swapped"
-"""What joint sign flips assume beside independent units, in the words of every document."""
 WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
 
@@ -319,19 +318,6 @@ def _level_words(pair: PairFinding) -> Iterator[str]:
 def counted(number: int, noun: str) -> str:
     """`1 reversal`, `15 reversals`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def p_value(value: float) -> str:
-    """A p-value as it is printed: `0.012`, `< 0.0001`, `1`."""
-    if value < 0.0001:
-        return "< 0.0001"
-    return "1" if value >= 1 else f"{value:.2g}" if value < 0.01 else f"{value:.3f}"
-
-
-def told_p(value: float) -> str:
-    """A p-value with its sign: `p = 0.012`, `p < 0.0001`."""
-    told = p_value(value)
-    return f"p {told}" if told.startswith("<") else f"p = {told}"
 
 
 def _counts_sentence(name: str, counts: PairCounts) -> str:

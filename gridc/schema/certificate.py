@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gridc.schema.base import Declared, Strength
-from gridc.schema.evidence import EvidenceRow, OrderingClaimRow, PairTestsRow
+from gridc.schema.evidence import EvidenceRow, OrderingClaimRow, PairTestsRow, Tier
 from gridc.schema.items import UnitLevel
 from gridc.schema.rows import Count, Digest, Part, Share
 
@@ -302,7 +302,19 @@ class HypothesisRow(Part):
 
     id: str
     order: tuple[str, ...]
-    verdict: Verdict
+    verdict: Annotated[Verdict, Field(description="By evidence of the strength that the spec asks for.")]
+    strength: Tier
+    alpha: float
+    support: Annotated[
+        float | None,
+        Field(
+            description="p of: the order holds in every configuration beyond these items; Holm over "
+            "`members`. Null where descriptive evidence is enough, and while the run is incomplete."
+        ),
+    ]
+    refute: Annotated[float | None, Field(description="p of: a step of the order is reversed somewhere.")]
+    members: Annotated[int, Field(ge=2, description="Two for each ranking of the study.")]
+    observed: Annotated[Verdict, Field(description="By the counts alone, on these items.")]
     agree: Count
     contradict: Count
     tied: Count

@@ -440,6 +440,14 @@ class Analysis(Table):
             description="Level of the certificate, for each family over the whole study. Default: 0.05.",
         ),
     ] = None
+    evidence: Annotated[
+        Literal["certified", "supported", "descriptive"] | None,
+        Field(
+            description="Which strength of evidence a hypothesis needs. certified: valid for independent "
+            "units and nothing else; supported: stronger tests, which assume many units or models whose "
+            "answers could be swapped; descriptive: the items that were asked. Default: certified."
+        ),
+    ] = None
     thresholds: Annotated[tuple[Threshold, ...], Field(description="Pass marks for the flip rate.")] = ()
     parse_clean: Annotated[
         float,

@@ -18,7 +18,7 @@ Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Signs = NDArray[np.int8]
 
-FLIPS = 9_999
+FLIPS = 4_999
 CHUNK = 1_000
 
 

@@ -15,15 +15,13 @@ from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import maxima
-from gridc.reports.findings.findings import Findings, benchmark_findings
-from gridc.reports.findings.hypotheses import decide_ranking
+from gridc.reports.findings.findings import Findings, weighed_findings
 from gridc.reports.findings.noise import floors_of, model_noise
 from gridc.reports.findings.paired import precision_reports
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.events import NoiseMeasured
 from gridc.runtime.store.store import CellOutcomes, Progress
 from gridc.schema.canonical import digest
-from gridc.schema.inference import RankingHypothesis
 from gridc.schema.spec import Spec
 
 ITEMS = 20
@@ -116,6 +114,7 @@ def findings_of(
         ],
     )
     floors = floors_of(noise)
+    benchmarks, hypotheses = weighed_findings(plan, scores, stored, done == len(scores), floors)
     return Findings(
         plan=plan,
         lock=Lock(plan.study_digest, study.stamped(), "2026-01-01T00:00:00+00:00", "0.1.0", None, None),
@@ -126,12 +125,8 @@ def findings_of(
         first_call="2026-01-02T00:00:00+00:00",
         before_stamp=0,
         environment=environment,
-        benchmarks=benchmark_findings(plan, scores, stored, done == len(scores), floors),
-        hypotheses=tuple(
-            decide_ranking(spec, each, scores, floors)
-            for each in spec.hypothesis
-            if isinstance(each, RankingHypothesis)
-        ),
+        benchmarks=benchmarks,
+        hypotheses=hypotheses,
         maxima=maxima(spec, [scores]),
         noise=noise,
         precisions=precision_reports(spec, scores),

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from gridc.reports.certificate import certify
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.schema.evidence import EvidenceRow
 from gridc.statistics import betting, exact_tests
+from tests.reports.builders import findings_of, spec_of
 
 ALPHA = 0.05
 
@@ -187,3 +189,41 @@ def test_the_observed_reversal_is_placed_among_exchanges() -> None:
     assert row.identical.mean == 0.5
     assert Fraction(row.identical.upper) == Fraction(1, 2)
     assert (row.same_model.sampled, row.same_model.mean, row.same_model.upper) == (0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "direction", "order", "gap", "verdict", "observed"),
+    [
+        (None, "higher_is_better", ["ant", "bee"], 12, "supported", "supported"),
+        (None, "higher_is_better", ["bee", "ant"], 12, "refuted", "refuted"),
+        (None, "lower_is_better", ["bee", "ant"], 12, "supported", "supported"),
+        (None, "higher_is_better", ["ant", "bee"], 2, "open", "supported"),
+        (None, "higher_is_better", ["bee", "ant"], 2, "open", "refuted"),
+        ("supported", "higher_is_better", ["ant", "bee"], 12, "supported", "supported"),
+        ("supported", "lower_is_better", ["ant", "bee"], 12, "refuted", "refuted"),
+        ("descriptive", "higher_is_better", ["bee", "ant"], 2, "refuted", "refuted"),
+    ],
+)
+def test_a_ranking_is_decided_by_the_evidence_that_the_spec_asks_for(
+    evidence: str | None, direction: str, order: list[str], gap: int, verdict: str, observed: str
+) -> None:
+    """Every configuration shows the same gap, of twenty items."""
+    spec = spec_of(
+        {"ant": None, "bee": None},
+        direction=direction,
+        analysis={} if evidence is None else {"evidence": evidence},
+        hypothesis=[{"id": "H1", "kind": "ranking", "order": order}],
+    )
+    (row,) = certify(findings_of(spec, lambda cell: 4 + gap * (cell.model == "ant"))).hypotheses
+    assert (row.verdict, row.observed) == (verdict, observed)
+    assert (row.strength, row.members) == (evidence or "certified", 2)
+    assert (row.support is None) == (evidence == "descriptive")
+
+
+def test_an_unfinished_run_decides_no_ranking_beyond_its_items() -> None:
+    spec = spec_of({"ant": None, "bee": None})
+    found = findings_of(
+        spec, lambda cell: None if cell.levels["shots"] == "5" else 18 * (cell.model == "ant")
+    )
+    (row,) = certify(found).hypotheses
+    assert (row.verdict, row.observed, row.support, row.refute) == ("open", "open", None, None)

@@ -127,15 +127,17 @@ def test_a_witness_within_noise_is_marked_where_the_verdict_stands_without_it() 
 
 
 def test_a_hypothesis_within_noise_is_marked() -> None:
+    counted = spec_of(MODELS, analysis={"evidence": "descriptive"})
+
     def always(cell: Cell) -> int:
         return 12 if cell.model == "ant" else 10
 
     for changed, noise in ((5, "within"), (4, "outside")):
-        findings = findings_of(spec_of(MODELS), always, changed={"fp32": changed})
+        findings = findings_of(counted, always, changed={"fp32": changed})
         (row,) = certify(findings).hypotheses
         assert (row.verdict, row.noise) == ("supported", noise)
         assert any("H1" in each and "WITHIN" in each for each in statements(findings)) == (noise == "within")
-    (refuted,) = certify(findings_of(spec_of(MODELS), reverses, changed={"fp32": 5})).hypotheses
+    (refuted,) = certify(findings_of(counted, reverses, changed={"fp32": 5})).hypotheses
     assert (refuted.verdict, refuted.noise) == ("refuted", "within")
 
     def once(cell: Cell) -> int:
@@ -143,11 +145,15 @@ def test_a_hypothesis_within_noise_is_marked() -> None:
         wide = 4 if cell.levels["frame"] == "exam" and cell.levels["shots"] == "5" else 0
         return 20 if cell.model == "ant" else 10 + 2 * wide
 
-    (mixed,) = certify(findings_of(spec_of(MODELS), once, changed={"fp32": 5})).hypotheses
+    (mixed,) = certify(findings_of(counted, once, changed={"fp32": 5})).hypotheses
     assert (mixed.verdict, mixed.noise) == ("supported", "within"), "support falls with any step"
     (against,) = certify(
         findings_of(
-            spec_of(MODELS, hypothesis=[{"id": "H1", "kind": "ranking", "order": ["bee", "ant"]}]),
+            spec_of(
+                MODELS,
+                analysis=counted,
+                hypothesis=[{"id": "H1", "kind": "ranking", "order": ["bee", "ant"]}],
+            ),
             once,
             changed={"fp32": 5},
         )
@@ -155,9 +161,9 @@ def test_a_hypothesis_within_noise_is_marked() -> None:
     assert (against.verdict, against.noise) == ("refuted", "outside"), (
         "one reversal outside the floor refutes"
     )
-    (unknown,) = certify(findings_of(spec_of(MODELS), always)).hypotheses
+    (unknown,) = certify(findings_of(counted, always)).hypotheses
     assert unknown.noise == "not_measured"
-    (still_open,) = certify(findings_of(spec_of(MODELS), lambda cell: 10, changed={"fp32": 5})).hypotheses
+    (still_open,) = certify(findings_of(counted, lambda cell: 10, changed={"fp32": 5})).hypotheses
     assert (still_open.verdict, still_open.noise) == ("open", None)
 
 

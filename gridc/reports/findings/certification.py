@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import ceil
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ PairKey = tuple[str, str, str]
 """Benchmark, a, b."""
 FULL: Family = "full envelope"
 CHOSEN: Family = "chosen after the data"
+ASKED: Literal["hypotheses"] = "hypotheses"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,15 @@ class Region:
 
     benchmark: str
     configurations: tuple[str, ...]
-    family: Family
+    family: Family | Literal["hypotheses"]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A pair (a, b) in a region at both strengths, before any family."""
+
+    certified: Weight
+    supported: Weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,7 @@ class Weighed:
     pairs: Mapping[tuple[str, tuple[str, ...], str, str], EvidenceRow]
     orderings: Mapping[str, tuple[OrderingClaimRow, ...]]
     tests: Mapping[str, tuple[PairTestsRow, ...]]
+    asked: Mapping[tuple[Region, str, str], Weights]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,8 +87,7 @@ class _Member(NamedTuple):
 
     region: Region
     key: PairKey
-    certified: Weight
-    supported: Weight
+    weights: Weights
     identical: sign_flips.Identical
 
 
@@ -89,49 +98,58 @@ def weigh(
     seed: int = 0,
     final: bool = True,
     flips: int = sign_flips.FLIPS,
+    asked: Sequence[Region] = (),
 ) -> Weighed:
     """The evidence on every pair in every region. Of an interim look (`final` false) nothing is claimed,
     because looking again is another chance. `flips` is the least number of joint flips; large families take
-    more."""
+    more. Of the regions `asked` about, the weights alone are given: hypotheses are a family of their
+    own."""
     pairs = {
         (name, a, b): PairEvidence(found, a, b)
         for name, found in outcomes.items()
         for a, b in combinations(found.models, 2)
     }
-    sizes: dict[Family, int] = dict.fromkeys((FULL, "other scopes", CHOSEN), 0)
-    for region in regions:
+    sizes: dict[str, int] = dict.fromkeys((FULL, "other scopes", CHOSEN, ASKED), 0)
+    for region in (*regions, *asked):
         sizes[region.family] += sum(key[0] == region.benchmark for key in pairs)
     sizes[CHOSEN] = sizes[FULL]  # what is chosen rests on the full envelope
     names = exact_names(pairs)
     number = max(flips, ceil(2 * max(sizes.values()) / alpha) - 1)
-    members: dict[Family, list[_Member]] = {family: [] for family in sizes}
+    members: dict[Family, list[_Member]] = {FULL: [], "other scopes": [], CHOSEN: []}
+    raw: dict[tuple[Region, str, str], Weights] = {}
     for place, (name, found) in enumerate(outcomes.items()):
         signs = sign_flips.flips(found.unit_count, number, seed + place)
         for key, pair in pairs.items():
-            if key[0] == name:
-                flipped = JointFlips(pair, sign_flips.flipped_sums(pair.differences, signs))
-                for region in regions:
-                    if region.benchmark == name:
-                        at, chosen = pair.places(region.configurations), region.family == CHOSEN
-                        strong = pair.weight(at, names.plus[key], names.minus[key], alpha, chosen)
-                        weak = flipped.weight(at, sizes[region.family], alpha, chosen)
-                        same = flipped.identical(at)
-                        members[region.family].append(_Member(region, key, strong, weak, same))
+            if key[0] != name:
+                continue
+            flipped = JointFlips(pair, sign_flips.flipped_sums(pair.differences, signs))
+            for region in (*regions, *asked):
+                if region.benchmark == name:
+                    at, chosen = pair.places(region.configurations), region.family == CHOSEN
+                    weights = Weights(
+                        pair.weight(at, names.plus[key], names.minus[key], alpha, chosen),
+                        flipped.weight(at, sizes[region.family], alpha, chosen),
+                    )
+                    raw[region, key[1], key[2]] = weights
+                    if region.family != "hypotheses":
+                        members[region.family].append(_Member(region, key, weights, flipped.identical(at)))
     rows = {}
     for family, inside in members.items():
         exact: list[Test] = [pairs[each.key].tests.kind for each in inside]
         joint: list[Test] = ["joint_flips"] * len(inside)
-        certified = _strengths([each.certified for each in inside], inside, exact, alpha, final, names.among)
+        certified = _strengths(
+            [each.weights.certified for each in inside], inside, exact, alpha, final, names.among
+        )
         supported = _strengths(
-            [each.supported for each in inside], inside, joint, alpha, final, 2 * sizes[family]
+            [each.weights.supported for each in inside], inside, joint, alpha, final, 2 * sizes[family]
         )
         for each, proof, hint in zip(inside, certified, supported, strict=True):
             _, a, b = each.key
             paid = names.among if family == CHOSEN else len(inside) * len(each.region.configurations)
             rows[each.region.benchmark, each.region.configurations, a, b] = _row(
-                pairs[each.key], each, proof, hint, alpha, alpha / paid
+                pairs[each.key], each, family, proof, hint, alpha, alpha / paid
             )
-    return Weighed(rows, _orderings(outcomes, pairs, alpha, final), _tests(outcomes, pairs, names))
+    return Weighed(rows, _orderings(outcomes, pairs, alpha, final), _tests(outcomes, pairs, names), raw)
 
 
 def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> Names:
@@ -183,6 +201,7 @@ def _strengths(
 def _row(
     pair: PairEvidence,
     member: _Member,
+    family: Family,
     certified: StrengthRow,
     supported: StrengthRow,
     alpha: float,
@@ -195,7 +214,7 @@ def _row(
     return EvidenceRow(
         tier="certified" if certified.claim else "supported" if supported.claim else "descriptive",
         alpha=alpha,
-        family=member.region.family,
+        family=family,
         units=pair.outcomes.unit_count,
         configurations=size,
         certified=certified,

@@ -16,7 +16,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import BenchmarkAnalysis, Maximum, analyse, maxima
 from gridc.reports.findings.attribution import Attribution, explain
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
-from gridc.reports.findings.hypotheses import HypothesisFinding, decisions
+from gridc.reports.findings.hypotheses import HypothesisFinding, decisions, regions_of
 from gridc.reports.findings.noise import (
     Floors,
     ModelNoise,
@@ -202,6 +202,7 @@ def find(
     noise = model_noise(plan, store.noise())
     floors = floors_of(noise)
     log = reconcile(lock, compiled.study, log_path(compiled.source.path))
+    benchmarks, hypotheses = weighed_findings(plan, scores, stored, progress.complete, floors)
     return Findings(
         plan=plan,
         lock=lock,
@@ -212,8 +213,8 @@ def find(
         first_call=finished[0][0] if finished else None,
         before_stamp=sum(n for at, n in finished if datetime.fromisoformat(at) < created),
         environment=_environment(plan, store),
-        benchmarks=benchmark_findings(plan, scores, stored, progress.complete, floors),
-        hypotheses=tuple(decisions(compiled.spec, scores, floors)),
+        benchmarks=benchmarks,
+        hypotheses=hypotheses,
         maxima=maxima(compiled.spec, _by_benchmark(plan, scores)),
         noise=noise,
         precisions=precision_reports(compiled.spec, scores),
@@ -231,15 +232,16 @@ def explained(findings: Findings) -> Findings:
     return replace(findings, attribution=tuple(found))
 
 
-def benchmark_findings(
+def weighed_findings(
     plan: Plan,
     scores: Sequence[CellScore],
     stored: Mapping[str, CellOutcomes],
     complete: bool,
     floors: Floors,
-) -> tuple[BenchmarkFinding, ...]:
-    """The findings of every benchmark. All are weighed together, because their claims are one family.
-    `complete` says whether the run is; of an interim look nothing is certified."""
+) -> tuple[tuple[BenchmarkFinding, ...], tuple[HypothesisFinding, ...]]:
+    """The findings of every benchmark, and the verdicts on hypotheses. All are weighed together, because
+    their claims share families. `complete` says whether the run is; of an interim look nothing is
+    certified."""
     spec = plan.study.spec
     models = [model.id for model in spec.model]
     cells = dict(zip((each.id for each in spec.benchmark), _by_benchmark(plan, scores), strict=True))
@@ -259,10 +261,12 @@ def benchmark_findings(
         spec.analysis.alpha or ALPHA,
         spec.sampling.seed,
         complete,
+        asked=regions_of(spec, [each.cell for each in scores]),
     )
-    return tuple(
+    benchmarks = tuple(
         _benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed, floors) for name in cells
     )
+    return benchmarks, tuple(decisions(spec, scores, floors, weighed, complete))
 
 
 def _by_benchmark(plan: Plan, scores: Sequence[CellScore]) -> list[list[CellScore]]:

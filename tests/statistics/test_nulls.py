@@ -1,0 +1,232 @@
+"""How often a claim is made where there is nothing to claim, by simulation: at most alpha, or it is said why.
+
+Every test prints its runs, the share that was false and the 95 % Monte Carlo interval (Clopper-Pearson):
+run it with `pytest -m slow -s tests/statistics/test_nulls.py`. A test fails where that interval lies above
+alpha."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from gridc.reports.findings.certification import CHOSEN, FULL, Region, weigh
+from gridc.reports.findings.outcomes import Outcomes
+from gridc.statistics import exact_tests, sign_flips
+from gridc.statistics.e_process import Race
+from tools.certificates.power import groups
+from tools.certificates.simulate import World, pair_world
+
+pytestmark = pytest.mark.slow
+
+ALPHA, SIZE = 0.05, 48
+Whole = NDArray[np.int64]
+
+
+def told(name: str, false: int, runs: int) -> tuple[float, float]:
+    """Prints the share of false claims with its interval, and gives the interval."""
+    low = float(beta.ppf(0.025, false, runs - false + 1)) if false else 0.0
+    high = float(beta.ppf(0.975, false + 1, runs - false)) if false < runs else 1.0
+    print(f"{name}: {false} of {runs} false, {false / runs:.3f} [{low:.3f}, {high:.3f}]")
+    return low, high
+
+
+def at_most_alpha(name: str, false: int, runs: int) -> None:
+    assert told(name, false, runs)[0] <= ALPHA
+
+
+def reversal(tests: exact_tests.PairTests) -> float:
+    return max(exact_tests.somewhere(p, tests.kind, len(p)) for p in (tests.plus, tests.minus))
+
+
+def order(tests: exact_tests.PairTests) -> float:
+    """Adjusted for the two directions."""
+    return 2 * min(exact_tests.everywhere(tests.plus), exact_tests.everywhere(tests.minus))
+
+
+def supported(differences: Whole, contrasts: Whole, seed: int, flips: int = 499) -> tuple[float, float]:
+    """p of the reversal, and the smaller p of "somewhere" in either direction, doubled."""
+    signs = sign_flips.flips(differences.shape[1], flips, seed)
+    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, signs), contrasts)
+    up, down = float(found.plus.min()), float(found.minus.min())
+    return max(up, down), 2 * min(up, down)
+
+
+NULLS = {
+    "equal": np.zeros(SIZE),
+    "better in one": np.where(np.arange(SIZE) == 0, 0.15, 0.0),
+    "better in half": np.where(np.arange(SIZE) < SIZE // 2, 0.15, 0.0),
+    "better everywhere": np.full(SIZE, 0.05),
+}
+
+
+@pytest.mark.parametrize("null", NULLS)
+@pytest.mark.parametrize("own", [0.0, 0.55])
+def test_models_that_do_not_reverse(null: str, own: float) -> None:
+    """While rho_flip is above 0 in most runs: by chance of the items."""
+    runs, random, world = 1000, np.random.default_rng(3), pair_world(NULLS[null], own=own)
+    contrasts, better = groups(), NULLS[null] > 0
+    certified = flipped = named = observed = 0
+    for run in range(runs):
+        a, b = world.outcomes(295, random)
+        tests = exact_tests.mcnemar(a - b)
+        certified += reversal(tests) <= ALPHA
+        flipped += supported(a - b, contrasts, run)[0] <= ALPHA
+        up, down = (np.array(exact_tests.holm(p.tolist())) <= ALPHA / 2 for p in (tests.plus, tests.minus))
+        named += bool(down.any() or (up & ~better).any())
+        gaps = (a - b).sum(axis=1)
+        observed += bool((gaps > 0).any() and (gaps < 0).any())
+    at_most_alpha(f"{null}, own {own}: reversal certified", certified, runs)
+    at_most_alpha(f"{null}, own {own}: reversal supported", flipped, runs)
+    at_most_alpha(f"{null}, own {own}: a wrong name", named, runs)
+    if null != "better everywhere":
+        assert told(f"{null}, own {own}: rho_flip above 0", observed, runs)[0] > 0.5
+
+
+SKEWED = {
+    "rare losses of whole families": ((-4, 0, 1), (0.04, 0.80, 0.16)),
+    "rarer losses": ((-4, 1), (0.2, 0.8)),
+    "rare gains of whole families": ((4, -1), (0.2, 0.8)),
+    "one loss in fifty": ((-49, 1), (0.02, 0.98)),
+}
+
+
+@pytest.mark.parametrize("skew", SKEWED)
+@pytest.mark.parametrize("units", [40, 400])
+def test_families_that_are_skewed_and_agree_on_average(skew: str, units: int) -> None:
+    """Two configurations show the same families. Certified claims nothing; what joint flips do is printed,
+    and comes down as units grow."""
+    values, chances = SKEWED[skew]
+    assert np.dot(values, chances) == pytest.approx(0)
+    runs, random, span = 2000, np.random.default_rng(5), max(abs(each) for each in values)
+    certified = ordered = flipped = 0
+    for run in range(runs):
+        shown = random.choice(values, p=chances, size=units)
+        differences = np.stack([shown, shown])
+        tests = exact_tests.bets(differences, span)
+        certified += (
+            min(exact_tests.somewhere(p, "betting", 2) for p in (tests.plus, tests.minus)) <= ALPHA / 2
+        )
+        ordered += order(tests) <= ALPHA
+        flipped += supported(differences, np.eye(2, dtype=np.int64), run, 199)[1] <= ALPHA
+    at_most_alpha(f"{skew}, {units} units: a direction certified", certified, runs)
+    at_most_alpha(f"{skew}, {units} units: an order certified", ordered, runs)
+    told(f"{skew}, {units} units: a direction supported (needs many units or symmetry)", flipped, runs)
+
+
+@pytest.mark.parametrize("items", [800, 2000])
+def test_templates_whose_items_resemble_each_other(items: int) -> None:
+    """25 templates, an intra-template correlation of .02 of what a template is for one model. Families of
+    four as units are too fine; the templates are right."""
+    runs, random, templates, configurations = 600, np.random.default_rng(6), 25, 12
+    size, share = items // templates, 0.02
+    false = {"template, certified": 0, "template, supported": 0, "family, supported": 0}
+    for run in range(runs):
+        own = random.standard_normal((2, 1, templates, 1)) * share**0.5
+        rest = random.standard_normal((2, configurations, templates, size)) * (1 - share) ** 0.5
+        outcomes = (own + rest > 0).astype(np.int64)
+        differences = outcomes[0] - outcomes[1]
+        by_template = differences.sum(axis=-1)
+        by_family = differences.reshape(configurations, templates * size // 4, 4).sum(axis=-1)
+        tests = exact_tests.bets(by_template, size)
+        certified = 2 * min(exact_tests.somewhere(p, "betting", 12) for p in (tests.plus, tests.minus))
+        every = np.vstack(
+            [np.eye(configurations, dtype=np.int64), np.ones((1, configurations), dtype=np.int64)]
+        )
+        false["template, certified"] += certified <= ALPHA
+        false["template, supported"] += supported(by_template, every, run, 199)[1] <= ALPHA
+        false["family, supported"] += supported(by_family, every, run, 199)[1] <= ALPHA
+    for name, count in false.items():
+        if name.startswith("template"):
+            at_most_alpha(f"{items} items, units: {name}", count, runs)
+        else:
+            assert told(f"{items} items, units: {name}", count, runs)[0] > ALPHA
+
+
+def study(outcomes: Whole) -> Outcomes:
+    models, configurations, items = outcomes.shape
+    return Outcomes(
+        tuple("abcdef"[:models]), tuple(f"c{n}" for n in range(configurations)),
+        tuple({"x": str(n % 4), "y": str(n // 4)} for n in range(configurations)),
+        np.zeros(configurations, dtype=np.bool_), tuple(f"q{n}" for n in range(items)),
+        np.arange(items), np.ones(configurations, dtype=np.int64), outcomes, outcomes,
+        np.ones((models, configurations), dtype=np.bool_),
+        np.ones((configurations, items), dtype=np.bool_),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_scope_of_the_most_extreme_configurations(members: int) -> None:
+    """Equal models; the scope is chosen for what it shows."""
+    runs, random, world = 400, np.random.default_rng(7), pair_world(np.zeros(SIZE))
+    certified = flipped = 0
+    for _ in range(runs):
+        outcomes = world.outcomes(295, random)
+        found = study(outcomes)
+        extreme = np.argsort((outcomes[0] - outcomes[1]).sum(axis=1), kind="stable")[:members]
+        chosen = tuple(found.configurations[each] for each in sorted(extreme.tolist()))
+        regions = [Region("b", found.configurations, FULL), Region("b", chosen, CHOSEN)]
+        row = weigh(regions, {"b": found}, ALPHA, 0, True, 199).pairs["b", chosen, "a", "b"]
+        certified += row.certified.claim is not None
+        flipped += row.supported.claim is not None
+    at_most_alpha(f"the {members} most extreme of 48: a claim certified", certified, runs)
+    at_most_alpha(f"the {members} most extreme of 48: a claim supported", flipped, runs)
+
+
+def test_a_study_of_equal_models() -> None:
+    """Through all of `weigh`: six models, so 15 pairs, two scopes, every family of claims and every name."""
+    runs, random, world = 200, np.random.default_rng(4), World(np.full((6, 12), 0.6))
+    names = tuple(f"c{n}" for n in range(12))
+    regions = [Region("b", names, FULL), Region("b", names[:6], "other scopes")]
+    wrong = dict.fromkeys(("certified", "supported", "certified name", "supported name", "ordering"), 0)
+    for _ in range(runs):
+        found = weigh(regions, {"b": study(world.outcomes(120, random))}, ALPHA, 0, True, 599)
+        full = [row for row in found.pairs.values() if row.family == FULL]
+        for strength in ("certified", "supported"):
+            rows = [getattr(row, strength) for row in full]
+            wrong[strength] += any(row.claim == "reversal" for row in rows)
+            wrong[f"{strength} name"] += any(
+                row.named_plus or row.named_minus or row.levels_plus or row.levels_minus for row in rows
+            )
+        wrong["ordering"] += any(claim.certified for claim in found.orderings["b"])
+    for name, count in wrong.items():
+        at_most_alpha(f"15 pairs of equal models: {name}", count, runs)
+
+
+@pytest.mark.parametrize("null", ["equal", "better in one"])
+def test_a_race_that_stops_when_it_likes(null: str) -> None:
+    runs, random, world = 150, np.random.default_rng(8), pair_world(NULLS[null])
+    false = 0
+    for run in range(runs):
+        a, b = world.outcomes(295, random)
+        race = Race(2, SIZE, 295, ALPHA, 1, run)
+        while (block := race.next()) is not None:
+            units = list(block.units)
+            race.tell(block, {(m, c): (a, b)[m][c, units] for m, c in block.cells})
+        false += race.duels[0].certified
+    at_most_alpha(f"early stop, {null}: reversal certified", false, runs)
+
+
+def test_tarone_is_no_bargain_where_configurations_share_items() -> None:
+    """Why configurations with few discordant items still count. No configuration favours anybody; a unit
+    puts a ahead in one configuration alone, or b in all of them at once. Few discordant items then mean
+    that b's turn did not come, and Tarone's smaller denominator rejects just there."""
+    runs, random, expected, units = 4000, np.random.default_rng(9), 1.5, 1000
+    chances = [expected / units] * (SIZE + 1)
+    bonferroni = tarone = 0
+    for _ in range(runs):
+        *ahead, behind, _ = random.multinomial(units, [*chances, 1 - sum(chances)]).tolist()
+        tests = [(exact_tests.upper_tails(b + behind)[b], b + behind) for b in ahead]
+        best = min(p for p, _ in tests)
+        bonferroni += best * SIZE <= ALPHA
+        tarone += best * denominator([m for _, m in tests]) <= ALPHA
+    at_most_alpha("Bonferroni", bonferroni, runs)
+    assert told("Tarone", tarone, runs)[0] > ALPHA
+
+
+def denominator(discordant: Sequence[int]) -> int:
+    """Tarone's K: the least k such that at most k tests can reach alpha / k."""
+    return next(
+        k for k in range(1, SIZE + 1) if k == SIZE or sum(0.5**m <= ALPHA / k for m in discordant) <= k
+    )

@@ -151,7 +151,7 @@ def test_a_hypothesis_within_noise_is_marked() -> None:
         findings_of(
             spec_of(
                 MODELS,
-                analysis=counted,
+                analysis={"evidence": "descriptive"},
                 hypothesis=[{"id": "H1", "kind": "ranking", "order": ["bee", "ant"]}],
             ),
             once,

@@ -1,0 +1,407 @@
+"""What the items say of other items, from the definitions in docs/certificates.md and docs/statistics.md."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, pairwise, permutations
+from math import ceil
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from tests.recount.study import Benchmark, Json, Study
+
+FLIPS, STAKES = 9_999, [k / 40 for k in range(1, 40, 2)]
+
+
+class Pair:
+    """Two models on a benchmark: differences by configuration and unit, tests, names."""
+
+    def __init__(self, benchmark: Benchmark, a: str, b: str) -> None:
+        self.benchmark, self.a, self.b = benchmark, a, b
+        each = benchmark.configurations
+        measured = [None not in (benchmark.score(a, c), benchmark.score(b, c)) for c in each]
+
+        def of(designated: bool) -> Any:
+            rows = [benchmark.by_unit(a, c, designated) - benchmark.by_unit(b, c, designated) for c in each]
+            return np.array(rows) * np.array(measured)[:, None]
+
+        self.is_item = len(benchmark.items) == benchmark.G
+        common = int(np.lcm.reduce(benchmark.replicates))
+        self.whole = of(False) * np.array([common // r for r in benchmark.replicates])[:, None]
+        self.span = common * max(benchmark.units.count(unit) for unit in set(benchmark.units))
+        self.tested = of(True) if self.is_item else self.whole
+        self.higher, self.lower = (self.tested > 0).sum(axis=1), (self.tested < 0).sum(axis=1)
+        self.kind = "mcnemar" if self.is_item else "betting"
+        sides = [[self.p(sign * row) for row in self.tested] for sign in (1, -1)]
+        self.p_plus, self.p_minus = np.array(sides[0]), np.array(sides[1])
+
+    def p(self, row: Any) -> float:
+        """One configuration, against "a does not score higher": P(Bin(b + c, 1/2) >= b); or one over the
+        wealth of a bettor who stakes 1/40, 3/40 .. 39/40, mixed evenly, on each unit's difference."""
+        if self.is_item:
+            b, c = int((row > 0).sum()), int((row < 0).sum())
+            return float(binom.sf(b - 1, b + c, 0.5)) if b + c else 1.0
+        logs = np.array([np.log1p(stake * row / self.span).sum() for stake in STAKES])
+        top = logs.max()
+        return float(np.exp(-(top + np.log(np.exp(logs - top).mean()))))
+
+    def somewhere(self, p: Any) -> float:
+        best = p.min() if self.is_item else 1 / (1 / p).sum()
+        return float(min(1.0, len(p) * best))
+
+    def gap(self, places: Sequence[int], level: float) -> tuple[float | None, float]:
+        """The smallest gap that a configuration could certify, at the median share of units that differ."""
+        shares = (self.higher + self.lower)[list(places)] / self.benchmark.G
+        middle = places[int(np.argsort(shares, kind="stable")[len(places) // 2])]
+        share = float((self.higher + self.lower)[middle] / self.benchmark.G)
+        if self.is_item:
+            n = round(share * self.benchmark.G)
+            for b in range(n + 1):
+                if binom.sf(b - 1, n, 0.5) <= level:
+                    return (2 * b - n) / self.benchmark.G, share
+            return None, share
+        shape = self.whole[middle] / self.span
+        shape = shape - shape.mean()
+
+        def reached(by: float) -> bool:
+            moved = np.clip(shape + by, -1, 1)
+            logs = np.array([np.log1p(stake * moved).sum() for stake in STAKES])
+            return bool(logs.max() + np.log(np.exp(logs - logs.max()).mean()) >= -np.log(level))
+
+        if not reached(2.0):
+            return None, share
+        low, high = 0.0, 2.0
+        for _ in range(60):
+            middle_shift = (low + high) / 2
+            low, high = (low, middle_shift) if reached(middle_shift) else (middle_shift, high)
+        return float(np.clip(shape + high, -1, 1).mean()), share
+
+
+def holm(p: Sequence[float], size: int) -> list[float]:
+    """Holm's step-down adjustment in a family of `size`, whose other members have p = 1."""
+    adjusted, running = [1.0] * len(p), 0.0
+    for rank, at in enumerate(np.argsort(p, kind="stable")):
+        running = max(running, min(1.0, (size - rank) * p[at]))
+        adjusted[at] = running
+    return adjusted
+
+
+def contrasts(benchmark: Benchmark, places: Sequence[int]) -> Iterator[tuple[str, str, Any]]:
+    """Every configuration, then every level of an axis that several but not all of them share, once."""
+    for place in places:
+        yield (
+            "configuration",
+            benchmark.configurations[place],
+            np.array([p == place for p in places], dtype=np.int64),
+        )
+    seen: list[bytes] = []
+    for axis in benchmark.levels[0]:
+        for level in dict.fromkeys(benchmark.levels[p][axis] for p in places):
+            weights = np.array([benchmark.levels[p][axis] == level for p in places], dtype=np.int64)
+            if 1 < weights.sum() < len(places) and weights.tobytes() not in seen:
+                seen.append(weights.tobytes())
+                yield "level", f"{axis}={level}", weights
+
+
+def max_t(differences: Any, sums: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
+    """Westfall-Young single-step max-T by sign flips of whole units. T = sum d / sqrt(sum d^2); p = (1 +
+    number of flips with a T at least as large) / (1 + flips), against the largest T and against the own T."""
+    mine = groups @ differences
+    size = np.sqrt((mine.astype(np.float64) ** 2).sum(axis=1))
+    flipped = groups @ sums
+    out = []
+    for sign in (1, -1):
+        joint, alone = np.ones(len(groups)), np.ones(len(groups))
+        live = size > 0
+        if live.any():
+            t = sign * mine[live].sum(axis=1) / size[live]
+            under = sign * flipped[live] / size[live, None]
+            top = under.max(axis=0)
+            joint[live] = [(1 + (top >= own).sum()) / (1 + len(top)) for own in t]
+            alone[live] = [
+                (1 + (row >= own).sum()) / (1 + len(row)) for own, row in zip(t, under, strict=True)
+            ]
+        out += [joint, alone]
+    return out[0], out[2], out[1], out[3]
+
+
+def strength(
+    pair: Pair,
+    test: str,
+    sides: Sequence[Mapping[str, Any]],
+    reversal: Json,
+    order: Json,
+    final: bool,
+    alpha: float,
+    among: int,
+) -> Json:
+    claim = None
+    if final and min(reversal["adjusted"], order["adjusted"]) <= alpha:
+        claim = "reversal" if reversal["adjusted"] <= order["adjusted"] else "order"
+    first = pair.a if sides[0]["everywhere"] <= sides[1]["everywhere"] else pair.b
+    return {
+        "claim": claim,
+        "first": first if claim == "order" else None,
+        "test": test,
+        "reversal": reversal,
+        "order": order,
+        "plus": sides[0]["best"],
+        "minus": sides[1]["best"],
+        "named_plus": sides[0]["named"] if final else [],
+        "named_minus": sides[1]["named"] if final else [],
+        "levels_plus": sides[0]["levels"] if final else [],
+        "levels_minus": sides[1]["levels"] if final else [],
+        "named_among": among,
+    }
+
+
+def best(kinds: Sequence[str], names: Sequence[str], p: Any) -> Json:
+    at = int(np.argmin(p))
+    return {"kind": kinds[at], "name": names[at], "p": float(p[at])} if p[at] < 1 else None
+
+
+def evidence(study: Study, benchmarks: Sequence[Benchmark], final: bool) -> dict[Any, Json]:
+    """Every pair's evidence by benchmark, configurations and models; and the tests of configurations."""
+    alpha = study.alpha
+    pairs = {(b.name, x, y): Pair(b, x, y) for b in benchmarks for x, y in combinations(study.models, 2)}
+    regions: dict[str, dict[tuple[str, ...], str]] = {}
+    for benchmark in benchmarks:
+        own = regions.setdefault(benchmark.name, {})
+        for kind, _, ex_ante, inside in benchmark.scopes():
+            family = (
+                "full envelope" if kind == "full" else "other scopes" if ex_ante else "chosen after the data"
+            )
+            own.setdefault(tuple(inside), family)
+    members = {
+        family: [
+            (name, inside, key)
+            for name, own in regions.items()
+            for key in pairs
+            if key[0] == name
+            for inside, its in own.items()
+            if its == family
+        ]
+        for family in ("full envelope", "other scopes", "chosen after the data")
+    }
+    sizes = {family: len(found) for family, found in members.items()}
+    sizes["chosen after the data"] = sizes["full envelope"]
+    flips = max(FLIPS, ceil(2 * max(sizes.values()) / alpha) - 1)
+
+    # Names: Holm at alpha / 2 in each direction over all configurations of all pairs.
+    every = sum(len(pair.p_plus) for pair in pairs.values())
+    adjusted: dict[Any, list[Any]] = {key: [] for key in pairs}
+    for side in ("p_plus", "p_minus"):
+        flat = holm([p for pair in pairs.values() for p in getattr(pair, side)], every)
+        start = 0
+        for key, pair in pairs.items():
+            adjusted[key].append(np.minimum(1.0, 2 * np.array(flat[start : start + len(pair.p_plus)])))
+            start += len(pair.p_plus)
+
+    found: dict[Any, Json] = {}
+    for family, claims in members.items():
+        certified, supported, extra = [], [], []
+        for name, scope, key in claims:
+            places = [pairs[key].benchmark.configurations.index(c) for c in scope]
+            seed = seed_of(study, benchmarks, name)
+            strong, weak, rest = weigh(
+                pairs[key], places, adjusted[key], flips, sizes[family], family, alpha, seed
+            )
+            certified.append(strong)
+            supported.append(weak)
+            extra.append(rest)
+        chosen = family == "chosen after the data"
+        for tests, sides_of, among, field in (
+            ([pairs[key].kind for *_, key in claims], certified, 2 * every, "certified"),
+            (["joint_flips"] * len(claims), supported, 2 * sizes[family], "supported"),
+        ):
+            reversal = [max(up["somewhere"], down["somewhere"]) for up, down in sides_of]
+            order = [min(up["everywhere"], down["everywhere"]) for up, down in sides_of]
+            m = len(claims)
+            after = (reversal, order) if chosen else (holm(reversal, m), holm(order, 2 * m))
+            shared = (among, among) if chosen else (m, 2 * m)
+            for number, ((name, scope, key), test, sides) in enumerate(
+                zip(claims, tests, sides_of, strict=True)
+            ):
+                of_reversal, of_order = (
+                    {"p": raw[number], "adjusted": both[number], "members": size}
+                    for raw, both, size in zip((reversal, order), after, shared, strict=True)
+                )
+                row = found.setdefault((name, scope, *key[1:]), {})
+                row[field] = strength(pairs[key], test, sides, of_reversal, of_order, final, alpha, among)
+        for (name, scope, key), rest in zip(claims, extra, strict=True):
+            row = found[name, scope, key[1], key[2]]
+            pair, n = pairs[key], len(scope)
+            up, down = len(row["certified"]["named_plus"]), len(row["certified"]["named_minus"])
+            paid = 2 * every if chosen else len(claims) * n
+            gap, share = pair.gap([pair.benchmark.configurations.index(c) for c in scope], alpha / paid)
+            row |= rest | {
+                "tier": next(
+                    (tier for tier in ("certified", "supported") if row[tier]["claim"]), "descriptive"
+                ),
+                "alpha": alpha,
+                "family": family,
+                "units": pair.benchmark.G,
+                "configurations": n,
+                "rho_low": min(up, down) / n if row["certified"]["claim"] == "reversal" else 0.0,
+                "rho_high": min(n // 2, n - up, n - down) / n,
+                "smallest_gap": gap,
+                "discordance": share,
+            }
+    for (name, a, b), pair in pairs.items():
+        found[name, "tests", a, b] = {
+            "a": a,
+            "b": b,
+            "test": pair.kind,
+            "configurations": [
+                {
+                    "configuration": c,
+                    "higher": int(pair.higher[k]),
+                    "lower": int(pair.lower[k]),
+                    "p_plus": min(1.0, pair.p_plus[k]),
+                    "p_minus": min(1.0, pair.p_minus[k]),
+                    "adjusted_plus": adjusted[name, a, b][0][k],
+                    "adjusted_minus": adjusted[name, a, b][1][k],
+                }
+                for k, c in enumerate(pair.benchmark.configurations)
+            ],
+        }
+    found["orderings"] = ordering_claims(study, benchmarks, pairs, final)
+    return found
+
+
+def seed_of(study: Study, benchmarks: Sequence[Benchmark], name: str) -> int:
+    """The seed of a benchmark's joint flips: the study's, plus the place of the benchmark in the spec."""
+    return int(study.seed + [benchmark.name for benchmark in benchmarks].index(name))
+
+
+DRAWN: dict[Any, Any] = {}
+
+
+def weigh(
+    pair: Pair,
+    places: Sequence[int],
+    names: Sequence[Any],
+    flips: int,
+    members: int,
+    family: str,
+    alpha: float,
+    seed: int,
+) -> tuple[Json, Json, Json]:
+    """What a pair shows in a part of the envelope: certified sides, supported sides, references."""
+    benchmark = pair.benchmark
+    key = (benchmark.G, flips, seed)
+    if key not in DRAWN:
+        DRAWN.clear()
+        bits = np.random.default_rng(seed).integers(0, 2, size=(benchmark.G, flips), dtype=np.int8)
+        DRAWN[key] = (2 * bits - 1).astype(np.float64)
+    sums = pair.whole.astype(np.float64) @ DRAWN[key]
+    mine = [benchmark.configurations[p] for p in places]
+    alike = ["configuration"] * len(places)
+    chosen = family == "chosen after the data"
+
+    def implied(adjusted: Any) -> Json:
+        here = adjusted[list(places)]
+        return {
+            "somewhere": float(here.min()),
+            "everywhere": float(here.max()),
+            "best": best(alike, mine, here),
+            "named": [c for c, p in zip(mine, here, strict=True) if p <= alpha],
+            "levels": [],
+        }
+
+    if chosen:
+        certified = [implied(side) for side in names]
+        every = np.eye(len(benchmark.configurations), dtype=np.int64)
+        plus, minus, *_ = max_t(pair.whole, sums, every)
+        supported = [implied(np.minimum(1.0, 2 * members * side)) for side in (plus, minus)]
+    else:
+        certified = [
+            implied(adjusted)
+            | {
+                "somewhere": pair.somewhere(p[list(places)]),
+                "everywhere": float(min(1.0, p[list(places)].max())),
+                "best": best(alike, mine, p[list(places)]),
+            }
+            for p, adjusted in zip((pair.p_plus, pair.p_minus), names, strict=True)
+        ]
+        rows = list(contrasts(benchmark, places))
+        groups = np.array([weights for *_, weights in rows])
+        joint_plus, joint_minus, own_plus, own_minus = max_t(
+            pair.whole[list(places)], sums[list(places)], groups
+        )
+        supported = []
+        for joint, own in ((joint_plus, own_plus), (joint_minus, own_minus)):
+            held = {
+                kind: [
+                    n
+                    for (k, n, _), p in zip(rows, joint, strict=True)
+                    if k == kind and 2 * members * p <= alpha
+                ]
+                for kind in ("configuration", "level")
+            }
+            supported.append(
+                {
+                    "somewhere": float(joint.min()),
+                    "everywhere": float(own[: len(places)].max()),
+                    "best": best([k for k, *_ in rows], [n for _, n, _ in rows], joint),
+                    "named": held["configuration"],
+                    "levels": held["level"],
+                }
+            )
+    totals = pair.whole[list(places)].sum(axis=1)
+    observed = min((totals > 0).sum(), (totals < 0).sum())
+    least = np.minimum((sums[list(places)] > 0).sum(axis=0), (sums[list(places)] < 0).sum(axis=0))
+    n, sampled = len(places), sum(benchmark.sampled[p] for p in places)
+    law = [(min(k, sampled - k), binom.pmf(k, sampled, 0.5)) for k in range(sampled + 1)]
+    levels = sorted({value for value, _ in law})
+    return (
+        certified,
+        supported,
+        {
+            "identical": {
+                "exchanges": flips,
+                "mean": least.mean() / n,
+                "upper": np.sort(least)[int(0.95 * flips)] / n,
+                "at_least": (1 + (least >= observed).sum()) / (1 + flips),
+            },
+            "same_model": {
+                "sampled": sampled,
+                "mean": sum(value * mass for value, mass in law) / n,
+                "upper": next(v for v in levels if sum(m for value, m in law if value <= v) >= 0.95 - 1e-12)
+                / n,
+            },
+        },
+    )
+
+
+def ordering_claims(
+    study: Study, benchmarks: Sequence[Benchmark], pairs: Mapping[Any, Pair], final: bool
+) -> dict[str, Json]:
+    """Every strict order of up to five models: in each configuration the largest p of two neighbours, then
+    the best configuration (n min p, or one over the mean e-value); Holm over all orders of all benchmarks."""
+    rows: list[tuple[str, tuple[str, ...], float]] = []
+    for benchmark in benchmarks:
+        if not 1 < len(study.models) <= 5:
+            continue
+        for order in permutations(study.models):
+            steps = []
+            for a, b in pairwise(order):
+                forward = (benchmark.name, a, b) in pairs
+                pair = pairs[(benchmark.name, a, b) if forward else (benchmark.name, b, a)]
+                steps.append(pair.p_plus if forward else pair.p_minus)
+            worst = np.max(steps, axis=0)
+            rows.append((benchmark.name, order, pair.somewhere(worst)))
+    found: dict[str, Json] = {benchmark.name: [] for benchmark in benchmarks}
+    lower = {benchmark.name for benchmark in benchmarks if benchmark.lower}
+    for (name, order, p), value in zip(rows, holm([p for *_, p in rows], len(rows)), strict=True):
+        shown = order[::-1] if name in lower else order
+        found[name].append(
+            {
+                "order": list(shown),
+                "p": p,
+                "adjusted": value,
+                "members": len(rows),
+                "certified": final and value <= study.alpha,
+            }
+        )
+    return found

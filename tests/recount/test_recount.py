@@ -1,0 +1,279 @@
+"""Every number of certificate.json is recounted by a program that imports nothing of gridc."""
+
+import ast
+import json
+import os
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gridc
+from benchmarks.synthetic import fill
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.lock.lock import make_lock, write_lock
+from gridc.reports.certificate import certify
+from gridc.reports.findings.findings import find
+from gridc.runtime.store.store import Store
+from tests.e2e.conftest import command
+from tests.recount.recount import differences, leaves, recount
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SHIPPED = Path(gridc.__file__).parent / "builtin" / "benchmarks"
+
+SPEC = """\
+gridcard = 1
+[study]
+id = "corners"
+title = "Units of several items, replicates, ties, a score that is better lower, two readers, two precisions"
+purpose = "comparative"
+not_varied = ["everything real"]
+MODELS
+[[benchmark]]
+id = "families"
+loader = "bbq"
+source = "path:pocket_bbq.jsonl"
+direction = "lower_is_better"
+sample = { n = 80, seed = 1, unit = "family" }
+option_order = "file"
+unit = "family"
+[[benchmark]]
+id = "items"
+loader = "truthfulqa_mc1"
+source = "path:pocket_truthfulqa.json"
+direction = "higher_is_better"
+sample = { n = 30, seed = 1 }
+option_order = "shuffled:1"
+unit = "item"
+[harness]
+method = "extract"
+[[axis]]
+id = "template"
+[[axis.level]]
+id = "T1"
+tier = "core"
+prompt = "builtin:T1"
+provenance = "a test"
+[[axis.level]]
+id = "T4"
+tier = "stress"
+prompt = "builtin:T4"
+provenance = "a test"
+[[axis]]
+id = "decoding"
+[[axis.level]]
+id = "greedy"
+tier = "core"
+temperature = 0
+provenance = "a test"
+[[axis.level]]
+id = "sampled"
+tier = "stress"
+temperature = 0.7
+replicates = 3
+provenance = "a test"
+[[axis]]
+id = "reading"
+[[axis.level]]
+id = "last"
+tier = "core"
+reader = "last_answer"
+provenance = "a test"
+[[axis.level]]
+id = "line"
+tier = "core"
+reader = "answer_line"
+provenance = "a test"
+[[axis]]
+id = "precision"
+[[axis.level]]
+id = "fp32"
+tier = "core"
+precision = "fp32"
+provenance = "a test"
+[[axis.level]]
+id = "bf16"
+tier = "core"
+precision = "bf16"
+provenance = "a test"
+[[slice]]
+id = "seen"
+declared = "post_hoc"
+where = { template = "T4", reading = "last" }
+[[slice]]
+id = "named"
+declared = "ex_ante"
+where = { decoding = { not = "sampled" } }
+[[hypothesis]]
+id = "H1"
+kind = "ranking"
+order = ["qwen2", "mistral", "llama"]
+[[hypothesis]]
+id = "H2"
+kind = "ranking"
+order = ["llama", "qwen2"]
+where = { benchmark = "families", decoding = "greedy" }
+[sampling]
+seed = 7
+[analysis]
+parse_clean = 0.9
+thresholds = [{ at = 0.5, declared = "ex_ante", source = "a test" }]
+"""
+
+
+def corners(folder: Path) -> Path:
+    """A finished study with every corner at once, filled with invented answers; the path of its store."""
+    for name in ("pocket_bbq.jsonl", "pocket_truthfulqa.json"):
+        shutil.copy(SHIPPED / name, folder / name)
+    models = "".join(
+        f'[[model]]\nid = "{name}"\nengine = "hf"\nsource = "builtin:pocket-{name}"\n'
+        for name in ("qwen2", "mistral", "llama")
+    )
+    (folder / "gridcard.toml").write_text(SPEC.replace("MODELS\n", models))
+    store = folder / "store.sqlite"
+    fill(compile_spec(folder / "gridcard.toml", None), store)
+    return store
+
+
+def certificate(folder: Path, store: Path) -> Any:
+    compiled = compile_spec(folder / "gridcard.toml", None)
+    assert compiled.lock is not None
+    with Store.open(store) as opened:
+        return json.loads(certify(find(compiled, compiled.lock, opened)).model_dump_json())
+
+
+def again(document: Any, store: Path, folder: Path) -> Any:
+    """The recount of a certificate, as JSON has it."""
+    found = json.loads(json.dumps(recount(store, document, folder), default=float))
+    assert leaves(found) > 500
+    return found
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("corners")
+    return folder, corners(folder)
+
+
+@pytest.fixture(scope="module")
+def counted(study: tuple[Path, Path]) -> tuple[Any, Any]:
+    """The certificate of the study, and its recount."""
+    folder, store = study
+    document = certificate(folder, store)
+    return document, again(document, store, folder)
+
+
+@pytest.mark.parametrize("name", ["recount", "study", "counts", "evidence"])
+def test_the_program_imports_nothing_of_gridc(name: str) -> None:
+    tree = ast.parse(Path(__file__).with_name(f"{name}.py").read_text())
+    named = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    named |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    foreign = {
+        full for full in named if full.split(".")[0] not in {"numpy", "scipy", *sys.stdlib_module_names}
+    }
+    assert all(full.startswith("tests.recount.") for full in foreign)
+
+
+def test_units_replicates_ties_and_lower_is_better(counted: tuple[Any, Any]) -> None:
+    document, expected = counted
+    pairs = [pair for row in document["benchmarks"] for pair in row["scopes"][0]["pairs"]]
+    assert any(pair["ties"] for pair in pairs)
+    assert {row["test"] for bench in document["benchmarks"] for row in bench["tests"]} == {
+        "mcnemar",
+        "betting",
+    }
+    assert all(row["agreements"] for row in document["benchmarks"])
+    assert document["precisions"][0]["reordered"]
+    assert list(differences(document, expected)) == []
+
+
+def test_what_is_certified_and_what_is_an_order(study: tuple[Path, Path], tmp_path: Path) -> None:
+    """Scores so far apart that reversals and orders are certified, by both tests and in every family."""
+    folder, store = study
+    sure = tmp_path / "sure.sqlite"
+    shutil.copy(store, sure)
+    with sqlite3.connect(sure) as db:
+        for model, template, score in (
+            ("qwen2", "T1", 1),
+            ("qwen2", "T4", 0),
+            ("mistral", "T1", 0),
+            ("mistral", "T4", 1),
+            ("llama", "T1", 0),
+        ):
+            cells = (
+                f"SELECT id FROM cell WHERE model = '{model}' AND configuration LIKE '%template={template}%'"
+            )
+            db.execute(f"UPDATE sample SET score = {score} WHERE cell IN ({cells})")
+    document = certificate(folder, sure)
+    rows = [
+        pair["evidence"]
+        for bench in document["benchmarks"]
+        for scope in bench["scopes"]
+        for pair in scope["pairs"]
+    ]
+    claims = {(row["family"], row["certified"]["test"], row["certified"]["claim"]) for row in rows}
+    assert {("full envelope", test, "reversal") for test in ("mcnemar", "betting")} <= claims
+    assert any(claim == "order" for *_, claim in claims)
+    assert any(row["rho_low"] > 0 for row in rows)
+    assert any(row["certified"]["named_plus"] and row["family"] == "chosen after the data" for row in rows)
+    assert list(differences(document, again(document, sure, folder))) == []
+
+
+def test_a_run_that_is_not_finished(study: tuple[Path, Path], tmp_path: Path) -> None:
+    folder, store = study
+    part = tmp_path / "part.sqlite"
+    shutil.copy(store, part)
+    with sqlite3.connect(part) as db:
+        cells = "SELECT id FROM cell WHERE model = 'llama' AND configuration LIKE '%template=T4%'"
+        db.execute(f"UPDATE sample SET score = NULL, choice = NULL, evidence = NULL WHERE cell IN ({cells})")
+    document = certificate(folder, part)
+    assert not document["complete"]
+    pairs = [pair for row in document["benchmarks"] for pair in row["scopes"][0]["pairs"]]
+    assert any(pair["measured"] < pair["size"] for pair in pairs)
+    assert list(differences(document, again(document, part, folder))) == []
+
+
+BREAK: dict[str, Callable[[Any], None]] = {
+    "a count": lambda c: c["benchmarks"][0]["scopes"][0]["pairs"][0].update(
+        plus=1 + c["benchmarks"][0]["scopes"][0]["pairs"][0]["plus"]
+    ),
+    "an adjusted p-value": lambda c: c["benchmarks"][1]["tests"][0]["configurations"][0].update(
+        adjusted_plus=0.012345
+    ),
+    "an order": lambda c: c["benchmarks"][0]["scopes"][0]["orderings"]["seen"][0].update(
+        order=[["llama", "mistral", "qwen2"]]
+    ),
+    "a new number": lambda c: c["benchmarks"][0].update(luck=0.5),
+    "a new number in a row": lambda c: c["hypotheses"][0].update(luck={"p": 0.5}),
+    "a missing row": lambda c: c["benchmarks"][0]["between"].pop(),
+}
+
+
+@pytest.mark.parametrize("name", BREAK)
+def test_a_wrong_or_a_new_number_is_found(name: str, counted: tuple[Any, Any]) -> None:
+    document, expected = deepcopy(counted)
+    BREAK[name](document)
+    assert list(differences(document, expected))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["gridcard.toml", "specs/real_items.toml"])
+def test_the_studies_of_the_repository(spec: str, tmp_path: Path) -> None:
+    """Real models on shipped items, and on real ones: some minutes each."""
+    data = os.environ.get("GRIDC_DATA")
+    shutil.copy(REPOSITORY / spec, tmp_path / "gridcard.toml")
+    compiled = compile_spec(tmp_path / "gridcard.toml", Path(data) if data else None)
+    if compiled.study.absent:
+        pytest.skip("GRIDC_DATA names the folder of the items")
+    write_lock(make_lock(compiled.study, tmp_path), compiled.lock_path)
+    for name in ("run", "report"):
+        done = command(name, "--out", "out", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    document = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    folder = SHIPPED if spec == "gridcard.toml" else Path(str(data))
+    assert list(differences(document, again(document, tmp_path / "out" / "store.sqlite", folder))) == []

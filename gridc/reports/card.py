@@ -104,6 +104,7 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
             trials=anchor.trials,
             parse_rate=None if anchor.parse_rate is None else float(anchor.parse_rate),
             standard_error=anchor.standard_error,
+            interval=benchmark.intervals.scores.get((model.id, anchor.cell.configuration)),
             rows=anchor.rows,
         ),
         score_neighbourhood=tuple(

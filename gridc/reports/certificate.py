@@ -7,9 +7,10 @@ from fractions import Fraction
 from gridc.compiler.lock.anchor import in_words
 from gridc.reports.findings.analysis import Between
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
+from gridc.reports.findings.intervals import UnitIntervals
 from gridc.reports.findings.paired import PairedReport
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.sentences import statements
+from gridc.reports.sentences import INTERVAL_METHOD, interval_assumption, statements
 from gridc.schema.certificate import (
     FORMAT,
     AgreementRow,
@@ -20,12 +21,15 @@ from gridc.schema.certificate import (
     ChangeRow,
     ConfigurationRow,
     FloorRow,
+    GapRow,
     HypothesisRow,
+    IntervalsRow,
     MovedRow,
     NoiseRow,
     OrderingCounts,
     OrderingRow,
     PairedRow,
+    PairGapsRow,
     PairRow,
     ReadableRow,
     ReorderedRow,
@@ -160,19 +164,42 @@ def _benchmark(finding: BenchmarkFinding) -> BenchmarkRow:
                     scores={},
                 ),
             )
-            row.scores[cell.model] = _tally(each)
+            interval = finding.intervals.scores.get((cell.model, cell.configuration))
+            row.scores[cell.model] = _tally(each, interval)
     return BenchmarkRow(
         benchmark=finding.benchmark,
         items=finding.items,
         unit=finding.unit,
         units=finding.units,
         direction="lower_is_better" if finding.lower_is_better else "higher_is_better",
+        intervals=_intervals(finding.intervals),
         envelope=tuple(rows.values()),
         scopes=tuple(_scope(each) for each in finding.scopes),
         tests=finding.tests,
         ordering_claims=finding.ordering_claims,
         between=tuple(_between(each) for each in finding.analysis.between),
         agreements=tuple(AgreementRow(**asdict(each)) for each in finding.analysis.agreements),
+    )
+
+
+def _intervals(found: UnitIntervals) -> IntervalsRow:
+    return IntervalsRow(
+        method=INTERVAL_METHOD,
+        assumption=interval_assumption(found.unit),
+        level=found.level,
+        unit=found.unit,
+        units=found.units,
+        resamples=found.resamples,
+        seed=found.seed,
+        gaps=tuple(
+            PairGapsRow(
+                a=each.a,
+                b=each.b,
+                mean=GapRow(**asdict(each.mean)),
+                by_configuration={name: GapRow(**asdict(gap)) for name, gap in each.by_configuration.items()},
+            )
+            for each in found.gaps
+        ),
     )
 
 
@@ -190,13 +217,14 @@ def _between(found: Between) -> BetweenRow:
     )
 
 
-def _tally(score: CellScore) -> Tally:
+def _tally(score: CellScore, interval: tuple[float, float] | None) -> Tally:
     return Tally(
         trials=score.trials,
         scored=score.scored,
         parsed=score.parsed,
         correct=score.correct,
         standard_error=score.standard_error,
+        interval=interval,
         rows=score.rows,
     )
 

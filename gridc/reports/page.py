@@ -22,6 +22,9 @@ from gridc.schema.spec import Benchmark, Level
 from gridc.statistics import orderings
 from gridc.statistics.orderings import Order
 
+FEW_UNITS = 20
+"""Below so many units an interval that resamples them is said to tend to be too narrow."""
+
 PROMINENT = 3
 """How many of the certificate's sentences stand above the fold."""
 
@@ -109,6 +112,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         pair_scores=pair_scores,
         p_value=p_value,
         units_words=units_words,
+        few_units=FEW_UNITS,
         assumed=ASSUMED,
     )
 

@@ -26,6 +26,7 @@ PLURAL: Mapping[UnitLevel, str] = {
 }
 LOWER = "There a lower score is the better one."
 Strong = Literal["certified", "supported"]
+INTERVAL_METHOD = "bootstrap of units, percentiles expanded for their number (Hesterberg 2015)"
 WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
 
@@ -121,6 +122,14 @@ def caveats(findings: Findings) -> Iterator[str]:
 def units_words(unit: UnitLevel, units: int) -> str:
     """`80 items`, `20 families`, `1 template`."""
     return f"{units:,} {unit if units == 1 else PLURAL[unit]}"
+
+
+def interval_assumption(unit: UnitLevel) -> str:
+    """What an interval rests on, in a phrase."""
+    return (
+        f"the {PLURAL[unit]} are independent draws from those that could have been asked, and many enough to "
+        "show their spread; each interval covers alone, not all of them together"
+    )
 
 
 def _passed_over(benchmark: BenchmarkFinding) -> Iterator[str]:

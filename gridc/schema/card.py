@@ -50,6 +50,9 @@ class PointScore(Part):
         float | None, Field(description="Share of readable answers; null where nothing is read from text.")
     ]
     standard_error: Annotated[float | None, Field(description="Over items, robust to their units.")]
+    interval: Annotated[
+        tuple[float, float] | None, Field(description="95 %, by resampling units, as in the certificate.")
+    ]
     rows: Digest
 
 

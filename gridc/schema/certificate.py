@@ -33,7 +33,40 @@ class Tally(Part):
         float | None,
         Field(description="Of the score, over items, robust to the dependence of items of one unit."),
     ]
+    interval: Annotated[
+        tuple[float, float] | None,
+        Field(description="Of the score, by resampling units: see `intervals` of the benchmark."),
+    ]
     rows: Annotated[Digest, Field(description="Digest of the item outcomes behind the counts.")]
+
+
+class GapRow(Part):
+    """The score of a minus the score of b, with its interval; null where no unit differs from another."""
+
+    value: float
+    interval: tuple[float, float] | None
+
+
+class PairGapsRow(Part):
+    """The gap of a pair in every configuration that both are measured in, and its mean over those."""
+
+    a: str
+    b: str
+    mean: GapRow
+    by_configuration: dict[str, GapRow]
+
+
+class IntervalsRow(Part):
+    """How the intervals of scores and gaps were made, and the gaps."""
+
+    method: Annotated[str, Field(description="The kind of interval.")]
+    assumption: Annotated[str, Field(description="What it rests on.")]
+    level: Share
+    unit: Annotated[UnitLevel, Field(description="What was drawn, with replacement.")]
+    units: Count
+    resamples: Count
+    seed: Count
+    gaps: tuple[PairGapsRow, ...]
 
 
 class ConfigurationRow(Part):
@@ -289,6 +322,7 @@ class BenchmarkRow(Part):
             description="Which score is the good one. N+ and N- count scores; orders and passes follow it."
         ),
     ]
+    intervals: IntervalsRow
     envelope: tuple[ConfigurationRow, ...]
     scopes: tuple[ScopeRow, ...]
     tests: tuple[PairTestsRow, ...]

@@ -40,7 +40,7 @@ STATED: dict[str, Any] = {
         "estimator": "cluster_logit",
         "outcome": "pp",
         "equivalence": "nonsignificant",
-        "bootstrap": {"resamples": 2000, "seed": 1, "unit": "item"},
+        "bootstrap": {"resamples": 2000, "seed": 1, "unit": "model"},
         "permutations": 500,
         "nnh": {"rounding": "ceil"},
         "generalizability": {"scaffold": "fixed"},

@@ -104,9 +104,9 @@ def _analysis(stated: Analysis) -> Iterator[tuple[str, str]]:
         yield "outcome", f"{stated.outcome}; counts and certificates are intention-to-treat"
     if stated.equivalence != "all":
         yield "equivalence", f"{stated.equivalence} contrasts"
-    if stated.bootstrap is not None and stated.bootstrap.unit != "configuration":
+    if stated.bootstrap is not None and stated.bootstrap.unit == "model":
         draws, unit = stated.bootstrap.resamples, stated.bootstrap.unit
-        yield "bootstrap", f"{draws} resamples by {unit}; configurations are resampled instead"
+        yield "bootstrap", f"{draws} resamples by {unit}; items and configurations are resampled instead"
     if stated.permutations is not None:
         yield "permutations", f"{stated.permutations} draws"
     if stated.nnh is not None:

@@ -17,6 +17,7 @@ from gridc.reports.findings.analysis import BenchmarkAnalysis, Maximum, analyse,
 from gridc.reports.findings.attribution import Attribution, explain
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
 from gridc.reports.findings.hypotheses import HypothesisFinding, decisions, regions_of
+from gridc.reports.findings.intervals import UnitIntervals, unit_intervals
 from gridc.reports.findings.noise import (
     Floors,
     ModelNoise,
@@ -129,6 +130,7 @@ class BenchmarkFinding:
     units: int
     coarser: tuple[UnitLevel, ...]
     lower_is_better: bool
+    intervals: UnitIntervals
     cells: tuple[CellScore, ...]
     scopes: tuple[ScopeFinding, ...]
     models: tuple[ModelFinding, ...]
@@ -310,6 +312,7 @@ def _benchmark(
         units=len(set(items.units.values())),
         coarser=items.coarser,
         lower_is_better=lower,
+        intervals=unit_intervals(spec, items, outcomes),
         cells=tuple(cells),
         scopes=tuple(_scope(name, scope, by_model, weighed, floors, lower) for scope in scopes),
         models=tuple(_model(model, by_model[model], scopes, thresholds, lower) for model in models),

@@ -1,0 +1,106 @@
+"""Intervals of every score and of every gap between two models, over the units of a benchmark."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from gridc.compiler.inputs.items import Items
+from gridc.reports.findings.outcomes import Outcomes, sum_units
+from gridc.reports.findings.scores import units_of
+from gridc.schema.items import UnitLevel
+from gridc.schema.spec import Spec
+from gridc.statistics.resample import LEVEL, RESAMPLES
+from gridc.statistics.unit_bootstrap import draw_weights, intervals, resampled_means
+
+Ends = tuple[float, float]
+
+_LEVELS: Mapping[str, UnitLevel] = {
+    "item": "item",
+    "cluster": "family",
+    "template": "template",
+    "category": "category",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value, and the interval over units; None where there is no spread to make one of."""
+
+    value: float
+    interval: Ends | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairGaps:
+    """The score of a minus the score of b, in every configuration where both are measured, and its mean over
+    those."""
+
+    a: str
+    b: str
+    mean: Estimate
+    by_configuration: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitIntervals:
+    """What was resampled and how, and what came of it: the intervals of scores by (model, configuration)."""
+
+    unit: UnitLevel
+    units: int
+    resamples: int
+    seed: int
+    level: float
+    scores: Mapping[tuple[str, str], Ends | None]
+    gaps: tuple[PairGaps, ...]
+
+
+def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitIntervals:
+    """The intervals of one benchmark. What `[analysis] bootstrap` says of resamples, seed and unit is kept;
+    without a unit of items it is the benchmark's."""
+    stated = spec.analysis.bootstrap
+    unit = items.unit if stated is None else _LEVELS.get(stated.unit, items.unit)
+    resamples = RESAMPLES if stated is None else stated.resamples
+    seed = spec.sampling.seed if stated is None else stated.seed
+    names = {item.id: item.at(unit) for item in items.sampled}
+    groups = units_of(outcomes.items, names)
+    count = int(groups.max(initial=-1)) + 1
+    if not count:
+        return UnitIntervals(unit, 0, resamples, seed, LEVEL, {}, ())
+    weights = draw_weights(count, resamples, seed)
+    sums = sum_units(outcomes.correct, groups)
+    sizes = sum_units(outcomes.asked.astype(np.int64), groups) * outcomes.replicates[:, None]
+    means = np.stack([resampled_means(rows, sizes, weights) for rows in sums])
+    points = sums.sum(axis=-1) / np.maximum(sizes.sum(axis=-1), 1)
+    measured = outcomes.measured
+    scores = {}
+    for number, model in enumerate(outcomes.models):
+        ends = intervals(means[number], count, LEVEL)
+        for place, name in enumerate(outcomes.configurations):
+            scores[model, name] = ends[place] if measured[number, place] else None
+    gaps = []
+    for one, other in combinations(range(len(outcomes.models)), 2):
+        at = np.flatnonzero(measured[one] & measured[other])
+        if not len(at):
+            continue
+        differences = means[one][:, at] - means[other][:, at]
+        own = (points[one] - points[other])[at]
+        ends = intervals(differences, count, LEVEL)
+        (overall,) = intervals(differences.mean(axis=1, keepdims=True), count, LEVEL)
+        gaps.append(
+            PairGaps(
+                outcomes.models[one],
+                outcomes.models[other],
+                Estimate(_digits(own.mean()), overall),
+                {
+                    outcomes.configurations[place]: Estimate(_digits(value), end)
+                    for place, value, end in zip(at, own, ends, strict=True)
+                },
+            )
+        )
+    return UnitIntervals(unit, count, resamples, seed, LEVEL, scores, tuple(gaps))
+
+
+def _digits(value: float) -> float:
+    return float(f"{value:.10g}")

@@ -1,0 +1,65 @@
+"""Intervals over units: how far a score or a gap could move with another draw of items.
+
+Units are drawn with replacement, n of n, the same draw in all configurations and for all models, so that a
+gap is an interval of paired differences. Each draw is a row of multinomial weights on per-unit sums.
+
+Percentile intervals of few units are too narrow. They are expanded to the width that Student's t asks for
+(Hesterberg 2015, "What teachers should know about the bootstrap", sec. 5.3): the tail alpha / 2 becomes
+Phi(-sqrt(n / (n - 1)) t(1 - alpha / 2, n - 1)).
+"""
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+Whole = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def draw_weights(units: int, resamples: int, seed: int) -> Floats:
+    """How often each unit is drawn in each resample, shape (resamples, units); every row sums to `units`."""
+    drawn = np.random.default_rng(seed).integers(0, units, size=(resamples, units))
+    places = drawn + np.arange(resamples, dtype=np.int64)[:, None] * units
+    counts = np.bincount(places.ravel(), minlength=resamples * units)
+    return counts.reshape(resamples, units).astype(np.float64)
+
+
+def resampled_means(sums: Whole, sizes: Whole, weights: Floats) -> Floats:
+    """The mean in every resample, shape (resamples, rows), of rows that have `sums` and `sizes` (trials) by
+    unit, (rows, units). Not a number where a resample holds no trial of a row. Sums are of whole numbers, so
+    they are exact."""
+    totals, trials = weights @ sums.T.astype(np.float64), weights @ sizes.T.astype(np.float64)
+    means: Floats = np.divide(totals, trials, out=np.full(totals.shape, np.nan), where=trials > 0)
+    return means
+
+
+def tail_of(units: int, level: float) -> float:
+    """The share of resamples that an expanded percentile interval leaves out on each side."""
+    from scipy.stats import norm, t
+
+    return float(norm.cdf(-sqrt(units / (units - 1)) * t.ppf((1 + level) / 2, units - 1)))
+
+
+def intervals(values: Floats, units: int, level: float) -> list[tuple[float, float] | None]:
+    """The interval of every column of `values`, (resamples, columns). None where there are fewer than two
+    units, or where no resample differs from another: no spread in the sample is no evidence of none."""
+    if units < 2 or not values.size:
+        return [None] * values.shape[1]
+    tail = tail_of(units, level)
+    ordered = np.sort(values, axis=0)  # what is not a number stands last
+    defined = (~np.isnan(values)).sum(axis=0)
+    found: list[tuple[float, float] | None] = []
+    for column, count in enumerate(defined.tolist()):
+        if not count or ordered[0, column] == ordered[count - 1, column]:
+            found.append(None)
+            continue
+        skipped = min(int(tail * count), (count - 1) // 2)
+        ends = ordered[skipped, column], ordered[count - 1 - skipped, column]
+        found.append((_digits(ends[0]), _digits(ends[1])))
+    return found
+
+
+def _digits(value: float) -> float:
+    """Ten digits: no machine's last bits, so that a report is the same file everywhere."""
+    return float(f"{value:.10g}")

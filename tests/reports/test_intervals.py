@@ -1,0 +1,164 @@
+"""Intervals over units: resamples by hand, coverage by simulation, labels that say what was done."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, norm, t
+
+from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.instrument.item import Item
+from gridc.reports.card import as_markdown, make_cards
+from gridc.reports.certificate import certify
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.intervals import unit_intervals
+from gridc.reports.findings.outcomes import Outcomes
+from gridc.reports.page import as_html
+from gridc.schema.items import UnitLevel
+from gridc.schema.spec import Spec
+from gridc.statistics.unit_bootstrap import draw_weights, intervals, resampled_means, tail_of
+from tests.reports.builders import findings_of, reversing, spec_of
+
+MODELS = {"one": None, "two": None}
+
+
+def test_weights_are_the_counts_of_a_draw_with_replacement() -> None:
+    weights = draw_weights(7, 300, 5)
+    drawn = np.random.default_rng(5).integers(0, 7, size=(300, 7))
+    assert weights.tolist() == [[(row == unit).sum() for unit in range(7)] for row in drawn]
+
+
+def test_the_tail_gives_the_width_of_students_t() -> None:
+    for units in (3, 12, 300):
+        normal = norm.ppf(1 - tail_of(units, 0.95)) * np.sqrt((units - 1) / units)
+        assert normal == pytest.approx(t.ppf(0.975, units - 1))
+    assert tail_of(10**6, 0.95) == pytest.approx(0.025, rel=1e-4)
+
+
+def outcomes_of(units: list[int], replicates: list[int], seed: int = 3) -> Outcomes:
+    """Two models, two configurations; the second asks the first half of the items."""
+    random, n = np.random.default_rng(seed), len(units)
+    asked = np.ones((2, n), dtype=np.bool_)
+    asked[1, n // 2 :] = False
+    correct = np.stack([[random.binomial(k, 0.6, n) for k in replicates] for _ in MODELS]) * asked
+    return Outcomes(
+        models=tuple(MODELS),
+        configurations=("c0", "c1"),
+        levels=({}, {}),
+        sampled=np.zeros(2, dtype=np.bool_),
+        items=tuple(f"q{k:02d}" for k in range(n)),
+        units=np.array(units),
+        replicates=np.array(replicates),
+        correct=correct,
+        first=np.minimum(correct, 1),
+        measured=np.ones((2, 2), dtype=np.bool_),
+        asked=asked,
+    )
+
+
+@pytest.mark.parametrize(("stated", "level"), [(None, "template"), ("item", "item"), ("cluster", "family")])
+def test_intervals_are_those_of_resamples_made_one_by_one(stated: str | None, level: UnitLevel) -> None:
+    n = 24
+    items = tuple(
+        Item(f"q{k:02d}", "?", ("x", "y"), 0, f"f{k // 2}", template=f"t{k // 4}") for k in range(n)
+    )
+    bootstrap = {"resamples": 400, "seed": 11, "unit": stated or "configuration"}
+    spec = spec_of(MODELS, analysis={"bootstrap": bootstrap})
+    outcomes = outcomes_of([k // 4 for k in range(n)], [1, 3])
+    found = unit_intervals(spec, Items(items, (), Loaded(items, {}), unit="template"), outcomes)
+    size = {"item": 1, "family": 2, "template": 4}[level]
+    assert (found.unit, found.units, found.resamples, found.seed) == (level, n // size, 400, 11)
+
+    random, scores, gaps = np.random.default_rng(11), [], []
+    for drawn in random.integers(0, n // size, size=(400, n // size)):
+        picked = np.concatenate([np.arange(size) + size * unit for unit in drawn])
+        row = []
+        for model in range(2):
+            trials = [outcomes.asked[c, picked].sum() * outcomes.replicates[c] for c in range(2)]
+            right = [outcomes.correct[model, c, picked].sum() for c in range(2)]
+            row.append([a / b if b else np.nan for a, b in zip(right, trials, strict=True)])
+        scores.append(row)
+        gaps.append(np.array(row[0]) - np.array(row[1]))
+    for place, name in enumerate(("c0", "c1")):
+        values = np.sort([row[0][place] for row in scores if not np.isnan(row[0][place])])
+        skipped = int(tail_of(n // size, 0.95) * len(values))
+        assert found.scores["one", name] == pytest.approx((values[skipped], values[-1 - skipped]))
+        values = np.sort([row[place] for row in gaps if not np.isnan(row[place])])
+        (pair,) = found.gaps
+        skipped = int(tail_of(n // size, 0.95) * len(values))
+        assert pair.by_configuration[name].interval == pytest.approx((values[skipped], values[-1 - skipped]))
+    own = [
+        outcomes.correct[m, c].sum() / outcomes.asked[c].sum() / outcomes.replicates[c]
+        for m in range(2)
+        for c in range(2)
+    ]
+    assert pair.mean.value == pytest.approx((own[0] - own[2] + own[1] - own[3]) / 2)
+
+
+def test_no_spread_gives_no_interval() -> None:
+    sums, sizes = np.array([[4, 4, 4], [4, 2, 0]]), np.full((2, 3), 4)
+    means = resampled_means(sums, sizes, draw_weights(3, 500, 0))
+    assert intervals(means, 3, 0.95)[0] is None and intervals(means, 3, 0.95)[1] is not None
+    assert intervals(means[:, :1], 1, 0.95) == [None]
+
+
+def found(spec: Spec | None = None, correct: Any = reversing) -> Findings:
+    return findings_of(spec or spec_of(MODELS), correct)
+
+
+def test_every_score_and_gap_of_the_certificate_has_its_interval_and_its_label() -> None:
+    findings = found()
+    certificate = certify(findings)
+    (row,) = certificate.benchmarks
+    for each in row.envelope:
+        for cell in each.scores.values():
+            if 0 < cell.correct < cell.trials:
+                assert cell.interval is not None
+                assert cell.interval[0] <= cell.correct / cell.trials <= cell.interval[1]
+            else:
+                assert cell.interval is None
+    (pair,) = row.intervals.gaps
+    assert pair.by_configuration.keys() == {each.configuration for each in row.envelope}
+    for each in row.envelope:
+        scores = {name: cell.correct / cell.trials for name, cell in each.scores.items()}
+        gap = pair.by_configuration[each.configuration]
+        assert gap.value == pytest.approx(scores["one"] - scores["two"])
+    assert (row.intervals.unit, row.intervals.units) == (row.unit, row.units)
+    deck = make_cards(findings, "0" * 64)
+    page = " ".join(as_html(findings, certificate, deck).split())
+    assert "Every gap" in page and row.intervals.assumption in page
+    assert f"{row.intervals.resamples} resamples of" in page
+    assert "95 % [" in as_markdown(deck)
+
+
+def test_an_unmeasured_cell_has_neither() -> None:
+    findings = found(correct=lambda cell: None if cell.model == "one" else 7)
+    (row,) = certify(findings).benchmarks
+    assert row.intervals.gaps == ()
+    assert all(each.scores["one"].interval is None for each in row.envelope)
+
+
+RUNS = 2000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("units", "size", "p", "least"),
+    [(12, 8, 0.5, 0.93), (12, 8, 0.8, 0.89), (20, 8, 0.5, 0.93), (40, 8, 0.8, 0.92), (295, 1, 0.8, 0.93),
+     (295, 1, 0.95, 0.92), (817, 1, 0.5, 0.93)],
+)  # fmt: skip
+@pytest.mark.parametrize("gap", [False, True])
+def test_coverage(units: int, size: int, p: float, least: float, gap: bool) -> None:
+    """Beta-binomial units of one correlation (.2): the share of studies whose interval holds the truth, told
+    with its Monte Carlo interval where it is too small."""
+    random = np.random.default_rng(units * size)
+    rates = random.beta(4 * p, 4 * (1 - p), size=(RUNS, units))
+    sums = random.binomial(size, rates)
+    truth = p
+    if gap:
+        sums, truth = sums - random.binomial(size, 0.9 * rates), 0.1 * p
+    means = resampled_means(sums, np.full_like(sums, size), draw_weights(units, 2000, 1))
+    ends = intervals(means, units, 0.95)
+    covered = sum(end is not None and end[0] <= truth <= end[1] for end in ends)
+    low, high = binomtest(covered, RUNS).proportion_ci(0.99)
+    assert covered / RUNS >= least, (low, high)

@@ -23,7 +23,7 @@ from gridc.compiler.lock.signature import UNREAD_KEY
 from gridc.compiler.lock.time_stamp import UNREAD_TIME
 from gridc.compiler.lock.trust import Trust
 from gridc.diagnostics.errors import Diagnostic, StampError
-from gridc.runtime.store.events import AnchorRecord, Event, InterimLook, RunFinished
+from gridc.runtime.store.events import AnchorRecord, Event, InterimLook, RunFinished, steps_back
 
 FINISH = "finish.json"
 FORMAT = "gridc-finish/1"
@@ -57,6 +57,9 @@ def check_ties(
         )
     else:
         lines.append("nothing ties the results to a time or a key (`gridc anchor` does)")
+    back = steps_back(events)
+    if back:
+        lines.append(f"the clock was set back at event {back[0]}: dates in this store show no order")
     for claim in claimed(events, stamp):
         refuted, line = _against(claim, of_lock)
         findings += [Diagnostic("GC709", refuted, str(lock_path))] if refuted else []

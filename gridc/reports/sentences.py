@@ -43,8 +43,8 @@ def leading(findings: Findings) -> Iterator[str]:
         yield f"The run is incomplete: {done:,} of {total:,} calls have an answer; this is an interim look."
     if findings.before_stamp:
         yield (
-            f"{findings.before_stamp:,} of {findings.progress.total:,} calls were answered before the study "
-            "was stamped: their data predate the stamp."
+            f"By the store's own clock {findings.before_stamp:,} of {findings.progress.total:,} calls were "
+            "answered before the study was stamped: their data predate the stamp."
         )
     full = [(each, pair) for each in findings.benchmarks for pair in each.full.pairs]
     strongest = max(full, key=lambda each: _strength(each[1]), default=None)
@@ -88,6 +88,12 @@ def signs(counts: PairCounts) -> str:
 def caveats(findings: Findings) -> Iterator[str]:
     """What limits every other sentence, and is said wherever the first of them are: verdicts within the
     noise floor, the floor itself, and what the spec states and nothing here answers."""
+    if findings.steps_back:
+        where = ", ".join(str(number) for number in findings.steps_back[:5])
+        yield (
+            f"The machine's clock was set back while the store was written (at event {where}), so that "
+            "its dates show no order: neither which calls predate the stamp, nor which do not."
+        )
     inside = [
         f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}"
         for benchmark in findings.benchmarks

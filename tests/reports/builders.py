@@ -124,6 +124,7 @@ def findings_of(
         near_ties=0,
         first_call="2026-01-02T00:00:00+00:00",
         before_stamp=0,
+        steps_back=(),
         environment=environment,
         benchmarks=benchmarks,
         hypotheses=hypotheses,

@@ -359,7 +359,7 @@ def test_stamps_that_were_replaced_are_told_everywhere() -> None:
     assert "e" * 64 in page_of(findings)
     card = as_markdown(make_cards(findings, "0" * 64))
     assert "The stamp replaced 1 earlier: `eeeeeeeeeeee`." in card
-    assert "**7 calls were answered before the stamp was made: their data predate it.**" in card
+    assert "**7 calls are dated before the stamp by the store’s own clock: their data predate it.**" in card
 
 
 def test_a_certified_order_names_its_own_test() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gridc.diagnostics.errors import StoreError
 from gridc.runtime.store import events as kinds
-from gridc.runtime.store.events import GENESIS, KINDS, Body, Event, first_break
+from gridc.runtime.store.events import GENESIS, KINDS, Body, Event, first_break, steps_back
 
 WHOLE = st.integers(-(2**53) + 1, 2**53 - 1)
 BODIES = st.one_of(
@@ -47,6 +47,23 @@ FOUR = chain(
 def test_an_empty_chain_and_a_whole_chain_have_no_break() -> None:
     assert first_break([]) is None
     assert first_break(FOUR) is None
+
+
+@pytest.mark.parametrize(
+    ("dates", "back"),
+    [
+        (["2026-01-02T00:00:00.500+00:00", "2026-01-02T00:00:01.000+00:00"], []),
+        (["2026-01-02T00:00:00.500+00:00", "2026-01-02T00:00:00.400+00:00"], []),
+        (["2026-01-02T00:00:05.000+00:00", "2026-01-02T00:00:01.000+00:00"], [2]),
+        (["2026-01-01T00:00:00.000+00:00", "2026-01-02T00:00:01.000+00:00"], [1]),
+        (["2026-01-02T00:00:00.000+00:00", "yesterday"], [2]),
+    ],
+    ids=["forward", "within a second", "backward", "before its lock", "no date"],
+)
+def test_a_clock_that_was_set_back_is_seen(dates: list[str], back: list[int]) -> None:
+    stamped = kinds.Stamped(stamp="a", registered="a", created="2026-01-02T00:00:00+00:00", lock="b")
+    first = Event.after(None, dates[0], stamped)
+    assert steps_back([first, Event.after(first, dates[1], started())]) == back
 
 
 def test_a_chain_counts_from_one_and_starts_from_nothing() -> None:

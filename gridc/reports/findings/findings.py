@@ -30,7 +30,7 @@ from gridc.reports.findings.noise import (
 from gridc.reports.findings.outcomes import Outcomes, gather
 from gridc.reports.findings.paired import PairedReport, precision_reports
 from gridc.reports.findings.scores import CellScore, cell_scores
-from gridc.runtime.store.events import ModelLoaded
+from gridc.runtime.store.events import ModelLoaded, steps_back
 from gridc.runtime.store.store import CellOutcomes, Progress, Store
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
@@ -147,7 +147,8 @@ class BenchmarkFinding:
 @dataclass(frozen=True, slots=True)
 class Findings:
     """A study's findings, with what they rest on. `deviations` is the log, as `Reconciled.manifest` has it;
-    `attribution` is there only where it was asked for."""
+    `attribution` is there only where it was asked for; `steps_back` are the events at which the clock was set
+    back."""
 
     plan: Plan
     lock: Lock
@@ -157,6 +158,7 @@ class Findings:
     near_ties: int
     first_call: str | None
     before_stamp: int
+    steps_back: tuple[int, ...]
     environment: tuple[dict[str, Any], ...]
     benchmarks: tuple[BenchmarkFinding, ...]
     hypotheses: tuple[HypothesisFinding, ...]
@@ -214,6 +216,7 @@ def find(
         near_ties=store.near_ties(plan.study_digest),
         first_call=finished[0][0] if finished else None,
         before_stamp=sum(n for at, n in finished if datetime.fromisoformat(at) < created),
+        steps_back=tuple(steps_back(store.events())),
         environment=_environment(plan, store),
         benchmarks=benchmarks,
         hypotheses=hypotheses,

@@ -7,6 +7,7 @@ another type was not written by gridc, and is refused with a finding that names 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -244,6 +245,28 @@ def first_break(events: Iterable[Event]) -> int | None:
             return event.seq
         seq, previous = seq + 1, event.digest
     return None
+
+
+def steps_back(events: Iterable[Event]) -> list[int]:
+    """The numbers of the events whose date is before that of the event before them, or before that of the
+    lock which they record: there the clock was set back, so that dates around it are no order."""
+    found = []
+    last = ""
+    for event in events:
+        made = event.body.created if isinstance(event.body, Stamped) else ""
+        if any(each and _time(event.at) < _time(each) for each in (last, made)):
+            found.append(event.seq)
+        last = event.at
+    return found
+
+
+def _time(text: str) -> datetime:
+    """A date to the second, as a lock has it. What is no date is before all others."""
+    try:
+        found = datetime.fromisoformat(text).replace(microsecond=0)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _parse(seq: int, kind: str, text: str) -> Body:

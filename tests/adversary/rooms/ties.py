@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.lock import anchor, registration, signature, time_stamp
+from gridc.compiler.lock import anchor, lock, registration, signature, time_stamp
 from gridc.compiler.lock.anchor import Anchor, anchors, strongest
 from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
 from gridc.compiler.lock.trust import NOBODY, Trust
+from gridc.files import write_atomic
 from gridc.reports import claims
 from gridc.reports.claims import check_ties, finish_text, record
-from gridc.runtime.store.events import Event, Reported, RunFinished
+from gridc.runtime.store.events import Event, Reported, RunFinished, RunStarted
 from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.studies import write_study
 from tests.authorities import commit, make_authority, shell
@@ -181,15 +183,50 @@ def doi_of_nothing(folder: Path, patch: MonkeyPatch) -> set[str]:
 )  # fmt: skip
 def record_changed_later(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = locked(folder)
-    lock = lock_path(spec)
-    text = f"{json.loads(lock.read_text())['stamp']} {anchor_digest(lock)}"
+    path = lock_path(spec)
+    text = f"{json.loads(path.read_text())['stamp']} {anchor_digest(path)}"
     dates = {"created": "2020-01-01T00:00:00+00:00", "modified": "2026-01-01T00:00:00+00:00"}
     held = {"doi": "10.5281/zenodo.1", "metadata": {"description": text}, **dates}
     fetched = folder / "fetched.json"
     fetched.write_text(json.dumps(held))
-    found = strongest(anchors(lock, spec, Trust(records=(fetched,))))
+    found = strongest(anchors(path, spec, Trust(records=(fetched,))))
     return {CHANGED} if found.time is not None and found.time.startswith("2026") else set()
 
 
 def anchor_digest(path: Path) -> str:
     return shell(path.parent, "sha256sum", path.name).decode().split()[0]
+
+
+CLOCK = "backward dates are told (`events.steps_back`)"
+
+
+@attack(
+    "the host",
+    "the clock is set back during the run, and dates of calls lie before the stamp",
+    CLOCK,
+    instead((claims, "steps_back", nothing)),
+)
+def clock_set_back(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    first = Event.after(None, "2026-01-02T00:00:00.000+00:00", RunStarted(stamp=STAMP, gridc="0", answered=0))
+    then = Event.after(first, "2020-01-01T00:00:00.000+00:00", RunStarted(stamp=STAMP, gridc="0", answered=1))
+    shown = check_ties(lock_path(spec), spec, folder, [first, then], STAMP, NOBODY)
+    return {CLOCK} if any("the clock was set back at event 2" in line for line in shown.lines) else set()
+
+
+ONCE = "a first lock is created once (`files.write_new`)"
+
+
+@attack(
+    "nobody: three first runs start at once",
+    "the lock that is left is not the one that the store began under",
+    ONCE,
+    instead((lock, "write_new", write_atomic)),
+)
+def two_first_locks(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = write_study(folder)
+    study = compile_spec(spec).study
+    mine = make_lock(study, spec)
+    begun = lock.create_lock(mine, lock_path(spec))
+    lock.create_lock(replace(mine, created="2030-01-01T00:00:00+00:00"), lock_path(spec))
+    return {ONCE} if lock_path(spec).read_text() == begun.text() else set()

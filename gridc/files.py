@@ -69,7 +69,7 @@ def write_new(path: Path, content: str | bytes) -> None:
 
 def _draft(path: Path, content: str | bytes, mode: int | None) -> Path:
     """A new file beside `path` with the content, on the disk. Its name cannot be guessed, and it is opened
-    only where nothing is: a link put there beforehand would lead the write out of the folder."""
+    only where nothing is: a link put there earlier would lead the write out of the folder."""
     data = content.encode() if isinstance(content, str) else content
     _clean(path)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")

@@ -28,7 +28,7 @@ def card() -> None:
 @OUT
 @FROM
 @click.option("--model", help="Which model of the study. Needed where it has several.")
-@click.option("--link", help="Where the certificate can be had. Default: its digest, as a urn.")
+@click.option("--link", help="Address of the certificate. Default: its digest, as a urn.")
 def attach(
     readme: Path,
     spec: Path,

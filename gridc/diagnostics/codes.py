@@ -50,8 +50,8 @@ CODES: dict[str, Code] = {
     # GC1xx: the shape of the spec
     "GC101": Code(
         "unknown key",
-        "The language has no such key here. gridc refuses keys it does not know, because a misspelt choice "
-        "would otherwise be a choice that was silently not made.",
+        "The language has no such key here. gridc refuses unknown keys, because otherwise a misspelt "
+        "choice would silently not be made.",
     ),
     "GC102": Code(
         "wrong type",
@@ -63,7 +63,8 @@ CODES: dict[str, Code] = {
     "GC103": Code(
         "a required key is missing",
         "The table lacks a key that the language requires. Each axis level, for example, needs a `tier` "
-        "and a `provenance`: where the choice comes from is what makes an envelope more than a list.",
+        "and a `provenance`: an envelope is more than a list only if it says where each choice comes "
+        "from.",
     ),
     "GC104": Code(
         "value not allowed",
@@ -85,9 +86,9 @@ CODES: dict[str, Code] = {
     ),
     "GC202": Code(
         "unknown name",
-        "A selector or a reference names a model, benchmark, axis, level, tier, family or fork that "
-        "the spec does not declare, or a fork `binds` a path that the spec has not. A name that leads "
-        "nowhere would select nothing without a word. Correct the name, or declare it.",
+        "A selector or a reference names a model, benchmark, axis, level, tier, family or fork that the "
+        "spec does not declare, or a fork `binds` a path the spec does not contain. A name that leads "
+        "nowhere would silently select nothing. Correct the name, or declare it.",
     ),
     # GC3xx: meaning
     "GC301": Code(
@@ -103,9 +104,9 @@ CODES: dict[str, Code] = {
     ),
     "GC303": Code(
         "two levels are the same",
-        "Two levels have the same effects, alone or under a level of another axis (top_p under greedy "
-        "decoding, say), so they would lower to the same calls and count one choice twice in |C|. "
-        "Remove one of them, or exclude all but one where they coincide.",
+        "Two levels have the same effects, always or under a level of another axis (for example top_p "
+        "under greedy decoding), so they would lower to the same calls and count one choice twice in |C|."
+        " Remove one of them, or exclude all but one where they coincide.",
     ),
     "GC304": Code(
         "two axes set the same key",
@@ -114,24 +115,24 @@ CODES: dict[str, Code] = {
     ),
     "GC305": Code(
         "an exclusion excludes nothing",
-        "No configuration matches it, so it says something about the grid that is not so: a name or a "
-        "level is off, or an earlier edit has made it superfluous. Correct it or take it out.",
+        "No configuration matches it, so it says something false about the grid: a name or a level is "
+        "wrong, or an earlier edit has made it superfluous. Correct it or remove it.",
     ),
     "GC306": Code(
         "a slice is empty",
-        "No configuration that is run matches the slice, so it would be reported as nothing. "
-        "Exclusions apply first: look whether one of them takes what the slice selects.",
+        "No planned configuration matches the slice, so there would be nothing to report. Exclusions "
+        "apply first: check whether one of them removes what the slice selects.",
     ),
     "GC307": Code(
         "a hypothesis selects nothing",
-        "No cell of the grid can speak to the hypothesis, or no item of its benchmarks is of the kind that "
-        "its `outcome` counts, so nothing could support or refute it. Exclusions apply first: look whether "
-        "one of them takes what `where` selects.",
+        "No planned cell tests the hypothesis, or none of the items of its benchmarks is of the kind that"
+        " its `outcome` counts, so nothing could support or refute it. Exclusions apply first: check "
+        "whether one of them removes what `where` selects.",
     ),
     "GC308": Code(
         "a path leaves the spec's folder",
-        "A spec names nothing outside its own folder, so that it can be handed on as one folder. Benchmark "
-        "files that live elsewhere are `data:` sources, found under --data or GRIDC_DATA.",
+        "A spec names nothing outside its own folder, so that the folder can be passed on as it is. "
+        "Benchmark files elsewhere are `data:` sources, found under --data or GRIDC_DATA.",
     ),
     "GC309": Code(
         "a file is missing",
@@ -168,8 +169,9 @@ CODES: dict[str, Code] = {
     ),
     "GC316": Code(
         "the measurand says otherwise",
-        "A named measurand is a set of effects. A key beside its name that says something else would make "
-        "another measurement of the same name, and a framing of one benchmark's items is none of another's.",
+        "A named measurand is a set of effects. Another value of one of its keys would make another "
+        "measurement with the same name, and a framing made for one benchmark's items does not apply to "
+        "another's.",
     ),
     "GC317": Code(
         "a waiver waives nothing",
@@ -178,9 +180,10 @@ CODES: dict[str, Code] = {
     ),
     "GC318": Code(
         "the grid is too large",
-        "Models x benchmarks x levels of all axes give more cells than gridc walks unasked. A grid of this "
-        "size is nearly always a slip, and a spec from a stranger must not keep a machine busy for hours. "
-        "Take levels out, or, if all are meant, set the environment variable GRIDC_MAX_CELLS.",
+        "Models x benchmarks x levels of all axes give more cells than gridc lists by default. A grid of "
+        "this size is nearly always a mistake, and a spec from a stranger must not keep a machine busy "
+        "for hours. Remove levels; or, if you mean all of them, set the environment variable "
+        "GRIDC_MAX_CELLS.",
     ),
     "GC331": Code(
         "the options cannot stand in this order",
@@ -210,8 +213,8 @@ CODES: dict[str, Code] = {
     # GC4xx: the stamp
     "GC401": Code(
         "the spec is not the one that was stamped",
-        "The stamp says what was fixed before any data existed. Take the change back; or explain it with "
-        "`gridc deviations --write` and a reason, and run on; or, before there are data, run "
+        "The stamp says what was fixed before any data existed. Undo the change; or explain it with "
+        "`gridc deviations --write` and a reason, and continue the run; or, before there are data, run "
         "`gridc stamp --supersede`, which keeps the old stamp in the new lock.",
     ),
     "GC402": Code(
@@ -222,9 +225,9 @@ CODES: dict[str, Code] = {
     ),
     "GC403": Code(
         "the lock is damaged",
-        "gridcard.lock does not hash to the stamp it states, is not a lock at all, or is missing "
-        "where one is needed. Restore it from git; `gridc stamp` makes a new one, which is no "
-        "evidence about the time before it.",
+        "gridcard.lock does not hash to the stamp it states, is not a lock at all, or is missing where "
+        "one is needed. Restore it from git. `gridc stamp` makes a new one, but a new lock proves nothing"
+        " about the time before it.",
     ),
     "GC404": Code(
         "the lock has another format",
@@ -238,19 +241,19 @@ CODES: dict[str, Code] = {
     ),
     "GC406": Code(
         "an anchor does not fit the lock",
-        "A signature, a time stamp token, a DOI or a registry's record was given and is not one of the lock, "
-        "or of the record of results, as it is now. It may belong to an earlier one: sign or time-stamp "
-        "again, or remove the file.",
+        "A signature, a time stamp token, a DOI or a registry's record was given, but it was not made for"
+        " the lock, or for the record of results, as it is now. It may belong to an earlier one: sign or "
+        "time-stamp again, or remove the file.",
     ),
     "GC407": Code(
         "a deviation has no reason",
-        "gridc computes what differs; why it differs only a person can say, and a deviation without a "
-        "reason explains nothing. Write it into the entry's `reason`.",
+        "gridc computes what differs, but only a person can say why, and a deviation without a reason "
+        "explains nothing. Write it into the entry's `reason`.",
     ),
     "GC408": Code(
         "a deviation states other values",
-        "The log says that something else was registered or implemented than the difference shows. "
-        "`gridc deviations --write` fills in both values and leaves the rest as it is.",
+        "The log states registered or implemented values that are not those of the difference. `gridc "
+        "deviations --write` fills in both values and leaves the rest as it is.",
     ),
     # GC5xx: hazards
     "GC501": Code(
@@ -264,8 +267,8 @@ CODES: dict[str, Code] = {
     ),
     "GC503": Code(
         "the prompt does not fit the model's context",
-        "gridc never cuts a question, because a model that is asked half of it is measured on "
-        "something else. Use fewer shots or shorter prompts, or leave the model out.",
+        "gridc never cuts a question, because a model that is asked half of it is measured on something "
+        "else. Use fewer shots or shorter prompts, or leave the model out.",
     ),
     "GC504": Code(
         "the prompt would start with two BOS tokens",
@@ -280,20 +283,19 @@ CODES: dict[str, Code] = {
         "measurement.",
     ),
     "GC506": Code(
-        "the prompt would depend on the day",
+        "the prompt would depend on the date",
         "The chat template prints the current date, so the same study would ask something else tomorrow, "
-        "and a run that is taken up again would mix both. Use a copy of the model whose template has a "
-        "fixed date.",
+        "and a run that is resumed another day would mix both. Use a copy of the model whose template has"
+        " a fixed date.",
     ),
     "GC507": Code(
         "the model is a floating alias",
-        "A provider may change what an undated name means at any time, also during a run, so nobody can ask "
-        "the same model again. Name a dated snapshot. Where there is none, waive this with a reason.",
+        "A provider may change what an undated name means at any time, even during a run, so the same "
+        "model cannot be asked again. Name a dated snapshot. If there is none, waive this with a reason.",
     ),
     "GC508": Code(
         "a stop string cuts the answer off",
-        "What is read ends before the first stop string, and this one is part of an answer that would have "
-        "to be read.",
+        "Only the text before the first stop string is read, and this stop string is part of an answer.",
     ),
     "GC509": Code(
         "an exemplar is a test item",
@@ -314,25 +316,25 @@ CODES: dict[str, Code] = {
     ),
     "GC512": Code(
         "a candidate has no token of its own",
-        "All of a candidate's tokens are merged into the prompt's, so there is nothing whose likelihood "
+        "All of a candidate's tokens are merged into the prompt's, so there is no token whose likelihood "
         'could be taken. Use `seam = "shared_prefix"` or another delimiter.',
     ),
     "GC513": Code(
-        "no answer is read as one",
-        'An empty response, a refusal to answer and "neither" must be unreadable. Here one is taken for an '
-        "option, so a model that says nothing would earn or lose points.",
+        "a text without an answer is read as an answer",
+        'An empty response, a refusal to answer and "neither" must be unreadable. Here one is taken for '
+        "an option, so a model that says nothing would earn or lose points.",
     ),
     "GC514": Code(
         "one letter is the answer far too often, or too rarely",
-        "Always giving one letter scores where chance cannot bring it (less than one in a million). The "
-        "right options are not spread over the letters, as in files that list the right one first: set the "
-        "order of the options.",
+        "Always giving one letter scores far more or far less than chance allows (less than one in a "
+        "million). The right options are not spread over the letters, as in files that list the right one"
+        " first: set the order of the options.",
     ),
     "GC515": Code(
-        "an answer behind its reasoning is misread",
+        "an answer after its reasoning is misread",
         "A synthetic responder reasons at length, mentions a wrong option, and ends with the right one, "
-        "behind a marker or alone on the last line. Another calls one option wrong and gives the right one. "
-        "What they say must score 1 under a rule that reads the last answer.",
+        "after a marker or alone on the last line. Another calls one option wrong and gives the right "
+        "one. What they say must score 1 under a rule that reads the last answer.",
     ),
     "GC516": Code(
         "a tie earns points",
@@ -343,13 +345,13 @@ CODES: dict[str, Code] = {
     "GC517": Code(
         "a wrong answer scores",
         "A synthetic responder that always gives a wrong answer earns points: the sign is inverted, or "
-        "options are read as each other.",
+        "options are mistaken for each other.",
     ),
     "GC518": Code(
         "a likelihood is taken inside a chat turn",
-        "Through a chat template a candidate is the assistant's reply. A space before it, or a sentence that "
-        "is no reply, makes its likelihood one of something that no chat contains. Versions of packages "
-        "differ in exactly this.",
+        "With a chat template, a candidate is the assistant's reply. With a space before it, or with a "
+        "sentence that is not a reply, the likelihood is that of a text which no chat contains. Versions "
+        "of packages differ in exactly this.",
     ),
     "GC519": Code(
         "a placeholder is left in the prompt",
@@ -363,16 +365,16 @@ CODES: dict[str, Code] = {
     ),
     "GC521": Code(
         "nothing could support the hypothesis",
-        "Even the clearest outcome that these items allow leaves the hypothesis open or counts against it: "
-        "the items are too few for the margin or the level, the levels that it compares are never run "
-        "together, or it predicts no difference and says no margin below which a difference counts as none. "
-        'A waiver names the hypothesis: `where = { hypothesis = "H1" }`.',
+        "Even the clearest outcome that these items allow leaves the hypothesis open or counts against "
+        "it: the items are too few for the margin or the level, the levels it compares are never run "
+        "together, or it predicts no difference without a margin below which a difference counts as none."
+        ' A waiver names the hypothesis: `where = { hypothesis = "H1" }`.',
     ),
     "GC522": Code(
         "nothing could refute the hypothesis",
-        "No outcome of these items counts against it. A two-sided difference without a margin can only be "
-        "supported or left open: a small difference is always possible. Give it a margin or a side, and "
-        "items enough. An interaction has neither; predict the differences that make it up, or waive it "
+        "No outcome of these items counts against it. A two-sided difference without a margin can only be"
+        " supported or left open: a small difference is always possible. Give it a margin or a side, and "
+        "enough items. An interaction has neither; predict the differences that make it up, or waive it "
         'with a reason and `where = { hypothesis = "H1" }`.',
     ),
     # GC6xx: the run
@@ -384,7 +386,7 @@ CODES: dict[str, Code] = {
     "GC603": Code(
         "the run is incomplete",
         "Some calls have no answer yet, or the store holds no run of this study. What is finished is "
-        "kept; `gridc run` goes on where it stopped.",
+        "kept; run `gridc run` to resume.",
     ),
     "GC604": Code(
         "an optional package is not installed",
@@ -395,29 +397,29 @@ CODES: dict[str, Code] = {
     ),
     "GC605": Code(
         "the store cannot be used",
-        "The file is not a gridc store, there is none yet, or SQLite reports damage. gridc repairs "
-        "nothing silently: restore a copy, or run the study again into a new folder with --out.",
+        "The file is not a gridc store, there is none yet, or SQLite reports damage. gridc never repairs "
+        "a store silently: restore a copy, or run the study again into a new folder with --out.",
     ),
     "GC606": Code(
         "a model could not be loaded",
-        "transformers refused the model; its own words follow. Most often a file of the model is "
+        "transformers refused the model; its own message follows. Most often a file of the model is "
         "missing or damaged, or it needs a newer version of transformers.",
     ),
     "GC607": Code(
         "a file cannot be written or read",
         "The operating system refused: the disk may be full, or the folder may not be writable. What was "
-        "stored before is intact; `gridc run` goes on from there.",
+        "stored before is intact; run `gridc run` to resume.",
     ),
     "GC608": Code(
         "the model does not fit the memory",
-        "A batch needed more memory than there is: lower `kv_mib` in [engine]. Or one call alone needs more "
-        "keys and values than `kv_mib` allows: raise it. Neither moves a result. Loading the model at a "
-        "lower precision would be another measurement.",
+        "A batch needed more memory than there is: lower `kv_mib` in [engine]. Or one call alone needs "
+        "more keys and values than `kv_mib` allows: raise it. Neither changes a result. Loading the model"
+        " at a lower precision would be another measurement.",
     ),
     "GC609": Code(
         "this version cannot run this yet",
-        "The spec says something that this version of gridc compiles, stamps and counts by cells, and does "
-        "not execute. Nothing was run. `gridc plan` lists what it is.",
+        "The spec asks for something that this version of gridc can compile, stamp and count by cells, "
+        "but cannot execute. Nothing was run. `gridc plan` lists it.",
     ),
     "GC610": Code(
         "the model card cannot be changed",
@@ -427,15 +429,15 @@ CODES: dict[str, Code] = {
     ),
     "GC611": Code(
         "the budget is reached",
-        "A cap of [budget] would be passed by the next batch of calls, so the run stopped before it. What "
-        "was answered is stored; raise the cap and `gridc run` goes on from there. That a budget stopped the "
-        "run is recorded as an observed deviation.",
+        "The next batch of calls would exceed a cap of [budget], so the run stopped before it. What was "
+        "answered is stored; raise the cap and run `gridc run` to resume. The run records as an observed "
+        "deviation that a budget stopped it.",
     ),
     "GC612": Code(
         "the store is of a newer gridc",
-        "Its tables hold what this version does not know, so it is neither read nor written: a number read "
-        "from a table that is only half understood would be wrong. Upgrade gridc. Stores of older versions "
-        "are read, and brought up to date when something is written to them.",
+        "Its tables hold things that this version does not know, so gridc neither reads nor writes it: a "
+        "number read from a table that is only half understood would be wrong. Upgrade gridc. Stores of "
+        "older versions are read, and brought up to date when something is written to them.",
     ),
     "GC618": Code(
         "two stores disagree",
@@ -444,21 +446,20 @@ CODES: dict[str, Code] = {
     ),
     "GC641": Code(
         "a model gives no numbers",
-        "Its logits are NaN or infinite, so there is no most likely token and no likelihood to store. Most "
-        "often the weights are damaged, or activations overflow in fp16: try bf16 or fp32, which is another "
-        "measurement.",
+        "Its logits are NaN or infinite, so there is no most likely token and no likelihood to store. "
+        "Most often the weights are damaged, or activations overflow in fp16: try bf16 or fp32, which is "
+        "another measurement.",
     ),
     "GC642": Code(
         "a file of a model is not the one that was hashed",
-        "The study was compiled with other bytes than those that were about to be loaded: the file was "
-        "changed or replaced in between. Nothing of it was run. Compile the study again with the files that "
-        "are meant.",
+        "The file was changed or replaced between compiling the study and loading the model. Nothing of "
+        "it was run. Compile the study again with the intended files.",
     ),
     # GC7xx: verification
     "GC701": Code(
         "an input differs",
-        "The file does not hash to what the lock records, so the numbers were measured on other "
-        "inputs than those that are here. Restore the file that the message names.",
+        "The file does not hash to what the lock records, so the numbers were measured on other inputs "
+        "than the present ones. Restore the file that the message names.",
     ),
     "GC702": Code(
         "the event chain is broken",
@@ -488,20 +489,22 @@ CODES: dict[str, Code] = {
     ),
     "GC707": Code(
         "a report differs",
-        "The file does not say what the store says now: it was edited, or is of an earlier state. "
-        "`gridc report` writes it again.",
+        "The file does not say what the store says now: it was edited, or it was written at an earlier "
+        "state. `gridc report` writes it again.",
     ),
     "GC708": Code(
         "a repeated call has another answer",
-        "The call was made again, with the model that is here and in fp32, and its answer is not the stored "
-        "one: another text although no token choice hung on less than 1e-4, or a log-likelihood that moved "
-        "by more than 1e-3 nats. The stored answers are not this model's, or another version of torch or "
-        "transformers computes it otherwise; the report's environment says which versions ran.",
+        "The call was made again, with the model that is here and in fp32, and the answer is not the "
+        "stored one: the text differs although no token choice depended on less than 1e-4, or a "
+        "log-likelihood moved by more than 1e-3 nats. Either the stored answers are not this model's, or "
+        "another version of torch or transformers computes them differently; the report's environment "
+        "says which versions ran.",
     ),
     "GC709": Code(
         "a tie to a time or a person is not shown",
-        "A report says that the lock or the results are signed, time-stamped or registered, and the evidence "
-        "is not here or is of something else; or none is by those whom `--signer` and `--roots` name. What "
-        "is recorded about evidence is never believed: put the file back, or write the report again.",
+        "A report says that the lock or the results are signed, time-stamped or registered, but the "
+        "evidence is missing or is of something else, or none of it is by those whom `--signer` and "
+        "`--roots` name. gridc never believes what a file says about evidence: put the evidence back, or "
+        "write the report again.",
     ),
 }

@@ -45,7 +45,7 @@ def in_configurations(row: PairedRow) -> str:
     flips = f"{row.flips} strict {'order' if row.flips == 1 else 'orders'} of a pair"
     return (
         f"The order of all models is the same in {row.same_order} of {row.orderings} configurations; "
-        f"{flips} {'is' if row.flips == 1 else 'are'} turned round."
+        f"{flips} {'is' if row.flips == 1 else 'are'} reversed."
     )
 
 

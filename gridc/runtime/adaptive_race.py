@@ -57,7 +57,8 @@ class Watched:
 def race_study(plan: Plan, ask: Ask, watch: Callable[[str, int, int], None] | None = None) -> list[Watched]:
     """Race every pair on every benchmark. `watch` is told benchmark, units used and units there are.
 
-    Raises whatever `ask` raises; what was asked by then is in the store, and the same race goes on there.
+    Raises whatever `ask` raises; what was asked by then is in the store, and the same race resumes from
+    there.
     """
     spec = plan.study.spec
     models = [model.id for model in spec.model]
@@ -176,7 +177,7 @@ def sentence(verdict: Verdict) -> str:
         return (
             f"{where} reverse beyond these items, certified after {verdict.items} of {verdict.of_items} "
             f"items or units of items: {verdict.a} scores higher under {verdict.plus}, {verdict.b} under "
-            f"{verdict.minus} (the configurations with the most evidence; the claim is that there are such)."
+            f"{verdict.minus} (the configurations with the most evidence; only their existence is certified)."
         )
     return (
         f"{where} are undecided after {verdict.items} of {verdict.of_items} items or units of items "

@@ -26,7 +26,8 @@ TOLERANCE = 1e-3
 class Repeated:
     """What repeating the calls of a model at a precision came to.
 
-    Of `texts` generated ones `changed` differ, `ties` of them where a token choice hung on less than 1e-4;
+    Of `texts` generated ones `changed` differ, `ties` of them where a token choice depended on less than
+    1e-4;
     `max_moved` is the largest move of a log-likelihood, in nats. `differing` are the calls whose answers are
     not this model's: in fp32 those that changed without such a choice, or moved by more than `TOLERANCE`. In
     reduced precision the shape of a batch moves answers too, so that there a change shows nothing.

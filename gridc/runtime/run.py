@@ -1,7 +1,7 @@
 """Plan -> Store: execute exactly the plan, one model after another, and score what came back.
 
-Batches are a function of the plan, and a batch is stored whole. So a run that was killed and taken up
-again executes the very batches that were missing, and no finished call twice.
+Batches are a function of the plan, and a batch is stored whole. So a run that was killed and resumed
+executes the very batches that were missing, and no finished call twice.
 """
 
 from collections.abc import Callable, Iterator
@@ -208,7 +208,7 @@ def _stop(store: Writer, stamp: str, cap: str) -> NoReturn:
     progress = store.progress(stamp)
     told = f"[budget] {cap} was reached after {progress.answered:,} of {progress.total:,} calls"
     store.record(events.Observed(stamp=stamp, what="budget", detail=told))
-    help = "raise the cap, and `gridc run` goes on from there"
+    help = "raise the cap, and run `gridc run` to resume"
     raise BudgetError([Diagnostic("GC611", told, help=help)])
 
 

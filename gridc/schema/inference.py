@@ -183,7 +183,7 @@ class Curve(Table):
 
 
 class Falsification(Table):
-    """A test that could break the study's finding, with its criteria fixed beforehand."""
+    """A test that could break the study's finding, with its criteria fixed in advance."""
 
     id: Annotated[Id, Field(description="How the report calls it.")]
     category: Annotated[Id, Field(description="The threat that it addresses.")]

@@ -1,4 +1,4 @@
-"""Configuration bootstrap: how much a statistic hangs on which configurations are in the envelope.
+"""Configuration bootstrap: how much a statistic depends on which configurations are in the envelope.
 
 The envelope is finite and was chosen, so these are sensitivity ranges and no confidence intervals
 (SafetyRepro, app. G). Least and greatest of a resample cannot pass those of the sample, so SDI can fall

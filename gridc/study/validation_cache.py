@@ -2,7 +2,8 @@
 
 A spec that was valid is valid while its text, the files that it names and gridc itself are what they were.
 So an unchanged spec is answered from the user's cache folder, without reading the language again. Only good
-verdicts are kept: findings are always made anew. GRIDC_CACHE names another folder; empty, nothing is kept.
+verdicts are kept: findings are always computed again. GRIDC_CACHE names another folder; empty, nothing is
+kept.
 """
 
 import json

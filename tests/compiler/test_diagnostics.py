@@ -160,14 +160,14 @@ GOLDEN: list[tuple[str, Edits, str, str, str]] = [
         (("temperature = 0.7\nreplicates = 2", "temperature = 0.0"),),
         "GC303",
         '"warm"',
-        "take one out",
+        "remove one",
     ),
     (
         "levels that greedy decoding makes equal",
         (("temperature = 0.7\nreplicates = 2", "temperature = 0.0\ntop_p = 0.9"),),
         "GC303",
         '"warm"',
-        "take one out",
+        "remove one",
     ),
     (
         "one key on two axes",
@@ -331,9 +331,9 @@ def test_the_exclusion_that_the_help_writes_covers_an_idle_axis(
     compiled(("[[slice]]", f'[[exclude]]\n{when}\nwhy = "it does nothing there"\n\n[[slice]]'))
 
 
-def test_an_axis_that_never_does_anything_is_taken_out(compiled: Compile) -> None:
+def test_an_axis_that_never_does_anything_is_removed(compiled: Compile) -> None:
     (only,) = findings(compiled, ("[[slice]]", TURN))
-    assert only.help == "take the axis `turn` out"
+    assert only.help == "remove the axis `turn`"
 
 
 def test_shape_findings_stand_in_the_order_of_the_text(compiled: Compile) -> None:

@@ -25,7 +25,6 @@ from gridc.compiler.instrument.setting import EFFECTS, KEYS, Setting
 from gridc.compiler.lowering.calls import Request, Sample
 from gridc.compiler.lowering.requests import Asker
 from gridc.diagnostics.errors import SpecError
-from gridc.schema.scaffold import TAKES, ScaffoldName
 from gridc.schema.spec import Effects, Method
 
 PROMPT = "{{ question }}\nAnswer:{{ answer }}"
@@ -148,7 +147,6 @@ def test_the_language_the_setting_and_the_tables_name_the_same() -> None:
     assert METHODS.keys() == set(get_args(Method))
     assert {row.reads for row in METHODS.values() if row.executed and not row.ranks} == READ.keys()
     assert all(row.fixes.keys() <= EFFECTS.keys() for row in METHODS.values())
-    assert TAKES.keys() == set(get_args(ScaffoldName))
 
 
 @pytest.mark.parametrize("key", EFFECTS)

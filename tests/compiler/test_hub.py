@@ -174,8 +174,8 @@ def test_a_pattern_fetches_every_file_that_fits(small: Path, hub: str) -> None:
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        (f"hf:{REPOSITORY}@{COMMIT}/data/other.json", "cannot be had"),
-        ("hf:makers/nothing/data/facts.json", "cannot be had"),
+        (f"hf:{REPOSITORY}@{COMMIT}/data/other.json", "cannot be downloaded"),
+        ("hf:makers/nothing/data/facts.json", "cannot be downloaded"),
     ],
 )
 def test_what_the_hub_does_not_have_leaves_the_study_without_items(
@@ -198,7 +198,7 @@ def test_only_stamp_and_run_use_the_network(small: Path, hub: str) -> None:
         code, output = gridc(spec, hub, command)
         assert code == 0, output
     assert Hub.log == []
-    assert "cannot be had" in output
+    assert "cannot be downloaded" in output
 
 
 def test_without_a_network_or_a_cache_a_branch_is_unknown(small: Path) -> None:

@@ -237,7 +237,7 @@ def test_a_circle_of_disjoint_samples_is_refused(compiled: Compile) -> None:
             twin("pilot", '{ n = 3, seed = 1, disjoint_from = ["facts"] }'),
             (SAMPLE, 'sample = { n = 4, seed = 1, disjoint_from = ["pilot"] }\n'),
         )
-    assert ("GC311", "`disjoint_from` goes in a circle: facts -> pilot -> facts") in stated(found)
+    assert ("GC311", "`disjoint_from` is circular: facts -> pilot -> facts") in stated(found)
 
 
 def test_a_sample_is_kept_apart_from_the_lock_of_a_pilot(compiled: Compile, small: Path) -> None:
@@ -261,7 +261,7 @@ def test_a_sample_is_kept_apart_from_a_list_of_items(compiled: Compile, small: P
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("q0001\nq9999\n", "`q9999`, which is no item"),
+        ("q0001\nq9999\n", "`q9999`, which is not an item"),
         ("\n\n", "names no item"),
         ("{", "neither a lock nor a list"),
         ("{}", "neither a lock nor a list"),

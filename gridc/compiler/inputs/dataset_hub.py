@@ -24,7 +24,7 @@ class Hosted:
 def dataset_files(reference: str, pinned: str | None, online: bool) -> Hosted:
     """The files that a reference names. `pinned` is the commit that a lock recorded for it.
 
-    Raises `NotFound`: the branch cannot be resolved, or the files are neither cached nor to be had.
+    Raises `NotFound`: the branch cannot be resolved, or the files are neither cached nor on the network.
     """
     found = _REFERENCE.fullmatch(reference)
     if found is None:
@@ -42,7 +42,7 @@ def dataset_files(reference: str, pinned: str | None, online: bool) -> Hosted:
     except NotFound:
         raise
     except Exception as error:  # whatever the hub's client raises: its HTTP library varies
-        problem = f"`{reference}` cannot be had: {str(error).splitlines()[0]}"
+        problem = f"`{reference}` cannot be downloaded: {str(error).splitlines()[0]}"
         raise NotFound("GC309", problem, None if online else ONLINE) from None
     paths = fitting(folder, name) if is_pattern(name) else [folder / name]
     if not paths:

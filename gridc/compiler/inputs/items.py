@@ -237,7 +237,7 @@ class ItemLoader:
     def _draw(self, benchmark: Benchmark, above: tuple[str, ...]) -> tuple[Item, ...] | None:
         """The sampled items; None where those that they must be disjoint from are not here."""
         if benchmark.id in above:
-            raise DrawError(f"`disjoint_from` goes in a circle: {' -> '.join((*above, benchmark.id))}")
+            raise DrawError(f"`disjoint_from` is circular: {' -> '.join((*above, benchmark.id))}")
         if benchmark.id not in self._drawn:
             loaded, sample = self._loaded[benchmark.id], benchmark.sample
             if sample is None:
@@ -275,7 +275,7 @@ class ItemLoader:
         families = {item.id: item.family for item in loaded.every}
         unknown = sorted(names - families.keys())
         if unknown or not names:
-            known = f"`{unknown[0]}`, which is no item" if unknown else "no item"
+            known = f"`{unknown[0]}`, which is not an item" if unknown else "no item"
             raise DrawError(f"`{reference}` names {known} of `{benchmark.source}`")
         return {families[name] for name in names}
 
@@ -287,7 +287,7 @@ class ItemLoader:
         drawn = draw_exemplars(every, sampled, benchmark.exemplars.seed)
         if len(drawn) < needed:
             raise DrawError(
-                f"{needed} exemplars are asked for; {len(drawn)} items with an answer to show share no "
+                f"{needed} exemplars are asked for; only {len(drawn)} items with an answer to show share no "
                 "family with the sample"
             )
         return tuple(drawn[:needed])
@@ -297,7 +297,7 @@ class ItemLoader:
         before = len(self._wrong.diagnostics)
         name = self._spec.benchmark[number].id
         if None in items.orders and any(item.options and item.stem for item in items.sampled):
-            message = f"nothing says in which `option_order` the calls of `{name}` show the options"
+            message = f"`option_order` is not set for the calls of `{name}`"
             help = "set `option_order` in every level of an axis, in [harness] or here"
             where: KeyPath = ("benchmark", number)
             self._wrong.add(self._source.diagnose("GC302", where, message, help, at_key=True))

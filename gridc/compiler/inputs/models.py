@@ -56,9 +56,7 @@ def identify(model: Model, places: Places, pinned: str | None = None, online: bo
     Raises `NotFound` when a local folder is missing or is not a model that gridc loads.
     """
     if engine_kind(model.engine).provider:
-        return ModelIdentity(
-            model.source, unpinned="which weights answer to the name is its provider's to say"
-        )
+        return ModelIdentity(model.source, unpinned="the provider decides which weights this name means")
     if not model.source.startswith(FILES):
         return ModelIdentity(model.source, unpinned=f"`{model.engine}` knows what this name means")
     if not model.source.startswith("hf:"):

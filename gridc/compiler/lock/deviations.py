@@ -70,7 +70,7 @@ def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[D
     """Where the current study departs from the stamped one.
 
     An input is a departure of its own only where the spec does not already say that it changed. What was
-    stamped as absent and is here now was pinned on arrival; that departs from nothing.
+    stamped as absent and is here now was pinned on arrival; adding it is not a deviation.
     """
     found = [Departure(*each) for each in differences(stamped["spec"], current["spec"])]
     said = [each.path for each in found]
@@ -167,7 +167,7 @@ def _departed(departure: Departure, path: Path) -> Diagnostic:
 def _uncovered(found: Sequence[Departure], log: DeviationLog, path: Path) -> Iterator[Diagnostic]:
     missing = [each for each in found if not any(explains(entry, each.path) for entry in log.deviation)]
     for number, each in enumerate(missing, start=1):
-        help = "take it back, or `gridc deviations --write` and give the reason"
+        help = "undo it, or run `gridc deviations --write` and give the reason"
         yield replace(_departed(each, path), help=help if number == len(missing) else None)
 
 
@@ -185,7 +185,7 @@ def _misplaced(found: Sequence[Departure], log: DeviationLog, source: Source) ->
                 yield source.diagnose("GC402", where, message, "leave `resolved` out, or take it back")
             if not entry.resolved and not departed:
                 message = f"`{change.path}` is as it was stamped: there is nothing to explain"
-                help = "remove the entry, or say `resolved = true` when it was undone"
+                help = "remove the entry, or set `resolved = true` if it was undone"
                 yield source.diagnose("GC402", where, message, help)
             for each in departed:
                 if owner.setdefault(each.path, entry.id) != entry.id:

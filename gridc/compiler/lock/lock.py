@@ -138,7 +138,7 @@ def read_lock(path: Path) -> Lock | None:
         raise StampError([Diagnostic("GC403", message, str(path))]) from None
     for stated, actual in stamps:
         if stated != actual:
-            message = f"the lock's content hashes to {actual[:12]}, not to its stamp {stated[:12]}"
+            message = f"the content of the lock hashes to {actual[:12]}, not to its stamp {stated[:12]}"
             raise StampError([Diagnostic("GC403", message, str(path), help="restore the lock from git")])
     return lock
 

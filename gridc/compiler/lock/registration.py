@@ -33,7 +33,7 @@ class Record:
 
 def registrations(lock_path: Path, trust: Trust) -> Iterator[tuple[str, str | None, str | None]]:
     """Each DOI that is claimed or recorded, who vouches for it, and since when the record is as it is. Raises
-    `StampError` (GC406) where what was named is no record of this lock."""
+    `StampError` (GC406) where what was named is not a record of this lock."""
     path = beside(lock_path, ".doi")
     given = read_evidence(path)
     claimed = None if given is None else given.decode("utf-8", "replace").strip()

@@ -144,7 +144,7 @@ def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
 
 def _way_out(hypothesis: AnyHypothesis, found: Prospect, verdict: str) -> str:
     if found.units == 0:
-        return "what it compares is never run together there: look at its `where`, and at what is excluded"
+        return "what it compares is never run together there: check its `where` and the exclusions"
     rule = kind_of(hypothesis).rule
     if rule is None:
         return "draw more items: each step of the order takes one"
@@ -153,8 +153,8 @@ def _way_out(hypothesis: AnyHypothesis, found: Prospect, verdict: str) -> str:
         return f"draw more items{margin}"
     if "margin" in type(hypothesis).model_fields and found.margin_pp is None:
         sided = hypothesis.kind == "difference" and hypothesis.side == "two-sided"
-        aside = ", or say which `side` is predicted" if sided else ""
-        return f"give it a margin, below which a difference counts as none: margin = {{ pp = 2 }}{aside}"
+        aside = ", or state which `side` is predicted" if sided else ""
+        return f"give it a margin below which a difference counts as none: margin = {{ pp = 2 }}{aside}"
     if found.margin_pp is not None:
         return "no difference is as large as the margin: make it smaller"
     return "predict the differences that make it up"
@@ -243,7 +243,7 @@ def _asked(plan: Plan, hypothesis: AnyHypothesis, benchmark: str, subset: Subset
 
 def _sentence(rule: Rule, outcome: Outcome, size: Size | None) -> str:
     if size is None:
-        return "they are enough and the outcome is clear"
+        return "there are enough of them and the outcome is clear"
     changed = sum(outcome)
     if not changed:
         return "nothing changes"

@@ -169,7 +169,7 @@ def keywords_alone(setting: Setting, template: str) -> Found:
             "GC520",
             "method",
             "refusals are scored by keywords, and no judge scores the same responses",
-            "let a judge score them too",
+            "have a judge score them too",
         )
 
 
@@ -185,7 +185,7 @@ SETTING_CHECKS = (
 def floating_alias(number: int, model: Model) -> Iterator[Hazard]:
     """GC507: a provider's name without the date or number of a snapshot."""
     if engine_kind(model.engine).provider and not _SNAPSHOT.search(model.source):
-        problem = f"`{model.source}` is whatever its provider says it is on the day"
+        problem = f"`{model.source}` may change without notice"
         help_line = "name a dated snapshot"
         yield Hazard("GC507", problem, {"model": model.id}, None, help_line, ("model", number, "source"))
 
@@ -197,7 +197,7 @@ def shared_exemplars(setting: Setting, asked: Sequence[Item], shown: Sequence[It
         if _content(item) in taken:
             twin = taken[_content(item)]
             problem = f"exemplar {item.id} is the item {twin} that is asked"
-            yield "GC509", "shots", problem, "leave one of the two out, or draw with another seed"
+            yield "GC509", "shots", problem, "remove one of the two, or draw with another seed"
             return
 
 
@@ -209,12 +209,12 @@ def stops_in_answers(setting: Setting, asked: Sequence[Item], shown: Sequence[It
             cut = next((name for name in names if stop in name), None)
             if cut is not None:
                 problem = f"the stop string {stop!r} cuts the answer {cut!r} of item {item.id}"
-                yield "GC508", "stop", problem, "use a stop string that no answer has"
+                yield "GC508", "stop", problem, "use a stop string that no answer contains"
                 break
         for item in shown:
             if stop in reference_answer(item, setting.options):
                 problem = f"the stop string {stop!r} is part of the answer that exemplar {item.id} shows"
-                yield "GC508", "stop", problem, "use a stop string that no answer has"
+                yield "GC508", "stop", problem, "use a stop string that no answer contains"
                 break
 
 

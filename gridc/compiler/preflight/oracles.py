@@ -1,4 +1,4 @@
-"""Synthetic responders whose scores are known beforehand. They try the instrument before any model does.
+"""Synthetic responders whose scores are known in advance. They try the instrument before any model does.
 
 Each sees what a model would see, the prompt, and knows the right answer by its text. What it says goes
 through the functions that score a model's answers. So an option that never reaches the prompt, a letter

@@ -22,7 +22,7 @@ INDEX = re.compile(r"^model-index:[ \t]*\r?\n(?:(?:[ \t-].*)?(?:\r?\n|\Z))*", re
 
 def attach(readme: Path, deck: CardDeck, model: str, link: str | None = None) -> bool:
     """Put the cards of one model into a model card, replacing the file in one step; whether it changed.
-    `link` is where the certificate can be had; without one its digest names it (`urn:gridc:...`).
+    `link` is the address of the certificate; without one its digest names it (`urn:gridc:...`).
 
     Raises `UsageError` (GC000) for a model that the study does not have, and `FileError` (GC610)
     when the file is no text or its markers or `model-index` cannot be understood.

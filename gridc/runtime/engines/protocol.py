@@ -63,7 +63,7 @@ class Engine(Protocol):
 
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
         """A division of the calls that depends on the calls and the settings alone, so that a run that is
-        interrupted and taken up again forms the same batches. Raises `HazardError` before any call is
+        interrupted and resumed forms the same batches. Raises `HazardError` before any call is
         made, and `UnavailableError` when a call does not fit the memory that is allowed."""
 
     def answer(self, batch: Batch, wanted: frozenset[str]) -> tuple[list[Answer], Spending]:

@@ -200,7 +200,7 @@ def _migrated_copy(db: Database, path: Path) -> tuple[Database, Callable[[], Non
     if not db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'study'").fetchone()[0]:
         db.close()
         message = "the store has no tables yet: the run that began it was stopped"
-        raise StoreError([Diagnostic("GC605", message, str(path), help="`gridc run` goes on")])
+        raise StoreError([Diagnostic("GC605", message, str(path), help="run `gridc run` to resume")])
     folder = tempfile.TemporaryDirectory()
     copy = Database(_reading((Path(folder.name) / "store.sqlite").as_uri()))
     db.conn.backup(copy.conn)

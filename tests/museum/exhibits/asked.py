@@ -132,7 +132,7 @@ def prompt_of_the_day(room: Any, patch: MonkeyPatch) -> set[str]:
 
 
 @exhibit(
-    "a provider's undated name is whatever it serves on the day",
+    "a provider's undated name means whatever it serves that day",
     "Safety Under Scaffolding: `deepseek-chat`, `mistral-large-latest`",
     "GC507",
     without(hazards, "floating_alias"),

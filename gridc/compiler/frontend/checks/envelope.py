@@ -28,14 +28,14 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         return
     for number, matched in enumerate(found.slice):
         if not matched:
-            message = f"no configuration that is run matches `{spec.slice[number].id}`"
+            message = f"no planned configuration matches `{spec.slice[number].id}`"
             yield source.diagnose("GC306", ("slice", number, "where"), message)
     for number, spoken in enumerate(found.hypothesis):
         if not spoken:
-            message = f"no cell that is run can speak to `{spec.hypothesis[number].id}`"
+            message = f"no planned cell tests `{spec.hypothesis[number].id}`"
             yield source.diagnose("GC307", ("hypothesis", number, "where"), message)
     if not found.primary:
-        yield source.diagnose("GC307", ("analysis", "primary"), "no cell that is run matches this")
+        yield source.diagnose("GC307", ("analysis", "primary"), "no planned cell matches this")
 
 
 def meaningful_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -35,7 +35,7 @@ def forks_bind(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def _movable(spec: Spec) -> dict[str, object]:
-    """The tables that a fork can move, less those that the spec has not."""
+    """The tables that a fork can move, less those that the spec does not contain."""
     return {name: table for name in BINDABLE if (table := getattr(spec, name)) is not None}
 
 

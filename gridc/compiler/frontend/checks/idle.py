@@ -38,7 +38,7 @@ def way_out(spec: Spec, axis: str, model: str, benchmark: str) -> str | None:
             shown = f"{{ not = {_names(kept)} }}" if len(kept) == 1 else _names(redundant)
             conditions = {name: _names(chosen) for name, chosen in {**place, **condition}.items()}
             if not conditions and len(kept) == 1:
-                return f"take the axis `{axis}` out"
+                return f"remove the axis `{axis}`"
             return exclude({**conditions, axis: shown})
     return None
 

@@ -26,7 +26,7 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             help = "a litellm name, such as `anthropic/claude-opus-4-6`"
             yield source.diagnose("GC105", here, message, help)
         for key in [key for key in kind.refuses if getattr(model, key) is not None][:1]:
-            message = f"the `{key}` of a provider's model is not ours to choose"
+            message = f"the `{key}` cannot be set for a provider's model"
             yield source.diagnose("GC105", ("model", number, key), message, "leave it out", at_key=True)
 
 
@@ -52,7 +52,7 @@ def distinct_levels(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             twin = seen.setdefault(key, level.id)
             if twin != level.id:
                 message = f"`{level.id}` has the same effects as `{twin}`"
-                help = "make them differ, or take one out"
+                help = "make them differ, or remove one"
                 yield source.diagnose("GC303", ("axis", number, "level", rank, "id"), message, help)
 
 
@@ -70,7 +70,7 @@ def held_fixed(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for number, entry in enumerate(spec.study.not_varied):
         owner = varied.get(_plain(entry))
         if owner is not None:
-            message, help = f"`{entry}` is not held fixed", f"take it out: the axis `{owner}` varies it"
+            message, help = f"`{entry}` is not held fixed", f"remove it: the axis `{owner}` varies it"
             yield source.diagnose("GC105", ("study", "not_varied", number), message, help)
 
 
@@ -104,7 +104,9 @@ def exemplars_from(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for number, benchmark in enumerate(spec.benchmark):
         needed = grid.most_shots(spec, benchmark)
         if needed and benchmark.exemplars is None:
-            message = f"{needed} exemplars are asked for, and `{benchmark.id}` does not say where from"
+            message = (
+                f"{needed} exemplars are asked for, but `{benchmark.id}` does not say where they come from"
+            )
             help = 'exemplars = { pool = "rest", seed = 42 }'
             yield source.diagnose("GC311", ("benchmark", number), message, help, at_key=True)
 
@@ -123,9 +125,10 @@ def required_keys(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         for number, benchmark in enumerate(spec.benchmark):
             if getattr(benchmark, key) is None:
                 whose = "the calls" if nowhere else f"the calls of `{benchmark.id}`"
-                message = f"nothing says which `{key}` {whose} have"
+                message = f"`{key}` is not set for {whose}"
                 help = (
-                    f"set `{EXAMPLES[key]}`, say, in [harness] or here, or `{key}` in every level of an axis"
+                    f"set, for example, `{EXAMPLES[key]}` in [harness] or here, or `{key}` in every level of "
+                    "an axis"
                 )
                 yield source.diagnose("GC302", ("benchmark", number), message, help, at_key=True)
                 if nowhere:

@@ -102,7 +102,7 @@ def disjoint_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         for rank, name in enumerate(apart):
             if not name.startswith("path:") and name not in benchmarks:
                 where = ("benchmark", number, "sample", "disjoint_from", rank)
-                message = f"`{name}` is no benchmark and no path:FILE"
+                message = f"`{name}` is neither a benchmark nor path:FILE"
                 yield source.diagnose("GC202", where, message, did_you_mean(name, benchmarks))
 
 

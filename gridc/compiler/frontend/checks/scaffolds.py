@@ -21,7 +21,7 @@ def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         path, takes = (*place, "scaffold"), TAKES.get(scaffold.kind, tuple(Scaffold.model_fields))
         for key in Scaffold.model_fields:
             if key != "kind" and getattr(scaffold, key) and key not in takes:
-                message = f"`{key}` means nothing to the scaffold `{scaffold.kind}`"
+                message = f"`{key}` does not apply to the scaffold `{scaffold.kind}`"
                 yield source.diagnose("GC105", (*path, key), message, at_key=True)
         if scaffold.kind == "chain":
             wording = scaffold.wording or {}
@@ -44,7 +44,7 @@ def judges(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             yield source.diagnose("GC103", (*path, "method"), "there is no [judge] to assess the responses")
     for model in spec.model:
         if spec.judge is not None and spec.judge.source == model.source:
-            help = "a model that judges itself favours itself: name another"
+            help = "a model that judges itself favours itself: choose another"
             yield source.diagnose(
                 "GC105", ("judge", "source"), f"the judge is the candidate `{model.id}`", help
             )

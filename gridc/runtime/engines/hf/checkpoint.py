@@ -75,7 +75,9 @@ class Checkpoint:
             raise ValueError(f"`{_INDEX}` has no map of weights") from None
         for name in names:
             if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
-                raise ValueError(f"`{_INDEX}` names {name!r}, which is no weights file of the model's folder")
+                raise ValueError(
+                    f"`{_INDEX}` names {name!r}, which is not a weights file of the model's folder"
+                )
         return names
 
     def _read(self, name: str) -> bytes:

@@ -11,7 +11,7 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError
 def folder_of(name: str, identity: ModelIdentity) -> Path:
     """The folder of a model, downloaded first when it is on the hub. Pickled weights are never fetched.
 
-    Raises `UnavailableError` when the model is not pinned or cannot be had.
+    Raises `UnavailableError` when the model is not pinned or cannot be downloaded.
     """
     if identity.folder is not None:
         return identity.folder
@@ -24,6 +24,6 @@ def folder_of(name: str, identity: ModelIdentity) -> Path:
     try:
         folder = snapshot_download(repository, revision=identity.revision, allow_patterns=list(PATTERNS))
     except Exception as error:  # whatever the hub's client raises: its HTTP library varies
-        message = f"`{repository}` at {identity.revision[:12]} cannot be had: {error}"
+        message = f"`{repository}` at {identity.revision[:12]} cannot be downloaded: {error}"
         raise UnavailableError([Diagnostic("GC606", message)]) from None
     return Path(folder)

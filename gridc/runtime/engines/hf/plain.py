@@ -60,7 +60,7 @@ class Plain:
 
 
 def forget_lengths(model: Any) -> None:
-    """Rotary embeddings that grow with the longest input so far start anew: what was asked before must not
+    """Rotary embeddings that grow with the longest input so far start again: what was asked before must not
     move an answer."""
     for module in model.modules():
         if "max_seq_len_cached" in vars(module) and "original_inv_freq" in {

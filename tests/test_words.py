@@ -1,0 +1,78 @@
+"""Words and phrases that are not used any more in texts that people read, each with the reason.
+
+Readers all over the world meet these texts: plain present-day English, short common words, the field's terms.
+The texts are every string and docstring of gridc, its templates and measurands, the documents and the README.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+RETIRED = {
+    r"\b(goes|go) on (from (here|there)|where)": "archaic: run the same command to resume",
+    r"\btaken up again": "resumed",
+    r"\bthat (the|a) \w+ has not\b(?! (been|had|seen))": "inverted: that the spec does not contain",
+    r"\bwithout a word\b": "idiom: silently",
+    r"(?<!there )\bis no (share|benchmark|weights|record|item|model)\b": "inverted: is not a ...",
+    r"\b(answers?|answer) to the name\b": "idiom: means",
+    r"\bis its provider's to say\b|\bis (ours|yours) to\b|\bnot ours to\b": "idiom: decides, cannot be set",
+    r"\bon the day\b": "idiom: at any time, that day",
+    r"\bspeaks? to (the|it|`)": "idiom: tests",
+    r"\bof one kind\b": "cannot be compared",
+    r"\bnobody knows before\b": "not known in advance",
+    r"\bthat there are such\b": "only their existence is certified",
+    r"\bdeparts? from nothing\b": "is not a deviation",
+    r"\bpart at once\b": "diverge immediately",
+    r"\bturned round\b": "reversed",
+    r"\b(cannot|can|to) be had\b": "cannot be downloaded, is not available",
+    r"\bitems enough\b": "inverted: enough items",
+    r"\bmade anew\b|\bafresh\b|\bstarts? anew\b": "archaic: again",
+    r"\bbeforehand\b": "in advance",
+    r"\bhung on\b|\bhangs? on (which|less|such|the (shape|paper))": "depends on",
+    r"\b(lest|whence|hither|thereof|whereof|herein|hereby|aught|naught|ought|whilst|nay)\b": "archaic",
+    r"\bas long as it is told\b": "say for how long",
+    r"\bis none of another's\b": "does not apply to another's",
+    r"\bis a\s+person's\b": "a person writes it",
+    r"\bnever left unsaid\b": "it must be stated",
+    r"\bgoes in a circle\b": "is circular",
+    r", say, ": "for example",
+}
+"""By pattern: what is wrong with it, or what to write instead."""
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Every text that people read, with its place."""
+    for path in sorted((ROOT / "gridc").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = (part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", "".join(map(str, parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
+    documents = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("gridc/templates/**/*.jinja")]
+    for path in [*documents, *ROOT.glob("gridc/builtin/measurands/*.toml")]:
+        yield str(path.relative_to(ROOT)), path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("pattern", RETIRED)
+def test_it_is_not_used_any_more(pattern: str) -> None:
+    retired = re.compile(pattern)
+    places = [
+        f"{place}: ...{text[max(0, found.start() - 40) : found.end() + 20]}..."
+        for place, text in TEXTS
+        for found in retired.finditer(text)
+    ]
+    assert not places, f"{RETIRED[pattern]}\n" + "\n".join(places)
+
+
+TEXTS = list(texts())
+
+
+def test_the_texts_are_found() -> None:
+    assert sum(len(text) for _, text in TEXTS) > 300_000
+    assert any("README" in place for place, _ in TEXTS)

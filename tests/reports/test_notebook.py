@@ -1,0 +1,100 @@
+"""A certificate, findings and a plan in a notebook: what matters, nothing that runs, well-formed."""
+
+from html.parser import HTMLParser
+
+import pytest
+
+from gridc.compiler.grid.cell import Cell
+from gridc.reports.certificate import certify
+from gridc.reports.findings.findings import Findings
+from gridc.reports.notebook import certificate_html, findings_html, plan_html
+from gridc.reports.sentences import caveats, leading
+from tests.reports.builders import ITEMS, findings_of, spec_of
+
+HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'
+VOID = ("br", "img")
+
+
+class WellFormed(HTMLParser):
+    """Fails where a tag is closed that is not open; `tags` are those that were seen."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def all_of(findings: Findings) -> list[str]:
+    certificate = certify(findings)
+    return [
+        findings_html(certificate, list(leading(findings)), list(caveats(findings))),
+        certificate_html(certificate),
+    ]
+
+
+def apart(cell: Cell) -> int:
+    return ITEMS if (cell.model == "ant") == (cell.levels["frame"] == "exam") else 0
+
+
+def partly(cell: Cell) -> int | None:
+    return None if cell.levels["frame"] == "exam" else 10
+
+
+@pytest.mark.parametrize("counts", [apart, partly, lambda cell: 10], ids=["certified", "partly", "tied"])
+def test_every_state_of_a_study_can_be_shown(counts: object) -> None:
+    findings = findings_of(spec_of({"ant": None, "bee": None}), counts)  # type: ignore[arg-type]
+    for html in all_of(findings):
+        WellFormed(html)
+        assert findings.plan.study_digest[:12] in html
+    shown = " ".join(all_of(findings)[1].split())
+    assert ("reversal certified" in shown) == (counts is apart)
+    assert ("Incomplete: an interim look." in shown) == (counts is partly)
+
+
+def test_text_of_a_spec_cannot_become_markup() -> None:
+    spec = spec_of({"ant": None, "bee": None}, title=HOSTILE)
+    told, certified = all_of(findings_of(spec, apart))
+    for html in (told, certified):
+        assert WellFormed(html).tags.isdisjoint({"script", "img"})
+        assert "&lt;script&gt;" in html
+
+
+def test_a_plan_is_shown_with_and_without_its_calls() -> None:
+    plan = {
+        "study": HOSTILE,
+        "stamp": "0" * 64,
+        "cells": 1200,
+        "runs": 2400,
+        "observations": None,
+        "envelopes": [
+            {"benchmark": HOSTILE, "items": None, "size": 12, "tiers": {"core": 4}, "slices": {HOSTILE: 2},
+             "excluded": {HOSTILE: 7}},
+        ],
+        "counts": None,
+        "estimates": None,
+        "unlowered": {"scaffold": "calls follow from answers"},
+        "unpinned": {HOSTILE: "not here"},
+    }  # fmt: skip
+    without = plan_html(plan)
+    assert "Calls are not counted:\nscaffold: calls follow from answers" in without
+    asked = {"calls": 10, "stored": None}
+    cost = {"prompt_tokens": 9, "generated_tokens": 8, "usd": None, "seconds": None}
+    counted = plan_html(
+        plan
+        | {"counts": {"samples": 10, "calls": 10, "unique": 9, "models": {HOSTILE: asked}}}
+        | {"estimates": {HOSTILE: cost}}
+    )
+    assert "10 calls" in counted
+    for html in (without, counted):
+        assert WellFormed(html).tags.isdisjoint({"script", "img"})
+        assert "1,200 cells" in html

@@ -11,7 +11,7 @@ from pydantic import Field
 from gridc.schema.base import Declared, Strength
 from gridc.schema.evidence import EvidenceRow, OrderingClaimRow, PairTestsRow, Tier
 from gridc.schema.items import UnitLevel
-from gridc.schema.rows import Count, Digest, Part, Share
+from gridc.schema.rows import Count, Digest, Part, Ratio, Rounded, Share
 
 FORMAT: Literal["gridc-certificate/1"] = "gridc-certificate/1"
 
@@ -83,8 +83,8 @@ class WitnessRow(Part):
     """A configuration that shows a direction, and both scores as [numerator, denominator]."""
 
     configuration: str
-    a: tuple[int, int]
-    b: tuple[int, int]
+    a: Ratio
+    b: Ratio
 
 
 class Floor(Part):
@@ -240,8 +240,8 @@ class MovedRow(Part):
     """A cell and its score on both sides, as [numerator, denominator]."""
 
     cell: str
-    left: tuple[int, int]
-    right: tuple[int, int]
+    left: Ratio
+    right: Ratio
 
 
 class ReorderedRow(Part):
@@ -306,6 +306,69 @@ class AgreementRow(Part):
     rows: Digest
 
 
+class TermRow(Part):
+    """A term of a variance decomposition: a main effect, or a pair of factors for their interaction."""
+
+    term: tuple[str, ...]
+    sum_of_squares: Rounded
+    df: Count
+    eta2: Rounded
+    omega2: Annotated[Rounded | None, Field(description="Null without residual degrees of freedom.")]
+
+
+class DecompositionRow(Part):
+    """Variance shares (SafetyRepro, app. F). On a balanced grid the four shares sum to one."""
+
+    type: Literal["II", "III"]
+    n: Annotated[Count, Field(description="Scores.")]
+    balanced: bool
+    terms: tuple[TermRow, ...]
+    residual: Rounded
+    residual_df: Count
+    total: Rounded
+    model: Annotated[Rounded, Field(description="eta^2 of the model.")]
+    implementation: Annotated[Rounded, Field(description="Sum of eta^2 over the harness axes.")]
+    interaction: Annotated[Rounded, Field(description="Sum of eta^2 over the two-way terms.")]
+    unexplained: Rounded
+    rho: Annotated[Rounded | None, Field(description="implementation / model.")]
+
+
+class VarianceRow(Part):
+    """The decomposition of one measurand's scores; `clean`: of its parse-clean cells."""
+
+    measurand: str
+    clean: bool
+    second: Annotated[DecompositionRow, Field(description="Type II sums of squares.")]
+    third: Annotated[DecompositionRow, Field(description="Type III: the same on a balanced grid.")]
+
+
+class LevelGapRow(Part):
+    """How far one model's score moves from one level of an axis to another, all else the same."""
+
+    axis: str
+    before: str
+    after: str
+    model: str
+    change: ChangeRow
+
+
+class IntervalRow(Part):
+    """A statistic and its central 95 % over resamples of the configurations; `dropped` are undefined."""
+
+    point: float | None
+    low: float | None
+    high: float | None
+    dropped: Count
+
+
+class MaximumRow(Part):
+    """The largest value of a statistic over models and benchmarks (SafetyRepro, app. I)."""
+
+    name: str
+    slices: Annotated[Count, Field(description="Models x benchmarks.")]
+    interval: IntervalRow
+
+
 class BenchmarkRow(Part):
     """One benchmark: its envelope, configuration by configuration, and its scopes, the full one first."""
 
@@ -328,6 +391,8 @@ class BenchmarkRow(Part):
     tests: tuple[PairTestsRow, ...]
     ordering_claims: tuple[OrderingClaimRow, ...]
     between: tuple[BetweenRow, ...]
+    variance: tuple[VarianceRow, ...]
+    gaps: tuple[LevelGapRow, ...]
     agreements: tuple[AgreementRow, ...]
 
 
@@ -405,5 +470,6 @@ class Certificate(Part):
     noise_floors: tuple[FloorRow, ...]
     benchmarks: tuple[BenchmarkRow, ...]
     hypotheses: tuple[HypothesisRow, ...]
+    maxima: tuple[MaximumRow, ...]
     precisions: tuple[PairedRow, ...]
     uncomputed: tuple[UncomputedRow, ...]

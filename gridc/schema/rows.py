@@ -1,15 +1,39 @@
 """What every row of a report's documents is made of."""
 
-from typing import Annotated
+from fractions import Fraction
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+def _ratio(value: object) -> object:
+    return value.as_integer_ratio() if isinstance(value, Fraction) else value
+
+
+def _rounded(value: object) -> object:
+    return round(float(value), 10) + 0.0 if isinstance(value, float | Fraction) else value
+
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256, hexadecimal.")]
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+Ratio = Annotated[tuple[int, int], BeforeValidator(_ratio)]
+"""An exact score as [numerator, denominator]."""
+Rounded = Annotated[float, BeforeValidator(_rounded)]
+"""Ten decimals: no machine's last bits, so that a report is the same file everywhere."""
 
 
 class Part(BaseModel):
     """A part of a document: closed and frozen. What holds the same names is read as it is."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+    @classmethod
+    def of(cls, *sources: object, **named: Any) -> Self:
+        """This row of a finding: each field from `named`, else from the first source that has an attribute of
+        that name."""
+        for name in cls.model_fields:
+            source = next((each for each in sources if hasattr(each, name)), None)
+            if name not in named and source is not None:
+                named[name] = getattr(source, name)
+        return cls.model_validate(named)

@@ -1,0 +1,58 @@
+"""The certificate's rows: read of findings by name, exact where those are, unchanged by a round trip."""
+
+from fractions import Fraction
+
+import pytest
+from pydantic import ValidationError
+
+from gridc.reports.certificate import certify
+from gridc.schema.certificate import Certificate, WitnessRow
+from gridc.schema.rows import Part, Rounded
+from tests.reports.builders import findings_of, reversing, spec_of
+
+
+class Row(Part):
+    a: int
+    b: Rounded
+
+
+class Source:
+    a = 1
+    b = Fraction(1, 3)
+
+
+class Other:
+    a = 2
+
+
+def test_a_row_takes_each_field_by_name_from_the_first_that_has_it() -> None:
+    assert Row.of(Source()) == Row(a=1, b=0.3333333333)
+    assert Row.of(Other(), Source()).a == 2
+    assert Row.of(Other(), Source(), a=3).a == 3
+    with pytest.raises(ValidationError, match="b"):
+        Row.of(Other())
+
+
+def test_scores_stay_exact() -> None:
+    assert WitnessRow(configuration="c", a=(1, 3), b=(0, 1)).a == (1, 3)
+    assert WitnessRow.of(configuration="c", a=Fraction(2, 6), b=Fraction(0)).a == (1, 3)
+
+
+def test_a_certificate_holds_what_moves_the_scores() -> None:
+    findings = findings_of(spec_of({"ant": None, "bee": None, "cat": None}), reversing)
+    certificate = certify(findings)
+    (row,), (finding,) = certificate.benchmarks, findings.benchmarks
+    shown = {(each.measurand, each.clean): each.second for each in row.variance}
+    assert len(shown) == len(finding.analysis.variance) > 0
+    for each in finding.analysis.variance:
+        decomposition = shown[each.measurand, each.clean]
+        assert decomposition.model == pytest.approx(each.second.model)
+        shares = (decomposition.model, decomposition.implementation, decomposition.interaction)
+        assert sum(shares) + decomposition.unexplained == pytest.approx(1)
+        assert {term.term: term.df for term in decomposition.terms} == {
+            term.term: term.df for term in each.second.terms
+        }
+    assert [gap.change.mean for gap in row.gaps] == [gap.summary.mean for gap in finding.analysis.gaps]
+    assert row.gaps
+    assert {each.name for each in certificate.maxima} == {each.name for each in findings.maxima}
+    assert Certificate.model_validate_json(certificate.model_dump_json()) == certificate

@@ -23,8 +23,8 @@ from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Answer
-from gridc.runtime.run import score_answers
-from gridc.runtime.store.events import RunFinished, RunStarted
+from gridc.runtime.run import conclude
+from gridc.runtime.store.events import RunStarted
 from gridc.runtime.store.write import Writer
 from gridc.schema.canonical import digest
 
@@ -180,9 +180,7 @@ def fill(compiled: Compiled, path: Path) -> None:
         answers = _answers(plan, done)
         while batch := list(islice(answers, 20_000)):
             store.answer(batch)
-        score_answers(plan, store)
-        results, digests = store.results_digest(stamp), store.answers_digest(stamp)
-        store.record(RunFinished(stamp=stamp, results=results, answers=digests))
+        conclude(plan, store, 0)
 
 
 def _answers(plan: Plan, seen: set[str]) -> Iterator[Answer]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -43,6 +44,17 @@ class Percentage(click.ParamType[float]):
         if not 0 < share <= 1:
             self.fail(f"{value} must be above 0 % and at most 100 %", param, ctx)
         return share
+
+
+class Seed(click.ParamType[str]):
+    """A seed as reports print it: up to 32 hexadecimal digits."""
+
+    name = "hex"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not re.fullmatch(r"[0-9a-f]{1,32}", str(value)):
+            self.fail(f"{value} is not a seed of at most 32 hexadecimal digits", param, ctx)
+        return str(value)
 
 
 SPEC = click.argument("spec", type=SpecPath(), default=Path("gridcard.toml"), metavar="[SPEC]")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from gridc.cli.options import DATA, JSON, OUT, SPEC, Percentage, believes, print_json
+from gridc.cli.options import DATA, JSON, OUT, SPEC, Percentage, Seed, believes, print_json
+from gridc.diagnostics.errors import IncompleteError
 from gridc.study import OpenStudy, Trust
 
 
@@ -14,18 +15,28 @@ from gridc.study import OpenStudy, Trust
 @OUT
 @JSON
 @click.option("--rerun", type=Percentage(), help="Make a drawn share of the calls again too, like 1%.")
+@click.option("--rerun-seed", type=Seed(), help="Repeat the draw of an earlier rerun.")
 @believes
 def verify(
-    spec: Path, data: Path | None, out: Path | None, as_json: bool, rerun: float | None, trust: Trust
+    spec: Path,
+    data: Path | None,
+    out: Path | None,
+    as_json: bool,
+    rerun: float | None,
+    rerun_seed: str | None,
+    trust: Trust,
 ) -> None:
     """Recompute everything and name what differs. SPEC may be a bundle's folder.
 
     It reads the spec, the lock and the store; of a bundle, only what is in it.
     """
-    verified = OpenStudy(spec, data, out, trust).verify(rerun)
+    verified = OpenStudy(spec, data, out, trust).verify(rerun, rerun_seed)
     if as_json:
         print_json(verified.as_json())
-        return
-    for line in verified.checked:
-        click.echo(f"  {line}")
-    click.echo(f"verified: {verified.bundle or verified.stamp}")
+    else:
+        for line in verified.checked:
+            click.echo(f"  {line}")
+        state = "verified" if verified.complete else "incomplete, nothing differs so far"
+        click.echo(f"{state}: {verified.bundle or verified.stamp}")
+    if not verified.complete:
+        raise SystemExit(IncompleteError.exit_code)

@@ -1,7 +1,7 @@
 """Findings -> files: the certificate, the GRID card and the page, each replaced in one step."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,12 @@ def _pdf_converter() -> Callable[[str], bytes]:
 
 def write(findings: Findings, folder: Path) -> list[Path]:
     """Write every report file into a folder, each in one step. The paths, the page first."""
-    for name, text in (made := texts(findings)).items():
+    return write_texts(texts(findings), folder)
+
+
+def write_texts(made: Mapping[str, str], folder: Path) -> list[Path]:
+    """Write what `texts` made."""
+    for name, text in made.items():
         write_atomic(folder / name, text)
     return [folder / name for name in made]
 

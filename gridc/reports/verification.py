@@ -4,7 +4,9 @@ Each check yields its findings; none stops the others, so one look shows all tha
 """
 
 import json
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -22,55 +24,108 @@ from gridc.reports.files import NAMES, texts
 from gridc.reports.findings.attribution import Attribution
 from gridc.reports.findings.findings import find
 from gridc.runtime.adaptive_race import document, from_store, race_study
-from gridc.runtime.store.events import Event, InterimLook, RunFinished, Stamped, Witnessed, first_break
+from gridc.runtime.store.events import (
+    Event,
+    InterimLook,
+    Merged,
+    Reported,
+    RunFinished,
+    RunStarted,
+    Stamped,
+    Witnessed,
+    first_break,
+)
 from gridc.runtime.store.items import item_rows, shown_rows
-from gridc.runtime.store.store import Store, recorded
+from gridc.runtime.store.store import CheckedCall, Progress, Store, recorded
 from gridc.schema.canonical import canonical, digest, digest_bytes
 
+MOST_JSON = 2**26
+"""The most bytes of a stranger's document that are read."""
 
-def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Trust = NOBODY) -> list[str]:
-    """What was checked, a line each. `trust` names whom the verifier believes.
 
-    Raises `VerificationError` with everything that differs, and `StoreError` when the store holds no
-    run of the study.
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A study in which nothing differs: `checked` says what was looked at, a line each. Of a run that is not
+    `complete` only what is there so far was."""
+
+    checked: tuple[str, ...]
+    complete: bool
+
+
+def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Trust = NOBODY) -> Verified:
+    """Look at everything. `trust` names whom the verifier believes.
+
+    Raises `VerificationError` with all that differs, and `StoreError` when the store holds no run of the
+    study or cannot be read.
     """
     events = store.events()
     stamp = _as_run(lock, store, events)
-    found = list(_inputs(compiled, lock, store, stamp, events))
-    inputs_differ = bool(found)
+    found = require_sound(store)
+    conclusion = store.conclusion(stamp)
+    inputs = list(_inputs(compiled, lock, store, stamp, events))
+    found += inputs
     found += of_events(events)
     found += of_calls(store, stamp)
     found += of_digests(store, stamp, events)
     shown = check_ties(compiled.lock_path, compiled.source.path, folder, events, stamp, trust)
     found += shown.findings
-    if not inputs_differ:
+    if not inputs:
         plan = Plan(compiled.study)
-        found += of_items(plan, store)
-        found += _shown(plan, store)
-        found += _samples(plan, store)
+        found += guarded("the items", of_items(plan, store))
+        found += guarded("the options", _shown(plan, store))
+        found += of_cells(plan, store)
+        found += guarded("the samples", of_samples(plan, store, conclusion is not None))
         if not found:
-            found += of_reports(compiled, lock, store, folder, events)
-            found += of_witness(plan, store, folder, events)
+            found += guarded("the reports", of_reports(compiled, lock, store, folder, events))
+            found += guarded("the race", of_witness(plan, store, folder, events))
     if found:
         raise VerificationError(found)
     progress = store.progress(stamp)
     models = ", ".join(name for name, each in compiled.study.models.items() if each.files)
-    finish = "the results digest is the recorded one"
-    if not progress.complete:
-        finish = (
-            f"the run is incomplete: {progress.answered:,} of {progress.total:,} calls, no results digest"
-        )
-    return [
-        "the spec, the templates and every item are the ones that were stamped",
-        f"model files hashed: {models or 'none are here'}",
-        f"{len(events)} events follow from one another",
-        f"{progress.answered:,} of {progress.total:,} calls have an answer; requests and answers hash right",
-        "the items with their groups and right options, and the samples, are those of the plan; scoring the "
-        "answers again gives the same outcomes",
-        finish,
-        "the reports that are here say what the store says",
-        *shown.lines,
-    ]
+    return Verified(
+        (
+            "the spec, the templates and every item are the ones that were stamped",
+            f"model files hashed: {models or 'none are here'}",
+            f"{len(events)} events follow from one another",
+            f"{progress.answered:,} of {progress.total:,} calls have an answer; requests and answers hash "
+            "right",
+            "the items with their groups and right options, and the samples, are those of the plan; scoring "
+            "the answers again gives the same outcomes",
+            recorded_at_the_end(progress, conclusion),
+            "the reports that are here say what the store says",
+            *shown.lines,
+        ),
+        progress.complete and conclusion is not None,
+    )
+
+
+def recorded_at_the_end(progress: Progress, conclusion: RunFinished | None) -> str:
+    """What the digests of the last `finish` event cover, in words."""
+    if not progress.complete or conclusion is None:
+        state = f"{progress.answered:,} of {progress.total:,} calls answered"
+        unscored = f", {progress.unscored:,} samples not scored" if progress.unscored else ""
+        return f"the run is incomplete ({state}{unscored}), so its results are not final"
+    if conclusion.records is None:
+        return "the results digest is the recorded one; the store is too old to hold one of its other columns"
+    return "the results digest is the recorded one, and so is that of every other row the study rests on"
+
+
+def guarded(what: str, check: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
+    """The findings of a check. Where a stored value is of no form that gridc writes, that is one too."""
+    try:
+        yield from check
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        message = f"{what} cannot be read from the store ({type(error).__name__}: {str(error)[:100]})"
+        yield Diagnostic("GC703", message)
+
+
+def require_sound(store: Store) -> list[Diagnostic]:
+    """Rows that name what is not there, or belong to nothing. Raises `VerificationError` where SQLite finds
+    the file itself damaged: every further finding would be an echo."""
+    damage = [Diagnostic("GC605", problem) for problem in store.damage()]
+    if damage:
+        raise VerificationError(damage)
+    return [Diagnostic("GC704", problem) for problem in store.lost_rows()]
 
 
 def _as_run(lock: Lock, store: Store, events: Sequence[Event]) -> str:
@@ -104,18 +159,32 @@ def of_events(events: Sequence[Event]) -> Iterator[Diagnostic]:
 
 
 def of_calls(store: Store, stamp: str) -> Iterator[Diagnostic]:
+    """Prompts, requests and answers against their digests, and columns against the request. What was written
+    is canonical, so its bytes hash to its name."""
     for identifier, content in store.prompts():
-        if _digest_of(content) != identifier:
+        if digest_bytes(content.encode()) != identifier:
             yield Diagnostic("GC703", f"prompt {identifier[:12]} has been changed")
-    for call in store.calls(stamp):
-        wrong = []
-        if _digest_of(call.request) != call.id or json.loads(call.request)["prompt"] != call.prompt:
-            wrong.append("request")
-        if call.answer is not None and _digest_of(call.answer) != call.answer_digest:
-            wrong.append("answer")
-        for part in wrong:
+    for call in store.calls_to_check(stamp):
+        for part in _wrong(call):
             where = store.whereabouts(stamp, call.id)
             yield Diagnostic("GC703", f"the {part} of call {call.id[:12]} ({where}) has been changed")
+
+
+def _wrong(call: CheckedCall) -> Iterator[str]:
+    if digest_bytes(call.request.encode()) != call.id:
+        yield "request"
+    else:
+        asked = json.loads(call.request)
+        for column in ("model", "precision", "kind", "prompt"):
+            if asked.get(column) != getattr(call, column):
+                yield column
+    if call.answer is None:
+        if call.unsaid < 4:
+            yield "record"  # of how it was answered, which it was not
+    elif digest_bytes(call.answer.encode()) != call.answer_digest:
+        yield "answer"
+    elif call.unsaid:
+        yield "record"
 
 
 def of_items(plan: Plan, store: Store) -> Iterator[Diagnostic]:
@@ -141,49 +210,79 @@ def _shown(plan: Plan, store: Store) -> Iterator[Diagnostic]:
 
 
 def of_digests(store: Store, stamp: str, events: Sequence[Event]) -> Iterator[Diagnostic]:
-    finishes = recorded(events, RunFinished, stamp)
-    if not finishes:
-        if store.progress(stamp).complete:
-            yield Diagnostic("GC706", "every call has its answer, but no event records the results digest")
+    """The digests that the run recorded at its end, if it came to one."""
+    conclusion = store.conclusion(stamp)
+    if conclusion is None:
+        if _reported(events, stamp):
+            yield Diagnostic("GC706", "a report of the whole run was made, and no event records the results")
         return
-    for name, actual in (("results", store.results_digest(stamp)), ("answers", store.answers_digest(stamp))):
-        noted = getattr(finishes[-1], name)
-        if noted != actual:
-            message = f"the {name} hash to {actual[:12]}, recorded is {noted[:12]}"
-            yield Diagnostic("GC706", message)
+    progress = store.progress(stamp)
+    if not progress.complete and conclusion.answered is None:
+        return  # an older gridc recorded no count, so what was answered since cannot be told from it
+    actual = {"results": store.results_digest(stamp), "answers": store.answers_digest(stamp)}
+    if conclusion.records is not None:
+        actual["records"] = store.records_digest(stamp)
+    for name, value in actual.items():
+        noted = getattr(conclusion, name)
+        if noted != value:
+            yield Diagnostic("GC706", f"the {name} hash to {value[:12]}, recorded is {noted[:12]}")
 
 
-def _samples(plan: Plan, store: Store) -> Iterator[Diagnostic]:
-    # A run that was stopped has answers that nobody has scored yet.
-    progress = store.progress(plan.study_digest)
-    finished = progress.answered == progress.total
-    stored = {(each.cell, each.item, each.replicate): each for each in store.samples(plan.study_digest)}
+def _reported(events: Sequence[Event], stamp: str) -> bool:
+    """Whether a report of the complete run is the last thing that happened to a study's results."""
+    kinds = [
+        type(event.body)
+        for event in events
+        if event.body.stamp == stamp and isinstance(event.body, (Reported, RunStarted, Merged, RunFinished))
+    ]
+    return kinds[-1:] == [Reported]
+
+
+def of_cells(plan: Plan, store: Store) -> Iterator[Diagnostic]:
+    """The cells against the plan's, column by column."""
+    stored = store.cell_rows(plan.study_digest)
     for cell in plan.cells():
-        answers = {
-            (item, replicate): found for item, replicate, found in store.answers(plan.study_digest, cell.key)
+        planned = (cell.model, cell.benchmark, cell.configuration, cell.tier, cell.shared)
+        row = stored.pop(cell.key, None)
+        if row != planned:
+            state = "not in the store" if row is None else "stored as another one"
+            yield Diagnostic("GC704", f"{cell.key} is {state}")
+    for key in stored:
+        yield Diagnostic("GC704", f"{key} is not in the plan")
+
+
+def of_samples(plan: Plan, store: Store, concluded: bool) -> Iterator[Diagnostic]:
+    """The samples against the plan's, and each outcome against what its answers score to. A run that is under
+    way, or was stopped, has answers that nobody has scored yet."""
+    for cell in plan.cells():
+        stored = {
+            (row.item, row.replicate): (row, answers)
+            for row, answers in store.samples_of(plan.study_digest, cell.key)
         }
         for sample in plan.samples(cell):
-            where = (cell.key, sample.item.id, sample.replicate)
             name = f"{cell.key}, item {sample.item.id}, replicate {sample.replicate}"
-            row = stored.pop(where, None)
+            row, answers = stored.pop((sample.item.id, sample.replicate), (None, []))
             if row is None or row.calls != tuple(request.id for request in sample.requests):
                 yield Diagnostic("GC704", f"{name}: the store does not have the calls of the plan")
                 continue
-            given = answers.get((sample.item.id, sample.replicate))
-            expected: tuple[Any, ...] = (None, None, None)
-            if given is not None and (row.score is not None or finished):
+            outcome = (row.choice, row.score, row.evidence)
+            given = [json.loads(answer) for answer in answers if answer is not None]
+            if len(given) < len(answers) or (outcome == (None, None, None) and not concluded):
+                expected: tuple[Any, ...] = (None, None, None)
+            else:
                 again = score(cell.setting, sample.item, given)
                 expected = (again.choice, again.score, canonical(again.evidence).decode())
-            if (row.choice, row.score, row.evidence) != expected:
+            if outcome != expected:
                 yield Diagnostic("GC705", f"{name}: the stored outcome is not what the answer scores to")
-    for cell_key, item, replicate in stored:
-        yield Diagnostic("GC704", f"{cell_key}, item {item}, replicate {replicate}: not in the plan")
+        for item, replicate in stored:
+            yield Diagnostic("GC704", f"{cell.key}, item {item}, replicate {replicate}: not in the plan")
 
 
 def of_reports(
     compiled: Compiled, lock: Lock, store: Store, folder: Path, events: Sequence[Event]
 ) -> Iterator[Diagnostic]:
-    if not any((folder / name).is_file() for name in NAMES if name != "store.sqlite"):
+    here = [folder / name for name in NAMES if name != "store.sqlite" and os.path.lexists(folder / name)]
+    if not here:
         return
     plan = Plan(compiled.study)
     looks = [
@@ -195,17 +294,25 @@ def of_reports(
     if looks:
         # As recorded: a surrogate's trees need lightgbm, and need not be the same on another machine.
         explained = tuple(Attribution(**each) for each in looks[-1].attribution)
+    complete = store.progress(plan.study_digest).complete
+    if not looks or (complete and not any(isinstance(look, Reported) for look in looks)):
+        yield Diagnostic("GC707", "there is a report, and no event records that it was made", str(here[0]))
+        return
+    earlier = {digest for look in looks for digest in look.files.values()}
     expected = texts(find(compiled, lock, store, claimed(events, plan.study_digest), explained))
-    for name, text in expected.items():
-        path = folder / name
-        if not path.is_file() or path.read_text("utf-8") == text:
+    for path in here:
+        data = _bytes(path, len(expected[path.name].encode()) + MOST_JSON)
+        if data == expected[path.name].encode():
             continue
+        if not complete and data is not None and (digest_bytes(data) in earlier or not looks[-1].files):
+            continue  # made of an earlier state of a run that is going on
         changed = ""
-        if name.endswith(".json"):
-            paths = [where for where, _, _ in _json_differences(path, text)]
+        if path.suffix == ".json" and data is not None:
+            paths = [where for where, _, _ in _json_differences(data, expected[path.name])]
             changed = f": {', '.join(paths[:5])}{' and more' if len(paths) > 5 else ''}"
         help_line = "`gridc report` writes it again from the store"
-        yield Diagnostic("GC707", f"{name} is not what the store says{changed}", str(path), help=help_line)
+        message = f"{path.name} is not what the store says{changed}"
+        yield Diagnostic("GC707", message, str(path), help=help_line)
 
 
 def of_witness(plan: Plan, store: Store, folder: Path, events: Sequence[Event]) -> Iterator[Diagnostic]:
@@ -213,23 +320,25 @@ def of_witness(plan: Plan, store: Store, folder: Path, events: Sequence[Event]) 
     on the stored answers comes to the same."""
     path = folder / "witness.json"
     noted = [each.as_json() for each in recorded(events, Witnessed, plan.study_digest)]
-    if path.is_file() and noted and _json_differences(path, json.dumps(noted[-1])):
-        yield Diagnostic("GC707", "witness.json is not what the event chain recorded", str(path))
+    if os.path.lexists(path):
+        data = _bytes(path, MOST_JSON)
+        if not noted or data is None or _json_differences(data, json.dumps(noted[-1])):
+            yield Diagnostic("GC707", "witness.json is not what the event chain recorded", str(path))
     if noted and not store.progress(plan.study_digest).unscored:
         again = document(plan, race_study(plan, from_store(store.outcomes(plan.study_digest))))
         if again["benchmarks"] != noted[-1]["benchmarks"]:
             yield Diagnostic("GC705", "the race on the stored answers comes to another certificate")
 
 
-def _json_differences(path: Path, text: str) -> list[tuple[str, Any, Any]]:
-    try:
-        return differences(json.loads(path.read_text("utf-8")), json.loads(text))
-    except ValueError:
-        return [("not JSON", None, None)]
-
-
-def _digest_of(answer: str) -> str | None:
-    try:
-        return digest(json.loads(answer))
-    except ValueError:
+def _bytes(path: Path, most: int) -> bytes | None:
+    """What a file holds; None where it is no regular file, or one of more bytes than that."""
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
         return None
+    return path.read_bytes()
+
+
+def _json_differences(data: bytes, text: str) -> list[tuple[str, Any, Any]]:
+    try:
+        return differences(json.loads(data), json.loads(text))
+    except (ValueError, RecursionError):
+        return [("not JSON", None, None)]

@@ -1,36 +1,62 @@
 """Repeat a sample of a study's calls and compare with what is stored: the answers are this model's.
 
-Hashes show that a store was not edited; that somebody's model gave these answers is shown by asking it again.
-The sample is drawn by lot from the stamp, so that who made the store could not choose it.
+Hashes show that a store was not edited by someone who could not make it fit again; that a model gave these
+answers is shown by asking it again. Which calls are asked is drawn when the verifier asks, so that nobody who
+made the store could know them; what is a tie is judged by the answers of now alone, so that nothing in the
+store can excuse a difference.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.engines.protocol import Call
-from gridc.runtime.noise import moves
+from gridc.runtime.engines.protocol import Answer, Call, Engine
 from gridc.runtime.run import open_engine
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import EXACT
+from gridc.statistics.detection import detection, exceeds, least_detected
 from gridc.statistics.seeded import ranked
 
 TOLERANCE = 1e-3
 """How far a log-likelihood (nats) may move in fp32 from one machine to another."""
+
+SHARES = (0.001, 0.01, 0.05, 0.1)
+"""Shares of changed answers for which the probability of finding one is told."""
+
+FLOOR_ALPHA = 0.001
+"""In reduced precision: how unlikely it must be that batch shape alone changed so many answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Which calls are repeated: a share (0 to 1) of those of every model and precision, by this seed (hex).
+    Only a seed that was made after the store is `fresh`; a given one could have been known to its maker."""
+
+    share: float
+    seed: str
+    fresh: bool
+
+    @classmethod
+    def of(cls, share: float, seed: str | None = None) -> "Draw":
+        return cls(share, seed or secrets.token_hex(16), seed is None)
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
     """What repeating the calls of a model at a precision came to.
 
-    Of `texts` generated ones `changed` differ, `ties` of them where a token choice depended on less than
-    1e-4;
-    `max_moved` is the largest move of a log-likelihood, in nats. `differing` are the calls whose answers are
-    not this model's: in fp32 those that changed without such a choice, or moved by more than `TOLERANCE`. In
-    reduced precision the shape of a batch moves answers too, so that there a change shows nothing.
+    Of `calls` of all `of`, `texts` were generated; `changed` answers differ, `ties` of them in fp32 where the
+    answer of now hung on less than 1e-4 at some token, which cannot be judged. `max_moved` is the largest
+    move of a log-likelihood, in nats. `differing` are the calls whose answers are not this model's: in fp32
+    those that changed otherwise, or moved by more than `TOLERANCE`.
+
+    In reduced precision the shape of a batch moves answers too. There the calls are made twice, together and
+    each alone; `floor` of them differ between the two, and all that changed are `differing` if they are more
+    than that explains (Fisher's exact test at `FLOOR_ALPHA`). What was sent to the model must be the same.
     """
 
     model: str
@@ -40,29 +66,43 @@ class Repeated:
     texts: int
     changed: int
     ties: int
+    floor: int | None
     max_moved: float | None
     differing: tuple[str, ...]
 
+    @property
+    def found(self) -> dict[str, float]:
+        """The probability that this draw would have held one of the changed answers, by the share changed."""
+        return {f"{share:g}": detection(self.of, ceil(share * self.of), self.calls) for share in SHARES}
 
-def rerun(compiled: Compiled, store: Store, share: float) -> Iterator[Repeated]:
-    """Repeat a share (0 to 1) of the answered calls of every local model and precision, at least one call of
-    each. Raises `UnavailableError` where an engine or a model cannot be used."""
+    @property
+    def found_95(self) -> int:
+        """So many changed answers would have been found 95 times in 100."""
+        return least_detected(self.of, self.calls)
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "found": self.found, "found_95": self.found_95}
+
+
+def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
+    """Repeat the drawn calls of every local model and precision, at least one call of each. Raises
+    `UnavailableError` where an engine or a model cannot be used."""
     plan = Plan(compiled.study)
     store.require(plan.study_digest)
     for name, precision in dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells()):
         identity = plan.study.models[name]
-        stored = dict(store.answers_from(plan.study_digest, identity.digest, precision))
-        drawn = ranked(stored, plan.study.spec.sampling.seed, f"rerun {plan.study_digest}", str)
-        chosen = drawn[: ceil(share * len(stored))]
+        answered = [call for call, _ in store.answers_from(plan.study_digest, identity.digest, precision)]
+        drawn = ranked(answered, int(draw.seed, 16), f"rerun {plan.study_digest}", str)
+        chosen = frozenset(drawn[: ceil(draw.share * len(answered))])
         if not chosen:
             continue
         engine = open_engine(name, identity, precision, plan.study.spec)
-        again: dict[str, Any] = {}
-        for batch in engine.batches(list(_calls(plan, name, precision, frozenset(chosen)))):
-            answers, _ = engine.answer(batch, frozenset(batch.calls))
-            again |= {each.call: each.content for each in answers}
+        calls = list(_calls(plan, name, precision, chosen))
+        together = _ask(engine, calls)
+        alone = _ask(engine, *([call] for call in calls)) if precision != EXACT else None
         engine.close()
-        yield _compare(name, precision, len(stored), {call: (stored[call], again[call]) for call in chosen})
+        stored = {call: store.answered_with(call) for call in chosen}
+        yield _compare(name, precision, len(answered), stored, together, alone)
 
 
 def _calls(plan: Plan, model: str, precision: str, chosen: frozenset[str]) -> Iterator[Call]:
@@ -71,28 +111,82 @@ def _calls(plan: Plan, model: str, precision: str, chosen: frozenset[str]) -> It
         if cell.model != model or cell.setting.precision != precision:
             continue
         for sample in plan.samples(cell):
-            for each in sample.requests:
-                if each.id in left:
-                    left.remove(each.id)
-                    yield Call(each.id, each.kind, each.prompt, each.parameters)
+            for request in sample.requests:
+                if request.id in left:
+                    left.remove(request.id)
+                    yield Call(request.id, request.kind, request.prompt, request.parameters)
 
 
-def _compare(model: str, precision: str, total: int, pairs: Mapping[str, tuple[Any, Any]]) -> Repeated:
-    texts = changed = ties = 0
-    moved: list[float] = []
-    differing = []
-    for call, (before, after) in pairs.items():
-        if "text" in before:
-            texts += 1
-            differs = before["text"] != after["text"]
-            tied = differs and (before["near_ties"] or after["near_ties"]) > 0
-            changed, ties = changed + differs, ties + tied
-            wrong = differs and not tied
-        else:
-            own = moves(before["loglikelihoods"], after["loglikelihoods"])
-            moved += own
-            wrong = max(own, default=0.0) > TOLERANCE
-        if wrong and precision == EXACT:
-            differing.append(call)
-    most = max(moved, default=None)
-    return Repeated(model, precision, len(pairs), total, texts, changed, ties, most, tuple(differing))
+def _ask(engine: Engine, *groups: Sequence[Call]) -> dict[str, Answer]:
+    answers: dict[str, Answer] = {}
+    for group in groups:
+        for batch in engine.batches(group):
+            given, _ = engine.answer(batch, frozenset(batch.calls))
+            answers |= {answer.call: answer for answer in given}
+    return answers
+
+
+def _compare(
+    model: str,
+    precision: str,
+    total: int,
+    stored: Mapping[str, tuple[Any, Any]],
+    together: Mapping[str, Answer],
+    alone: Mapping[str, Answer] | None,
+) -> Repeated:
+    changed, ties, moved, misfits = [], 0, [0.0], []
+    for call, (sent, content) in sorted(stored.items()):
+        now = together[call]
+        moves = _moves(content, now.content)
+        if moves is None or not _same_prompt(sent, now.sent):
+            misfits.append(call)
+            continue
+        moved += moves
+        if _answer(content) != _answer(now.content):
+            changed.append(call)
+            tied = now.content.get("near_ties", 0) > 0
+            ties += tied
+            if precision == EXACT and not tied and "text" in now.content:
+                misfits.append(call)
+        if precision == EXACT and max(moves, default=0.0) > TOLERANCE:
+            misfits.append(call)
+    floor = None
+    if alone is not None:
+        floor = sum(_answer(alone[call].content) != _answer(together[call].content) for call in stored)
+        if exceeds(len(changed), floor, len(stored)) < FLOOR_ALPHA:
+            misfits += changed
+    texts = sum("text" in answer.content for answer in together.values())
+    most = max(moved) if texts < len(stored) else None
+    return Repeated(
+        model, precision, len(stored), total, texts, len(changed), ties, floor, most,
+        tuple(dict.fromkeys(misfits)),
+    )  # fmt: skip
+
+
+def _answer(content: Mapping[str, Any]) -> Any:
+    """What of an answer a score can depend on, likelihoods by their order alone."""
+    if "text" in content:
+        return [content.get(key) for key in ("text", "tokens", "finish")]
+    values = content["loglikelihoods"]
+    return [values.index(max(values, key=lambda value: (value is not None, value)))] if values else []
+
+
+def _moves(before: Any, after: Mapping[str, Any]) -> list[float] | None:
+    """How far each log-likelihood moved; None where the stored answer is of another kind, has another number
+    of candidates or tokens, or a likelihood where there is none, or none where there is one."""
+    if not isinstance(before, dict) or ("text" in before) != ("text" in after):
+        return None
+    if "text" in after:
+        return []
+    was, now = before.get("loglikelihoods"), after["loglikelihoods"]
+    if not isinstance(was, list) or len(was) != len(now) or before.get("tokens") != after["tokens"]:
+        return None
+    if [type(value) in (int, float) for value in was] != [value is not None for value in now]:
+        return None
+    return [abs(left - right) for left, right in zip(was, now, strict=True) if right is not None]
+
+
+def _same_prompt(stored: Any, now: Mapping[str, Any]) -> bool:
+    """Whether the model was sent the same tokens. Versions may differ in what else they note."""
+    shared = stored.keys() & now.keys() if isinstance(stored, dict) else set()
+    return "prompt_token_digest" in shared and all(stored[key] == now[key] for key in shared)

@@ -112,11 +112,18 @@ def conclude(plan: Plan, store: Writer, reused: int) -> Finished:
     """Score what has been answered and record the digests. `reused` calls had their answer before."""
     score_answers(plan, store)
     results = store.results_digest(plan.study_digest)
-    answers = store.answers_digest(plan.study_digest)
-    finish = events.RunFinished(stamp=plan.study_digest, results=results, answers=answers)
-    if finish not in store.recorded(events.RunFinished, plan.study_digest)[-1:]:
+    progress = store.progress(plan.study_digest)
+    finish = events.RunFinished(
+        stamp=plan.study_digest,
+        results=results,
+        answers=store.answers_digest(plan.study_digest),
+        records=store.records_digest(plan.study_digest),
+        answered=progress.answered,
+        total=progress.total,
+    )
+    if store.conclusion(plan.study_digest) != finish:
         store.record(finish)
-    new = store.progress(plan.study_digest).answered - reused
+    new = progress.answered - reused
     spent = tuple(store.spent(plan.study_digest))
     return Finished(plan.study_digest, new, reused, store.near_ties(plan.study_digest), spent, results)
 

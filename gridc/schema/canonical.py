@@ -10,7 +10,30 @@ import rfc8785
 
 def canonical(value: Any) -> bytes:
     """The RFC 8785 form of a JSON value. Raises `rfc8785.CanonicalizationError` for others."""
+    if _plain(value):
+        try:
+            return _PLAIN.encode(value).encode()
+        except UnicodeEncodeError:  # half a surrogate pair, which rfc8785 names
+            pass
     return rfc8785.dumps(value)
+
+
+_PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, check_circular=False)
+
+
+def _plain(value: Any) -> bool:
+    """Whether the standard library writes the value's canonical form, many times as fast: the keys are
+    ASCII, so that both sort them alike, and floats are such that both write them alike."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return True
+    if kind is int:
+        return bool(-(2**53) < value < 2**53)
+    if kind is float:
+        return bool(1e-4 <= abs(value) < 1e15 and not value.is_integer())
+    if kind is dict:
+        return all(type(key) is str and key.isascii() and _plain(held) for key, held in value.items())
+    return (kind is list or kind is tuple) and all(map(_plain, value))
 
 
 _ROW = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)

@@ -192,12 +192,13 @@ class OpenStudy:
         return certify_until_decided(self._place, progress)
 
     @coded()
-    def verify(self, rerun: float | None = None) -> "Verification":
+    def verify(self, rerun: float | None = None, rerun_seed: str | None = None) -> "Verification":
         """Recompute everything from the spec, the lock and the store. `rerun` is the share (above 0, at most
-        1) of the calls that are made again too. Raises `VerificationError` with everything that differs."""
+        1) of the calls that are made again too; they are drawn now, or by the seed (hex) that an earlier
+        verification printed. Raises `VerificationError` with everything that differs."""
         from gridc.study.verifying import verify
 
-        return verify(self._place, rerun)
+        return verify(self._place, rerun, rerun_seed)
 
     @coded()
     def scores(self) -> "pyarrow.Table":

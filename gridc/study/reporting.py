@@ -19,10 +19,11 @@ from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import Findings, explained, find
 from gridc.reports.page import PROMINENT
 from gridc.reports.sentences import caveats, leading
-from gridc.runtime.run import score_answers
+from gridc.runtime.run import conclude
 from gridc.runtime.store.events import InterimLook, Reported
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
+from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
 from gridc.study.place import Place
@@ -134,7 +135,7 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         plan = Plan(compiled.study)
         store.require(plan.study_digest)
         if store.awaits_scoring(plan.study_digest):
-            score_answers(plan, store)
+            conclude(plan, store, store.progress(plan.study_digest).answered)
         found = find(compiled, lock, store, anchors(compiled.lock_path, place.spec, place.trust))
         if attribution:
             found = explained(found)
@@ -144,8 +145,10 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         said["anchors"] = [record(tie) for tie in found.anchors]
         if attribution:
             said["attribution"] = rows
+        texts = documents.texts(found)
+        said["files"] = {name: digest_bytes(text.encode()) for name, text in texts.items()}
         store.record(look(stamp=plan.study_digest, **said))
-    written = documents.write(found, path.parent)
+    written = documents.write_texts(texts, path.parent)
     drawn = documents.draw(found, path.parent / "figures", pdf) if figures or pdf else []
     names = {file: documents.NAMES[file.name] for file in written}
     return WrittenReport(_documented(found), path, names, tuple(drawn), tuple(rows) if attribution else None)

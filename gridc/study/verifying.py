@@ -1,6 +1,7 @@
 """Recompute everything that a study or a bundle claims."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.verification import verify as recompute
-from gridc.runtime.rerun import Repeated
+from gridc.runtime.rerun import Draw, Repeated
 from gridc.runtime.rerun import rerun as repeat
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place
@@ -18,58 +19,90 @@ from gridc.study.place import Place
 @dataclass(frozen=True, slots=True)
 class Verification:
     """A study, by its stamp, or a bundle, by its folder, in which nothing differs: `checked` says what was
-    looked at, a line each."""
+    looked at, a line each. It is verified only when its run is `complete`."""
 
     stamp: str | None
     bundle: Path | None
     checked: tuple[str, ...]
+    complete: bool
+    draw: Draw | None = None
+    repeated: tuple[Repeated, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         about = {"stamp": self.stamp} if self.bundle is None else {"bundle": str(self.bundle)}
-        return {"verified": True, **about, "checked": list(self.checked)}
+        state = {"verified": self.complete, "complete": self.complete}
+        document: dict[str, Any] = {**state, **about, "checked": list(self.checked)}
+        if self.draw is not None:
+            document["rerun"] = {**asdict(self.draw), "models": [row.as_json() for row in self.repeated]}
+        return document
 
 
-def verify(place: Place, rerun: float | None) -> Verification:
+def verify(place: Place, rerun: float | None, rerun_seed: str | None = None) -> Verification:
     """Recompute a study, or the bundle that its spec lies in. `rerun` is the share (0 to 1) of the calls that
-    are made again too. Raises `VerificationError` with everything that differs, an invalid spec too."""
+    are made again too, drawn now, or by the seed of an earlier draw. Raises `VerificationError` with
+    everything that differs, an invalid spec too."""
+    if rerun_seed is not None and rerun is None:
+        message = "a seed draws calls, and none are to be made again"
+        raise UsageError([Diagnostic("GC000", message, help="`--rerun 1%` says how many")])
     folder = place.spec.parent
     if is_bundle(folder):
         if rerun is not None:
             help = "verify the study itself, where its models are"
             raise UsageError([Diagnostic("GC000", "a bundle has no models that could be asked", help=help)])
-        return Verification(None, folder, tuple(verify_bundle(folder, place.trust)))
+        bundle = verify_bundle(folder, place.trust)
+        return Verification(None, folder, bundle.checked, bundle.complete)
     try:
         compiled, lock = place.stamped()
     except GridcError as error:
         raise VerificationError(error.diagnostics) from None
     path = place.store(compiled)
     with Store.open(path) as store:
-        checked = recompute(compiled, lock, store, path.parent, place.trust)
-        if rerun is not None:
-            checked += repeated(compiled, store, rerun)
-    return Verification(lock.stamp, None, tuple(checked))
+        found = recompute(compiled, lock, store, path.parent, place.trust)
+        if rerun is None:
+            return Verification(lock.stamp, None, found.checked, found.complete)
+        draw = Draw.of(rerun, rerun_seed)
+        rows = repeated(compiled, store, draw)
+    lines = [line for row in rows for line in _lines(row)]
+    return Verification(
+        lock.stamp, None, (*found.checked, _drawn(draw), *lines), found.complete, draw, tuple(rows)
+    )
 
 
-def repeated(compiled: Compiled, store: Store, share: float) -> list[str]:
-    """What repeating a share of the calls came to, a line for each model and precision. Raises
-    `VerificationError` (GC708) for calls whose answers are not those that are stored."""
-    found, stamp = list(repeat(compiled, store, share)), Plan(compiled.study).study_digest
+def repeated(compiled: Compiled, store: Store, draw: Draw) -> list[Repeated]:
+    """What repeating the drawn calls came to. Raises `VerificationError` (GC708) for calls whose answers are
+    not those that are stored."""
+    rows, stamp = list(repeat(compiled, store, draw)), Plan(compiled.study).study_digest
+    help = f"`--rerun-seed {draw.seed}` repeats this draw"
     wrong = [
-        Diagnostic("GC708", f"{row.model} answers otherwise: {store.whereabouts(stamp, call)}")
-        for row in found
+        Diagnostic("GC708", f"{row.model} answers otherwise: {store.whereabouts(stamp, call)}", help=help)
+        for row in rows
         for call in row.differing
     ]
     if wrong:
         raise VerificationError(wrong)
-    return [_line(row) for row in found]
+    return rows
 
 
-def _line(row: Repeated) -> str:
+def _drawn(draw: Draw) -> str:
+    if draw.fresh:
+        return f"calls to make again were drawn now, with seed {draw.seed}"
+    return f"calls to make again were drawn with seed {draw.seed}, which was given and so could be foreseen"
+
+
+def _lines(row: Repeated) -> Iterator[str]:
     moved = ""
     if row.max_moved is not None:
         moved = f"; log-likelihoods moved by at most {row.max_moved:.1e} nats"
-    ties = f", {row.ties} where a token choice was a near tie" if row.ties else ""
-    return (
+    ties = f", {row.ties} of them at a near tie, which is not judged" if row.ties else ""
+    shape = "" if row.floor is None else f" (batch shape alone changes {row.floor} of them)"
+    yield (
         f"{row.model} ({row.precision}): {row.calls:,} of {row.of:,} calls were made again; "
-        f"{row.changed} of {row.texts} texts differ{ties}{moved}"
+        f"{row.changed} answers differ{shape}{ties}{moved}"
     )
+    chances = ", ".join(f"{float(share):.1%}: {chance:.3f}" for share, chance in row.found.items())
+    least = (
+        f"; {row.found_95:,} or more of {row.of:,} are found 95 times in 100"
+        if row.found_95 <= row.of
+        else ""
+    )
+    yield f"probability that this draw finds a change, by the share of answers changed: {chances}{least}"

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from math import comb
 from pathlib import Path
 
 import pytest
@@ -141,33 +142,61 @@ def test_one_change_is_found_and_named(study: Path, change: Change, code: str, n
 
 
 def test_a_share_of_the_calls_can_be_made_again(finished: Path) -> None:
-    done = verify(finished, "--rerun", "5%")
+    done = verify(finished, "--rerun", "5%", "--json")
     assert done.returncode == 0, done.stderr
-    for model in ("qwen2", "llama"):
-        assert f"  {model} (fp32): 8 of 160 calls were made again; 0 of" in done.stdout
+    first = json.loads(done.stdout)["rerun"]
+    assert first["fresh"]
+    assert [(row["model"], row["calls"], row["of"], row["changed"]) for row in first["models"]] == [
+        ("qwen2", 8, 160, 0),
+        ("llama", 8, 160, 0),
+    ]
+    assert first["models"][0]["found"]["0.05"] == pytest.approx(1 - comb(152, 8) / comb(160, 8))
+    done = verify(finished, "--rerun", "5%", "--rerun-seed", first["seed"])
+    assert f"with seed {first['seed']}, which was given" in done.stdout
+    assert "qwen2 (fp32): 8 of 160 calls were made again; 0 answers differ" in done.stdout
+
+
+def test_a_seed_alone_draws_nothing(finished: Path) -> None:
+    assert verify(finished, "--rerun-seed", "ab").returncode == 2
 
 
 def test_answers_of_another_model_are_found_by_asking(study: Path) -> None:
     """Whoever writes a store can make every digest in it fit. Only the model gives its answers."""
     pytest.importorskip("torch")
-    from gridc.runtime.rerun import rerun
+    from gridc.runtime.rerun import Draw, rerun
 
-    first = "SELECT min(id) FROM call WHERE kind = "
+    generated = "SELECT id FROM call WHERE kind = 'generate' ORDER BY id"
+    ranked = "SELECT id FROM call WHERE kind = 'loglikelihood' ORDER BY id"
+    changes = {
+        "another text, called a near tie": "json_set(answer, '$.text', 'B', '$.near_ties', 9)",
+        "another end": "json_set(answer, '$.finish', 'length')",
+        "an impossible candidate": "json_set(answer, '$.loglikelihoods[0]', NULL)",
+        "a likelier candidate": "json_set(answer, '$.loglikelihoods[1]', -0.5)",
+        "a candidate less": "json_remove(answer, '$.loglikelihoods[0]')",
+        "other tokens": "json_set(answer, '$.tokens[0]', 99)",
+        "no form at all": "'7'",
+    }
     with sqlite3.connect(study / RESULTS / "store.sqlite") as db:
-        ((text,),) = db.execute(first + "'generate' AND json_extract(answer, '$.near_ties') = 0")
-        ((ranking,),) = db.execute(first + "'loglikelihood'")
-        db.execute("UPDATE call SET answer = json_set(answer, '$.text', 'B') WHERE id = ?", [text])
-        db.execute(
-            "UPDATE call SET answer = json_set(answer, '$.loglikelihoods[1]', -0.5) WHERE id = ?", [ranking]
-        )
+        tied = {call for (call,) in db.execute("SELECT id FROM call WHERE answer ->> 'near_ties' > 0")}
+        texts = [call for (call,) in db.execute(generated) if call not in tied]
+        rankings = [call for (call,) in db.execute(ranked)]
+        forged = dict(zip(changes, [*texts[:2], *rankings[:5]], strict=True))
+        for name, call in forged.items():
+            db.execute(f"UPDATE call SET answer = {changes[name]} WHERE id = ?", [call])
+        forged["another prompt"] = texts[2]
+        sent = "UPDATE call SET sent = json_set(sent, '$.prompt_token_digest', 'x') WHERE id = ?"
+        db.execute(sent, [texts[2]])
     compiled = compile_spec(study / "gridcard.toml")
     with Store.open(study / RESULTS / "store.sqlite") as store:
-        found = list(rerun(compiled, store, 1.0))
-    assert {call for each in found for call in each.differing} == {text, ranking}
-    assert sum(each.calls for each in found) == sum(each.of for each in found) == 320
+        found = list(rerun(compiled, store, Draw.of(1.0)))
+    named = {call for row in found for call in row.differing}
+    assert {name for name, call in forged.items() if call not in named} == set()
+    assert named == set(forged.values())
+    assert sum(row.calls for row in found) == sum(row.of for row in found) == 320
     with Store.open(study / RESULTS / "store.sqlite") as store, pytest.raises(VerificationError) as caught:
-        verifying.repeated(compiled, store, 1.0)
-    assert [each.code for each in caught.value.diagnostics] == ["GC708", "GC708"]
+        verifying.repeated(compiled, store, Draw.of(1.0, "ab"))
+    assert {each.code for each in caught.value.diagnostics} == {"GC708"}
+    assert "--rerun-seed ab" in (caught.value.diagnostics[0].help or "")
 
 
 @pytest.mark.parametrize("share", ["0", "101", "some"])

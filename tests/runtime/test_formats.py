@@ -16,14 +16,14 @@ from gridc.runtime.store.events import KINDS
 from gridc.runtime.store.store import Store
 
 FIRST = Path(__file__).with_name("stores") / "gridc-0.1"
-RESULTS = "164ee4c90665a7b85d43e7d974e4603f0c715f1f7c9eedf8eabf9233ab47c421"
+RESULTS = "a523013b75948a6f8bebcaa1948a8408dee773352920bf625cde7fac3c32b21a"
 """What the run that made the store printed."""
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """The folder of a small study that gridc 0.1 ran in five pieces: a budget, an interim look, a race, two
-    shards merged."""
+    """The folder of a small study that gridc 0.1 ran in five pieces: a budget, an interim look, a race,
+    a shard, the rest."""
     folder = tmp_path / "old"
     shutil.copytree(FIRST, folder)
     results = folder / "results" / "small"
@@ -48,7 +48,7 @@ def test_a_store_of_the_first_version_has_every_kind_of_event_it_could_have(old:
     with Store.open(store_of(old)) as store:
         kinds = {event.kind for event in store.events()}
         assert kinds <= KINDS.keys()
-        assert len(kinds) == 12
+        assert len(kinds) == 11
         assert store.results_digest(stamp) == RESULTS
         assert store.progress(stamp).complete
 
@@ -79,10 +79,6 @@ def before_batches(folder: Path) -> Path:
     db.execute("DELETE FROM _sqlite_migrations WHERE name <> 'm001_first'")
     db.execute("ALTER TABLE call DROP COLUMN batch")
     db.execute("DROP TABLE batch")
-    for table in ("shown", "item", "benchmark"):
-        db.execute(f"DROP TABLE {table}")
-    for column in ("method", "option_order", "replicates"):
-        db.execute(f"ALTER TABLE cell DROP COLUMN {column}")
     db.commit()
     db.close()
     return path

@@ -110,3 +110,23 @@ ROWS = st.recursive(
 def test_a_row_has_the_canonical_bytes(row: list[Any]) -> None:
     assert canonical_row(row) == canonical(row)
     assert canonical_row(tuple(row)) == canonical(row)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(max_size=8)
+    | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([1e-4, 9.9e-5, 1e15, 1e16, -0.0]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+)  # fmt: skip
+
+
+@given(ANYTHING)
+def test_the_fast_form_is_the_one_of_rfc8785(value: Any) -> None:
+    assert canonical(value) == rfc8785.dumps(value)
+
+
+@pytest.mark.parametrize("value", ["\ud800", {"\ud800": 1}, ["\udfff"], {"a": float("nan")}, {1: 2}, {"a"}])
+def test_the_fast_form_refuses_what_rfc8785_refuses(value: Any) -> None:
+    with pytest.raises((rfc8785.CanonicalizationError, UnicodeEncodeError)) as one:
+        rfc8785.dumps(value)
+    with pytest.raises(type(one.value)):
+        canonical(value)

@@ -42,7 +42,19 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
 from gridc.reports.claims import FINISH, check_ties
 from gridc.reports.files import NAMES
-from gridc.reports.verification import of_calls, of_digests, of_events, of_items, of_reports, of_witness
+from gridc.reports.verification import (
+    Verified,
+    guarded,
+    of_calls,
+    of_cells,
+    of_digests,
+    of_events,
+    of_items,
+    of_reports,
+    of_witness,
+    recorded_at_the_end,
+    require_sound,
+)
 from gridc.runtime.store.events import ModelLoaded
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest, digest_bytes
@@ -122,9 +134,8 @@ def is_bundle(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
-def verify_bundle(folder: Path, trust: Trust = NOBODY) -> list[str]:
-    """Check a bundle with nothing but what it holds; what was checked, a line each. `trust` names whom the
-    verifier believes.
+def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
+    """Check a bundle with nothing but what it holds. `trust` names whom the verifier believes.
 
     Raises `VerificationError` with everything that differs.
     """
@@ -138,6 +149,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> list[str]:
         with Store.open(folder / "results" / "store.sqlite") as store:
             plan, events = Plan(compiled.study), store.events()
             store.require(plan.study_digest)
+            found += require_sound(store)
             found += of_events(events)
             found += of_calls(store, plan.study_digest)
             found += of_items(plan, store)
@@ -146,30 +158,32 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> list[str]:
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
             )
             found += shown.findings
-            found += _sampled(plan, store)
+            found += of_cells(plan, store)
+            found += guarded("the samples", _sampled(plan, store))
             if not found:
-                found += of_reports(compiled, lock, store, folder / "results", events)
-                found += of_witness(plan, store, folder / "results", events)
-            progress = store.progress(plan.study_digest)
+                found += guarded("the reports", of_reports(compiled, lock, store, folder / "results", events))
+                found += guarded("the race", of_witness(plan, store, folder / "results", events))
+            progress, conclusion = store.progress(plan.study_digest), store.conclusion(plan.study_digest)
     except VerificationError:
         raise
     except GridcError as error:
         raise VerificationError([*found, *error.diagnostics]) from None
     if found:
         raise VerificationError(found)
-    finish = "the results digest is the recorded one"
-    if not progress.complete:
-        finish = "the run is incomplete, so there is no results digest"
-    return [
-        f"{len(list(_files(folder))) - 1} files are the ones that the manifest lists",
-        "the spec is the one that was stamped, and the item and exemplar manifests are those of the stamp",
-        f"{len(events)} events follow from one another",
-        f"{progress.answered:,} of {progress.total:,} calls have an answer; requests and answers hash right",
-        f"the samples are those of the plan, and {finish}",
-        "certificate, cards and page say what the stored outcomes say",
-        "not checked: whether the answers score as stored, because the items are not in the bundle",
-        *shown.lines,
-    ]
+    return Verified(
+        (
+            f"{len(list(_files(folder))) - 1} files are the ones that the manifest lists",
+            "the spec is the one that was stamped, and so are the item and exemplar manifests",
+            f"{len(events)} events follow from one another",
+            f"{progress.answered:,} of {progress.total:,} calls have an answer; they hash right",
+            "the samples are those of the plan",
+            recorded_at_the_end(progress, conclusion),
+            "certificate, cards and page say what the stored outcomes say",
+            "not checked: whether the answers score as stored, because the items are not in the bundle",
+            *shown.lines,
+        ),
+        progress.complete and conclusion is not None,
+    )
 
 
 def _manifest(items: Items) -> dict[str, Any]:

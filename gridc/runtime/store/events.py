@@ -114,12 +114,15 @@ class Observed(Body):
 
 
 class RunFinished(Body):
-    """A run came to its end, complete or not: the digests of `Store.results_digest` and
-    `Store.answers_digest`."""
+    """A run came to its end, complete or not, with so many of its calls answered: the digests of
+    `Store.results_digest`, `Store.answers_digest` and `Store.records_digest`."""
 
     kind = "finish"
     results: str
     answers: str
+    records: str | None = None
+    answered: int | None = None
+    total: int | None = None
 
 
 class Merged(Body):
@@ -157,8 +160,8 @@ class AnchorRecord(BaseModel):
 
 
 class InterimLook(Body):
-    """A report was made before the run was complete: its progress, its strongest tie, all ties, and
-    attribution, if any."""
+    """A report was made before the run was complete: its progress, its strongest tie, all ties, the
+    attribution, if any, and the SHA-256 of each file that was written."""
 
     kind = "interim look"
     answered: int
@@ -167,6 +170,7 @@ class InterimLook(Body):
     anchor: AnchorRecord
     anchors: list[AnchorRecord] = Field(default_factory=list)
     attribution: list[dict[str, Any]] = Field(default_factory=list)
+    files: dict[str, str] = Field(default_factory=dict)
 
 
 class Reported(InterimLook):

@@ -157,8 +157,9 @@ def _missing(db: Database, path: Path) -> tuple[str, ...]:
         applied = tuple(row[0] for row in db.execute(names, [migrations.name]))
     finally:
         db.conn.set_progress_handler(None, 0)
-    if applied[: len(known)] == known and len(applied) > len(known):
-        message = f"a newer gridc made this store ({applied[len(known)]!r} is not known here)"
+    unknown = [name for name in applied if name not in known]
+    if unknown:
+        message = f"a newer gridc made this store ({unknown[0]!r} is not known here)"
         raise StoreError([Diagnostic("GC612", message, str(path), help="upgrade gridc to read it")])
     if applied != known[: len(applied)] or not applied or schema != _made_by(len(applied)):
         raise _strange(path)

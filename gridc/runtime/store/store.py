@@ -8,14 +8,23 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlite_utils import Database
 
 from gridc.diagnostics.errors import Diagnostic, StoreError
-from gridc.runtime.store.events import Body, Event, NoiseMeasured, Observed, Worked
+from gridc.runtime.store.events import (
+    Body,
+    Event,
+    Merged,
+    NoiseMeasured,
+    Observed,
+    RunFinished,
+    RunStarted,
+    Worked,
+)
 from gridc.runtime.store.opening import open_to_read
 from gridc.schema.canonical import canonical_row
 
@@ -83,6 +92,21 @@ class StoredCall:
     answer_digest: str | None
 
 
+class CheckedCall(NamedTuple):
+    """A call with its columns as they are stored; `unsaid` counts those that say how it was answered (`sent`,
+    `usage`, `seconds`, `finished`) and are empty."""
+
+    id: str
+    model: str
+    precision: str
+    kind: str
+    prompt: str
+    request: str
+    answer: str | None
+    answer_digest: str | None
+    unsaid: int
+
+
 @dataclass(frozen=True, slots=True)
 class StoredSample:
     """A sample with its outcome and the calls that it came from, in order."""
@@ -122,6 +146,26 @@ def recorded(events: Iterable[Event], kind: type[B], stamp: str | None = None) -
         if isinstance(event.body, kind) and event.kind == kind.kind and stamp in (None, event.body.stamp)
     ]
 
+
+_USED = {
+    "call": "id NOT IN (SELECT call FROM trace)",
+    "prompt": "id NOT IN (SELECT prompt FROM call)",
+    "batch": "id NOT IN (SELECT batch FROM call WHERE batch IS NOT NULL)",
+    "cell": "id NOT IN (SELECT cell FROM sample)",
+    "sample": """NOT EXISTS (SELECT 1 FROM trace t
+        WHERE (t.cell, t.item, t.replicate) = (sample.cell, sample.item, sample.replicate))""",
+}
+"""Rows that gridc never writes, by table."""
+
+_COLUMNS = {
+    "benchmark": "benchmark, direction, unit, stamp",
+    "item": "benchmark, item, unit, family, template, category",
+    "shown": "benchmark, item, option_order, digest, options, points, gold, matching, unknown, expected",
+    "cell": "id, key, model, benchmark, configuration, tier, shared, method, option_order, replicates",
+    "batch": "id, model, precision, calls, forward_tokens, seconds, kv_bytes, rows, peak_bytes, finished",
+    "call": "id, model, precision, kind, prompt, sent, answer_digest, usage, seconds, finished, batch",
+}
+"""What `Store.records_digest` covers, by name: a column that a later migration adds must not move it."""
 
 CACHE_KIB = 256 * 1024
 """Memory for pages. Calls are looked up by digest, which is at random all over the file."""
@@ -265,6 +309,11 @@ class Store:
         for identifier, answer in rows:
             yield identifier, _json(answer)
 
+    def answered_with(self, call: str) -> tuple[Any, Any]:
+        """What a call was sent to the model as, and its answer."""
+        row = self._db.execute("SELECT sent, answer FROM call WHERE id = ?", [call]).fetchone()
+        return _json(row[0]), _json(row[1])
+
     def digests(self, stamp: str) -> Iterator[tuple[str, str]]:
         """(call, digest of its answer) of every answered call of the study."""
         where, values = self._calls_of(stamp)
@@ -395,6 +444,54 @@ class Store:
         found: dict[str, Any] = self._db.table(table).get(identifier)
         return found
 
+    def damage(self) -> list[str]:
+        """What SQLite itself finds wrong with the file."""
+        rows = self._db.execute("PRAGMA integrity_check(20)")
+        return [f"SQLite says: {problem}" for (problem,) in rows if problem != "ok"]
+
+    def lost_rows(self) -> Iterator[str]:
+        """Rows that name what is not there, and rows that belong to nothing."""
+        lost = [row[0] for row in self._db.execute("PRAGMA foreign_key_check").fetchmany(20)]
+        yield from (f"a row of `{table}` names one that is not there" for table in lost)
+        for table, used in _USED.items():
+            (count,) = self._db.execute(f"SELECT count(*) FROM {table} WHERE {used}").fetchone()
+            if count:
+                yield f"{count} rows of `{table}` belong to no sample"
+
+    def calls_to_check(self, stamp: str) -> Iterator[CheckedCall]:
+        """Every distinct call of a study with what is stored of it, in no order."""
+        where, values = self._calls_of(stamp)
+        rows = self._db.execute(
+            f"""SELECT id, model, precision, kind, prompt, request, answer, answer_digest,
+                       (sent IS NULL) + (usage IS NULL) + (seconds IS NULL) + (finished IS NULL)
+                FROM call WHERE {where}""",
+            values,
+        )
+        yield from map(CheckedCall._make, rows)
+
+    def cell_rows(self, stamp: str) -> dict[str, tuple[str, str, str, str, bool]]:
+        """Model, benchmark, configuration, tier and whether it is shared, by cell key."""
+        rows = self._db.execute(
+            "SELECT key, model, benchmark, configuration, tier, shared FROM cell WHERE stamp = ?", [stamp]
+        )
+        return {key: (*rest, bool(shared)) for key, *rest, shared in rows}
+
+    def samples_of(self, stamp: str, cell: str) -> Iterator[tuple[StoredSample, list[str | None]]]:
+        """The samples of one cell with the answers (JSON) of their calls, by item and replicate."""
+        rows = self._db.execute(
+            """SELECT s.item, s.replicate, choice, score, evidence, call, answer
+               FROM sample s LEFT JOIN trace t USING (cell, item, replicate) LEFT JOIN call ON call.id = call
+               WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?)
+               ORDER BY s.item, s.replicate, step""",
+            [stamp, cell],
+        )
+        for (item, replicate), steps in groupby(rows, itemgetter(0, 1)):
+            found = list(steps)
+            calls = tuple(step[5] for step in found if step[5] is not None)
+            choice, outcome, evidence = found[0][2:5]
+            sample = StoredSample(cell, item, replicate, choice, outcome, evidence, calls)
+            yield sample, [step[6] for step in found]
+
     def whereabouts(self, stamp: str, call: str) -> str:
         """A sample that the call belongs to, in words."""
         row = self._db.execute(
@@ -402,7 +499,7 @@ class Store:
                WHERE stamp = ? AND call = ? ORDER BY cell.id LIMIT 1""",
             [stamp, call],
         ).fetchone()
-        return "{}, item {}, replicate {}".format(*row)
+        return "{}, item {}, replicate {}".format(*row) if row else "no sample"
 
     def prompts(self) -> Iterator[tuple[str, str]]:
         """(id, content) of every prompt."""
@@ -448,11 +545,66 @@ class Store:
         ).fetchone()
         return int(tokens[0]) + int(candidates[0])
 
+    def conclusion(self, stamp: str) -> RunFinished | None:
+        """What the last run of the study came to; None while one is under way, or was stopped before its end.
+        A run that another study's has since answered calls for is not at its end either."""
+        last: RunFinished | None = None
+        for event in self.events():
+            if event.body.stamp == stamp and isinstance(event.body, (RunStarted, Merged)):
+                last = None
+            elif event.body.stamp == stamp and isinstance(event.body, RunFinished):
+                last = event.body
+        if last is None or last.answered in (None, self.progress(stamp).answered):
+            return last
+        return None
+
     def answers_digest(self, stamp: str) -> str:
-        """SHA-256 over every call of the study with its answer's digest."""
+        """SHA-256 over every call of the study with its answer's digest, by call id."""
+        where, values = self._calls_of(stamp)
+        rows = self._db.execute(f"SELECT id, answer_digest FROM call WHERE {where} ORDER BY +id", values)
         total = hashlib.sha256()
-        for call in self.calls(stamp):
-            total.update(canonical_row((call.id, call.answer_digest)) + b"\n")
+        for row in rows:
+            total.update(canonical_row(row) + b"\n")
+        return total.hexdigest()
+
+    def records_digest(self, stamp: str) -> str:
+        """SHA-256 over every row that the study rests on, with all its columns.
+
+        Of calls, whose order in the file is by chance, the sorted digests of the rows; prompts and requests
+        are named by their own digests.
+        """
+        total = hashlib.sha256()
+        where, values = self._calls_of(stamp)
+        mine = "IN (SELECT id FROM cell WHERE stamp = ?)"
+        ordered = (
+            ("SELECT stamp, created FROM study WHERE stamp = ?", [stamp]),
+            *(
+                (f"SELECT {_COLUMNS[table]} FROM {table} WHERE stamp = ? ORDER BY 1, 2, 3, 4", [stamp])
+                for table in ("benchmark", "item", "shown", "cell")
+            ),
+            (
+                f"""SELECT {_COLUMNS["batch"]} FROM batch
+                    WHERE id IN (SELECT batch FROM call WHERE {where}) ORDER BY id""",
+                values,
+            ),
+            (
+                f"""SELECT cell, item, replicate, choice, score, evidence FROM sample
+                    WHERE cell {mine} ORDER BY cell, item, replicate""",
+                [stamp],
+            ),
+            (
+                f"""SELECT cell, item, replicate, step, call FROM trace
+                    WHERE cell {mine} ORDER BY cell, item, replicate, step""",
+                [stamp],
+            ),
+        )
+        for statement, given in ordered:
+            for row in self._db.execute(statement, given):
+                total.update(canonical_row(row) + b"\n")
+        digests = bytearray()
+        for row in self._db.execute(f"SELECT {_COLUMNS['call']} FROM call WHERE {where}", values):
+            digests += hashlib.sha256(canonical_row(row)).digest()
+        total.update(np.sort(np.frombuffer(digests, dtype="V32").view("S32")).tobytes())
         return total.hexdigest()
 
     def results_digest(self, stamp: str) -> str:

@@ -28,7 +28,7 @@ def anchor(
 ) -> None:
     """Tie the lock to a time and a key, and the results too once there are some.
 
-    What has its signature or token already is left as it is. Without --key and --tsa nothing is made: it says
+    Existing signatures and tokens are left as they are. Without --key and --tsa nothing is made: it says
     what ties there are, and what a registration must hold.
     """
     made = OpenStudy(spec, data, out, trust).anchor(key, tsa)

@@ -11,20 +11,20 @@ from gridc.study.beginning import BENCHMARKS, MODELS, TITLE, Beginning
 
 @click.command()
 @click.option(
-    "--model", "models", multiple=True, help="Source of a model; once for each. Default: pocket models."
+    "--model", "models", multiple=True, help="Source of a model; repeat for each. Default: pocket models."
 )
 @click.option(
-    "--benchmark", "benchmarks", multiple=True, help="[LOADER=]SOURCE of a benchmark; once for each."
+    "--benchmark", "benchmarks", multiple=True, help="[LOADER=]SOURCE of a benchmark; repeat for each."
 )
-@click.option("--title", help="One line, as it stands on the report.")
+@click.option("--title", help="One line, as printed on the report.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("gridcard.toml"),
     help="Spec to write, or its folder.",
 )
-@click.option("--yes", is_flag=True, help="Ask nothing: what is not given is the default.")
-@click.option("--force", is_flag=True, help="Overwrite a spec that is there.")
+@click.option("--yes", is_flag=True, help="Ask nothing: use the default for whatever is not given.")
+@click.option("--force", is_flag=True, help="Overwrite an existing spec.")
 @JSON
 def init(
     models: tuple[str, ...],
@@ -37,7 +37,7 @@ def init(
 ) -> None:
     """Write a first spec and, beside it, the schema that editors complete it with.
 
-    Asked nothing more, it is a study of the models and benchmarks that ship with gridc.
+    Without options it is a study of the models and benchmarks that ship with gridc.
     """
     beginning = Beginning.at(out)
     if not force:

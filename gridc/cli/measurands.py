@@ -13,7 +13,7 @@ from gridc.cli.options import JSON, print_json
 @click.argument("name", required=False)
 @JSON
 def measurands(name: str | None, as_json: bool) -> None:
-    """List the named measurands, or show NAME: its effects, and in what it differs from its source."""
+    """List the named measurands, or show NAME: its effects, and where it differs from its source."""
     chosen = study.measurands(name)
     if as_json:
         print_json([asdict(measurand) for measurand in chosen])

@@ -15,7 +15,7 @@ from gridc.study import OpenStudy
 @OUT
 @JSON
 def merge(spec: Path, others: tuple[Path, ...], data: Path | None, out: Path | None, as_json: bool) -> None:
-    """Take the answers of other stores of the study into its store: the shards of a run."""
+    """Copy the answers of other stores of the study, such as the shards of a run, into its store."""
     done = OpenStudy(spec, data, out).merge(others)
     if as_json:
         print_json(done.as_json())

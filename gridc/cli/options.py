@@ -32,7 +32,7 @@ class SpecPath(click.Path):
 
 
 class Percentage(click.ParamType[float]):
-    """A share above 0 and up to 100 %, written `1` or `1%`, as a proportion."""
+    """A share, above 0 % and at most 100 %, written `1` or `1%`, as a proportion."""
 
     name = "percent"
 

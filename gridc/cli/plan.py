@@ -16,7 +16,7 @@ from gridc.study import OpenStudy
 @JSON
 @click.option("--against", "earlier", metavar="STAMP", help="Compare with a stamp or lock file.")
 def plan(spec: Path, data: Path | None, out: Path | None, as_json: bool, earlier: str | None) -> None:
-    """Show the cells, envelopes and calls that a run would execute, and what they will cost."""
+    """Show the cells, envelopes and calls that a run would execute, and what they would cost."""
     manifest = OpenStudy(spec, data, out).plan(earlier).as_json()
     if as_json:
         print_json(manifest)

@@ -14,7 +14,7 @@ from gridc.study import OpenStudy, Trust
 @DATA
 @OUT
 @JSON
-@click.option("--figures", is_flag=True, help="Write every figure as an SVG file too.")
+@click.option("--figures", is_flag=True, help="Also write every figure as an SVG file.")
 @click.option("--pdf", is_flag=True, help="Write every figure as SVG and PDF.")
 @click.option(
     "--attribution", is_flag=True, help="Explain by axis what moves scores and verdicts (lightgbm)."

@@ -14,9 +14,7 @@ from gridc.study import OpenStudy
 @DATA
 @OUT
 @JSON
-@click.option(
-    "--shard", metavar="K/N", help="Run only the K-th of N parts. `gridc merge` joins their stores."
-)
+@click.option("--shard", metavar="K/N", help="Run only part K of N. `gridc merge` joins their stores.")
 def run(spec: Path, data: Path | None, out: Path | None, as_json: bool, shard: str | None) -> None:
     """Execute the plan into the store. Run it again to resume a run that was stopped."""
     study = OpenStudy(spec, data, out)

@@ -14,10 +14,10 @@ from gridc.study import OpenStudy, Trust
 @DATA
 @JSON
 @click.option("--supersede", is_flag=True, help="Replace a stamp that the spec no longer matches.")
-@click.option("--check", is_flag=True, help="Write nothing; say whether the lock is what the spec says.")
+@click.option("--check", is_flag=True, help="Write nothing; say whether the lock matches the spec.")
 @believes
 def stamp(spec: Path, data: Path | None, as_json: bool, supersede: bool, check: bool, trust: Trust) -> None:
-    """Fix the spec and every input under one digest. The lock file lies beside the spec."""
+    """Fix the spec and every input under one digest, in a lock file beside the spec."""
     study = OpenStudy(spec, data, trust=trust)
     if check:
         _check(study, as_json)

@@ -222,7 +222,7 @@ def deviations(shown: "DeviationReport") -> None:
     for sentence in shown.observed or ():
         click.echo(visible(f"observed: {sentence}"))
     if shown.observed is None:
-        click.echo("observed: nothing, there is no run of the study as it is now")
+        click.echo("observed: nothing; the study as it is now has not been run")
 
 
 def spent(found: "Iterable[Spent]", names: "Mapping[str, str]") -> "Iterator[str]":

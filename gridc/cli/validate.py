@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     help="sarif is for code scanning.",
 )
 @JSON
-@click.option("--check", is_flag=True, help="Read the data too, and prove that the instrument works.")
+@click.option("--check", is_flag=True, help="Also read the data, and prove that the instrument works.")
 def validate(specs: tuple[Path, ...], data: Path | None, style: str, as_json: bool, check: bool) -> None:
-    """Check specs and that what they name is there. Every finding of a stage is shown at its place.
+    """Check specs, and that everything they name exists. Every finding of a stage is shown at its place.
 
     A folder stands for the gridcard.toml in it, `-` for standard input.
     """

@@ -14,7 +14,7 @@ from gridc.study import OpenStudy, Trust
 @DATA
 @OUT
 @JSON
-@click.option("--rerun", type=Percentage(), help="Make a drawn share of the calls again too, like 1%.")
+@click.option("--rerun", type=Percentage(), help="Also repeat a random share of the calls, such as 1%.")
 @click.option("--rerun-seed", type=Seed(), help="Repeat the draw of an earlier rerun.")
 @believes
 def verify(

@@ -99,8 +99,8 @@ def _benchmark(given: str) -> DraftBenchmark | Diagnostic:
         source = given
         named = [name for name in LOADERS if name.split("_")[0] in source.lower()]
         if len(named) != 1:
-            message = f"which format has `{given}`?"
-            help = f"say LOADER=SOURCE, where LOADER is one of {', '.join(LOADERS)}"
+            message = f"the format of `{given}` is not known"
+            help = f"give LOADER=SOURCE, where LOADER is one of {', '.join(LOADERS)}"
             return Diagnostic("GC000", message, help=help)
         (loader,) = named
     if not source.startswith(_FILES):

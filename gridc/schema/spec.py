@@ -35,7 +35,7 @@ class StudySection(Table):
     """What is studied, and why."""
 
     id: Annotated[Id, Field(description="Names the study and its results folder.")]
-    title: Annotated[Text, Field(description="One line, as it stands on the report.")]
+    title: Annotated[Text, Field(description="One line, as printed on the report.")]
     purpose: Annotated[
         Literal["descriptive", "comparative", "confirmatory"],
         Field(

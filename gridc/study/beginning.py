@@ -33,7 +33,7 @@ class Beginning:
         files = {self.schema: jsonschema.text(), self.spec: ""}
         taken = [path for path, text in files.items() if path.exists() and path.read_bytes() != text.encode()]
         if taken:
-            help = "--force overwrites it, --out writes elsewhere"
+            help = "--force overwrites it; --out names another file"
             raise UsageError(
                 Diagnostic("GC000", "there is a file here already", str(path), help=help) for path in taken
             )

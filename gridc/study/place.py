@@ -74,7 +74,7 @@ def require_lock(compiled: "Compiled") -> "Lock":
     if compiled.lock is None:
         from gridc.diagnostics.errors import Diagnostic, StampError
 
-        message = "the study has no lock, so nothing says what was fixed"
-        help = "`gridc stamp` makes one"
+        message = "the study has no lock, so it is not known what was fixed"
+        help = "`gridc stamp` creates one"
         raise StampError([Diagnostic("GC403", message, str(compiled.lock_path), help=help)])
     return compiled.lock

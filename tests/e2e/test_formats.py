@@ -99,7 +99,7 @@ def test_a_byte_that_is_not_utf8_is_shown_in_its_line(data: bytes) -> None:
 def test_a_lock_is_checked_and_nothing_is_written() -> None:
     missing = gridc("stamp", "--check")
     assert missing.exit_code == 4
-    assert "`gridc stamp` makes one" in missing.stderr
+    assert "`gridc stamp` creates one" in missing.stderr
     assert not Path("gridcard.lock").exists()
     assert gridc("stamp").exit_code == 0
     written = Path("gridcard.lock").read_bytes()

@@ -124,7 +124,7 @@ def parse(text: str, path: Path) -> Source:
     try:
         long = _long_key(text)
         if long is not None:
-            message, help = f"a key of more than {MAX_KEY_PARTS} parts", "name things in tables of their own"
+            message, help = f"a key of more than {MAX_KEY_PARTS} parts", "put things into tables of their own"
             span = Span(long + 1, 1)
             raise SpecError([Diagnostic("GC001", message, str(path), span, help)])
         values = tomllib.loads(text)
@@ -166,8 +166,9 @@ def _unfit(source: Source) -> Iterator[Diagnostic]:
             message = "this text is not in Unicode normal form C"
             yield source.diagnose("GC004", where, message, at_key=at_key)
         elif isinstance(value, str) and (hidden := DECEIVING.search(value)):
-            message = f"this text holds the character U+{ord(hidden[0]):04X}, which is obeyed and not seen"
-            help = "take it out, or put a prompt that needs it into a file (`path:`)"
+            code = f"U+{ord(hidden[0]):04X}"
+            message = f"this text contains {code}, a character that acts on terminals and is not visible"
+            help = "remove it, or put a prompt that needs it into a file (`path:`)"
             yield source.diagnose("GC005", where, message, help, at_key=at_key)
 
 

@@ -134,7 +134,7 @@ def require_same(lock: Lock, study: Study, path: Path) -> None:
     if not found:
         return
     listed = [_departed(each, path) for each in found]
-    help = "take the change back, explain it in the deviation log, or `gridc stamp --supersede`"
+    help = "undo the change, explain it in the deviation log, or `gridc stamp --supersede`"
     raise StampError([*listed[:-1], replace(listed[-1], help=help)])
 
 

@@ -51,7 +51,7 @@ def prove(study: Study, source: Source) -> None:
     if study.absent:
         return
     idle = [
-        source.diagnose("GC317", ("waive", number, "code"), f"nothing that {waive.code} names is found here")
+        source.diagnose("GC317", ("waive", number, "code"), f"no hazard {waive.code} is found here")
         for number, waive in enumerate(study.spec.waive)
         if waive.code not in ENGINE_CODES and not any(_waives(waive, each) for each in found)
     ]
@@ -138,14 +138,14 @@ def likelihood_in_a_chat(setting: Setting, template: str) -> Found:
         yield (
             "GC518",
             "method",
-            "sentences are compared as replies in a chat, not as text",
+            "sentences are compared as replies in a chat, not as plain text",
             "set chat_template = false",
         )
     elif setting.continuation_delimiter[:1].isspace():
         yield (
             "GC518",
             "delimiter",
-            "candidates open the assistant's turn with a space, as no reply does",
+            "candidates start the assistant's turn with a space, which no reply does",
             'set delimiter = "", or chat_template = false',
         )
 

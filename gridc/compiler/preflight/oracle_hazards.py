@@ -44,7 +44,7 @@ def _told(trial: Trial, first: Failure) -> str:
     share = f"{trial.failures} of {trial.samples} items"
     where = f"first item {first.sample.item.id}"
     if first.said is None or first.outcome is None:
-        needs = "the prompt does not show what it needs"
+        needs = "the prompt does not show what the answer needs"
         return f"a {trial.oracle.name} responder cannot answer {share}: {needs} ({where})"
     read = first.outcome.evidence.get("unread") or f"option {first.outcome.choice}"
     said = first.said if len(first.said) < 40 else f"...{first.said[-30:]}"
@@ -75,7 +75,7 @@ def _tied(plan: Plan, cell: Cell, samples: Sequence[Sample]) -> Iterator[Hazard]
     chances = [_chance(sample.item) for sample in samples]
     if tails(chances, points)[1] < CHANCE:
         rule = f'`ties = "{cell.setting.ties}"`'
-        problem = "candidates that all tie earn points above chance by " + rule
+        problem = "candidates that all tie earn points above chance with " + rule
         yield _hazard(plan, cell, "GC516", problem)
 
 

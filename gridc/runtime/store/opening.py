@@ -83,7 +83,7 @@ def _require_files(path: Path) -> None:
     """A pipe or a device would block whoever opens it, and a link beside the store lead elsewhere."""
     if not path.exists():
         message = "there is no store here yet"
-        raise StoreError([Diagnostic("GC605", message, str(path), help="`gridc run` makes one")])
+        raise StoreError([Diagnostic("GC605", message, str(path), help="`gridc run` creates it")])
     if not path.is_file():
         raise StoreError([Diagnostic("GC605", "the store is not a regular file", str(path))])
     for suffix in BESIDE:

@@ -225,7 +225,7 @@ class Store:
         """Raise `StoreError` when the store holds no run of the study with this stamp."""
         if stamp not in self.stamps():
             message = f"the store holds no run of this study (stamp {stamp[:12]})"
-            raise StoreError([Diagnostic("GC603", message, help="`gridc run` makes one")])
+            raise StoreError([Diagnostic("GC603", message, help="`gridc run` creates it")])
 
     def groups(self, stamp: str) -> list[tuple[Any, ...]]:
         """Every item of a study with its unit, family, template and category, by benchmark and item; empty in

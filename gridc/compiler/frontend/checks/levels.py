@@ -95,7 +95,7 @@ def countable(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         widest = max(range(len(sizes)), key=sizes.__getitem__, default=0)
         product = " x ".join(f"{size:,}" for size in (len(spec.model), len(spec.benchmark), *sizes))
         message = f"the grid has {cells:,} cells ({product}); {most:,} is the most"
-        help = f"take levels out; if all are meant, set GRIDC_MAX_CELLS={cells}"
+        help = f"remove levels; if you mean all of them, set GRIDC_MAX_CELLS={cells}"
         yield source.diagnose("GC318", ("axis", widest), message, help, at_key=True)
 
 

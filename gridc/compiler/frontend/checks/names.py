@@ -31,7 +31,9 @@ def unique_ids(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for number, axis in enumerate(spec.axis):
         if axis.id in RESERVED_DIMENSIONS:
             where = ("axis", number, "id")
-            yield source.diagnose("GC201", where, f"`{axis.id}` is a dimension of every grid, not an axis")
+            yield source.diagnose(
+                "GC201", where, f"`{axis.id}` is a dimension of every grid and cannot be an axis"
+            )
 
 
 def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
@@ -127,4 +129,6 @@ def waived_codes(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for number, waive in enumerate(spec.waive):
         if waive.code not in CODES:
             help = did_you_mean(waive.code, [code for code in CODES if code.startswith("GC5")])
-            yield source.diagnose("GC202", ("waive", number, "code"), f"no hazard is {waive.code}", help)
+            yield source.diagnose(
+                "GC202", ("waive", number, "code"), f"no hazard has the code {waive.code}", help
+            )

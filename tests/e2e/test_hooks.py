@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +113,22 @@ def test_pre_commit_runs_the_hooks_from_a_repository(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("Passed") == 2
+
+
+def test_the_action_runs_only_what_is_pinned_by_hash() -> None:
+    steps = ACTION["runs"]["steps"]
+    others = [each["uses"] for each in steps if "uses" in each]
+    assert others
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", each) for each in others)
+    (install,) = (each["run"] for each in steps if each.get("name") == "Install gridc")
+    assert "--require-hashes" in install
+    pinned = (ROOT / "tools" / "action-requirements.txt").read_text("utf-8")
+    rows = re.findall(r"^([\w.-]+)==(\S+)(.*(?:\n    --hash=sha256:[0-9a-f]{64}.*)+)", pinned, re.MULTILINE)
+    assert len(rows) == len(re.findall(r"^[\w.-]+==", pinned, re.MULTILINE)), "each has its hashes"
+    versions = {name.lower().replace("_", "-"): version for name, version, _ in rows}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    needed = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    assert {re.split(r"[<>=\[]", each)[0] for each in needed} <= versions.keys()
+    for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines():
+        name, _, version = line.partition("==")
+        assert versions.get(name.lower().replace("_", "-"), version) == version, line

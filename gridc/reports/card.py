@@ -11,6 +11,7 @@ from gridc.reports.certificate import floor_rows, uncomputed_rows
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding
 from gridc.reports.sentences import units_words
 from gridc.reports.templates import render
+from gridc.reports.words import ASSUMED, LIMITS
 from gridc.schema.card import (
     FORMAT,
     Card,
@@ -74,6 +75,8 @@ def as_markdown(deck: CardDeck, heading: str = "#", link: str | None = None) -> 
         "gridcard.md.jinja",
         deck=deck,
         units_words=units_words,
+        limits=LIMITS,
+        assumed=ASSUMED,
         heading=heading,
         link=link or "certificate.json",
     )

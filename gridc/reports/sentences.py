@@ -12,7 +12,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFind
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.templates import floor, percent
-from gridc.reports.words import ASSUMED, told_p
+from gridc.reports.words import ASSUMED, LIMITS, told_p
 from gridc.schema.evidence import EvidenceRow, StrengthRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import EXACT
@@ -106,6 +106,8 @@ def caveats(findings: Findings) -> Iterator[str]:
             f"WITHIN NOISE: the shape of a batch alone could undo {len(inside)} "
             f"{'verdict' if len(inside) == 1 else 'verdicts'}: {'; '.join(inside)}."
         )
+    if any(benchmark.full.pairs for benchmark in findings.benchmarks):
+        yield LIMITS
     for benchmark in findings.benchmarks:
         yield from _passed_over(benchmark)
         yield from _unreadable(findings, benchmark)

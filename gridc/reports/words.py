@@ -1,5 +1,11 @@
 """Words and numbers that every document says in the same way."""
 
+LIMITS = (
+    "Counts over configurations say which orders of two models exist in this envelope. They rank neither "
+    "models nor envelopes: rho_flip is no total order, it allows ties, and an envelope in which every order "
+    "is reached shows that each exists, not how often."
+)
+"""What SafetyRepro's Prop. 1 does not say."""
 ASSUMED = "many units, or models whose answers could be swapped"
 """What joint sign flips assume beside independent units."""
 

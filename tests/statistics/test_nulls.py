@@ -5,13 +5,15 @@ run it with `pytest -m slow -s tests/statistics/test_nulls.py`. A test fails whe
 alpha."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from gridc.reports.findings.certification import CHOSEN, FULL, Region, weigh
+from gridc.reports.findings.certification import ASKED, CHOSEN, FULL, Region, weigh
+from gridc.reports.findings.hypotheses import ranking_p_values
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.statistics import exact_tests, sign_flips
 from gridc.statistics.e_process import Race
@@ -192,6 +194,31 @@ def test_a_study_of_equal_models() -> None:
         wrong["ordering"] += any(claim.certified for claim in found.orderings["b"])
     for name, count in wrong.items():
         at_most_alpha(f"15 pairs of equal models: {name}", count, runs)
+
+
+@pytest.mark.parametrize("strength", ["certified", "supported"])
+@pytest.mark.parametrize("direction", ["higher_is_better", "lower_is_better"])
+def test_a_ranking_follows_the_direction_of_the_score(
+    direction: str, strength: Literal["certified", "supported"]
+) -> None:
+    """Equal models: any verdict is wrong. b scores higher by 15 points: that it is the better one is wrong
+    where lower is better, and that it is not is wrong elsewhere."""
+    runs, random, names = 200, np.random.default_rng(10), tuple(f"c{n}" for n in range(12))
+    region = Region("b", names, ASKED)
+    full = Region("b", names, FULL)
+    false = {"equal": 0, "b scores higher": 0}
+    for null, gap in (("equal", 0.0), ("b scores higher", 0.15)):
+        world = World(np.array([[0.6] * 12, [0.6 + gap] * 12]))
+        for _ in range(runs):
+            found = weigh(
+                [full], {"b": study(world.outcomes(200, random))}, ALPHA, 0, True, 199, asked=[region]
+            )
+            p = ranking_p_values(["b", "a"], {"b": region}, {"b": direction}, found, strength)
+            support, refute = exact_tests.holm(p)
+            wrong = support if direction == "lower_is_better" else refute
+            false[null] += (min(support, refute) if null == "equal" else wrong) <= ALPHA
+    for null, count in false.items():
+        at_most_alpha(f"{direction}, {null}: a wrong verdict, {strength}", count, runs)
 
 
 @pytest.mark.parametrize("null", ["equal", "better in one"])

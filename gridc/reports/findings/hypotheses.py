@@ -154,7 +154,7 @@ def decide_ranking(
     support, refute = 1.0, 1.0
     if strength != "descriptive":
         regions = _regions(spec, hypothesis, [each.cell for each in scores])
-        support, refute = _p_values(hypothesis.order, regions, directions, weighed, strength)
+        support, refute = ranking_p_values(hypothesis.order, regions, directions, weighed, strength)
         if sum(len(region.configurations) for region in regions.values()) < len(rows):
             support = 1.0  # a configuration that not every model is asked under
     return HypothesisFinding(
@@ -170,7 +170,7 @@ def decide_ranking(
     )
 
 
-def _p_values(
+def ranking_p_values(
     order: Sequence[str],
     regions: Mapping[str, Region],
     directions: Mapping[str, str],

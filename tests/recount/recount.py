@@ -19,13 +19,14 @@ from typing import Any
 
 from tests.recount.counts import agreements, between, counts, floors, orders, precisions, rankings
 from tests.recount.evidence import evidence
+from tests.recount.intervals import intervals
 from tests.recount.study import Benchmark, Groups, Json, Study
 
 NOT_NUMBERS = (
     r"format|study|title|gridc|outcome|models\..*",  # names
     r"stamp|registered|supersedes\..*|results|(.*\.)?rows",  # digests: `gridc verify` hashes again
     r"anchor\..*",  # of the lock and of git, not of the store
-    r"statements\..*|uncomputed\..*",  # sentences
+    r"statements\..*|uncomputed\..*|intervals\.(method|assumption)",  # sentences
     r"hypotheses\.\d+\.(id|order\..*)|scopes\.\d+\.declared",
 )
 
@@ -103,6 +104,7 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
 def benchmark_row(benchmark: Benchmark, weighed: Mapping[Any, Json], measured: Mapping[Any, Json]) -> Json:
     models = benchmark.study.models
     pairs = list(combinations(models, 2))
+    spread, ends = intervals(benchmark)
     scopes = []
     for kind, name, _, inside in benchmark.scopes():
         rows = []
@@ -131,12 +133,16 @@ def benchmark_row(benchmark: Benchmark, weighed: Mapping[Any, Json], measured: M
                 "tier": cell["tier"],
                 "slices": benchmark.slices(cell),
                 "method": method,
-                "scores": {model: benchmark.tallies[model, c] for model in models},
+                "scores": {
+                    model: {**benchmark.tallies[model, c], "interval": ends.get((model, c))}
+                    for model in models
+                },
             }
             for c, cell, method in zip(
                 benchmark.configurations, benchmark.first, benchmark.method, strict=True
             )
         ],
+        "intervals": spread,
         "scopes": scopes,
         "tests": [weighed[benchmark.name, "tests", a, b] for a, b in pairs],
         "ordering_claims": weighed["orderings"][benchmark.name],

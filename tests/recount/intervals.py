@@ -1,0 +1,72 @@
+"""Intervals of scores and gaps, resample by resample: docs/statistics.md, "score and gap intervals"."""
+
+from collections import defaultdict
+from itertools import combinations
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm, t
+
+from tests.recount.study import Benchmark, Json
+
+LEVEL, DEFAULT = 0.95, 2000
+STATED = {"item": "item", "cluster": "family", "template": "template", "category": "category"}
+
+
+def intervals(benchmark: Benchmark) -> tuple[Json, dict[tuple[str, str], Json]]:
+    """The row `intervals` of a benchmark, and the interval of each score by (model, configuration)."""
+    study = benchmark.study
+    stated = study.spec["analysis"].get("bootstrap") or {}
+    unit = STATED.get(stated.get("unit", ""), benchmark.unit)
+    resamples, seed = stated.get("resamples", DEFAULT), stated.get("seed", study.seed)
+    groups = study.units(benchmark.name, benchmark.items, unit)
+    unit_of, count = dict(zip(benchmark.items, groups, strict=True)), len(set(groups))
+    drawn = np.random.default_rng(seed).integers(0, count, size=(resamples, count))
+    means: dict[tuple[str, str], Any] = {}
+    for key, cell in benchmark.at.items():
+        if any(score is None for *_, score in cell["samples"]):
+            continue
+        right: dict[int, int] = defaultdict(int)
+        trials: dict[int, int] = defaultdict(int)
+        for item, _, _, score in cell["samples"]:
+            right[unit_of[item]] += score
+            trials[unit_of[item]] += 1
+        sums, sizes = (np.array([each[u] for u in range(count)], dtype=float) for each in (right, trials))
+        asked = sizes[drawn].sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            means[key] = sums[drawn].sum(axis=1) / asked
+
+    def ends(values: Any) -> list[float] | None:
+        held = np.sort(values[~np.isnan(values)])
+        if count < 2 or not len(held) or held[0] == held[-1]:
+            return None
+        tail = norm.cdf(-sqrt(count / (count - 1)) * t.ppf((1 + LEVEL) / 2, count - 1))
+        skipped = min(int(tail * len(held)), (len(held) - 1) // 2)
+        return [float(held[skipped]), float(held[-1 - skipped])]
+
+    gaps = []
+    for a, b in combinations(study.models, 2):
+        both = [c for c in benchmark.configurations if (a, c) in means and (b, c) in means]
+        if not both:
+            continue
+        points = {c: float(benchmark.score(a, c) - benchmark.score(b, c)) for c in both}  # type: ignore[operator]
+        moved = {c: means[a, c] - means[b, c] for c in both}
+        average = np.mean([moved[c] for c in both], axis=0)
+        gaps.append(
+            {
+                "a": a,
+                "b": b,
+                "mean": {"value": float(np.mean(list(points.values()))), "interval": ends(average)},
+                "by_configuration": {c: {"value": points[c], "interval": ends(moved[c])} for c in both},
+            }
+        )
+    row = {
+        "level": LEVEL,
+        "unit": unit,
+        "units": count,
+        "resamples": resamples,
+        "seed": seed,
+        "gaps": gaps,
+    }
+    return row, {key: ends(values) for key, values in means.items()}

@@ -150,7 +150,7 @@ def _jobs(plan: Plan, store: Writer, shard: Shard) -> Iterator[_Job]:
 
 
 def preflight(compiled: Compiled) -> None:
-    """Tokenize every prompt of the local models that are here, as a run does before its first call.
+    """Tokenize every prompt of the local models that are here, load each model and prove how it is computed.
 
     Raises `HazardError` for a prompt that cannot be asked as it is, and `UnavailableError` where the engine
     or a model cannot be used.
@@ -171,6 +171,8 @@ def preflight(compiled: Compiled) -> None:
     for (name, precision), calls in wanted.items():
         engine = open_engine(name, plan.study.models[name], precision, plan.study.spec)
         engine.batches(list(calls.values()))
+        engine.effective()
+        engine.close()
 
 
 def note_deviations(store: Writer, stamp: str, departures: Reconciled) -> None:
@@ -185,6 +187,9 @@ def _execute(jobs: list[_Job], store: Writer, plan: Plan, watch: Callable[[Step]
     meter = Meter(plan.study.spec.budget)
     total = sum(batch.cost for job in jobs for batch, _ in job.batches)
     done = 0
+    for job in jobs[:0:-1]:  # a model that would be refused is, before any call of another
+        job.engine.effective()
+        job.engine.close()
     for job in jobs:
         if job.batches:
             watch(Step(job.name, done, total))

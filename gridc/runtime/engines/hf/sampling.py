@@ -71,12 +71,30 @@ def nucleus(logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.Tensor
     """The nuclei of logits (rows, vocabulary) at a temperature and a top-p (rows,) each.
 
     Of equally likely tokens those with the lowest ids are taken, so that a set does not depend on how a
-    sort breaks ties.
+    sort breaks ties. At a top-p of 1 every token belongs to the set, and nothing is sorted.
     """
+    cut = top_p < 1
+    rows = torch.nonzero(cut)[:, 0]
+    if len(rows) == len(top_p):
+        return _cut_nucleus(logits, temperature, top_p)
+    whole = _whole_nucleus(logits, temperature)
+    if not len(rows):
+        return whole
+    return whole.put(rows, _cut_nucleus(logits[rows], temperature[rows], top_p[rows]))
+
+
+def _whole_nucleus(logits: torch.Tensor, temperature: torch.Tensor) -> Nucleus:
+    """All tokens in the order of their ids: no edge, so nothing is at stake there."""
+    scaled = logits / temperature[:, None].to(logits.dtype)
+    cumulative = torch.softmax(scaled.double(), dim=-1).cumsum(-1)
+    tokens = torch.arange(logits.shape[1], device=logits.device).expand(len(logits), -1)
+    return Nucleus(tokens, cumulative, cumulative.new_zeros(len(logits)))
+
+
+def _cut_nucleus(logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.Tensor) -> Nucleus:
     scaled = logits / temperature[:, None].to(logits.dtype)
     most = scaled.amax(-1)
     normaliser = most.double() + (scaled - most[:, None]).exp().sum(-1, dtype=torch.float64).log()
-    top_p = torch.where(top_p < 1, top_p, torch.inf)  # all tokens, however their masses are rounded
     values, tokens = scaled.topk(min(_HEAD, scaled.shape[-1]), dim=-1)
     found, whole = _sets(values, tokens, normaliser, top_p)
     if values.shape[-1] < scaled.shape[-1] and not bool(whole.all()):

@@ -89,7 +89,7 @@ def test_a_window_that_is_overlooked_is_found_out(monkeypatch: pytest.MonkeyPatc
 def test_a_cache_that_is_not_copied_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     model = zoo.build("bloom")
     assert found(model).path.name == "cached"
-    monkeypatch.setattr(cached, "_select", lambda cache, rows: cache)
+    monkeypatch.setattr(cached, "_select", lambda cache, *_: cache)
     assert found(model).path.name == "plain"
 
 

@@ -8,13 +8,13 @@ where answers part.
 
 import copy
 import inspect
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import torch
-from transformers import Cache
 
 from gridc.runtime.engines.hf.attention import Unsupported
 from gridc.runtime.engines.hf.choosing import branch
@@ -24,6 +24,9 @@ from gridc.runtime.engines.hf.trie import Tokens, shared
 
 _HANDLES = ("past_key_values", "cache_params", "state")
 """What models call the cache that they take and give."""
+
+_HOLDERS = re.compile("Cache|Layer|State")
+"""What the classes are called that hold a cache's tensors."""
 
 _WORTH = 8
 """Tokens that two prompts must share beyond what is held for a copy of the cache to be kept."""
@@ -154,7 +157,8 @@ class Cached:
             if not rows:
                 return
             if sources != list(range(number)):
-                state.cache = _select(state.cache, torch.tensor(sources, device=self._model.device))
+                moved = torch.tensor(sources, device=self._model.device)
+                state.cache = _select(state.cache, moved, number, {})
             number = len(rows)
             logits = self._pass([[token] for token in tokens], state, spent)
             spent.held = max(spent.held, held + state.held)
@@ -178,19 +182,23 @@ class Cached:
         return last
 
 
-def _select(part: Any, rows: torch.Tensor) -> Any:
-    """A cache whose row i is row `rows[i]` of this one."""
-    if isinstance(part, Cache):
-        part.reorder_cache(rows)  # type: ignore[arg-type]
-        return part
+def _select(part: Any, rows: torch.Tensor, before: int, done: dict[int, torch.Tensor]) -> Any:
+    """A cache of `before` rows whose row i becomes row `rows[i]` of this one. The method that transformers
+    has for it leaves out what some caches add; here every tensor with a row for each sequence is taken.
+    `done` holds tensors that were taken already, because layers may share them."""
     if isinstance(part, torch.Tensor):
-        return part.index_select(0, rows) if part.dim() else part
+        if not part.dim() or part.shape[0] != before:
+            return part
+        if id(part) not in done:
+            done[id(part)] = part.index_select(0, rows)
+        return done[id(part)]
     if isinstance(part, list | tuple):
-        return type(part)([_select(each, rows) for each in part])
+        return type(part)([_select(inner, rows, before, done) for inner in part])
     if isinstance(part, dict):
-        return {key: _select(each, rows) for key, each in part.items()}
-    for name, each in vars(part).items() if hasattr(part, "__dict__") else ():
-        setattr(part, name, _select(each, rows))
+        return {key: _select(inner, rows, before, done) for key, inner in part.items()}
+    if _HOLDERS.search(type(part).__name__):
+        for name, inner in vars(part).items():
+            setattr(part, name, _select(inner, rows, before, done))
     return part
 
 
@@ -204,7 +212,7 @@ def _tensors(part: Any) -> Iterator[torch.Tensor]:
         inside = part
     elif isinstance(part, dict):
         inside = part.values()
-    elif hasattr(part, "__dict__") and not isinstance(part, type):
+    elif _HOLDERS.search(type(part).__name__):
         inside = vars(part).values()
     for each in inside:
         yield from _tensors(each)

@@ -37,7 +37,12 @@ ROUNDING = 1e-6
 LEAST, MOST = 320, 1344
 """Tokens of a trial: beyond every window and chunk of the model up to the most."""
 
-_STEPS = 20
+STEPS, FORK, ENDS = 24, 60, 12
+"""Tokens behind the prompts of a trial; where a prompt leaves another (percent); where a path ends early."""
+
+LEAVES = ((0, 5), (0, 9), (3, 15))
+"""For each path behind the first prompt: which one it leaves, and after how many tokens."""
+
 _WINDOW, _COUNT = re.compile("window|chunk"), re.compile("max_|pattern|layers")
 _STATIC_ROPES = frozenset({"default", "linear", "yarn", "llama3", "proportional"})
 
@@ -128,7 +133,8 @@ def _next(
     limit = min((each for each in (window, static) if each), default=None)
     most = getattr(config, "max_position_embeddings", None) or MOST
     wanted = LEAST if limit else max(LEAST, (lengths.window or 0) + 64)
-    references = _References(model, config, own, exact, max(min(wanted, limit or MOST, most, MOST), 32))
+    tokens = max(min(wanted, limit or MOST, most, MOST), STEPS + 8)
+    references = _References(model, config, own, exact, tokens)
     if not references.decisive:
         reasons.append(f"what stands before a token moves its logits by no more than {references.worth:.2g}")
     makers: list[tuple[int | None, Callable[..., ComputePath]]] = []
@@ -176,31 +182,20 @@ def _attempt(references: "_References", make: Callable[..., ComputePath], reason
 
 
 class _References:
-    """What the model itself gives: three sequences that share their beginnings, and a fourth that tells what
-    the beginning is worth."""
+    """What the model itself gives: sequences that share their beginnings, and one that tells what a beginning
+    is worth."""
 
     def __init__(self, model: Any, config: Any, own: str, exact: bool, tokens: int) -> None:
-        generator = torch.Generator().manual_seed(20)
-        vocabulary = int(config.vocab_size)
-        draw = torch.randint(0, vocabulary, (4, tokens), generator=generator)
-        special = [getattr(config, name, None) for name in ("pad_token_id", "eos_token_id", "bos_token_id")]
-        flat = [each for part in special for each in (part if isinstance(part, list) else [part])]
-        draw[torch.isin(draw, torch.tensor([each for each in flat if each is not None]))] = vocabulary // 2
-        main = draw[0]
-        self.fork, self.late = tokens * 3 // 5, tokens - _STEPS // 2
-        beside = torch.where((draw[1] == main), (main + 1) % vocabulary, draw[1])
-        beside[: self.fork] = main[: self.fork]
-        tip = torch.where((draw[2] == main) | (draw[2] == beside), (main + 2) % vocabulary, draw[2])
-        tip[: self.late] = main[: self.late]
-        other = torch.cat([draw[3][: tokens // 2], main[tokens // 2 :]])
-        self.tokens, self._sequences = tokens, [tuple(each.tolist()) for each in (main, beside, tip)]
+        self.tokens = tokens
+        sequences, other = _sequences(config, tokens)
+        self._sequences = [tuple(row.tolist()) for row in sequences]
         self.places = {
             (at, token): (row, at)
             for row, sequence in reversed(list(enumerate(self._sequences)))
             for at, token in enumerate(sequence[:-1])
         }
-        self.wanted = frozenset(self.places)
-        first = _logits(model, own, torch.stack([main, beside, tip]))
+        main = sequences[0]
+        first = _logits(model, own, sequences)
         elsewhere = _logits(model, own, other[None])[0]
         self.logits = [first]
         for name in ("eager", "sdpa"):
@@ -212,13 +207,13 @@ class _References:
         for each in (*self.logits, elsewhere):
             if not bool(each.isfinite().all()):
                 raise NotNumbersError("its logits are not finite (NaN or infinity)")
-        half = tokens // 2
+        half, fork = tokens // 2, tokens * FORK // 100
         self.worth = float((first[0, half:] - elsewhere[half:]).abs().max())
         self.noise = max((float((first[0] - each[0]).abs().max()) for each in self.logits[1:]), default=0.0)
         least = ROUNDING * float(first.abs().max())
         self.tolerance = max(least, TOLERANCE * min(1.0, self.worth)) if exact else COARSE * self.worth
         self.decisive = self.tolerance <= COARSE * self.worth
-        if not float((first[0, : self.fork] - first[1, : self.fork]).abs().max()) <= self.tolerance:
+        if not float((first[0, :fork] - first[1, :fork]).abs().max()) <= self.tolerance:
             raise Refused("a token changes the logits before it, so this is not a causal language model")
         if self.noise > self.tolerance:
             raise Refused(
@@ -227,12 +222,42 @@ class _References:
             )
 
     def work(self) -> tuple[tuple[int, ...], tuple[int, ...], list[Member]]:
-        """A trunk in two stretches, two prompts that share more than it, and three paths behind them."""
-        main, beside, tip = self._sequences
-        start = self.tokens - _STEPS
-        quarter = self.tokens // 4
-        members = [Member("", each[:start], _STEPS, given=each[start:]) for each in (main, beside, tip)]
-        return main[:quarter], (quarter // 2, quarter), members
+        """A trunk in two stretches, two prompts that share more than it, and paths behind them: rows part,
+        one ends before the others, and those behind it move up."""
+        start, quarter = self.tokens - STEPS, self.tokens // 4
+        ends = [self.tokens, self.tokens, start + ENDS, self.tokens, self.tokens]
+        paths = list(zip(self._sequences, ends, strict=True))
+        members = [Member("", path[:start], end - start, given=path[start:end]) for path, end in paths]
+        return self._sequences[0][:quarter], (quarter // 2, quarter), members
+
+    @property
+    def wanted(self) -> frozenset[tuple[int, int]]:
+        """The tokens, at their positions, behind which a path has to compute something."""
+        _, _, members = self.work()
+        whole = [(*member.prompt, *(member.given or ()))[:-1] for member in members]
+        return frozenset((at, token) for path in whole for at, token in enumerate(path))
+
+
+def _sequences(config: Any, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Five sequences of random tokens: the first; one that leaves it in the prompt; and behind the prompt of
+    the first one that leaves it, another one later, and one that leaves that. At no position do two of them
+    have the same token once they have parted. And the second half of the first behind another beginning."""
+    vocabulary = int(config.vocab_size)
+    generator = torch.Generator().manual_seed(20)
+    main, other = torch.randint(0, vocabulary, (2, tokens), generator=generator)
+    special = [getattr(config, name, None) for name in ("pad_token_id", "eos_token_id", "bos_token_id")]
+    flat = [token for part in special for token in (part if isinstance(part, list) else [part])]
+    found = [main]
+    start = tokens - STEPS
+    for parent, leaves in ((0, tokens * FORK // 100), *((of, start + after) for of, after in LEAVES)):
+        aside = (main + 1 + 7 * len(found)) % vocabulary
+        found.append(torch.cat([found[parent][:leaves], aside[leaves:]]))
+    avoided = torch.tensor([token for token in flat if token is not None] or [-1])
+    whole = torch.stack(found)
+    if vocabulary > 64:
+        # A special token may mean something to the model's code, such as padding.
+        whole[torch.isin(whole, avoided)] = vocabulary // 2
+    return whole, torch.cat([other[: tokens // 2], whole[0, tokens // 2 :]])
 
 
 @dataclass(slots=True)

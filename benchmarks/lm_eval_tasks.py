@@ -47,7 +47,7 @@ def _rows(plan: Plan, engine: HfEngine, cell: Cell) -> Iterator[dict[str, Any]]:
             item = sample.item
             yield {
                 "id": item.id,
-                "prompt": engine.as_text(sample.requests[-1].prompt),
+                "prompt": engine.prompts.as_text(sample.requests[-1].prompt),
                 "choices": list(sample.requests[-1].parameters.get("continuations", item.options)),
                 "gold": item.gold,
             }

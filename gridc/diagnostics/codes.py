@@ -377,6 +377,12 @@ CODES: dict[str, Code] = {
         "enough items. An interaction has neither; predict the differences that make it up, or waive it "
         'with a reason and `where = { hypothesis = "H1" }`.',
     ),
+    "GC530": Code(
+        "plain prompts would end on the end token",
+        "The tokenizer puts its end-of-text token behind every text, so a prompt would say that the text is "
+        "over before the model answers, and every likelihood would be of a candidate with that token behind "
+        "it. Use a copy of the model whose tokenizer adds none, or ask through the chat template.",
+    ),
     # GC6xx: the run
     "GC601": Code(
         "the store is in use",

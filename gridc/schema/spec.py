@@ -259,6 +259,13 @@ class Model(ModelEffects):
         Text | None,
         Field(description="Commit of an hf: source. A branch is resolved to a commit in the lock."),
     ] = None
+    chat_template_args: Annotated[
+        dict[str, bool | int | float | str] | None,
+        Field(
+            description="What the model's chat template is given besides the messages.",
+            examples=[{"enable_thinking": False}, {"date_string": "26 Jul 2024"}],
+        ),
+    ] = None
     note: Annotated[Text | None, Field(description="Printed beside the model on every report.")] = None
 
 

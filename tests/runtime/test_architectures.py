@@ -108,14 +108,16 @@ def compare(folder: Path) -> tuple[str, float]:
         return f"refused: {error.diagnostics[0].message}", 0.0
     oracle, worst = Oracle(folder), 0.0
     for call in calls():
-        ids = list(engine._encode([engine.as_text(call.prompt)], call.prompt)[0])
+        ids = list(engine.prompts.encode([engine.prompts.as_text(call.prompt)], call.prompt)[0])
         content = found[call.id].content
         if call.kind == "generate":
             if content["near_ties"] == 0:
                 assert content["tokens"] == oracle.generate(ids, call, engine._ends()), call
             continue
         for member, value in zip(
-            engine._fitting(call, [engine._form(call.prompt, 0)]), content["loglikelihoods"], strict=True
+            engine.prompts.fitting(call, [engine.prompts.form(call.prompt, 0)]),
+            content["loglikelihoods"],
+            strict=True,
         ):
             assert member.given is not None
             worst = max(worst, abs(oracle.likelihood(list(member.prompt), member.given) - value))

@@ -82,7 +82,7 @@ def logits_after(plain: Any, ids: list[int]) -> Any:
 
 
 def prompt_ids(engine: HfEngine, call: Call) -> list[int]:
-    return list(engine._encode([engine.as_text(call.prompt)], call.prompt)[0])
+    return list(engine.prompts.encode([engine.prompts.as_text(call.prompt)], call.prompt)[0])
 
 
 def test_greedy_and_sampled_answers_are_those_of_the_plain_model(engine: HfEngine, plain: Any) -> None:
@@ -109,10 +109,10 @@ def test_greedy_and_sampled_answers_are_those_of_the_plain_model(engine: HfEngin
 def test_log_likelihoods_are_those_of_the_plain_model(engine: HfEngine, plain: Any) -> None:
     found = answers(engine, calls())
     for call in (each for each in calls() if each.kind == "loglikelihood"):
-        text = engine.as_text(call.prompt)
+        text = engine.prompts.as_text(call.prompt)
         start = len(prompt_ids(engine, call))
         for continuation, value in zip(CONTINUATIONS, found[call.id].content["loglikelihoods"], strict=True):
-            whole = list(engine._encode([text + continuation], call.prompt)[0])
+            whole = list(engine.prompts.encode([text + continuation], call.prompt)[0])
             logs = torch.log_softmax(logits_after(plain, whole), dim=-1)
             expected = sum(float(logs[at - 1, whole[at]]) for at in range(start, len(whole)))
             assert value == pytest.approx(expected, abs=5e-5)
@@ -186,7 +186,7 @@ def test_a_call_that_needs_more_memory_than_allowed_says_how_much() -> None:
 
 def test_plain_text_gets_the_tokenizers_own_start(engine: HfEngine) -> None:
     prompt = Prompt((("user", QUESTIONS[0]),), chat_template=False)
-    assert engine.as_text(prompt) == QUESTIONS[0]
+    assert engine.prompts.as_text(prompt) == QUESTIONS[0]
 
 
 def test_a_model_without_a_chat_template_says_so(tmp_path: Path) -> None:
@@ -210,9 +210,9 @@ def test_what_is_longer_than_a_window_is_computed_by_the_model_itself(tmp_path: 
     paths = made.effective()["paths"]
     assert {name: path["up_to"] for name, path in paths.items()} == {"forest": 64, "cached": None}
     for call in (each for each in calls() if each.kind == "loglikelihood"):
-        start, text = len(prompt_ids(made, call)), made.as_text(call.prompt)
+        start, text = len(prompt_ids(made, call)), made.prompts.as_text(call.prompt)
         for continuation, value in zip(CONTINUATIONS, found[call.id].content["loglikelihoods"], strict=True):
-            whole = list(made._encode([text + continuation], call.prompt)[0])
+            whole = list(made.prompts.encode([text + continuation], call.prompt)[0])
             logs = torch.log_softmax(logits_after(plain, whole), dim=-1)
             expected = sum(float(logs[at - 1, whole[at]]) for at in range(start, len(whole)))
             assert value == pytest.approx(expected, abs=5e-5)
@@ -245,7 +245,9 @@ def test_no_token_of_a_candidate_is_lost_at_the_seam(engine: HfEngine, plain: An
     call = Call(identifier("seam"), "loglikelihood", prompt, {"continuations": continuations})
     (batch,) = engine.batches([call])
     ((found,), _) = engine.answer(batch, frozenset(batch.calls))
-    whole = [list(engine._encode(["Who sang?\n\nAnswer: " + each], prompt)[0]) for each in continuations]
+    whole = [
+        list(engine.prompts.encode(["Who sang?\n\nAnswer: " + each], prompt)[0]) for each in continuations
+    ]
     seam = common_prefix([tuple(each) for each in whole] + [tuple(prompt_ids(engine, call))])
     for ids, value in zip(whole, found.content["loglikelihoods"], strict=True):
         logs = torch.log_softmax(logits_after(plain, ids), dim=-1)

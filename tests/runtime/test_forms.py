@@ -33,7 +33,7 @@ def said(text: str, *shorter: str) -> Prompt:
 
 
 def ids(engine: HfEngine, text: str) -> tuple[int, ...]:
-    return tuple(engine._tokenizer(text)["input_ids"])
+    return tuple(engine.prompts.tokenizer(text)["input_ids"])
 
 
 def test_by_its_context_a_candidate_begins_behind_as_many_tokens_as_the_prompt_has(engine: HfEngine) -> None:
@@ -54,8 +54,8 @@ def test_by_the_shared_prefix_the_whole_text_is_what_is_tokenized(engine: HfEngi
 
 @pytest.mark.parametrize("seam", ["shared_prefix", "context_length"])
 def test_behind_an_empty_prompt_stands_one_token(engine: HfEngine, seam: str) -> None:
-    first = engine._tokenizer.bos_token_id
-    begin = engine._tokenizer.eos_token_id if first is None else first
+    first = engine.prompts.tokenizer.bos_token_id
+    begin = engine.prompts.tokenizer.eos_token_id if first is None else first
     (found, other) = members(engine, said(""), continuations=["They are late.", "We are."], seam=seam)
     assert found.prompt == other.prompt == (begin,)
     assert found.given == ids(engine, "They are late.")

@@ -54,10 +54,10 @@ def test_log_likelihoods_are_those_of_the_models_own_attention(precision: str) -
     model = engine._load()
     model.set_attn_implementation("eager")
     for call in (each for each in calls() if each.kind == "loglikelihood"):
-        text = engine.as_text(call.prompt)
-        start = len(engine._encode([text], call.prompt)[0])
+        text = engine.prompts.as_text(call.prompt)
+        start = len(engine.prompts.encode([text], call.prompt)[0])
         for continuation, value in zip(CONTINUATIONS, found[call.id]["loglikelihoods"], strict=True):
-            ids = list(engine._encode([text + continuation], call.prompt)[0])
+            ids = list(engine.prompts.encode([text + continuation], call.prompt)[0])
             with torch.inference_mode():
                 logits = model(torch.tensor([ids]), use_cache=False).logits[0].float()
             logs = torch.log_softmax(logits, dim=-1)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ class ModelIdentity:
 
     A local model has its folder and the SHA-256 of each file. A hub model has a repository and a
     commit; its files come when it is run. `unpinned` gives the reason when neither is known, as of every
-    provider's model.
+    provider's model. `template_args` are what the study gives its chat template: the same files asked in
+    another way are another model to the calls.
     """
 
     source: str
@@ -33,15 +34,17 @@ class ModelIdentity:
     files: tuple[tuple[str, str], ...] = ()
     revision: str | None = None
     unpinned: str | None = None
+    template_args: tuple[tuple[str, Any], ...] = ()
 
     @property
     def manifest(self) -> dict[str, Any]:
         """The identity as it stands in the lock, free of local paths."""
+        given = {"chat_template_args": dict(self.template_args)} if self.template_args else {}
         if self.unpinned is not None:
-            return {"source": self.source, "unpinned": self.unpinned}
+            return {"source": self.source, "unpinned": self.unpinned, **given}
         if self.revision is not None:
-            return {"source": self.source, "revision": self.revision}
-        return {"files": dict(self.files)}
+            return {"source": self.source, "revision": self.revision, **given}
+        return {"files": dict(self.files), **given}
 
     @property
     def digest(self) -> str:
@@ -55,6 +58,11 @@ def identify(model: Model, places: Places, pinned: str | None = None, online: bo
 
     Raises `NotFound` when a local folder is missing or is not a model that gridc loads.
     """
+    given = tuple(sorted((model.chat_template_args or {}).items()))
+    return replace(_weights(model, places, pinned, online), template_args=given)
+
+
+def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> ModelIdentity:
     if engine_kind(model.engine).provider:
         return ModelIdentity(model.source, unpinned="the provider decides which weights this name means")
     if not model.source.startswith(FILES):

@@ -125,7 +125,7 @@ EFFECTS: Mapping[str, Effect] = {
     "options": Effect("prompt"),
     "overflow": Effect("prompt", lambda setting: setting.shots == 0),
     "reader": Effect("score", lambda setting: METHODS[setting.method].reads != "option"),
-    "stop": Effect("score", _ranks),
+    "stop": Effect("request", _ranks),
     "option_order": Effect("prompt", _orderless),
     "items": Effect("prompt"),
     "wrapper": Effect("prompt"),

@@ -49,6 +49,8 @@ class Asker:
 
     def _generation(self, setting: Setting, item: Item, replicate: int) -> Mapping[str, Any]:
         greedy = {"max_tokens": setting.held("max_tokens"), "temperature": setting.temperature}
+        if setting.held("stop"):
+            greedy["stop"] = list(setting.held("stop"))
         if setting.temperature == 0:
             return greedy
         seed = self._study.spec.sampling.seed

@@ -34,7 +34,8 @@ def open_hf(
     except ImportError as error:
         message = f"`{name}` is a local model and {error.name} is not installed"
         raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[local]'")]) from None
-    return HfEngine(name, folder_of(name, identity), precision, settings, waived, dict(identity.files))
+    folder, files = folder_of(name, identity), dict(identity.files)
+    return HfEngine(name, folder, precision, settings, waived, files, dict(identity.template_args))
 
 
 OPENERS: Mapping[str, Opener] = {"hf": open_hf}

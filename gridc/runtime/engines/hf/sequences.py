@@ -5,7 +5,7 @@ member whose tokens are given. Members that stand on the same prompt and have th
 are on the same row of the forest, whatever call they belong to.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
@@ -20,7 +20,8 @@ ROOM = 16
 @dataclass(slots=True, eq=False)
 class Member:
     """One path. `given` are the tokens of a candidate, else None; `limit` is the most it may take, and
-    `dropped` how many exemplars its prompt left out for want of room."""
+    `dropped` how many exemplars its prompt left out for want of room. `stopped` says whether tokens hold a
+    stop string: the answer ends with it."""
 
     call: str
     prompt: tuple[int, ...]
@@ -36,6 +37,7 @@ class Member:
     finish: str | None = None
     end: int | None = None
     dropped: int = 0
+    stopped: Callable[[Sequence[int]], bool] | None = None
 
     @property
     def room(self) -> int:
@@ -45,10 +47,10 @@ class Member:
 
     @property
     def computed(self) -> tuple[int, ...]:
-        """The tokens of its path that something is computed after: the last one of a candidate or of an
-        answer of full length is only chosen."""
+        """The tokens of its path that something is computed after: the last one is only chosen, unless a
+        token that ends the turn was chosen after it."""
         path = tuple(self.tokens)
-        return path if self.finish == "stop" else path[:-1]
+        return path if self.end is not None else path[:-1]
 
     def take(self, token: int, ends: frozenset[int]) -> None:
         """Go on by one token. A token that ends the turn is not part of the answer."""
@@ -56,7 +58,9 @@ class Member:
             self.finish, self.end = "stop", token
             return
         self.tokens.append(token)
-        if len(self.tokens) == self.limit:
+        if self.stopped is not None and self.stopped(self.tokens):
+            self.finish = "stop"
+        elif len(self.tokens) == self.limit:
             self.finish = "length"
 
 
@@ -81,12 +85,17 @@ class Unit:
         return len(self.prompt) + sum(member.room for member in self.members)
 
 
-def generation(call: Call, prompt: tuple[int, ...], dropped: int = 0) -> Member:
+def generation(
+    call: Call,
+    prompt: tuple[int, ...],
+    dropped: int = 0,
+    stopped: Callable[[Sequence[int]], bool] | None = None,
+) -> Member:
     """The member of a generation."""
     asked = call.parameters
     limit, temperature = asked["max_tokens"], asked["temperature"]
     if temperature == 0:
-        return Member(call.id, prompt, limit, dropped=dropped)
+        return Member(call.id, prompt, limit, dropped=dropped, stopped=stopped)
     return Member(
         call.id,
         prompt,
@@ -95,6 +104,7 @@ def generation(call: Call, prompt: tuple[int, ...], dropped: int = 0) -> Member:
         top_p=asked["top_p"],
         numbers=uniforms(call.id, limit),
         dropped=dropped,
+        stopped=stopped,
     )
 
 

@@ -1,0 +1,198 @@
+"""What a call is as tokens: text through the chat template, its tokens, and the members that answer it."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridc.compiler.lowering.calls import Prompt
+from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
+from gridc.runtime.engines.hf.sequences import Member, Unit, candidate, generation
+from gridc.runtime.engines.hf.trie import Tokens, common_prefix
+from gridc.runtime.engines.protocol import Call
+
+_DATE = "gridc: a date"
+_DATE_HELP = 'give it a fixed one, often chat_template_args = { date_string = "26 Jul 2024" }'
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A prompt as it may be asked: its text and tokens, with how many exemplars were left out."""
+
+    prompt: Prompt
+    text: str
+    ids: tuple[int, ...]
+    dropped: int
+
+
+_Divided = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+class Prompts:
+    """The prompts of one model. `template` is its chat template and `arguments` what the study gives it;
+    `begins` says whether plain text gets a BOS."""
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        tokenizer: Any,
+        config: Any,
+        arguments: Mapping[str, Any],
+        waived: frozenset[str],
+    ) -> None:
+        self._name, self._folder, self._waived, self._arguments = name, folder, waived, arguments
+        self.tokenizer = tokenizer
+        self._room = getattr(config, "max_position_embeddings", None) or math.inf
+        self._vocabulary = getattr(config, "vocab_size", None) or math.inf
+        self.template = _default(tokenizer.chat_template)
+        alone = tokenizer("x")["input_ids"]
+        self.begins = alone[:1] == [tokenizer.bos_token_id]
+        self._ends = len(alone) > 1 and alone[-1] == tokenizer.eos_token_id
+        if "strftime_now" in (self.template or ""):
+            self._render([{"role": "user", "content": "x"}])
+
+    def units(self, calls: Iterable[Call]) -> Iterator[Unit]:
+        """The calls by the tokens that they stand on: texts that differ only in what is left to the
+        candidates of a ranking are one prompt."""
+        by_text: dict[Prompt, list[Call]] = {}
+        for call in calls:
+            by_text.setdefault(call.prompt, []).append(call)
+        by_tokens: dict[Tokens, list[Member]] = {}
+        for prompt, same in by_text.items():
+            forms = [self.form(form, dropped) for dropped, form in enumerate(prompt.forms())]
+            for call in same:
+                members = self.fitting(call, forms)
+                by_tokens.setdefault(members[0].prompt, []).extend(members)
+        yield from map(Unit.of, by_tokens.values())
+
+    def form(self, prompt: Prompt, dropped: int) -> Form:
+        text = self.as_text(prompt)
+        (ids,) = self.encode([text], prompt)
+        return Form(prompt, text, ids or self._prefix(), dropped)
+
+    def fitting(self, call: Call, forms: Sequence[Form]) -> list[Member]:
+        """The members of a call on the longest form of its prompt that the model has room for."""
+        longest = 0
+        for form in forms:
+            members = self._members(call, form)
+            longest = max(len(member.prompt) + member.limit for member in members)
+            if longest <= self._room:
+                return members
+        message = f"`{self._name}` has room for {self._room} tokens; a prompt and its answer need {longest}"
+        raise HazardError([Diagnostic("GC503", message, str(self._folder))])
+
+    def _members(self, call: Call, form: Form) -> list[Member]:
+        if call.kind == "generate":
+            return [generation(call, form.ids, form.dropped, self._stopped(call))]
+        texts = call.parameters["continuations"]
+        by_context = call.parameters.get("seam") == "context_length"
+        divide = self._behind_context if by_context else self._behind_shared_prefix
+        divided = divide(form, texts)
+        for text, (_, given) in zip(texts, divided, strict=True):
+            if not given:
+                message = f"`{self._name}` has no token for the candidate {text!r} behind its prompt"
+                raise HazardError([Diagnostic("GC512", message, str(self._folder))])
+        return [candidate(call, prompt, given, form.dropped) for prompt, given in divided]
+
+    def _behind_shared_prefix(self, form: Form, texts: Sequence[str]) -> list[_Divided]:
+        """A tokenizer may merge across the seam. What all candidates share with the prompt is given to
+        them; every token after it is scored, so that none is scored for one candidate and not for another."""
+        whole = self._whole(form, texts)
+        seam = min(common_prefix([form.ids, each]) for each in whole)
+        seam = min(seam, *(len(each) - 1 for each in whole))
+        return [(each[:seam], each[seam:]) for each in whole]
+
+    def _behind_context(self, form: Form, texts: Sequence[str]) -> list[_Divided]:
+        """lm-evaluation-harness (`_encode_pair`): white space at the prompt's end goes to the candidate,
+        and the candidate's tokens are those behind as many as the prompt has alone."""
+        context = form.text.rstrip()
+        if not context:
+            return self._behind_shared_prefix(form, texts)
+        ids, *whole = self.encode([context, *(form.text + each for each in texts)], form.prompt)
+        return [(ids, each[len(ids) :]) for each in whole]
+
+    def _whole(self, form: Form, texts: Sequence[str]) -> list[Tokens]:
+        """The tokens of a prompt with each text behind it."""
+        found = self.encode([form.text + each for each in texts], form.prompt)
+        if form.text:
+            return found
+        return [ids if ids[:1] == form.ids[:1] else (*form.ids, *ids) for ids in found]
+
+    def _refuse(self, code: str, message: str, help_line: str | None = None) -> None:
+        """Raise `HazardError`, unless the study takes this hazard knowingly."""
+        if code not in self._waived:
+            raise HazardError([Diagnostic(code, message, str(self._folder), help=help_line)])
+
+    def _prefix(self) -> tuple[int, ...]:
+        """What an empty prompt is: a likelihood needs a token to stand behind (BOS, else the end of text)."""
+        first = self.tokenizer.bos_token_id
+        return (self.tokenizer.eos_token_id if first is None else first,)
+
+    def as_text(self, prompt: Prompt) -> str:
+        """What is sent: the chat template's text, or the messages as plain text. Raises `HazardError`."""
+        if not prompt.chat_template:
+            return "\n\n".join(text for _, text in prompt.messages)
+        if self.template is None:
+            message = f"`{self._name}` has no chat template"
+            help_line = "set chat_template = false for the model"
+            raise HazardError([Diagnostic("GC505", message, str(self._folder), help=help_line)])
+        return self._render([{"role": role, "content": text} for role, text in prompt.messages])
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """What an answer says."""
+        text: str = self.tokenizer.decode(tokens, skip_special_tokens=True)
+        return text
+
+    def _render(self, messages: list[dict[str, str]]) -> str:
+        """A chat as the template prints it. A template that asks for the date is stopped there, because the
+        same study would ask something else tomorrow."""
+        template = self.template or ""
+        if "GC506" not in self._waived:
+            template = template.replace("strftime_now(", f"raise_exception('{_DATE}' ~ ")
+        try:
+            text: str = self.tokenizer.apply_chat_template(
+                messages,
+                chat_template=template,
+                add_generation_prompt=True,
+                tokenize=False,
+                **self._arguments,
+            )
+        except Exception as error:  # a template is a program: it may fail as any does
+            if _DATE in str(error):
+                self._refuse("GC506", f"the chat template of `{self._name}` prints today's date", _DATE_HELP)
+            message = f"the chat template of `{self._name}` refuses the messages: {error}"
+            raise HazardError([Diagnostic("GC505", message, str(self._folder))]) from None
+        return text
+
+    def encode(self, texts: list[str], prompt: Prompt) -> list[Tokens]:
+        """Token ids. A chat template prints its own special tokens; plain text gets the tokenizer's."""
+        encoded = self.tokenizer(texts, add_special_tokens=not prompt.chat_template)["input_ids"]
+        bos = self.tokenizer.bos_token_id
+        found = [tuple(ids) for ids in encoded]
+        if self._ends and not prompt.chat_template:
+            self._refuse("GC530", f"the tokenizer of `{self._name}` ends every plain prompt on its end token")
+        for ids in found:
+            if ids and max(ids) >= self._vocabulary:
+                message = (
+                    f"the tokenizer of `{self._name}` gives token {max(ids)}, and the model knows "
+                    f"{self._vocabulary}: they do not belong together"
+                )
+                raise UnavailableError([Diagnostic("GC606", message, str(self._folder))])
+            if bos is not None and ids[:2] == (bos, bos):
+                self._refuse("GC504", f"a prompt of `{self._name}` starts with two BOS tokens")
+            if self.begins and ids and ids[0] != bos:
+                self._refuse("GC510", f"a prompt of `{self._name}` starts without its BOS token")
+        return found
+
+    def _stopped(self, call: Call) -> Callable[[Sequence[int]], bool] | None:
+        """Whether an answer has come to a stop string of its call. None where the call has none."""
+        stops = tuple(call.parameters.get("stop", ()))
+        return (lambda tokens: any(stop in self.text(tokens) for stop in stops)) if stops else None
+
+
+def _default(template: Any) -> str | None:
+    """The template of a plain chat: the only one, or of several named ones that called default."""
+    named = template.get("default") if isinstance(template, dict) else template
+    return named or None

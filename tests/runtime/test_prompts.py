@@ -1,0 +1,116 @@
+"""What a model is shown: what its chat template prints, what its tokenizer adds; where an answer stops."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gridc
+from gridc.compiler.lowering.calls import Prompt
+from gridc.diagnostics.errors import HazardError, UnavailableError
+from gridc.runtime.engines.protocol import Call
+from gridc.schema.spec import Engine as Settings
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
+
+LLAMA = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
+CHAT = Prompt((("user", "Who sang?"),), chat_template=True)
+PLAIN = Prompt((("user", "Who sang?"),), chat_template=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(LLAMA, tmp_path / "m"))
+
+
+def engine(folder: Path, **arguments: Any) -> HfEngine:
+    return HfEngine("m", folder, "fp32", Settings(device="cpu", threads=1), template_args=arguments)
+
+
+def add(folder: Path, text: str) -> None:
+    path = folder / "chat_template.jinja"
+    path.write_text(text + path.read_text())
+
+
+def call(prompt: Prompt, **parameters: Any) -> Call:
+    return Call("1" * 64, "generate", prompt, {"max_tokens": 24, "temperature": 0.0, **parameters})
+
+
+def test_a_chat_template_gets_its_arguments(folder: Path) -> None:
+    add(folder, "{% if enable_thinking %}think {% else %}quick {% endif %}")
+    assert engine(folder).prompts.as_text(CHAT).startswith("quick ")
+    assert engine(folder, enable_thinking=True).prompts.as_text(CHAT).startswith("think ")
+
+
+def test_a_date_that_is_given_is_no_date_of_the_day(folder: Path) -> None:
+    today = "{% if date_string is not defined %}{% set date_string = strftime_now('%d') %}{% endif %}"
+    (folder / "chat_template.jinja").write_text(today + "{{ date_string }}")
+    with pytest.raises(HazardError, match="GC506"):
+        engine(folder)
+    assert engine(folder, date_string="26 Jul").prompts.as_text(CHAT) == "26 Jul"
+
+
+def test_a_template_that_fails_is_a_coded_error(folder: Path) -> None:
+    add(folder, "{{ messages[7]['content'] + 1 }}")
+    with pytest.raises(HazardError, match="GC505"):
+        engine(folder).prompts.as_text(CHAT)
+
+
+def test_of_named_chat_templates_the_default_is_taken(folder: Path) -> None:
+    (folder / "chat_template.jinja").unlink()
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    named = [{"name": "default", "template": "D"}, {"name": "tools", "template": "T"}]
+    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": named}))
+    assert engine(folder).prompts.as_text(CHAT) == "D"
+    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": named[1:]}))
+    with pytest.raises(HazardError, match="GC505"):
+        engine(folder).prompts.as_text(CHAT)
+
+
+def test_tokens_beyond_the_embedding_are_a_coded_error(folder: Path) -> None:
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    added = {**tokenizer["added_tokens"][0], "id": 5000, "content": "<|beyond|>"}
+    tokenizer["added_tokens"].append(added)
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    made = engine(folder)
+    with pytest.raises(UnavailableError, match="GC606"):
+        made.batches([call(Prompt((("user", "<|beyond|>"),), chat_template=False))])
+
+
+def test_a_tokenizer_that_ends_every_text_is_refused(folder: Path) -> None:
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    single = tokenizer["post_processor"]
+    steps = single.get("processors", [single])
+    (template,) = [step for step in steps if step["type"] == "TemplateProcessing"]
+    end = "<|eot_id|>"
+    (number,) = [token["id"] for token in tokenizer["added_tokens"] if token["content"] == end]
+    template["single"].append({"SpecialToken": {"id": end, "type_id": 0}})
+    template["special_tokens"][end] = {"id": end, "ids": [number], "tokens": [end]}
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    with pytest.raises(HazardError, match="GC530"):
+        engine(folder).batches([call(PLAIN)])
+    assert engine(folder).batches([call(CHAT)])
+
+
+def test_an_answer_ends_with_its_stop_string(folder: Path) -> None:
+    """It is the beginning of the answer without one, up to the first token that completes the string."""
+    made = engine(folder)
+    (batch,) = made.batches([call(PLAIN)])
+    (whole,), all_of_it = made.answer(batch, frozenset(batch.calls))
+    text, tokens = whole.content["text"], whole.content["tokens"]
+    assert len(tokens) > 6
+    assert whole.content["finish"] == "length"
+    stop = made.prompts.text(tokens[3:5]).strip()[-2:]
+    assert stop in text
+    (batch,) = made.batches([call(PLAIN, stop=[stop])])
+    (answer,), spending = made.answer(batch, frozenset(batch.calls))
+    kept = next(count for count in range(1, 25) if stop in made.prompts.text(tokens[:count]))
+    assert answer.content["tokens"] == tokens[:kept]
+    assert answer.content["finish"] == "stop"
+    assert spending.forward_tokens == all_of_it.forward_tokens - (len(tokens) - kept)
+    assert made.least([(call(PLAIN, stop=[stop]), answer.content)]) == spending.forward_tokens

@@ -236,6 +236,8 @@ def spent(found: "Iterable[Spent]", names: "Mapping[str, str]") -> "Iterator[str
             f"{each.forward_tokens:,} forward tokens so far{least}, {each.seconds:,.1f} s in the model, "
             f"{each.kv_bytes / 2**20:,.0f} MiB of keys and values"
         )
+        if each.paths and each.paths != ("forest",):
+            yield visible(f"    computed as: {', then '.join(each.paths)}")
 
 
 def _known(number: int | None) -> str:

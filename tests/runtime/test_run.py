@@ -12,6 +12,7 @@ from gridc.compiler.frontend.validate import typed
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.diagnostics.errors import IncompleteError
 from gridc.runtime.engines import opener
+from gridc.runtime.store.events import ModelLoaded
 from gridc.schema.spec import Engine
 
 
@@ -35,3 +36,11 @@ def test_what_this_version_cannot_execute_is_told_with_its_place() -> None:
     with pytest.raises(IncompleteError, match="GC609") as caught:
         require_executable(typed(source), source)
     assert [each.line for each in caught.value.diagnostics] == ['engine = "api"']
+
+
+def test_a_load_event_says_in_words_how_calls_were_computed() -> None:
+    paths = {"forest": {"up_to": 64, "why": None}, "cached": {"up_to": None, "why": "it sees 64 tokens back"}}
+    load = ModelLoaded(stamp="s", identity="i", model="m", precision="fp32", paths=paths)
+    assert load.computed == ("forest up to 64 tokens", "cached (it sees 64 tokens back)")
+    assert ModelLoaded(stamp="s", identity="i", model="m", precision="fp32").computed == ()
+    assert load.ran["paths"] == paths

@@ -71,6 +71,17 @@ class ModelLoaded(Body):
     versions: dict[str, str] = Field(default_factory=dict)
 
     @property
+    def computed(self) -> tuple[str, ...]:
+        """How calls were computed, in words: each path with the calls it takes and why no better one does."""
+        stated = self.as_json().get("paths")
+        if not isinstance(stated, dict):
+            return ()
+        routes = [(name, route) for name, route in stated.items() if isinstance(route, dict)]
+        reach = [f" up to {route['up_to']} tokens" if route.get("up_to") else "" for _, route in routes]
+        why = [f" ({route['why']})" if route.get("why") else "" for _, route in routes]
+        return tuple(f"{name}{far}{told}" for (name, _), far, told in zip(routes, reach, why, strict=True))
+
+    @property
     def ran(self) -> dict[str, Any]:
         """What was really run."""
         return {key: value for key, value in self.as_json().items() if key not in ("stamp", "identity")}

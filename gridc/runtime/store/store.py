@@ -19,6 +19,7 @@ from gridc.runtime.store.events import (
     Body,
     Event,
     Merged,
+    ModelLoaded,
     NoiseMeasured,
     Observed,
     RunFinished,
@@ -66,7 +67,7 @@ class Spent:
 
     `forward_tokens` are those that were executed, `least_tokens` the size of the trie of all sequences
     (None until every call has its answer); `kv_bytes`, `rows` and `peak_bytes` (of the whole
-    process) are the most of any batch.
+    process) are the most of any batch. `paths` says how the model was computed, in words.
     """
 
     model: str
@@ -79,6 +80,7 @@ class Spent:
     kv_bytes: int
     rows: int
     peak_bytes: int
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +282,7 @@ class Store:
         """What the study's batches took, by model and precision. A batch that answered calls of several
         studies counts whole in each."""
         least = {(work.identity, work.precision): work.least_tokens for work in self.recorded(Worked, stamp)}
+        paths = {(load.identity, load.precision): load.computed for load in self.recorded(ModelLoaded, stamp)}
         where, values = self._calls_of(stamp)
         rows = self._db.execute(
             f"""SELECT model, precision, count(*), sum(calls), sum(forward_tokens), sum(seconds),
@@ -289,8 +292,20 @@ class Store:
             values,
         )
         return [
-            Spent(model, precision, batches, calls, tokens, least.get((model, precision)), *rest)
-            for model, precision, batches, calls, tokens, *rest in rows
+            Spent(
+                model,
+                precision,
+                batches,
+                calls,
+                tokens,
+                least.get((model, precision)),
+                seconds,
+                held,
+                most,
+                peak,
+                paths.get((model, precision), ()),
+            )
+            for model, precision, batches, calls, tokens, seconds, held, most, peak in rows
         ]
 
     def noise(self) -> list[NoiseMeasured]:

@@ -42,7 +42,7 @@ def test_what_this_version_cannot_execute_is_told_with_its_place() -> None:
 def test_a_load_event_says_in_words_how_calls_were_computed() -> None:
     paths = {"forest": {"up_to": 64, "why": None}, "cached": {"up_to": None, "why": "it sees 64 tokens back"}}
     stated: dict[str, Any] = {"stamp": "s", "identity": "i", "model": "m", "precision": "fp32"}
-    load = ModelLoaded(**stated, paths=paths)
+    load = ModelLoaded(**stated | {"paths": paths})
     assert load.computed == ("forest up to 64 tokens", "cached (it sees 64 tokens back)")
     assert ModelLoaded(**stated).computed == ()
     assert load.ran["paths"] == paths

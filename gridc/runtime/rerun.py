@@ -50,7 +50,7 @@ class Repeated:
     """What repeating the calls of a model at a precision came to.
 
     Of `calls` of all `of`, `texts` were generated; `changed` answers differ, `ties` of them in fp32 where the
-    answer of now hung on less than 1e-4 at some token, which cannot be judged. `max_moved` is the largest
+    present answer depended on less than 1e-4 at some token, which cannot be judged. `max_moved` is the most
     move of a log-likelihood, in nats. `differing` are the calls whose answers are not this model's: in fp32
     those that changed otherwise, or moved by more than `TOLERANCE`.
 

@@ -128,7 +128,7 @@ class Bench:
             ]
         for answer in answers:
             found = score(setting, item, answer)
-            if METHODS[setting.method].reads == "behaviour":  # no item here asks for a refusal
+            if METHODS[setting.method].reads not in (None, "option"):  # items here have options to choose
                 yield found.choice
             else:  # which of several tied options is named is no part of the outcome
                 yield found.choice is None, found.score

@@ -16,6 +16,7 @@ from tests.replaced import replaced
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = "gridc/schema/gridcard.v1.schema.json"
+CERTIFICATE = "gridc/schema/certificate.v1.schema.json"
 TABLE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 
 Edit = tuple[str, str]
@@ -141,6 +142,27 @@ ADDITIONS = {
         (REGISTRY,),
         generated=False,
     ),
+    "a statistic of a pair": Addition(
+        {
+            "gridc/statistics/pairs.py": (
+                ("    @property\n    def ceiling(",
+                 "    @property\n    def majority(self) -> int:\n"
+                 "        return max(self.plus, self.minus)\n\n"
+                 "    @property\n    def ceiling("),
+            ),
+            "gridc/schema/certificate.py": (
+                ("    d1: Annotated[\n        bool | None, Field(description=\"No strict reversal;",
+                 '    majority: Annotated[int, Field(description="The larger of N+ and N-.")]\n'
+                 "    d1: Annotated[\n        bool | None, Field(description=\"No strict reversal;"),
+            ),
+            CERTIFICATE: (),
+            "gridc/templates/reports/page/macros.html.jinja": (
+                ("{{ pair.ceiling | number }}", "{{ pair.ceiling | number }} {{ pair.majority }}"),
+            ),
+        },
+        (REGISTRY, "tests/reports/test_certificate.py", PUBLISHED),
+        generated=False,
+    ),
     "a hazard": Addition(
         {
             "gridc/diagnostics/codes.py": (
@@ -202,6 +224,8 @@ def copy(folder: Path, addition: Addition, without: str | None) -> Path:
             path.write_text(replaced(path.read_text("utf-8"), (old, new)) if old else new, "utf-8")
     if addition.generated and without != SCHEMA:
         run(folder / "gridc" / "schema", folder, "-m", "gridc", "schema", "gridcard", "--write")
+    if CERTIFICATE in addition.edits and without != CERTIFICATE:
+        run(folder / "gridc" / "schema", folder, "-m", "gridc", "schema", "certificate", "--write")
     if "GC599" in repr(addition) and without is None:
         run(folder, folder, "-m", "pytest", "-q", "tests/golden", "-k", "GC599", "--update-golden")
     return folder

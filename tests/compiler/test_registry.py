@@ -23,6 +23,7 @@ from gridc.reports.exchange import EXPORTS
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.runtime.engines import OPENERS
 from gridc.schema.base import Id
+from gridc.schema.certificate import PairRow
 from gridc.schema.engines import ENGINES
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import LOADER_KINDS
@@ -114,3 +115,12 @@ def test_every_module_of_a_shelf_is_used(shelf: str) -> None:
         assert re.search(rf"import [^\n]*\b{name}\b|\.{name} import|^    {name},$", others, re.MULTILINE), (
             path
         )
+
+
+def test_every_number_of_a_pair_is_on_the_page_and_no_other() -> None:
+    """`verdicts` and `disagreement` are read off N+, N- and N0, which are shown."""
+    folder = Path(gridc.__file__).parent / "templates" / "reports" / "page"
+    pages = "".join((folder / name).read_text("utf-8") for name in ("macros.html.jinja", "pairs.html.jinja"))
+    shown = set(re.findall(r"\bpair\.(\w+)", pages))
+    assert shown <= PairRow.model_fields.keys()
+    assert PairRow.model_fields.keys() - shown <= {"verdicts", "disagreement"}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from gridc.cli import terminal
 from gridc.cli.options import DATA, JSON, OUT, SPEC, Percentage, Seed, believes, print_json
 from gridc.diagnostics.errors import IncompleteError
 from gridc.study import OpenStudy, Trust
@@ -35,7 +36,7 @@ def verify(
         print_json(verified.as_json())
     else:
         for line in verified.checked:
-            click.echo(f"  {line}")
+            click.echo(f"  {terminal.visible(line)}")
         state = "verified" if verified.complete else "incomplete, nothing differs so far"
         click.echo(f"{state}: {verified.bundle or verified.stamp}")
     if not verified.complete:

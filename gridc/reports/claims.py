@@ -7,6 +7,7 @@ roots, signers and records that the verifier names.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from gridc.compiler.lock.anchor import (
@@ -117,12 +118,22 @@ def _read(stated: AnchorRecord) -> Anchor:
     if stated.evidence is None:  # before gridc 0.2: the strength and a sentence
         git = stated.strength == "git"
         return Anchor("commit", stated.detail) if git else Anchor("none", UNCOMMITTED)
-    return Anchor(stated.evidence, stated.fact, stated.by, stated.committed)
+    return Anchor(stated.evidence, stated.fact, stated.by, _date(stated.committed))
+
+
+def _date(text: str | None) -> str | None:
+    """A date with its zone, as gridc writes one; what a forger wrote instead is no date."""
+    try:
+        return text if text and datetime.fromisoformat(text).tzinfo else None
+    except ValueError:
+        return None
 
 
 def _against(claim: Anchor, found: Sequence[Anchor]) -> tuple[str | None, str | None]:
     """What refutes a claim, or what is to be said of it where the evidence is there and shows less."""
     stated = f"the report says {claim.strength}: {claim.detail}"
+    if not f"{claim.fact}{claim.by or ''}".isprintable():
+        return f"the report says {claim.strength}, in words that gridc does not write", None
     if claim in found:
         return None, None
     if claim.evidence == "none":

@@ -75,7 +75,7 @@ class Repository:
                 done = subprocess.run(
                     ["git", "--no-pager", "-c", "core.commitGraph=false", *arguments], cwd=folder,
                     env=_environment(folder, self.objects), stdin=subprocess.DEVNULL, capture_output=True,
-                    text=True, timeout=30, check=True,
+                    text=True, timeout=10, check=True,
                 )  # fmt: skip
             except (OSError, ValueError, subprocess.SubprocessError):
                 return None

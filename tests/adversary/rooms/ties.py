@@ -14,7 +14,7 @@ from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.files import write_atomic
 from gridc.reports import claims
-from gridc.reports.claims import check_ties, finish_text, record
+from gridc.reports.claims import check_ties, claimed, finish_text, record
 from gridc.runtime.store.events import Event, Reported, RunFinished, RunStarted
 from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.studies import write_study
@@ -65,6 +65,31 @@ def token_by_event(folder: Path, patch: MonkeyPatch) -> set[str]:
 @attack(HOLDER, "an event says that it was registered, in the words for no commit", "GC709", UNBELIEVED)
 def registered_in_words(folder: Path, patch: MonkeyPatch) -> set[str]:
     return checked(locked(folder), reported(Anchor("none", "pre-registered at OSF, checked")))
+
+
+@attack(
+    HOLDER, "what an event says of a tie carries an escape sequence for the terminal", "GC709", UNBELIEVED
+)
+def escapes(folder: Path, patch: MonkeyPatch) -> set[str]:
+    return checked(locked(folder), reported(Anchor("commit", "\x1b[2K\x1b[1Averified: registered")))
+
+
+DATES = "a time is a date with its zone, or none (`claims._date`)"
+
+
+@attack(
+    HOLDER,
+    "an event's time is no date, so that making the page again fails",
+    DATES,
+    instead((claims, "_date", lambda text: text)),
+)
+def time_that_is_none(folder: Path, patch: MonkeyPatch) -> set[str]:
+    times = [each.time for text in ("soon", "2020-01-01") for each in claimed(dated(text), STAMP)]
+    return {DATES} if times == [None, None] else set()
+
+
+def dated(text: str) -> list[Event]:
+    return reported(Anchor("registration", "10.1234/x", "me", text))
 
 
 @attack(HOLDER, "the signature is deleted after a report said `signed`", "GC709", UNBELIEVED)

@@ -138,7 +138,7 @@ thresholds = [
 """
 
 
-def write_spec(folder: Path, items: int | None = None) -> Path:
+def write_spec(folder: Path, items: int | None = None, axes: str = AXES) -> Path:
     """The study's spec and item files. `items`: at most this many a benchmark."""
     folder.mkdir(parents=True, exist_ok=True)
     parts = [
@@ -163,7 +163,7 @@ def write_spec(folder: Path, items: int | None = None) -> Path:
             'option_order = "shuffled:42"\nexemplars = { pool = "rest", seed = 42 }\n'
         )
     spec = folder / "gridcard.toml"
-    spec.write_text("\n".join([*parts, AXES]))
+    spec.write_text("\n".join([*parts, axes]))
     return spec
 
 
@@ -218,9 +218,9 @@ def _content(cell: Cell, sample: Sample, chance: Any, level: float) -> dict[str,
     return {"text": text, "tokens": [1, 2, 3], "finish": "stop", "near_ties": 0}
 
 
-def make(folder: Path, items: int | None = None) -> Path:
+def make(folder: Path, items: int | None = None, axes: str = AXES) -> Path:
     """The whole study in a folder; the path of its spec. The store lies in results/synthetic."""
-    spec = write_spec(folder, items)
+    spec = write_spec(folder, items, axes)
     fill(compile_spec(spec), folder / "results" / "synthetic" / "store.sqlite")
     return spec
 

@@ -66,7 +66,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
     found += inputs
     found += of_events(events)
     found += of_calls(store, stamp)
-    found += of_digests(store, stamp, events)
+    found += guarded("the digests", of_digests(store, stamp, events))
     shown = check_ties(compiled.lock_path, compiled.source.path, folder, events, stamp, trust)
     found += shown.findings
     if not inputs:

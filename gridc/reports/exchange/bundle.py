@@ -11,6 +11,7 @@ from the stored outcomes is recomputed, and whether an answer scores as stored i
 `gridc verify SPEC` does that where they are.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -43,6 +44,7 @@ from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, Verific
 from gridc.reports.claims import FINISH, check_ties
 from gridc.reports.files import NAMES
 from gridc.reports.verification import (
+    MOST_JSON,
     Verified,
     guarded,
     of_calls,
@@ -57,7 +59,7 @@ from gridc.reports.verification import (
 )
 from gridc.runtime.store.events import ModelLoaded
 from gridc.runtime.store.store import Store
-from gridc.schema.canonical import digest, digest_bytes
+from gridc.schema.canonical import digest
 
 MANIFEST, STUDY, ITEMS = "manifest-sha256.txt", "manifests/study.json", "manifests/items.json"
 CRATE = "ro-crate-metadata.json"
@@ -113,7 +115,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
             (draft / name).write_bytes(data)
         names = sorted(_files(draft))
         (draft / CRATE).write_bytes(_json(_crate(compiled, ended, names)))
-        lines = [f"{digest_bytes((draft / name).read_bytes())}  {name}\n" for name in sorted([*names, CRATE])]
+        lines = [f"{_digest_of(draft / name)}  {name}\n" for name in sorted([*names, CRATE])]
         (draft / MANIFEST).write_text("".join(lines))
         draft.chmod(0o755)
         os.replace(draft, target)
@@ -153,7 +155,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             found += of_events(events)
             found += of_calls(store, plan.study_digest)
             found += of_items(plan, store)
-            found += of_digests(store, plan.study_digest, events)
+            found += guarded("the digests", of_digests(store, plan.study_digest, events))
             shown = check_ties(
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
             )
@@ -166,6 +168,9 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             progress, conclusion = store.progress(plan.study_digest), store.conclusion(plan.study_digest)
     except VerificationError:
         raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        message = f"what the bundle holds does not fit together ({type(error).__name__}: {str(error)[:100]})"
+        raise VerificationError([*found, Diagnostic("GC701", message, str(folder))]) from None
     except GridcError as error:
         raise VerificationError([*found, *error.diagnostics]) from None
     if found:
@@ -196,14 +201,39 @@ def _manifest(items: Items) -> dict[str, Any]:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    for path in folder.rglob("*"):
-        if path.is_symlink() or path.is_file():
-            yield path.relative_to(folder).as_posix()
+    """Everything but folders, whatever it is; links are not followed."""
+    for parent, folders, names in os.walk(folder):
+        links = [name for name in folders if (Path(parent) / name).is_symlink()]
+        for name in (*names, *links):
+            yield (Path(parent) / name).relative_to(folder).as_posix()
+
+
+def _digest_of(path: Path) -> str:
+    """SHA-256 of a file, read piece by piece."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_REPORTS = [f"results/{name}" for name in (*NAMES, "witness.json", FINISH)]
+_READ_WHOLE = {
+    "gridcard.toml",
+    "gridcard.lock",
+    "deviations.toml",
+    STUDY,
+    ITEMS,
+    "manifests/environment.json",
+}
+_TIED = [f"{name}{suffix}" for name in ("gridcard.lock", f"results/{FINISH}") for suffix in SUFFIXES]
+_KNOWN = {*_READ_WHOLE, *_REPORTS, *_TIED, CRATE, MANIFEST}
+"""Every file that a bundle may hold."""
 
 
 def _listed(folder: Path) -> Iterator[Diagnostic]:
-    """The files against the manifest: none missing, none more, none changed, no link that leads out."""
+    """The files against the manifest: none missing, none more, none changed, no link that leads out, no pipe
+    that is waited for, and nothing that gridc does not put into a bundle, listed or not."""
     try:
+        if (folder / MANIFEST).stat().st_size > MOST_JSON:
+            raise OSError("too large")
         lines = (folder / MANIFEST).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         yield Diagnostic("GC701", f"there is no readable {MANIFEST}, so this is not a bundle", str(folder))
@@ -214,9 +244,13 @@ def _listed(folder: Path) -> Iterator[Diagnostic]:
         path = folder / name
         if name not in here:
             yield Diagnostic("GC701", f"{name} is listed and not in the bundle", str(folder))
-        elif path.is_symlink() or name not in listed:
+        elif path.is_symlink() or not path.is_file() or name not in listed:
             yield Diagnostic("GC701", f"{name} is in the bundle and not listed as a file", str(folder))
-        elif digest_bytes(path.read_bytes()) != listed[name]:
+        elif name not in _KNOWN:
+            yield Diagnostic("GC701", f"{name} is nothing that gridc puts into a bundle", str(folder))
+        elif name in _READ_WHOLE and path.stat().st_size > MOST_JSON:
+            yield Diagnostic("GC701", f"{name} is too large to be what it says it is", str(folder))
+        elif _digest_of(path) != listed[name]:
             yield Diagnostic("GC701", f"{name} does not hash to what the manifest lists", str(folder))
 
 
@@ -247,7 +281,7 @@ def _recorded(folder: Path) -> tuple[Compiled, Lock]:
         items = {
             name: replace(each, unit=unit_of(each.sampled, stated[name])) for name, each in items.items()
         }
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, RecursionError, TypeError, ValueError, AttributeError) as error:
         message = f"a manifest cannot be read ({type(error).__name__}: {error})"
         raise VerificationError([Diagnostic("GC701", message, str(folder))]) from None
     study = RecordedStudy(written, {}, items, {}, models, content)

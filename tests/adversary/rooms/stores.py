@@ -1,0 +1,297 @@
+"""Stores and bundles that somebody edited, and files that were made to look like one."""
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from _pytest.monkeypatch import MonkeyPatch
+
+import gridc
+from benchmarks.synthetic import make
+from gridc.diagnostics.errors import GridcError
+from gridc.reports import verification
+from gridc.reports.exchange import bundle
+from gridc.runtime.store import events, opening
+from gridc.runtime.store.store import Store
+from gridc.schema.canonical import canonical, digest
+from tests.adversary.attack import Patch, attack, instead, nothing
+
+HOLDER = "whoever hands over a store"
+SENDER = "whoever hands over a bundle"
+
+
+AXES = """\
+[[axis]]
+id = "template"
+[[axis.level]]
+id = "T1"
+tier = "core"
+prompt = "builtin:T1"
+provenance = "minimal"
+[[axis.level]]
+id = "T4"
+tier = "stress"
+prompt = "builtin:T4"
+provenance = "chain of thought"
+
+[[axis]]
+id = "scoring"
+[[axis.level]]
+id = "free_form"
+tier = "core"
+method = "extract"
+provenance = "read the answer"
+[[axis.level]]
+id = "logprob"
+tier = "core"
+method = "loglikelihood"
+provenance = "rank the options"
+
+[[exclude]]
+when = { benchmark = "crows_pairs", scoring = "free_form" }
+why = "a pair of sentences can only be ranked"
+"""
+
+
+@cache
+def finished() -> Path:
+    """The folder of a small study that was run and reported. Copied before anything is changed in it."""
+    folder = Path(mkdtemp(prefix="gridc-adversary-"))
+    gridc.open(make(folder, 2, AXES)).report()
+    return folder
+
+
+def studied(folder: Path) -> Path:
+    """A copy of the finished study; its results folder."""
+    shutil.copytree(finished(), folder, dirs_exist_ok=True)
+    return folder / "results" / "synthetic"
+
+
+def edit(results: Path, *statements: str) -> None:
+    db = sqlite3.connect(results / "store.sqlite")
+    for statement in statements:
+        assert db.execute(statement).rowcount != 0, statement
+    db.commit()
+    db.close()
+
+
+def codes(folder: Path) -> set[str]:
+    """What verifying a study or a bundle finds; `incomplete` where nothing differs in a run that is not at
+    its end."""
+    try:
+        done = gridc.open(folder / "gridcard.toml").verify()
+    except GridcError as error:
+        return {finding.code for finding in error.diagnostics}
+    return set() if done.complete else {"incomplete"}
+
+
+def edited(*statements: str) -> Callable[[Path, MonkeyPatch], set[str]]:
+    def seen(folder: Path, _: MonkeyPatch) -> set[str]:
+        edit(studied(folder), *statements)
+        return codes(folder)
+
+    return seen
+
+
+def enter(name: str, done: str, caught: str, remove: Patch, *statements: str) -> None:
+    seen = edited(*statements)
+    seen.__name__, seen.__module__ = name, __name__
+    attack(HOLDER, done, caught, remove)(seen)
+
+
+def without_records(patch: MonkeyPatch) -> None:
+    """Verification that takes the digest of the records as it is told."""
+    told: dict[str, str] = {}
+
+    def records(store: Store, stamp: str) -> str:
+        if stamp not in told:
+            finish = store.conclusion(stamp)
+            told[stamp] = finish.records or "" if finish else ""
+        return told[stamp]
+
+    patch.setattr(Store, "records_digest", records)
+
+
+def some(column: str, value: str, table: str = "call") -> str:
+    return f"UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT min(rowid) FROM {table})"
+
+
+without_digests = instead((verification, "of_digests", nothing))
+without_lost_rows = instead((Store, "lost_rows", nothing))
+without_columns = instead((verification, "_wrong", nothing))
+without_cells = instead((verification, "of_cells", nothing))
+
+enter("sent-changed", "what was sent is changed", "GC706", without_records, some("sent", "'{}'"))
+enter("usage-changed", "usage is changed", "GC706", without_records, some("usage", "'{}'"))
+enter("time-changed", "calls are dated earlier", "GC706", without_records, some("finished", "'2020-01-01'"))
+
+
+def prompt_deleted(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    db = sqlite3.connect(results / "store.sqlite")
+    db.execute("PRAGMA foreign_keys = OFF")
+    db.execute("DELETE FROM prompt WHERE id = (SELECT min(id) FROM prompt)")
+    db.commit()
+    db.close()
+    return codes(folder)
+
+
+attack(HOLDER, "a prompt is deleted", "GC704", without_lost_rows)(prompt_deleted)
+
+
+def and_no_records(remove: Patch) -> Patch:
+    """Take a check away, and the digest over all rows too, which would find the same."""
+
+    def both(patch: MonkeyPatch) -> None:
+        remove(patch)
+        without_records(patch)
+
+    return both
+
+
+enter(
+    "a-batch-more", "a batch is added that answered nothing", "GC704", without_lost_rows,
+    "INSERT INTO batch SELECT 7, model, precision, 1, 1, 1.0, 1, 1, 1, 'x' FROM call LIMIT 1",
+)  # fmt: skip
+enter(
+    "precision-changed", "a call says another precision", "GC703", and_no_records(without_columns),
+    some("precision", "'nf4'"),
+)  # fmt: skip
+enter(
+    "cell-of-another-model", "a cell says another model", "GC704", and_no_records(without_cells),
+    "UPDATE cell SET model = 'mistral' WHERE id = (SELECT min(id) FROM cell WHERE model = 'qwen')",
+)  # fmt: skip
+enter(
+    "score-changed", "a score is changed, and the recorded digests with it", "GC705",
+    instead((verification, "of_samples", nothing), (verification, "of_digests", nothing)),
+    "UPDATE sample SET score = 1 - score WHERE (cell, item) = (SELECT cell, min(item) FROM sample)",
+)  # fmt: skip
+
+
+@attack(HOLDER, "the event that recorded the results is cut off, with the report after it", "GC707",
+        instead((verification, "of_reports", nothing)))  # fmt: skip
+def end_cut(folder: Path, _: MonkeyPatch) -> set[str]:
+    edit(studied(folder), "DELETE FROM event WHERE seq > 2")
+    return codes(folder)
+
+
+@attack(HOLDER, "a witness is written beside the store", "GC707",
+        instead((verification, "of_witness", nothing)))  # fmt: skip
+def witness_forged(folder: Path, _: MonkeyPatch) -> set[str]:
+    (studied(folder) / "witness.json").write_text('{"benchmarks": []}')
+    return codes(folder)
+
+
+def lenient(_: int, kind: str, text: str) -> events.Body:
+    """A reading of events that misses nothing."""
+    body = events.KINDS[kind]
+    return body.model_construct(**json.loads(text)) if kind == "finish" else body.model_validate_json(text)
+
+
+@attack(HOLDER, "an event lacks a key, and the chain is sealed again", "GC605",
+        instead((events, "_parse", lenient)))  # fmt: skip
+def event_without_a_key(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    reseal(results, lambda kind, body: {k: v for k, v in body.items() if (kind, k) != ("finish", "results")})
+    return codes(folder)
+
+
+@attack(HOLDER, "a recursive view stands in for a table", "GC605",
+        instead((opening, "_missing", nothing)))  # fmt: skip
+def view_for_a_table(folder: Path, _: MonkeyPatch) -> set[str]:
+    edit(studied(folder), "ALTER TABLE batch RENAME TO hidden", "CREATE VIEW batch AS SELECT * FROM hidden")
+    return codes(folder)
+
+
+def reseal(results: Path, change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
+    """Change the bodies of events and seal the chain again, as anyone can who has read the code."""
+    db = sqlite3.connect(results / "store.sqlite")
+    previous = "0" * 64
+    for seq, at, kind, body in db.execute("SELECT seq, at, kind, body FROM event ORDER BY seq").fetchall():
+        content = change(kind, json.loads(body))
+        sealed = digest({"seq": seq, "at": at, "kind": kind, "body": content, "previous": previous})
+        db.execute(
+            "UPDATE event SET body = ?, previous = ?, digest = ? WHERE seq = ?",
+            [json.dumps(content, sort_keys=True), previous, sealed, seq],
+        )
+        previous = sealed
+    db.commit()
+    db.close()
+
+
+def forge(results: Path) -> None:
+    """All answers of a model are made right, scored, concluded, sealed and reported with gridc's own code."""
+    db = sqlite3.connect(results / "store.sqlite")
+    for call, answer in db.execute("SELECT id, answer FROM call WHERE kind = 'loglikelihood'").fetchall():
+        content = json.loads(answer)
+        content["loglikelihoods"] = [-1.0 - place for place in range(len(content["loglikelihoods"]))]
+        text = canonical(content).decode()
+        sealed = digest(content)
+        db.execute("UPDATE call SET answer = ?, answer_digest = ? WHERE id = ?", [text, sealed, call])
+    db.execute("DELETE FROM event WHERE kind IN ('finish', 'report')")
+    db.execute("UPDATE sample SET choice = NULL, score = NULL, evidence = NULL")
+    db.commit()
+    db.close()
+    gridc.open(results.parents[1] / "gridcard.toml").report()
+
+
+def bundled(folder: Path) -> Path:
+    study = folder / "study"
+    studied(study)
+    made = folder / "bundle"
+    gridc.open(study / "gridcard.toml").bundle(made)
+    return made
+
+
+def listed(made: Path, *names: str) -> None:
+    """Write files into the manifest, as a forger does."""
+    path = made / bundle.MANIFEST
+    lines = {line.partition("  ")[2]: line.partition("  ")[0] for line in path.read_text().splitlines()}
+    lines |= {name: bundle._digest_of(made / name) for name in names}
+    path.write_text("".join(f"{value}  {name}\n" for name, value in sorted(lines.items())))
+
+
+class _Anything(set[str]):
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+@attack(SENDER, "a file is added and listed in the manifest", "GC701",
+        instead((bundle, "_KNOWN", _Anything())))  # fmt: skip
+def file_more(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = bundled(folder)
+    (made / "conftest.py").write_text("print('run me')")
+    listed(made, "conftest.py")
+    return codes(made)
+
+
+@attack(SENDER, "a pipe lies in the bundle", "GC701",
+        instead((bundle, "_files", lambda folder: (str(path.relative_to(folder))
+                 for path in folder.rglob("*") if path.is_file()))))  # fmt: skip
+def pipe(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = bundled(folder)
+    os.mkfifo(made / "results" / "finish.json.doi")
+    return codes(made)
+
+
+@attack(SENDER, "the evidence of an outcome is changed, and the manifest with it", "GC706", without_records)
+def evidence_changed(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = bundled(folder)
+    edit(made / "results", "UPDATE sample SET evidence = '{\"rule\":null}' WHERE cell = 1")
+    listed(made, "results/store.sqlite")
+    return codes(made)
+
+
+@attack(SENDER, "the manifest of items is empty", "GC701",
+        instead((bundle, "_described", nothing)))  # fmt: skip
+def items_empty(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = bundled(folder)
+    (made / bundle.ITEMS).write_text("{}")
+    listed(made, bundle.ITEMS)
+    return codes(made)

@@ -1,0 +1,93 @@
+"""Let each write of a study's life fail, or be the last: a full disk, a broken one, a kill at a system call.
+
+    python -m tests.durability.faults --command run --fault ENOSPC            # each write in turn
+    python -m tests.durability.faults --command run --fault SIGKILL --most 20 # twenty of them, drawn
+
+strace counts the system calls of an undisturbed command that change a file, and then makes the n-th fail. The
+command must end with a coded error and no traceback, `verify` must not say that anything was changed, and the
+command, given again, must come to what it comes to undisturbed.
+"""
+
+import argparse
+import json
+import random
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.durability.forks import command, import_all
+from tests.durability.kills import HONEST, Life, answered, outcome
+from tests.durability.life import LIFE, STORE, Command, copy
+
+WRITES = "pwrite64,ftruncate"
+"""What SQLite changes its files by. Text files are written by `write`, as the terminal is, so their faults
+are injected into what follows it: the sync and the rename."""
+SYNCS = "fsync,fdatasync"
+NAMES = "rename,renameat,renameat2,unlink,unlinkat,mkdir,link,linkat"
+FAULTS = {
+    "ENOSPC": (WRITES, "error=ENOSPC:when={n}+"),
+    "EIO": (WRITES, "error=EIO:when={n}"),
+    "EIO-sync": (SYNCS, "error=EIO:when={n}"),
+    "EIO-name": (NAMES, "error=EIO:when={n}"),
+    "SIGKILL": (f"{WRITES},{SYNCS},{NAMES}", "signal=SIGKILL:when={n}"),
+}
+"""By name: the system calls, and what happens at the n-th of them."""
+
+
+def count(life: Life, step: Command, calls: str, folder: Path) -> int:
+    """How many of these system calls the command makes."""
+    study, log = copy(life.before[step.name], folder / "counted"), folder / "log"
+    ended = command(step.arguments, study, strace=("-e", f"trace={calls}", "-o", str(log)))
+    assert ended.code == 0, ended
+    return sum("= -1" not in line and "(" in line for line in log.read_text().splitlines())
+
+
+def fail_once(life: Life, step: Command, fault: str, n: int, trial: Path) -> str:
+    """The n-th system call of a kind fails. Says what the user was told."""
+    calls, happens = FAULTS[fault]
+    study = copy(life.before[step.name], trial / "study")
+    inject = f"inject={calls}:{happens.format(n=n)}"
+    hurt = command(step.arguments, study, strace=("-e", f"trace={calls}", "-e", inject, "-o", "/dev/null"))
+    place = (step.name, fault, n)
+    assert not hurt.traced, (place, hurt)
+    if fault != "SIGKILL":
+        assert hurt.code in (0, 4, 6), (place, hurt)
+    known = answered(study / STORE)
+    checked = command(("verify",), study)
+    assert not checked.traced, (place, checked)
+    assert checked.code in HONEST or not (study / "gridcard.lock").exists(), (place, hurt, checked)
+    again = command(step.arguments, study)
+    assert again.code == 0 or "already" in again.text, (place, again)
+    assert known.items() <= answered(study / STORE).items(), (place, "an answer was lost or changed")
+    assert outcome(study, step) == life.expected[step.name], (place, hurt)
+    return f"{step.name} {fault}: {'went on' if hurt.code == 0 else f'exit {hurt.code}'}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--command", choices=[step.name for step in LIFE], action="append")
+    parser.add_argument("--fault", choices=list(FAULTS), action="append")
+    parser.add_argument("--most", type=int, help="Of each command and fault, so many, drawn. Default: all.")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    import_all()
+    begun, chance, seen = time.monotonic(), random.Random(given.seed), Counter[str]()
+    with tempfile.TemporaryDirectory() as name:
+        life = Life(Path(name))
+        for step in LIFE:
+            for fault in given.fault or FAULTS if step.name in (given.command or [step.name]) else ():
+                folder = Path(name) / f"{step.name}-{fault}"
+                folder.mkdir()
+                places = range(1, count(life, step, FAULTS[fault][0], folder) + 1)
+                chosen = chance.sample(places, min(given.most or len(places), len(places)))
+                for n in sorted(chosen):
+                    trial = folder / str(n)
+                    trial.mkdir()
+                    seen[fail_once(life, step, fault, n, trial)] += 1
+                seen[f"{step.name} {fault}: places"] = len(places)
+    print(json.dumps({"seconds": round(time.monotonic() - begun), **seen}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from gridc.compiler.frontend.source import parse
+from gridc.compiler.frontend.validate import typed
 from gridc.compiler.instrument.setting import Setting
+from gridc.diagnostics.errors import SpecError
 from tests.compiler.edits import (
     CALM,
     EXCLUDED,
@@ -350,3 +353,18 @@ def test_a_number_that_no_stamp_can_hold_is_refused(compiled: Compile, old: str,
     key, _, rest = old.partition(" = ")
     found = findings(compiled, (old, f"{key} = {value}{rest[1:]}"))
     assert {each.code for each in found} == {"GC003"}
+
+
+@pytest.mark.parametrize(
+    ("line", "help"),
+    [
+        ("fields = { query = 'q' }", "it is a key of `loading`: loading = { fields = ... }"),
+        ("margin = 2", "it is a key of `hypothesis`"),
+        ("direktion = 1", "did you mean `direction`?"),
+    ],
+)
+def test_a_key_in_the_wrong_table_is_told_where_it_belongs(line: str, help: str) -> None:
+    source = parse(f"gridcard = 1\n[[benchmark]]\n{line}\n", Path("gridcard.toml"))
+    with pytest.raises(SpecError) as caught:
+        typed(source)
+    assert help in [each.help for each in caught.value.diagnostics if each.code == "GC101"]

@@ -39,8 +39,9 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
         return model.model_validate_json(json.dumps(source.values), strict=True)
     except (TypeError, ValueError, RecursionError) as failure:
         found, refused = Collector(), failure
-    for error in _validator(schema).iter_errors(source.values):
-        for diagnostic in _explain(error, source):
+    validator = _validator(schema)
+    for error in validator.iter_errors(source.values):
+        for diagnostic in _explain(error, source, validator.schema):
             found.add(diagnostic)
     found.diagnostics.sort(key=lambda each: (each.span.line, each.span.column) if each.span else (0, 0))
     found.raise_if_any()
@@ -91,8 +92,8 @@ def _validator(schema: str) -> "Draft202012Validator":
     return Draft202012Validator(published.load(schema))
 
 
-def _explain(error: "ValidationError", source: Source) -> Iterator[Diagnostic]:
-    """One schema error as diagnostics: at its place, in the words of the language."""
+def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[Diagnostic]:
+    """One error of the `whole` schema as diagnostics: at its place, in the words of the language."""
     path: KeyPath = tuple(error.absolute_path)
     rule: Any = error.validator_value
     schema: Mapping[str, Any] = error.schema if isinstance(error.schema, Mapping) else {}
@@ -103,7 +104,8 @@ def _explain(error: "ValidationError", source: Source) -> Iterator[Diagnostic]:
             table: Any = error.instance
             for key in [each for each in table if each not in known]:
                 message = f"unknown key `{key}` in {where}"
-                yield source.diagnose("GC101", (*path, key), message, did_you_mean(key, known), at_key=True)
+                help = _belongs(key, schema, whole) or did_you_mean(key, known)
+                yield source.diagnose("GC101", (*path, key), message, help, at_key=True)
         case "required":
             missing = next(key for key in rule if f"'{key}' is a required" in error.message)
             meaning = schema.get("properties", {}).get(missing, {}).get("description")
@@ -113,7 +115,7 @@ def _explain(error: "ValidationError", source: Source) -> Iterator[Diagnostic]:
             expected = " or ".join(_TYPES[name] for name in names)
             yield source.diagnose("GC102", path, f"{where} must be {expected}", _meaning(error))
         case "oneOf" if "discriminator" in schema:
-            yield from _explain_variant(error, source, path)
+            yield from _explain_variant(error, source, path, whole)
         case "anyOf" if known := [name for each in rule for name in each.get("enum", ())]:
             help = did_you_mean(str(error.instance), known)
             yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
@@ -136,7 +138,32 @@ def _explain(error: "ValidationError", source: Source) -> Iterator[Diagnostic]:
             yield source.diagnose("GC104", path, f"{where}: {error.message}", _meaning(error))
 
 
-def _explain_variant(error: "ValidationError", source: Source, path: KeyPath) -> Iterator[Diagnostic]:
+def _belongs(key: str, schema: Mapping[str, Any], whole: Any) -> str | None:
+    """Where the language has a key that was written elsewhere: in a table of the same table, or in one of the
+    top level."""
+    for name, value in schema.get("properties", {}).items():
+        if key in _keys(value, whole):
+            return f"it is a key of `{name}`: {name} = {{ {key} = ... }}"
+    tables = [name for name, value in whole.get("properties", {}).items() if key in _keys(value, whole)]
+    listed = " or ".join(f"`{name}`" for name in tables[:3])
+    return f"it is a key of {listed}" if tables else None
+
+
+def _keys(schema: Any, whole: Any) -> set[str]:
+    """The keys that the tables have which a schema allows."""
+    if "$ref" in schema:
+        return _keys(whole["$defs"][schema["$ref"].rpartition("/")[2]], whole)
+    inner = [
+        *schema.get("anyOf", ()),
+        *schema.get("oneOf", ()),
+        *([schema["items"]] if "items" in schema else []),
+    ]
+    return set(schema.get("properties", ())).union(*(_keys(each, whole) for each in inner))
+
+
+def _explain_variant(
+    error: "ValidationError", source: Source, path: KeyPath, whole: Any
+) -> Iterator[Diagnostic]:
     """A table whose kind decides its keys: only the findings of the kind that it says are shown."""
     schema: Any = error.schema
     refs: Any = error.validator_value
@@ -155,7 +182,7 @@ def _explain_variant(error: "ValidationError", source: Source, path: KeyPath) ->
         branch = [each["$ref"] for each in refs].index(variants[table[key]])
         for inner in error.context or ():
             if inner.relative_schema_path[0] == branch:
-                yield from _explain(inner, source)
+                yield from _explain(inner, source, whole)
 
 
 def _meaning(error: "ValidationError") -> str | None:

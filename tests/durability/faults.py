@@ -11,45 +11,53 @@ command, given again, must come to what it comes to undisturbed.
 import argparse
 import json
 import random
+import re
+import shutil
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.durability.forks import command, import_all
 from tests.durability.kills import HONEST, Life, answered, outcome
 from tests.durability.life import LIFE, STORE, Command, copy
 
-WRITES = "pwrite64,ftruncate"
+WRITES = ("pwrite64", "ftruncate")
 """What SQLite changes its files by. Text files are written by `write`, as the terminal is, so their faults
 are injected into what follows it: the sync and the rename."""
-SYNCS = "fsync,fdatasync"
-NAMES = "rename,renameat,renameat2,unlink,unlinkat,mkdir,link,linkat"
+SYNCS = ("fsync", "fdatasync")
+NAMES = ("rename", "renameat", "renameat2", "unlink", "unlinkat", "mkdir", "link", "linkat")
 FAULTS = {
     "ENOSPC": (WRITES, "error=ENOSPC:when={n}+"),
     "EIO": (WRITES, "error=EIO:when={n}"),
     "EIO-sync": (SYNCS, "error=EIO:when={n}"),
     "EIO-name": (NAMES, "error=EIO:when={n}"),
-    "SIGKILL": (f"{WRITES},{SYNCS},{NAMES}", "signal=SIGKILL:when={n}"),
+    "SIGKILL": ((*WRITES, *SYNCS, *NAMES), "signal=SIGKILL:when={n}"),
 }
 """By name: the system calls, and what happens at the n-th of them."""
 
 
-def count(life: Life, step: Command, calls: str, folder: Path) -> int:
-    """How many of these system calls the command makes."""
+Place = tuple[str, int]
+"""The n-th call of a system call."""
+
+
+def places(life: Life, step: Command, calls: Sequence[str], folder: Path) -> list[Place]:
+    """Every one of these system calls that the command makes."""
     study, log = copy(life.before[step.name], folder / "counted"), folder / "log"
-    ended = command(step.arguments, study, strace=("-e", f"trace={calls}", "-o", str(log)))
+    ended = command(step.arguments, study, strace=("-e", f"trace={','.join(calls)}", "-o", str(log)))
     assert ended.code == 0, ended
-    return sum("= -1" not in line and "(" in line for line in log.read_text().splitlines())
+    made = Counter(re.findall(r"^(?:\d+ +)?(\w+)\(", log.read_text(), re.MULTILINE))
+    return [(name, n) for name in calls for n in range(1, made[name] + 1)]
 
 
-def fail_once(life: Life, step: Command, fault: str, n: int, trial: Path) -> str:
-    """The n-th system call of a kind fails. Says what the user was told."""
-    calls, happens = FAULTS[fault]
+def fail_once(life: Life, step: Command, fault: str, at: Place, trial: Path) -> str:
+    """One system call fails. Says what the user was told."""
+    call, n = at
     study = copy(life.before[step.name], trial / "study")
-    inject = f"inject={calls}:{happens.format(n=n)}"
-    hurt = command(step.arguments, study, strace=("-e", f"trace={calls}", "-e", inject, "-o", "/dev/null"))
-    place = (step.name, fault, n)
+    inject = f"inject={call}:{FAULTS[fault][1].format(n=n)}"
+    hurt = command(step.arguments, study, strace=("-e", f"trace={call}", "-e", inject, "-o", "/dev/null"))
+    place = (step.name, fault, at)
     assert not hurt.traced, (place, hurt)
     if fault != "SIGKILL":
         assert hurt.code in (0, 4, 6), (place, hurt)
@@ -79,13 +87,13 @@ def main() -> None:
             for fault in given.fault or FAULTS if step.name in (given.command or [step.name]) else ():
                 folder = Path(name) / f"{step.name}-{fault}"
                 folder.mkdir()
-                places = range(1, count(life, step, FAULTS[fault][0], folder) + 1)
-                chosen = chance.sample(places, min(given.most or len(places), len(places)))
-                for n in sorted(chosen):
-                    trial = folder / str(n)
+                found = places(life, step, FAULTS[fault][0], folder)
+                for at in chance.sample(found, min(given.most or len(found), len(found))):
+                    trial = folder / f"{at[0]}-{at[1]}"
                     trial.mkdir()
-                    seen[fail_once(life, step, fault, n, trial)] += 1
-                seen[f"{step.name} {fault}: places"] = len(places)
+                    seen[fail_once(life, step, fault, at, trial)] += 1
+                    shutil.rmtree(trial)
+                seen[f"{step.name} {fault}: places"] = len(found)
     print(json.dumps({"seconds": round(time.monotonic() - begun), **seen}, indent=1))
 
 

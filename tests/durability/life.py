@@ -73,6 +73,9 @@ max_tokens = 8
 [sampling]
 seed = 7
 
+[engine]
+noise_sample = 0  # it asks calls again on purpose, which would hide those that are asked again by mistake
+
 [[axis]]
 id = "template"
 [[axis.level]]

@@ -51,6 +51,7 @@ def command(
     """Run `gridc ARGUMENTS` in a folder. It is killed after so many seconds if it still runs, and with
     `strace` its system calls are traced with these options."""
     printed = folder.parent / f".printed-{os.getpid()}"
+    printed.touch()
     begun = time.monotonic()
     child = os.fork()
     if child == 0:

@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 from tests.durability.forks import command, import_all
@@ -65,7 +66,7 @@ def outcome(study: Path, step: Command) -> dict[str, str]:
 def answers(store: Path) -> str:
     """A digest of the answers and scores of a store, straight from SQLite."""
     rows = answered(store)
-    with sqlite3.connect(store) as db:
+    with closing(sqlite3.connect(store)) as db:
         scores = db.execute(
             "SELECT c.model, c.benchmark, c.configuration, s.item, s.replicate, s.score FROM sample s "
             "JOIN cell c ON c.id = s.cell ORDER BY 1, 2, 3, 4, 5"
@@ -77,7 +78,7 @@ def answered(store: Path) -> dict[str, str]:
     """The answered calls of a store, with their answers."""
     if not store.exists():
         return {}
-    with sqlite3.connect(store) as db:
+    with closing(sqlite3.connect(store)) as db:
         try:
             return dict(db.execute("SELECT id, answer FROM call WHERE answer IS NOT NULL"))
         except sqlite3.OperationalError:  # killed before the tables were made

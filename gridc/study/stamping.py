@@ -9,8 +9,8 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.lock.anchor import Anchor, anchors
 from gridc.compiler.lock.deviations import Reconciled, reconcile, require_current, require_same
 from gridc.compiler.lock.diff import brief
-from gridc.compiler.lock.lock import Lock, create_lock, make_lock, stamp_of, write_lock
-from gridc.diagnostics.errors import StampError
+from gridc.compiler.lock.lock import Lock, create_lock, make_lock, read_lock, stamp_of, write_lock
+from gridc.diagnostics.errors import Diagnostic, StampError
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place
 
@@ -115,6 +115,9 @@ def make_stamp(compiled: Compiled, supersede: bool) -> tuple[Lock, str]:
         return written, "stamped" if written is lock else "already stamped"
     if old.stamp == lock.stamp:
         return old, "already stamped"
+    if read_lock(compiled.lock_path) != old:
+        message, help = "another process replaced the lock meanwhile", "look at it, and run the command again"
+        raise StampError([Diagnostic("GC401", message, str(compiled.lock_path), help=help)])
     write_lock(lock, compiled.lock_path)
     return lock, "stamped"
 

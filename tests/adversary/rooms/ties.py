@@ -12,10 +12,12 @@ from gridc.compiler.lock import anchor, lock, registration, signature, time_stam
 from gridc.compiler.lock.anchor import Anchor, anchors, strongest
 from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
 from gridc.compiler.lock.trust import NOBODY, Trust
+from gridc.diagnostics.errors import StampError
 from gridc.files import write_atomic
 from gridc.reports import claims
 from gridc.reports.claims import check_ties, claimed, finish_text, record
 from gridc.runtime.store.events import Event, Reported, RunFinished, RunStarted
+from gridc.study import stamping
 from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.studies import write_study
 from tests.authorities import commit, make_authority, shell
@@ -255,3 +257,25 @@ def two_first_locks(folder: Path, patch: MonkeyPatch) -> set[str]:
     begun = lock.create_lock(mine, lock_path(spec))
     lock.create_lock(replace(mine, created="2030-01-01T00:00:00+00:00"), lock_path(spec))
     return {ONCE} if lock_path(spec).read_text() == begun.text() else set()
+
+
+@attack(
+    "nobody: two processes supersede at once",
+    "one of the new stamps vanishes from the lock's chain",
+    "GC401",
+    instead((stamping, "read_lock", lambda _: HELD[0])),
+)
+def two_superseding_locks(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    spec.write_text(spec.read_text().replace("n = 48", "n = 40"))
+    compiled = compile_spec(spec)
+    patch.setattr("tests.adversary.rooms.ties.HELD", [compiled.lock])
+    write_lock(make_lock(replace(compiled.study), spec, compiled.lock), lock_path(spec))
+    try:
+        stamping.make_stamp(compiled, supersede=True)
+    except StampError as error:
+        return {each.code for each in error.diagnostics}
+    return set()
+
+
+HELD: list[object] = []

@@ -146,18 +146,18 @@ ADDITIONS = {
         {
             "gridc/statistics/pairs.py": (
                 ("    @property\n    def ceiling(",
-                 "    @property\n    def majority(self) -> int:\n"
+                 "    @property\n    def larger_side(self) -> int:\n"
                  "        return max(self.plus, self.minus)\n\n"
                  "    @property\n    def ceiling("),
             ),
             "gridc/schema/certificate.py": (
                 ("    d1: Annotated[\n        bool | None, Field(description=\"No strict reversal;",
-                 '    majority: Annotated[int, Field(description="The larger of N+ and N-.")]\n'
+                 '    larger_side: Annotated[int, Field(description="The larger of N+ and N-.")]\n'
                  "    d1: Annotated[\n        bool | None, Field(description=\"No strict reversal;"),
             ),
             CERTIFICATE: (),
             "gridc/templates/reports/page/macros.html.jinja": (
-                ("{{ pair.ceiling | number }}", "{{ pair.ceiling | number }} {{ pair.majority }}"),
+                ("{{ pair.ceiling | number }}", "{{ pair.ceiling | number }} {{ pair.larger_side }}"),
             ),
         },
         (REGISTRY, "tests/reports/test_certificate.py", PUBLISHED),

@@ -371,9 +371,13 @@ def paired(study: Study, benchmarks: Mapping[str, Benchmark], axis: str, left: s
 
 
 def rankings(
-    study: Study, benchmarks: Mapping[str, Benchmark], measured: Mapping[Any, Json]
+    study: Study,
+    benchmarks: Mapping[str, Benchmark],
+    measured: Mapping[Any, Json],
+    weighed: Sequence[Json],
 ) -> Iterator[Json]:
-    """How the configurations spoke to each stated ranking."""
+    """How the configurations spoke to each stated ranking, and the verdict by the `weighed` evidence."""
+    number = 0
     every = ("within", "not_measured", "outside")
     for hypothesis in study.spec["hypothesis"]:
         if hypothesis["kind"] != "ranking":
@@ -411,15 +415,27 @@ def rankings(
                         gap = {configuration: step}
                         standings[verdict].append(noise(benchmark, a, b, gap, measured)["standing"])
         against = verdicts["contradict"]
-        result = "refuted" if against else "open" if verdicts["tied"] or verdicts["missing"] else "supported"
-        pick: Callable[..., str] = max if against else min
-        standing = (
-            None
-            if result == "open"
-            else pick(standings["contradict" if against else "agree"], key=every.index, default="outside")
+        observed = (
+            "refuted" if against else "open" if verdicts["tied"] or verdicts["missing"] else "supported"
         )
-        yield {
+        strong = weighed[number]
+        number += 1
+        result = observed
+        if strong["strength"] != "descriptive":
+            support, refute = strong["support"], strong["refute"]
+            result = "open"
+            if support is not None and min(support, refute) <= strong["alpha"]:
+                result = "supported" if support <= refute else "refuted"
+        decisive = standings["contradict" if against else "agree"]
+        standing = None
+        if result != "open":  # support falls with any step, a refutation stands with one
+            pick: Callable[..., str] = max if result == "refuted" else min
+            standing = pick(
+                decisive, key=every.index, default="outside" if result == "supported" else "within"
+            )
+        yield strong | {
             **{name: len(verdicts[name]) for name in ("agree", "contradict", "tied", "missing")},
+            "observed": observed,
             "verdict": result,
             "against": against[0] if against else None,
             "noise": standing,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from tests.recount.study import Benchmark, Json, Study
+from tests.recount.study import Benchmark, Json, Study, matches
 
-FLIPS, STAKES = 9_999, [k / 40 for k in range(1, 40, 2)]
+FLIPS, STAKES = 4_999, [k / 40 for k in range(1, 40, 2)]
 
 
 class Pair:
@@ -185,7 +185,9 @@ def evidence(study: Study, benchmarks: Sequence[Benchmark], final: bool) -> dict
     }
     sizes = {family: len(found) for family, found in members.items()}
     sizes["chosen after the data"] = sizes["full envelope"]
-    flips = max(FLIPS, ceil(2 * max(sizes.values()) / alpha) - 1)
+    asked = [rankings_about(study, benchmarks, each) for each in stated_rankings(study)]
+    among = sum(len(about) for about in asked) * len(pairs) // max(len(benchmarks), 1)
+    flips = max(FLIPS, ceil(2 * max(*sizes.values(), among) / alpha) - 1)
 
     # Names: Holm at alpha / 2 in each direction over all configurations of all pairs.
     every = sum(len(pair.p_plus) for pair in pairs.values())
@@ -266,7 +268,73 @@ def evidence(study: Study, benchmarks: Sequence[Benchmark], final: bool) -> dict
             ],
         }
     found["orderings"] = ordering_claims(study, benchmarks, pairs, final)
+    asked_for = study.spec["analysis"].get("evidence") or "certified"
+    raw: list[float] = []
+    for hypothesis, about in zip(stated_rankings(study), asked, strict=True):
+        raw += ranking_p(study, benchmarks, pairs, hypothesis["order"], about, asked_for, adjusted, flips)
+    corrected = holm(raw, len(raw))
+    known = final and asked_for != "descriptive"
+    found["rankings"] = [
+        {
+            "strength": asked_for,
+            "alpha": alpha,
+            "support": corrected[2 * number] if known else None,
+            "refute": corrected[2 * number + 1] if known else None,
+            "members": len(raw),
+        }
+        for number in range(len(asked))
+    ]
     return found
+
+
+def stated_rankings(study: Study) -> list[Json]:
+    return [each for each in study.spec["hypothesis"] if each["kind"] == "ranking"]
+
+
+def rankings_about(study: Study, benchmarks: Sequence[Benchmark], hypothesis: Json) -> dict[str, list[str]]:
+    """The configurations that a ranking is about, by benchmark."""
+    where = (hypothesis.get("where") or {}, study.spec["analysis"].get("primary") or {})
+    found: dict[str, list[str]] = {}
+    for benchmark in benchmarks:
+        for cell in benchmark.cells:
+            place = {**cell["levels"], **{key: cell[key] for key in ("benchmark", "model", "tier")}}
+            if cell["model"] in hypothesis["order"] and all(matches(each, place) for each in where):
+                inside = found.setdefault(benchmark.name, [])
+                if cell["configuration"] not in inside:
+                    inside.append(cell["configuration"])
+    return found
+
+
+def ranking_p(
+    study: Study,
+    benchmarks: Sequence[Benchmark],
+    pairs: Mapping[Any, Pair],
+    order: Sequence[str],
+    about: Mapping[str, Sequence[str]],
+    strength: str,
+    names: Mapping[Any, Any],
+    flips: int,
+) -> list[float]:
+    """p of "every step holds in every configuration" (the largest), and of "a step is reversed somewhere"
+    (Bonferroni over steps and benchmarks)."""
+    holds, against = [], []
+    for name, inside in about.items():
+        for better, worse in pairwise(order):
+            forward = (name, better, worse) in pairs
+            key = (name, better, worse) if forward else (name, worse, better)
+            pair = pairs[key]
+            places = [pair.benchmark.configurations.index(c) for c in inside]
+            seed = seed_of(study, benchmarks, name)
+            weighed = weigh(pair, places, names[key], flips, 1, "rankings", study.alpha, seed)
+            sides = weighed[0 if strength == "certified" else 1]
+            toward = 0 if forward != pair.benchmark.lower else 1
+            holds.append(sides[toward]["everywhere"])
+            against.append(sides[1 - toward]["somewhere"])
+    if not holds:
+        return [1.0, 1.0]
+    measured = {model for model in order if model in study.models}
+    support = max(holds) if measured == set(order) else 1.0
+    return [support, min(1.0, len(against) * min(against))]
 
 
 def seed_of(study: Study, benchmarks: Sequence[Benchmark], name: str) -> int:

@@ -51,7 +51,7 @@ def intervals(benchmark: Benchmark) -> tuple[Json, dict[tuple[str, str], Json]]:
         if not both:
             continue
         points = {c: float(benchmark.score(a, c) - benchmark.score(b, c)) for c in both}  # type: ignore[operator]
-        moved = {c: means[a, c] - means[b, c] for c in both}
+        moved = {c: np.round(means[a, c] - means[b, c], 14) for c in both}
         average = np.mean([moved[c] for c in both], axis=0)
         gaps.append(
             {

@@ -20,6 +20,7 @@ from typing import Any
 from tests.recount.counts import agreements, between, counts, floors, orders, precisions, rankings
 from tests.recount.evidence import evidence
 from tests.recount.intervals import intervals
+from tests.recount.spread import level_gaps, maxima, variance
 from tests.recount.study import Benchmark, Groups, Json, Study
 
 NOT_NUMBERS = (
@@ -95,7 +96,8 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "near_ties": near + close,
         "calls_before_stamp": early,
         "noise_floors": rows,
-        "hypotheses": list(rankings(study, benchmarks, measured)),
+        "hypotheses": list(rankings(study, benchmarks, measured, weighed["rankings"])),
+        "maxima": list(maxima(study, list(benchmarks.values()))),
         "precisions": list(precisions(study, benchmarks)),
         "benchmarks": [benchmark_row(benchmark, weighed, measured) for benchmark in benchmarks.values()],
     }
@@ -148,6 +150,8 @@ def benchmark_row(benchmark: Benchmark, weighed: Mapping[Any, Json], measured: M
         "ordering_claims": weighed["orderings"][benchmark.name],
         "between": [row for a, b in pairs if (row := between(benchmark, a, b)) is not None],
         "agreements": list(agreements(benchmark)),
+        "variance": list(variance(benchmark)),
+        "gaps": list(level_gaps(benchmark)),
     }
 
 

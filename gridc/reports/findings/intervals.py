@@ -84,7 +84,8 @@ def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitInterval
         at = np.flatnonzero(measured[one] & measured[other])
         if not len(at):
             continue
-        differences = means[one][:, at] - means[other][:, at]
+        # From the differences of the sums, which are whole: what is constant stays so to the last bit.
+        differences = resampled_means((sums[one] - sums[other])[at], sizes[at], weights)
         own = (points[one] - points[other])[at]
         ends = intervals(differences, count, LEVEL)
         (overall,) = intervals(differences.mean(axis=1, keepdims=True), count, LEVEL)

@@ -1,5 +1,6 @@
 """Intervals over units: resamples by hand, coverage by simulation, labels that say what was done."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,11 @@ def test_intervals_are_those_of_resamples_made_one_by_one(stated: str | None, le
         values = np.sort([row[place] for row in gaps if not np.isnan(row[place])])
         (pair,) = found.gaps
         skipped = int(tail_of(n // size, 0.95) * len(values))
-        assert pair.by_configuration[name].interval == pytest.approx((values[skipped], values[-1 - skipped]))
+        interval = pair.by_configuration[name].interval
+        if values[-1] - values[0] < 1e-12:  # every unit differs by as much
+            assert interval is None
+        else:
+            assert interval == pytest.approx((values[skipped], values[-1 - skipped]))
     own = [
         outcomes.correct[m, c].sum() / outcomes.asked[c].sum() / outcomes.replicates[c]
         for m in range(2)
@@ -100,6 +105,21 @@ def test_no_spread_gives_no_interval() -> None:
     means = resampled_means(sums, sizes, draw_weights(3, 500, 0))
     assert intervals(means, 3, 0.95)[0] is None and intervals(means, 3, 0.95)[1] is not None
     assert intervals(means[:, :1], 1, 0.95) == [None]
+
+
+def test_a_gap_that_is_the_same_on_every_unit_has_no_interval_however_the_scores_vary() -> None:
+    n = 9
+    items = tuple(Item(f"q{k:02d}", "?", ("x", "y"), 0) for k in range(n))
+    higher = np.random.default_rng(0).integers(1, 4, size=(2, n))
+    same = replace(
+        outcomes_of(list(range(n)), [3, 3]),
+        correct=np.stack([higher, higher - 1]),
+        asked=np.ones((2, n), dtype=np.bool_),
+    )
+    row = unit_intervals(spec_of(MODELS), Items(items, (), Loaded(items, {}), unit="item"), same)
+    assert all(row.scores.values())
+    assert [each.interval for each in row.gaps[0].by_configuration.values()] == [None, None]
+    assert row.gaps[0].by_configuration["c0"].value == pytest.approx(1 / 3)
 
 
 def found(spec: Spec | None = None, correct: Any = reversing) -> Findings:

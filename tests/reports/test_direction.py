@@ -132,6 +132,8 @@ def test_counts_are_of_scores_and_the_words_say_which_is_better() -> None:
     assert "A lower score is the better one" in as_markdown(deck)
     page = as_html(low, certificate, deck)
     assert page.count("lower score is the better one") >= 2
+    for claim in ("is better in every", "is better everywhere", "each is better", "is better under"):
+        assert claim not in page, "who scores higher is the worse one here"
 
 
 def test_a_paired_report_orders_by_the_direction_of_its_benchmark() -> None:

@@ -12,7 +12,7 @@ from gridc.diagnostics.errors import UnavailableError
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from gridc.runtime.engines.hf import attention, cached, forward_passes, gate  # noqa: E402
+from gridc.runtime.engines.hf import attention, cached, forward_passes, gate, kv_cache  # noqa: E402
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 from gridc.runtime.engines.hf.kv_cache import Shape, Tips  # noqa: E402
 from gridc.schema.spec import Engine as Settings  # noqa: E402
@@ -77,6 +77,16 @@ def test_a_forest_that_is_wrong_is_not_taken(wrong: str, monkeypatch: pytest.Mon
     route = found(model)
     assert route.path.name == "cached"
     assert "the forest path moves logits by" in str(route.why)
+
+
+def test_stems_that_are_attended_in_blocks_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So few scores at once that each block of a stem is some tokens long."""
+    model = zoo.build("gemma2", **CAPPED)
+    monkeypatch.setattr(kv_cache, "SCORES", 20_000)
+    route = found(model)
+    assert (route.path.name, route.limit) == ("forest", 40)
+    (route,) = gate.routes(zoo.build("llama"), zoo.config_of("llama"), GUESS, True, 2**28, 400)
+    assert (route.path.name, route.trial.tokens) == ("forest", 320)
 
 
 def test_a_window_that_is_overlooked_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,6 +122,11 @@ def attend(
     return mixed[None, ..., :width].contiguous(), None
 
 
+def fused(query: torch.Tensor, softmax: Softmax) -> bool:
+    """Whether a kernel computes attention without holding its scores."""
+    return query.device.type == "cpu" and softmax.cap is None
+
+
 def attention(
     query: torch.Tensor,
     key: torch.Tensor,
@@ -132,7 +137,7 @@ def attention(
 ) -> Part:
     """Softmax attention of query (groups, kv_heads, queries, width) over keys (groups, kv_heads, keys,
     width), with the log-sum-exp that joins it to other parts. `hidden` is added to the scores."""
-    if query.device.type == "cpu" and softmax.cap is None:
+    if fused(query, softmax):
         part: Part = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             query, key, value, 0.0, causal, attn_mask=hidden, scale=softmax.scaling
         )

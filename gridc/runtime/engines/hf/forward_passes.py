@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import torch
 
-from gridc.runtime.engines.hf.attention import Softmax, by_kv_head, join
+from gridc.runtime.engines.hf.attention import Softmax, by_kv_head, fused, join
 from gridc.runtime.engines.hf.kv_cache import Reading, Stems, Tips, Trunk
 from gridc.runtime.engines.hf.trie import Tokens, shared
 
@@ -67,8 +67,11 @@ class Pack:
         stored[0, :, :, :length] = key[self._paths].transpose(1, 2)
         stored[1, :, :, :length] = value[self._paths].transpose(1, 2)
         stored[:, :, :, length:] = 0
-        mixed, total = self._stems.attend_many(stored, heads[self._queries], softmax, self._starts)
-        own = mixed[self._row, self._slot], total[self._row, self._slot]
+        if len(self.last) == 1 and fused(query, softmax):
+            own = Trunk.attend_causally(query, key, value, softmax)
+        else:
+            mixed, total = self._stems.attend_many(stored, heads[self._queries], softmax, self._starts)
+            own = mixed[self._row, self._slot], total[self._row, self._slot]
         return join([*self._trunk.attend(layer, heads, softmax), own], softmax).reshape(query.shape)
 
 

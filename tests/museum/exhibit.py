@@ -72,9 +72,9 @@ def without_oracles(code: str) -> Patch:
 
 def without_refusal(patch: MonkeyPatch) -> None:
     """An engine that finds a hazard and goes on."""
-    from gridc.runtime.engines.hf.engine import HfEngine
+    from gridc.runtime.engines.hf.prompts import Prompts
 
-    patch.setattr(HfEngine, "_refuse", lambda *_: None)
+    patch.setattr(Prompts, "_refuse", lambda *_: None)
 
 
 def reading(patch: MonkeyPatch, read: Callable[[str, Sequence[str], bool], Extraction]) -> None:

@@ -44,7 +44,7 @@ class Prompts:
     ) -> None:
         self._name, self._folder, self._waived, self._arguments = name, folder, waived, arguments
         self.tokenizer = tokenizer
-        self._room = getattr(config, "max_position_embeddings", None) or math.inf
+        self._config = config
         self._vocabulary = getattr(config, "vocab_size", None) or math.inf
         self.template = _default(tokenizer.chat_template)
         alone = tokenizer("x")["input_ids"]
@@ -71,6 +71,11 @@ class Prompts:
         text = self.as_text(prompt)
         (ids,) = self.encode([text], prompt)
         return Form(prompt, text, ids or self._prefix(), dropped)
+
+    @property
+    def _room(self) -> float:
+        """The most tokens that the model was made for."""
+        return getattr(self._config, "max_position_embeddings", None) or math.inf
 
     def fitting(self, call: Call, forms: Sequence[Form]) -> list[Member]:
         """The members of a call on the longest form of its prompt that the model has room for."""
@@ -149,22 +154,26 @@ class Prompts:
         """A chat as the template prints it. A template that asks for the date is stopped there, because the
         same study would ask something else tomorrow."""
         template = self.template or ""
-        if "GC506" not in self._waived:
-            template = template.replace("strftime_now(", f"raise_exception('{_DATE}' ~ ")
         try:
-            text: str = self.tokenizer.apply_chat_template(
-                messages,
-                chat_template=template,
-                add_generation_prompt=True,
-                tokenize=False,
-                **self._arguments,
-            )
+            return self._print(messages, template.replace("strftime_now(", f"raise_exception('{_DATE}' ~ "))
         except Exception as error:  # a template is a program: it may fail as any does
-            if _DATE in str(error):
-                self._refuse("GC506", f"the chat template of `{self._name}` prints today's date", _DATE_HELP)
-            message = f"the chat template of `{self._name}` refuses the messages: {error}"
-            raise HazardError([Diagnostic("GC505", message, str(self._folder))]) from None
+            if _DATE not in str(error):
+                raise self._no_chat(error) from None
+        self._refuse("GC506", f"the chat template of `{self._name}` prints today's date", _DATE_HELP)
+        try:
+            return self._print(messages, template)
+        except Exception as error:  # as above
+            raise self._no_chat(error) from None
+
+    def _print(self, messages: list[dict[str, str]], template: str) -> str:
+        text: str = self.tokenizer.apply_chat_template(
+            messages, chat_template=template, add_generation_prompt=True, tokenize=False, **self._arguments
+        )
         return text
+
+    def _no_chat(self, error: Exception) -> HazardError:
+        message = f"the chat template of `{self._name}` refuses the messages: {error}"
+        return HazardError([Diagnostic("GC505", message, str(self._folder))])
 
     def encode(self, texts: list[str], prompt: Prompt) -> list[Tokens]:
         """Token ids. A chat template prints its own special tokens; plain text gets the tokenizer's."""

@@ -123,9 +123,9 @@ ADDITIONS = {
                 ("from dataclasses import dataclass\n", "from dataclasses import dataclass, replace\n"),
             ),
             "gridc/reports/findings/hypotheses.py": (
-                ('{"ranking": Decision(decide_ranking, _ranking_sentence)',
-                 '{"surprise": Decision(decide_ranking, _ranking_sentence), '
-                 '"ranking": Decision(decide_ranking, _ranking_sentence)'),
+                ('{"ranking": Decision(decide_ranking, _ranking_sentence, _regions)',
+                 '{"surprise": Decision(decide_ranking, _ranking_sentence, _regions), '
+                 '"ranking": Decision(decide_ranking, _ranking_sentence, _regions)'),
             ),
         },
         (REGISTRY, PUBLISHED),

@@ -100,13 +100,13 @@ def decisions(
 
 
 def regions_of(spec: Spec, cells: Sequence[Cell]) -> list[Region]:
-    """The shared configurations that each ranking hypothesis is about, by benchmark: what is to be
+    """The shared configurations that each hypothesis with a decision is about, by benchmark: what is to be
     weighed."""
     return [
         region
         for hypothesis in spec.hypothesis
-        if isinstance(hypothesis, RankingHypothesis)
-        for region in _regions(spec, hypothesis, cells).values()
+        if hypothesis.kind in DECISIONS
+        for region in DECISIONS[hypothesis.kind].regions(spec, hypothesis, cells).values()
     ]
 
 
@@ -238,12 +238,13 @@ def _verdict(steps: Sequence[Gap] | None) -> str:
 
 
 class Decision(NamedTuple):
-    """How the verdict on a kind of hypothesis is reached, and how it is said of a complete run or an
-    unfinished one."""
+    """How the verdict on a kind of hypothesis is reached, how it is said of a complete run or an unfinished
+    one, and which shared configurations it is about, by benchmark."""
 
     decide: Callable[[Spec, Any, Sequence[CellScore], Floors, Weighed], HypothesisFinding]
     sentence: Callable[[HypothesisFinding, bool], str]
+    regions: Callable[[Spec, Any, Sequence[Cell]], dict[str, Region]]
 
 
-DECISIONS: Mapping[str, Decision] = {"ranking": Decision(decide_ranking, _ranking_sentence)}
+DECISIONS: Mapping[str, Decision] = {"ranking": Decision(decide_ranking, _ranking_sentence, _regions)}
 """By the `kind` of the language. What the compiler knows about a kind is `grid.hypothesis_kinds.KINDS`."""

@@ -93,3 +93,26 @@ def test_a_changed_group_or_right_option_is_found(study: Path) -> None:
         connection.executemany("UPDATE shown SET points = ?2 WHERE item = ?1", points)
         connection.commit()
         connection.close()
+
+
+def test_a_store_from_before_the_items_is_filled_by_the_next_run(study: Path) -> None:
+    path = study / "results" / "small" / "store.sqlite"
+    tables = ("shown", "item", "benchmark")
+
+    def held() -> list[list[tuple[Any, ...]]]:
+        connection = sqlite3.connect(path)
+        rows = [connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2, 3").fetchall() for name in tables]
+        rows.append(connection.execute("SELECT key, method, option_order, replicates FROM cell").fetchall())
+        connection.close()
+        return rows
+
+    before = held()
+    connection = sqlite3.connect(path)
+    for name in tables:
+        connection.execute(f"DELETE FROM {name}")
+    connection.execute("UPDATE cell SET method = NULL, option_order = NULL, replicates = NULL")
+    connection.commit()
+    connection.close()
+    done = command("run", "--json", cwd=study)
+    assert done.returncode == 0 and json.loads(done.stdout)["executed"] == 0, done.stderr
+    assert held() == before

@@ -36,7 +36,7 @@ def upper_tails(n: int) -> tuple[float, ...]:
     tails, held, whole = [0.0], 0, 1 << n
     for b in range(n, -1, -1):
         held += comb(n, b)
-        tails.append(float(Fraction(held, whole)))
+        tails.append(held / whole)
     return tuple(reversed(tails))
 
 

@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check slow bench-engine bench-plan clean
+.PHONY: run test check slow mutants bench-engine bench-plan clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -31,6 +31,11 @@ slow: .venv/installed .venv-lm-eval/installed
 	$(PIP) torch==2.13.0
 	$(PIP) --editable '.[local,dev]'
 	touch $@
+
+# Which changes of gridc/statistics no test in tests/statistics notices. MODULE=pairs takes one module.
+mutants: .venv/installed
+	$(BIN)/mutmut run $(if $(MODULE),"gridc.statistics.$(MODULE).*")
+	$(BIN)/mutmut results
 
 # lm-evaluation-harness, in an environment of its own, for the test that gridc's framing of it is the same.
 .venv-lm-eval/installed: constraints.txt

@@ -5,12 +5,14 @@ Oracles: enumeration of every resample, scipy, statsmodels, exact fractions.
 
 from collections.abc import Mapping
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from statistics import stdev
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, kendalltau
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, hypergeom, kendalltau
 
 from gridc.statistics.contrasts import Delta, by_level, item_test, pair_levels, summarise
 from gridc.statistics.dispersion import disperse, flip_rate
@@ -190,6 +192,30 @@ def test_mismatch_counts_pairs_of_configurations_by_hand() -> None:
     assert found.weak != found.by_name
     alone = mismatch(scores((3, 2, 1)))
     assert (alone.pairs, alone.weak, alone.by_name) == (0, None, None)
+
+
+@given(st.lists(st.sampled_from([-1, 0, 1, None]), min_size=1, max_size=9))
+def test_what_follows_from_the_signs_of_a_pair(signs: list[int | None]) -> None:
+    """Majority, minority bound and expected search, each by going through every case."""
+    one = {str(place): None if sign is None else Fraction(1 + sign, 2) for place, sign in enumerate(signs)}
+    found = count("a", "b", one, {place: Fraction(1, 2) for place in one})
+    plus, minus, size = signs.count(1), signs.count(-1), len(signs)
+    assert found.majority == (1 if plus > minus else -1 if minus > plus else 0)
+    drawn = size - signs.count(None)
+    if drawn == size or (plus > 0) is (minus > 0):
+        assert found.minority_bound is None
+    else:
+        likely = [k for k in range(size - drawn + 1) if hypergeom.pmf(0, size, k, drawn) > 0.05 + 1e-12]
+        assert found.minority_bound == max(likely)
+    if not (plus and minus and drawn == size):
+        assert found.until_both is None
+        return
+    steps = [  # of every place of the first plus and of the first minus
+        max(first_plus, first_minus) + 1
+        for order in set(permutations(sign or 0 for sign in signs[:7]))
+        for first_plus, first_minus in [(order.index(1), order.index(-1))]
+    ] if size <= 7 else []  # fmt: skip
+    assert not steps or found.until_both == pytest.approx(np.mean(steps))
 
 
 def test_a_score_at_the_mark_passes_in_either_direction() -> None:

@@ -1,4 +1,5 @@
-"""`python -m tests.fuzz --seconds 600`: mutate specs for as long as it is told to.
+"""`python -m tests.fuzz --seconds 600`: mutate specs for as long as it is told to; with `--target evidence`
+stores, locks, reports and bundles.
 
 Prints what came out, and each failure once with the case that shows it. A case that takes longer than
 --limit ends the run with a traceback of where it was. Exits with 1 after any failure.
@@ -31,6 +32,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--limit", type=float, default=20, help="most seconds that one case may take")
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--target", choices=["specs", "evidence"], default="specs")
     parser.add_argument("--engine", choices=["random", "atheris"], default="random")
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
     given = parser.parse_args()
@@ -38,7 +40,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         if given.engine == "atheris":
             _atheris(given, Path(folder))
-        return _random(given, Path(folder))
+        return (_evidence if given.target == "evidence" else _random)(given, Path(folder))
 
 
 def seeds() -> list[bytes]:
@@ -100,6 +102,36 @@ def _random(given: argparse.Namespace, folder: Path) -> int:
     for name, count in came.most_common(25):
         print(f"{count:8,}  {name}")
     print(f"{len(failures)} kinds of failure", *failures.values())
+    return 1 if failures else 0
+
+
+def _evidence(given: argparse.Namespace, folder: Path) -> int:
+    """Change stores, locks, cards and bundles. A case is its seed: `--seed N` begins with the case N."""
+    from tests.fuzz.evidence import Evidence
+
+    first = given.seed if given.seed is not None else random.SystemRandom().randrange(2**32)
+    evidence, begun = Evidence(folder), time.monotonic()
+    came: Counter[str] = Counter()
+    failures: dict[str, int] = {}
+    seed = first
+    while time.monotonic() - begun < given.seconds:
+        faulthandler.dump_traceback_later(given.limit, exit=True)
+        try:
+            came[evidence.attempt(random.Random(seed))] += 1
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            name = f"{type(error).__name__}-{Path(where.filename).stem}-{where.lineno}"
+            came[name] += 1
+            if failures.setdefault(name, seed) == seed:
+                traceback.print_exc()
+                print(f"^ --target evidence --seed {seed}", flush=True)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        seed += 1
+    print(f"{seed - first:,} cases from seed {first} in {time.monotonic() - begun:.0f} s")
+    for name, count in came.most_common(25):
+        print(f"{count:8,}  {name}")
+    print(f"{len(failures)} kinds of failure", *failures.items())
     return 1 if failures else 0
 
 

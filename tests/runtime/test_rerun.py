@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,3 +92,11 @@ def test_in_reduced_precision_more_change_than_batch_shape_makes_is_found() -> N
 def test_the_test_of_a_floor_is_fishers() -> None:
     assert exceeds(0, 0, 10) == 1
     assert exceeds(10, 0, 10) == pytest.approx(1 / 184756)  # 1 / C(20, 10)
+
+
+def test_the_page_states_the_rates_of_the_formula() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "verification.md").read_text("utf-8")
+    total = 10_000
+    for drawn, percent in ((50, "0.5"), (100, "1"), (500, "5")):
+        rates = " | ".join(f"{detection(total, changed, drawn):.3f}" for changed in (10, 100, 500))
+        assert f"| {percent} % | {rates} | {least_detected(total, drawn)} or more |" in text

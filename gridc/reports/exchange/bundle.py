@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -57,12 +57,13 @@ from gridc.reports.verification import (
     recorded_at_the_end,
     require_sound,
 )
-from gridc.runtime.store.events import ModelLoaded
+from gridc.runtime.store.events import Event, ModelLoaded
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
 
 MANIFEST, STUDY, ITEMS = "manifest-sha256.txt", "manifests/study.json", "manifests/items.json"
 CRATE = "ro-crate-metadata.json"
+ENVIRONMENT = "manifests/environment.json"
 ABSENT = "(not in the bundle)"
 
 
@@ -100,7 +101,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
             "gridcard.lock": compiled.lock_path.read_bytes(),
             STUDY: _json(study.stamped()),
             ITEMS: _json({name: _manifest(items) for name, items in study.items.items()}),
-            "manifests/environment.json": _json({"gridc": __version__, "loaded": environment}),
+            ENVIRONMENT: _json({"gridc": __version__, "loaded": environment}),
         }
         files |= _evidence(compiled.lock_path, "gridcard.lock")
         files |= _evidence(results / FINISH, f"results/{FINISH}")
@@ -156,6 +157,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             found += of_calls(store, plan.study_digest)
             found += of_items(plan, store)
             found += guarded("the digests", of_digests(store, plan.study_digest, events))
+            found += guarded("the manifests", _derived(compiled, lock, store, events, folder))
             shown = check_ties(
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
             )
@@ -221,7 +223,8 @@ _READ_WHOLE = {
     "deviations.toml",
     STUDY,
     ITEMS,
-    "manifests/environment.json",
+    ENVIRONMENT,
+    CRATE,
 }
 _TIED = [f"{name}{suffix}" for name in ("gridcard.lock", f"results/{FINISH}") for suffix in SUFFIXES]
 _KNOWN = {*_READ_WHOLE, *_REPORTS, *_TIED, CRATE, MANIFEST}
@@ -315,6 +318,24 @@ def _described(compiled: Compiled, folder: Path) -> Iterator[Diagnostic]:
             yield Diagnostic("GC701", f"the items of {name} are not those of the stamp", str(folder))
 
 
+def _derived(
+    compiled: Compiled, lock: Lock, store: Store, events: Sequence[Event], folder: Path
+) -> Iterator[Diagnostic]:
+    """The documents that follow from the others, made again for the version of gridc that they name."""
+    loaded = [load.as_json() for load in store.recorded(ModelLoaded)]
+    environment = json.loads((folder / ENVIRONMENT).read_text("utf-8"))
+    if environment != {"gridc": str(environment["gridc"]), "loaded": loaded}:
+        yield Diagnostic("GC701", f"{ENVIRONMENT} is not what the events say was loaded", str(folder))
+    crate = json.loads((folder / CRATE).read_text("utf-8"))
+    versions = [node["softwareVersion"] for node in crate["@graph"] if node["@id"] == "#gridc"]
+    names = sorted(set(_files(folder)) - {MANIFEST, CRATE})
+    ended = max((event.at for event in events), default=lock.created)
+    if len(versions) != 1 or crate != _crate(compiled, ended, names, versions[0]):
+        yield Diagnostic("GC701", f"{CRATE} does not describe this bundle", str(folder))
+    if environment["gridc"] != versions[0]:
+        yield Diagnostic("GC701", f"{CRATE} and {ENVIRONMENT} name two versions of gridc", str(folder))
+
+
 def _reconciled(compiled: Compiled, lock: Lock, folder: Path) -> Iterator[Diagnostic]:
     """What ran departs from the stamp only where the log explains it."""
     yield from reconcile(lock, compiled.study, folder / "deviations.toml").findings
@@ -333,10 +354,10 @@ def _sampled(plan: Plan, store: Store) -> Iterator[Diagnostic]:
         yield Diagnostic("GC704", f"{key} is not in the plan")
 
 
-def _crate(compiled: Compiled, ended: str, names: list[str]) -> dict[str, Any]:
+def _crate(compiled: Compiled, ended: str, names: list[str], version: str = __version__) -> dict[str, Any]:
     """RO-Crate 1.2 metadata: the files, and the run that made the store."""
     study = compiled.spec.study
-    tool = {"@id": "#gridc", "@type": "SoftwareApplication", "name": "gridc", "softwareVersion": __version__}
+    tool = {"@id": "#gridc", "@type": "SoftwareApplication", "name": "gridc", "softwareVersion": version}
     return {
         "@context": "https://w3id.org/ro/crate/1.2/context",
         "@graph": [

@@ -1,0 +1,26 @@
+"""Whatever is done to a store, a lock, a card or a bundle: no traceback, nothing changed is called verified.
+`python -m tests.fuzz --target evidence` goes on."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.evidence import Evidence
+
+
+def came(folder: Path, seed: int, cases: int) -> Counter[str]:
+    evidence, rng = Evidence(folder), random.Random(seed)
+    return Counter(evidence.attempt(rng) for _ in range(cases))
+
+
+def test_no_change_is_accepted(tmp_path: Path) -> None:
+    found = came(tmp_path, 1, 30)
+    codes = {code for name in found for code in name.split()}
+    assert len(codes & {"GC605", "GC701", "GC702", "GC703", "GC704", "GC705", "GC706", "GC707"}) >= 4
+
+
+@pytest.mark.slow
+def test_no_change_of_many_is_accepted(tmp_path: Path) -> None:
+    came(tmp_path, 2, 3000)

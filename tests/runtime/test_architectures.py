@@ -165,7 +165,7 @@ def row(kind: str, folder: Path) -> str:
     paths, worst = compare(folder)
     path, _, why = paths.partition(" (")
     if path.startswith("refused"):
-        path, why = "refused", paths.removeprefix("refused: ")
+        path, why = "refused", paths.removeprefix("refused: `m` at fp32: ")
     moved = "" if path == "refused" else f"{worst:.0e}"
     return f"| {kind} | {path} | {why.removesuffix(')').replace('|', '/')[:160]} | {moved} |"
 

@@ -1,5 +1,6 @@
 """The gate: what computes something else than the model is found out by a wide margin."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -103,19 +104,45 @@ def test_a_cache_that_is_not_copied_is_found_out(monkeypatch: pytest.MonkeyPatch
     assert found(model).path.name == "plain"
 
 
-@pytest.mark.parametrize("kind", ["bloom", "codegen", "diffllama"])
-def test_random_weights_are_enough_to_see_a_wrong_attention(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As transformers initialises them, where attention is worth a hundredth of a logit. BLOOM's biases and
-    CodeGen's attention lie outside the interface, DiffLlama's second attention within it: with the checks of
-    structure off the comparison alone has to see them."""
-    monkeypatch.setattr(attention.Once, "require", lambda *_: None)
+def initial(kind: str) -> Any:
+    """A model as transformers initialises it, where attention is worth a hundredth of a logit."""
     from transformers import AutoModelForCausalLM
 
     torch.manual_seed(0)
     make: Any = AutoModelForCausalLM.from_config
-    assert found(make(zoo.config_of(kind)).eval()).path.name == "cached"
+    return make(zoo.config_of(kind), dtype=torch.float32).eval()
+
+
+def trained(kind: str) -> Any:
+    """The same after a few steps on sequences in which every token is that of eight places before."""
+    model = initial(kind)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(40):
+        ids = torch.randint(3, 100, (8, 8), generator=generator).repeat(1, 6)
+        loss = model(input_ids=ids, labels=ids).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model.eval()
+
+
+@pytest.mark.parametrize("make", [initial, pytest.param(trained, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["bloom", "codegen", "diffllama"])
+def test_a_wrong_attention_fails_by_a_wide_margin(
+    kind: str, make: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BLOOM's biases and CodeGen's attention lie outside the interface, DiffLlama's second attention within
+    it. With the checks of structure off, the comparison alone has to see them."""
+    model = make(kind)
+    shape = Shape(((4 if kind != "diffllama" else 2, 16),) * 4, torch.float32, torch.device("cpu"))
+    monkeypatch.setattr(gate, "shape_of", lambda *_: shape)
+    monkeypatch.setattr(attention.Once, "require", lambda *_: None)
+    monkeypatch.setattr(attention.Once, "attend", lambda self, *values: self._view.attend(*values))
+    route = found(model)
+    assert route.path.name == "cached"
+    moved, most = re.findall(r"forest path moves logits by (\S+) where (\S+) may be", str(route.why))[0]
+    assert float(moved) > 50 * float(most)
 
 
 def test_what_is_not_causal_is_refused() -> None:

@@ -153,6 +153,9 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             plan, events = Plan(compiled.study), store.events()
             store.require(plan.study_digest)
             found += require_sound(store)
+            if digest(store.study(plan.study_digest)) != plan.study_digest:
+                message = "the study in the store does not hash to its stamp"
+                found.append(Diagnostic("GC701", message, str(folder)))
             found += of_events(events)
             found += of_calls(store, plan.study_digest)
             found += of_items(plan, store)

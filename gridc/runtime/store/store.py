@@ -221,7 +221,7 @@ class Store:
     def study(self, stamp: str) -> Any:
         """The document that a study's digest is the digest of."""
         row = self._db.execute("SELECT content FROM study WHERE stamp = ?", [stamp]).fetchone()
-        return json.loads(row[0])
+        return _json(row[0])
 
     def require(self, stamp: str) -> None:
         """Raise `StoreError` when the store holds no run of the study with this stamp."""
@@ -649,5 +649,5 @@ class Store:
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
-        raise StoreError([Diagnostic("GC605", f"an answer cannot be read: {error}")]) from None
+    except (ValueError, RecursionError) as error:
+        raise StoreError([Diagnostic("GC605", f"a stored document cannot be read: {error}")]) from None

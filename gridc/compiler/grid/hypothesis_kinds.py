@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.base import ALPHA
 from gridc.schema.inference import (
     AnyHypothesis,
     ContrastHypothesis,
@@ -61,7 +62,7 @@ class HypothesisKind(Generic[H]):
     rule          its test, at a level alpha; None where the verdict is read from the configurations
     contrasts     how many comparisons share its level (Bonferroni)
     spread        the variance of what is tested, over that of one paired difference
-    outcomes      of a kind without a test: each verdict that is possible on so many items, as a sentence
+    outcomes      of a kind without a test here: each verdict that so many items and units allow, in words
     decided       whether a report gives its verdict
     """
 
@@ -74,7 +75,7 @@ class HypothesisKind(Generic[H]):
     pooled: bool = True
     contrasts: Callable[[H], int] = lambda hypothesis: 1
     spread: float = 1.0
-    outcomes: Callable[[H, int | None], dict[Verdict, str]] = lambda hypothesis, items: {}
+    outcomes: Callable[[H, Spec, int | None, int | None], dict[Verdict, str]] = lambda *_: {}
     decided: bool = False
 
 
@@ -101,15 +102,43 @@ def _ranking_references(hypothesis: RankingHypothesis, spec: Spec) -> Iterator[R
     yield from _listed("model", hypothesis.order, models)
 
 
-def _orders(hypothesis: RankingHypothesis, items: int | None) -> dict[Verdict, str]:
-    """An order of M models, each strictly ahead of the next, needs M - 1 items."""
+def _orders(
+    hypothesis: RankingHypothesis, spec: Spec, items: int | None, units: int | None
+) -> dict[Verdict, str]:
+    """What an order needs: by descriptive evidence an item a step; else, in every configuration, as many
+    units as the test of the verdict takes where all go one way, at the first step of Holm over the study's
+    rankings. A model can be ahead of the next only on other items than that one is of its next."""
+    steps, descriptive = len(hypothesis.order) - 1, spec.analysis.evidence == "descriptive"
+    rankings = sum(isinstance(other, RankingHypothesis) for other in spec.hypothesis)
+    bets = items != units and spec.analysis.evidence != "supported"
+    fewest = 1 if descriptive else _fewest((spec.analysis.alpha or ALPHA) / (2 * rankings), bets)
+    by = f"{fewest:,} {'items' if items == units else 'units of items'} or more"
+    ahead, behind = (
+        ("an item or more", "an item or more")
+        if descriptive
+        else (f"{by}, and behind on none", f"{by}, and ahead on none")
+    )
     possible: dict[Verdict, str] = {}
-    if items is None or items >= len(hypothesis.order) - 1:
-        possible["supported"] = "in every configuration each model is ahead of the next by an item or more"
-    if items is None or items:
-        possible["refuted"] = "in one configuration a model is behind the next by an item"
+    if units is None or units >= (steps * fewest if items == units else fewest):
+        possible["supported"] = f"in every configuration each model is ahead of the next by {ahead}"
+    if units is None or units >= fewest:
+        possible["refuted"] = f"in one configuration a model is behind the next by {behind}"
+    if units is None or units:
         possible["open"] = "two of them tie in a configuration and none is behind"
     return possible
+
+
+def _fewest(level: float, bets: bool) -> int:
+    """The fewest units that show a difference at a level when all go one way: exact McNemar gives 2^-n for n
+    of them, a bettor who stakes on all of them 1 / e."""
+    import numpy as np
+
+    from gridc.statistics.betting import STAKES
+
+    n = 1
+    while (1 / np.mean((1 + STAKES) ** n) if bets else 0.5**n) > level:
+        n += 1
+    return n
 
 
 # contrasts: levels of an axis against a reference level

@@ -147,7 +147,7 @@ def _way_out(hypothesis: AnyHypothesis, found: Prospect, verdict: str) -> str:
         return "what it compares is never run together there: check its `where` and the exclusions"
     rule = kind_of(hypothesis).rule
     if rule is None:
-        return "draw more items: each step of the order takes one"
+        return "draw more items: each step of the order takes some of its own"
     if verdict in witnesses(rule(hypothesis, found.alpha or 0.05), MANY):
         margin = " or widen the margin" if found.margin_pp is not None and verdict == "supported" else ""
         return f"draw more items{margin}"
@@ -165,7 +165,7 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
     items, units = (None, None) if size is None else (size.items, size.units)
     kind = kind_of(hypothesis)
     if kind.rule is None:
-        outcomes = kind.outcomes(hypothesis, items)
+        outcomes = kind.outcomes(hypothesis, plan.study.spec, items, units)
         return Prospect(hypothesis.id, hypothesis.kind, items, units, None, 1, None, outcomes, None)
     rule = kind.rule(hypothesis, _alpha(plan.study.spec, hypothesis))
     margin = getattr(hypothesis, "margin", None)

@@ -108,6 +108,7 @@ seed = 7
 
 [analysis]
 thresholds = [{ at = 0.5, declared = "ex_ante", source = "ours" }]
+evidence = "descriptive"
 """
 
 Build = Callable[[Path], Path]

@@ -36,7 +36,8 @@ from gridc.runtime.store.events import (
     first_break,
 )
 from gridc.runtime.store.items import item_rows, shown_rows
-from gridc.runtime.store.store import CheckedCall, Progress, Store, recorded
+from gridc.runtime.store.rows import CheckedCall, Progress
+from gridc.runtime.store.store import Store, recorded
 from gridc.schema.canonical import canonical, digest, digest_bytes
 
 MOST_JSON = 2**26

@@ -14,7 +14,7 @@ import numpy as np
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.store.store import CellOutcomes
+from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.base import ALPHA
 from gridc.statistics.e_process import Duel, Race, Side
 

@@ -25,7 +25,7 @@ from gridc.runtime.engines import opener
 from gridc.runtime.engines.protocol import Batch, Call, Engine
 from gridc.runtime.noise import measure
 from gridc.runtime.store import events
-from gridc.runtime.store.store import Spent
+from gridc.runtime.store.rows import Spent
 from gridc.runtime.store.write import Writer
 from gridc.schema.spec import Spec
 

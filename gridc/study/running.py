@@ -16,7 +16,8 @@ from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.runtime import merge as merging
 from gridc.runtime import run as executing
 from gridc.runtime.run import Finished, Shard, Step
-from gridc.runtime.store.store import Progress, Spent, Store
+from gridc.runtime.store.rows import Progress, Spent
+from gridc.runtime.store.store import Store
 from gridc.study.place import Place
 from gridc.study.stamping import make_stamp
 

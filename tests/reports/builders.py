@@ -20,7 +20,7 @@ from gridc.reports.findings.noise import floors_of, model_noise
 from gridc.reports.findings.paired import precision_reports
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.events import NoiseMeasured
-from gridc.runtime.store.store import CellOutcomes, Progress
+from gridc.runtime.store.rows import CellOutcomes, Progress
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Spec
 

@@ -11,7 +11,7 @@ from gridc.compiler.instrument.setting import Setting
 from gridc.reports.findings.agreement import Agreement, agreements, cohen
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.scores import CellScore
-from gridc.runtime.store.store import CellOutcomes
+from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.spec import Axis
 
 ONE, OTHER = "101100101011", "100100111010"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gridc.reports.findings.store_diff import cell_difference, cell_differences, place_of
-from gridc.runtime.store.store import CellOutcomes
+from gridc.runtime.store.rows import CellOutcomes
 
 CELL = "m/b/template=T1,decoding=greedy"
 

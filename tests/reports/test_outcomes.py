@@ -7,7 +7,7 @@ import numpy as np
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.setting import Setting
 from gridc.reports.findings.outcomes import gather
-from gridc.runtime.store.store import CellOutcomes
+from gridc.runtime.store.rows import CellOutcomes
 
 
 def cell(model: str, level: str) -> Cell:

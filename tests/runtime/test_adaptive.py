@@ -12,7 +12,7 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.adaptive_race import from_store, race_study, sentence
-from gridc.runtime.store.store import CellOutcomes
+from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.items import UnitLevel
 from tests.reports.builders import AXES, spec_of
 

@@ -20,7 +20,8 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.reports.findings.scores import cell_scores
-from gridc.runtime.store.store import Progress, Store
+from gridc.runtime.store.rows import Progress
+from gridc.runtime.store.store import Store
 from gridc.schema.certificate import Certificate, HypothesisRow, PairRow
 
 if TYPE_CHECKING:

@@ -31,7 +31,8 @@ from gridc.reports.findings.outcomes import Outcomes, gather
 from gridc.reports.findings.paired import PairedReport, precision_reports
 from gridc.reports.findings.scores import CellScore, cell_scores
 from gridc.runtime.store.events import ModelLoaded, steps_back
-from gridc.runtime.store.store import CellOutcomes, Progress, Store
+from gridc.runtime.store.rows import CellOutcomes, Progress
+from gridc.runtime.store.store import Store
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import ScopeKind

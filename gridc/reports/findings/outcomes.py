@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gridc.compiler.grid.cell import Cell
 from gridc.reports.findings.scores import units_of
-from gridc.runtime.store.store import CellOutcomes
+from gridc.runtime.store.rows import CellOutcomes
 
 Whole = NDArray[np.int64]
 

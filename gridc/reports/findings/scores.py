@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.store.store import CellOutcomes
+from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import canonical_row, digest_bytes
 
 

@@ -19,7 +19,8 @@ from gridc.compiler.lock.diff import Difference, differences
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports.findings import paired
 from gridc.reports.findings.paired import PairedReport
-from gridc.runtime.store.store import CellOutcomes, Store
+from gridc.runtime.store.rows import CellOutcomes
+from gridc.runtime.store.store import Store
 from gridc.statistics.contrasts import LevelRow, Scored, by_level, item_test, pair_stores
 from gridc.statistics.exact_tests import holm
 

@@ -1,20 +1,18 @@
 """The read side of a store: what reports, `status` and `verify` see. It changes nothing."""
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlite_utils import Database
 
 from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.runtime.store import digests
 from gridc.runtime.store.events import (
     Body,
     Event,
@@ -27,117 +25,18 @@ from gridc.runtime.store.events import (
     Worked,
 )
 from gridc.runtime.store.opening import open_to_read
-from gridc.schema.canonical import canonical_row
+from gridc.runtime.store.rows import (
+    CallRow,
+    CellOutcomes,
+    CheckedCall,
+    Progress,
+    SampleRow,
+    Spent,
+    StoredCall,
+    StoredSample,
+)
 
 B = TypeVar("B", bound=Body)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How many of a study's distinct calls have an answer, and how many samples have no outcome yet."""
-
-    answered: int
-    total: int
-    unscored: int
-
-    @property
-    def complete(self) -> bool:
-        return self.answered == self.total and not self.unscored
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CellOutcomes:
-    """The outcomes of one cell by item, as whole numbers of shape (items,); `items` is sorted.
-
-    Counts are over an item's replicates: all, those with an outcome, and of these those with a readable
-    answer and the sum of their scores. `first` is the score of replicate 0, -1 where it has none.
-    """
-
-    items: tuple[str, ...]
-    trials: NDArray[np.int64]
-    scored: NDArray[np.int64]
-    parsed: NDArray[np.int64]
-    correct: NDArray[np.int64]
-    first: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What answering a study's calls took, for one model (its identity) at one precision.
-
-    `forward_tokens` are those that were executed, `least_tokens` the size of the trie of all sequences
-    (None until every call has its answer); `kv_bytes`, `rows` and `peak_bytes` (of the whole
-    process) are the most of any batch. `paths` says how the model was computed, in words.
-    """
-
-    model: str
-    precision: str
-    batches: int
-    calls: int
-    forward_tokens: int
-    least_tokens: int | None
-    seconds: float
-    kv_bytes: int
-    rows: int
-    peak_bytes: int
-    paths: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StoredCall:
-    """A call as it is stored; `answer` is None until there is one."""
-
-    id: str
-    prompt: str
-    request: str
-    answer: str | None
-    answer_digest: str | None
-
-
-class CheckedCall(NamedTuple):
-    """A call with its columns as they are stored; `unsaid` counts those that say how it was answered (`sent`,
-    `usage`, `seconds`, `finished`) and are empty."""
-
-    id: str
-    model: str
-    precision: str
-    kind: str
-    prompt: str
-    request: str
-    answer: str | None
-    answer_digest: str | None
-    unsaid: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSample:
-    """A sample with its outcome and the calls that it came from, in order."""
-
-    cell: str
-    item: str
-    replicate: int
-    choice: int | None
-    score: int | None
-    evidence: str | None
-    calls: tuple[str, ...]
-
-
-SampleRow = tuple[str, int, int | None, int | None, str | None, str | None, str | None]
-CallRow = tuple[
-    str,
-    str,
-    str,
-    str,
-    str,
-    str,
-    str,
-    str | None,
-    str | None,
-    str | None,
-    str | None,
-    float | None,
-    str | None,
-]
 
 
 def recorded(events: Iterable[Event], kind: type[B], stamp: str | None = None) -> list[B]:
@@ -159,15 +58,6 @@ _USED = {
 }
 """Rows that gridc never writes, by table."""
 
-_COLUMNS = {
-    "benchmark": "benchmark, direction, unit, stamp",
-    "item": "benchmark, item, unit, family, template, category",
-    "shown": "benchmark, item, option_order, digest, options, points, gold, matching, unknown, expected",
-    "cell": "id, key, model, benchmark, configuration, tier, shared, method, option_order, replicates",
-    "batch": "id, model, precision, calls, forward_tokens, seconds, kv_bytes, rows, peak_bytes, finished",
-    "call": "id, model, precision, kind, prompt, sent, answer_digest, usage, seconds, finished, batch",
-}
-"""What `Store.records_digest` covers, by name: a column that a later migration adds must not move it."""
 
 CACHE_KIB = 256 * 1024
 """Memory for pages. Calls are looked up by digest, which is at random all over the file."""
@@ -575,75 +465,15 @@ class Store:
 
     def answers_digest(self, stamp: str) -> str:
         """SHA-256 over every call of the study with its answer's digest, by call id."""
-        where, values = self._calls_of(stamp)
-        rows = self._db.execute(f"SELECT id, answer_digest FROM call WHERE {where} ORDER BY +id", values)
-        total = hashlib.sha256()
-        for row in rows:
-            total.update(canonical_row(row) + b"\n")
-        return total.hexdigest()
+        return digests.of_answers(self._db, *self._calls_of(stamp))
 
     def records_digest(self, stamp: str) -> str:
-        """SHA-256 over every row that the study rests on, with all its columns.
-
-        Of calls, whose order in the file is by chance, the sorted digests of the rows; prompts and requests
-        are named by their own digests.
-        """
-        total = hashlib.sha256()
-        where, values = self._calls_of(stamp)
-        mine = "IN (SELECT id FROM cell WHERE stamp = ?)"
-        ordered = (
-            ("SELECT stamp, created FROM study WHERE stamp = ?", [stamp]),
-            *(
-                (f"SELECT {_COLUMNS[table]} FROM {table} WHERE stamp = ? ORDER BY 1, 2, 3, 4", [stamp])
-                for table in ("benchmark", "item", "shown", "cell")
-            ),
-            (
-                f"""SELECT {_COLUMNS["batch"]} FROM batch
-                    WHERE id IN (SELECT batch FROM call WHERE {where}) ORDER BY id""",
-                values,
-            ),
-            (
-                f"""SELECT cell, item, replicate, choice, score, evidence FROM sample
-                    WHERE cell {mine} ORDER BY cell, item, replicate""",
-                [stamp],
-            ),
-            (
-                f"""SELECT cell, item, replicate, step, call FROM trace
-                    WHERE cell {mine} ORDER BY cell, item, replicate, step""",
-                [stamp],
-            ),
-        )
-        for statement, given in ordered:
-            for row in self._db.execute(statement, given):
-                total.update(canonical_row(row) + b"\n")
-        digests = bytearray()
-        for row in self._db.execute(f"SELECT {_COLUMNS['call']} FROM call WHERE {where}", values):
-            digests += hashlib.sha256(canonical_row(row)).digest()
-        total.update(np.sort(np.frombuffer(digests, dtype="V32").view("S32")).tobytes())
-        return total.hexdigest()
+        """SHA-256 over every row that the study rests on, with all its columns."""
+        return digests.of_records(self._db, stamp, *self._calls_of(stamp))
 
     def results_digest(self, stamp: str) -> str:
-        """SHA-256 over the sorted (cell, item, replicate, text or chosen option, score).
-
-        Log-probabilities and times are left out, because they may differ in their last digits where
-        the results do not.
-        """
-        cells = "SELECT key, id FROM cell WHERE stamp = ? ORDER BY key"
-        total = hashlib.sha256()
-        for key, cell in self._db.execute(cells, [stamp]).fetchall():
-            rows = self._db.execute(
-                """SELECT ?, s.item, s.replicate,
-                          CASE call.kind WHEN 'generate' THEN json_extract(answer, '$.text') ELSE choice END,
-                          score
-                   FROM sample s JOIN trace t USING (cell, item, replicate) JOIN call ON call.id = t.call
-                   WHERE s.cell = ? AND NOT EXISTS
-                     (SELECT 1 FROM trace u WHERE u.cell = t.cell AND u.item = t.item
-                      AND u.replicate = t.replicate AND u.step > t.step)
-                   ORDER BY s.item, s.replicate""",
-                [key, cell],
-            )
-            total.update(b"".join(canonical_row(row) + b"\n" for row in rows))
-        return total.hexdigest()
+        """SHA-256 over the sorted (cell, item, replicate, text or chosen option, score)."""
+        return digests.of_results(self._db, stamp)
 
 
 def _json(text: str) -> Any:

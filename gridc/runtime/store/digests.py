@@ -1,0 +1,92 @@
+"""The digests of a study in a store: of its answers, of its results, and of every row that it rests on."""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from sqlite_utils import Database
+
+from gridc.schema.canonical import canonical_row
+
+_COLUMNS = {
+    "benchmark": "benchmark, direction, unit, stamp",
+    "item": "benchmark, item, unit, family, template, category",
+    "shown": "benchmark, item, option_order, digest, options, points, gold, matching, unknown, expected",
+    "cell": "id, key, model, benchmark, configuration, tier, shared, method, option_order, replicates",
+    "batch": "id, model, precision, calls, forward_tokens, seconds, kv_bytes, rows, peak_bytes, finished",
+    "call": "id, model, precision, kind, prompt, sent, answer_digest, usage, seconds, finished, batch",
+}
+"""What `of_records` covers, by name: a column that a later migration adds must not move it."""
+
+
+def of_answers(db: Database, where: str, values: Sequence[str]) -> str:
+    """SHA-256 over every call that `where` selects with its answer's digest, by call id."""
+    rows = db.execute(f"SELECT id, answer_digest FROM call WHERE {where} ORDER BY +id", values)
+    total = hashlib.sha256()
+    for row in rows:
+        total.update(canonical_row(row) + b"\n")
+    return total.hexdigest()
+
+
+def of_records(db: Database, stamp: str, where: str, values: Sequence[str]) -> str:
+    """SHA-256 over every row that the study rests on, with all its columns; `where` selects its calls.
+
+    Of calls, whose order in the file is by chance, the sorted digests of the rows; prompts and requests
+    are named by their own digests.
+    """
+    total = hashlib.sha256()
+    mine = "IN (SELECT id FROM cell WHERE stamp = ?)"
+    ordered = (
+        ("SELECT stamp, created FROM study WHERE stamp = ?", [stamp]),
+        *(
+            (f"SELECT {_COLUMNS[table]} FROM {table} WHERE stamp = ? ORDER BY 1, 2, 3, 4", [stamp])
+            for table in ("benchmark", "item", "shown", "cell")
+        ),
+        (
+            f"""SELECT {_COLUMNS["batch"]} FROM batch
+                WHERE id IN (SELECT batch FROM call WHERE {where}) ORDER BY id""",
+            values,
+        ),
+        (
+            f"""SELECT cell, item, replicate, choice, score, evidence FROM sample
+                WHERE cell {mine} ORDER BY cell, item, replicate""",
+            [stamp],
+        ),
+        (
+            f"""SELECT cell, item, replicate, step, call FROM trace
+                WHERE cell {mine} ORDER BY cell, item, replicate, step""",
+            [stamp],
+        ),
+    )
+    for statement, given in ordered:
+        for row in db.execute(statement, given):
+            total.update(canonical_row(row) + b"\n")
+    digests = bytearray()
+    for row in db.execute(f"SELECT {_COLUMNS['call']} FROM call WHERE {where}", values):
+        digests += hashlib.sha256(canonical_row(row)).digest()
+    total.update(np.sort(np.frombuffer(digests, dtype="V32").view("S32")).tobytes())
+    return total.hexdigest()
+
+
+def of_results(db: Database, stamp: str) -> str:
+    """SHA-256 over the sorted (cell, item, replicate, text or chosen option, score).
+
+    Log-probabilities and times are left out, because they may differ in their last digits where
+    the results do not.
+    """
+    cells = "SELECT key, id FROM cell WHERE stamp = ? ORDER BY key"
+    total = hashlib.sha256()
+    for key, cell in db.execute(cells, [stamp]).fetchall():
+        rows = db.execute(
+            """SELECT ?, s.item, s.replicate,
+                      CASE call.kind WHEN 'generate' THEN json_extract(answer, '$.text') ELSE choice END,
+                      score
+               FROM sample s JOIN trace t USING (cell, item, replicate) JOIN call ON call.id = t.call
+               WHERE s.cell = ? AND NOT EXISTS
+                 (SELECT 1 FROM trace u WHERE u.cell = t.cell AND u.item = t.item
+                  AND u.replicate = t.replicate AND u.step > t.step)
+               ORDER BY s.item, s.replicate""",
+            [key, cell],
+        )
+        total.update(b"".join(canonical_row(row) + b"\n" for row in rows))
+    return total.hexdigest()

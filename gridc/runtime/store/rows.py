@@ -1,0 +1,115 @@
+"""What is read of a store, row by row."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many of a study's distinct calls have an answer, and how many samples have no outcome yet."""
+
+    answered: int
+    total: int
+    unscored: int
+
+    @property
+    def complete(self) -> bool:
+        return self.answered == self.total and not self.unscored
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellOutcomes:
+    """The outcomes of one cell by item, as whole numbers of shape (items,); `items` is sorted.
+
+    Counts are over an item's replicates: all, those with an outcome, and of these those with a readable
+    answer and the sum of their scores. `first` is the score of replicate 0, -1 where it has none.
+    """
+
+    items: tuple[str, ...]
+    trials: NDArray[np.int64]
+    scored: NDArray[np.int64]
+    parsed: NDArray[np.int64]
+    correct: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What answering a study's calls took, for one model (its identity) at one precision.
+
+    `forward_tokens` are those that were executed, `least_tokens` the size of the trie of all sequences
+    (None until every call has its answer); `kv_bytes`, `rows` and `peak_bytes` (of the whole
+    process) are the most of any batch. `paths` says how the model was computed, in words.
+    """
+
+    model: str
+    precision: str
+    batches: int
+    calls: int
+    forward_tokens: int
+    least_tokens: int | None
+    seconds: float
+    kv_bytes: int
+    rows: int
+    peak_bytes: int
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCall:
+    """A call as it is stored; `answer` is None until there is one."""
+
+    id: str
+    prompt: str
+    request: str
+    answer: str | None
+    answer_digest: str | None
+
+
+class CheckedCall(NamedTuple):
+    """A call with its columns as they are stored; `unsaid` counts those that say how it was answered (`sent`,
+    `usage`, `seconds`, `finished`) and are empty."""
+
+    id: str
+    model: str
+    precision: str
+    kind: str
+    prompt: str
+    request: str
+    answer: str | None
+    answer_digest: str | None
+    unsaid: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSample:
+    """A sample with its outcome and the calls that it came from, in order."""
+
+    cell: str
+    item: str
+    replicate: int
+    choice: int | None
+    score: int | None
+    evidence: str | None
+    calls: tuple[str, ...]
+
+
+SampleRow = tuple[str, int, int | None, int | None, str | None, str | None, str | None]
+CallRow = tuple[
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str | None,
+    str | None,
+    str | None,
+    str | None,
+    float | None,
+    str | None,
+]

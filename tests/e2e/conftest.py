@@ -108,6 +108,7 @@ order = ["qwen2", "llama"]
 
 [analysis]
 thresholds = [{ at = 0.5, declared = "ex_ante", source = "a test" }]
+evidence = "descriptive"
 
 [engine]
 kv_mib = 8

@@ -267,7 +267,15 @@ class _Anything(set[str]):
 def file_more(folder: Path, _: MonkeyPatch) -> set[str]:
     made = bundled(folder)
     (made / "conftest.py").write_text("print('run me')")
-    listed(made, "conftest.py")
+    crate = json.loads((made / bundle.CRATE).read_text())
+    whole = next(node for node in crate["@graph"] if node["@id"] == "./")
+    whole["hasPart"] = sorted([*whole["hasPart"], {"@id": "conftest.py"}], key=lambda part: str(part["@id"]))
+    others = [node for node in crate["@graph"] if node.get("@type") != "File"]
+    names = [str(part["@id"]) for part in whole["hasPart"]]
+    files = [{"@id": name, "@type": "File", "name": Path(name).name} for name in names]
+    crate["@graph"] = [*others, *files]
+    (made / bundle.CRATE).write_bytes(bundle._json(crate))
+    listed(made, "conftest.py", bundle.CRATE)
     return codes(made)
 
 

@@ -75,8 +75,9 @@ def test_answers_to_other_calls_are_not_compared(other: Setting) -> None:
     assert found(other) == []
 
 
-def test_what_reads_less_of_a_response_asks_the_same() -> None:
-    assert len(found(replace(LINE, stop=("\n",)))) == 1
+def test_a_stop_string_ends_the_generation_so_the_responses_are_others() -> None:
+    assert found(replace(LINE, stop=("\n",))) == []
+    assert len(found(replace(LINE, reader="whole_response"))) == 1
 
 
 def test_rankings_that_differ_in_normalisation_or_ties_send_the_same_calls() -> None:

@@ -61,8 +61,9 @@ def max_t(differences: Whole, sums: Floats, groups: Whole) -> MaxT:
     `differences` (configurations, units) and their flipped `sums` (configurations, flips); `groups`
     (contrasts, configurations) says with which weight, 0 or more, a contrast takes each configuration: a
     weighted average above 0 implies a configuration above 0. A contrast without any difference has p-values
-    of 1. The observed data count as one more flip (Phipson & Smyth 2010). Sums are whole and division is
-    exactly rounded, so ties are the same on every machine."""
+    of 1. The observed data count as one more flip (Phipson & Smyth 2010). Values that agree in twelve digits
+    are ties: 4 / sqrt(8) is 6 / sqrt(18), and what rounding makes of them decides nothing. Sums are whole and
+    division is exactly rounded, so the result is the same on every machine."""
     grouped = groups @ differences
     norms = np.sqrt((grouped * grouped).sum(axis=1, dtype=np.float64))
     live = norms > 0
@@ -77,10 +78,10 @@ def max_t(differences: Whole, sums: Floats, groups: Whole) -> MaxT:
         (found.plus, found.plus_alone, t, under),
         (found.minus, found.minus_alone, -t, -under),
     ):
-        highest = np.sort(drawn.max(axis=0))
-        reached = len(highest) - np.searchsorted(highest, observed, side="left")
+        highest, tied = np.sort(drawn.max(axis=0)), observed - 1e-12 * np.abs(observed)
+        reached = len(highest) - np.searchsorted(highest, tied, side="left")
         side[live] = (reached + 1) / total
-        alone[live] = ((drawn >= observed[:, None]).sum(axis=1) + 1) / total
+        alone[live] = ((drawn >= tied[:, None]).sum(axis=1) + 1) / total
     return found
 
 

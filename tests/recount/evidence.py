@@ -117,9 +117,10 @@ def max_t(differences: Any, sums: Any, groups: Any) -> tuple[Any, Any, Any, Any]
             t = sign * mine[live].sum(axis=1) / size[live]
             under = sign * flipped[live] / size[live, None]
             top = under.max(axis=0)
-            joint[live] = [(1 + (top >= own).sum()) / (1 + len(top)) for own in t]
+            joint[live] = [(1 + (top >= own - 1e-12 * abs(own)).sum()) / (1 + len(top)) for own in t]
             alone[live] = [
-                (1 + (row >= own).sum()) / (1 + len(row)) for own, row in zip(t, under, strict=True)
+                (1 + (row >= own - 1e-12 * abs(own)).sum()) / (1 + len(row))
+                for own, row in zip(t, under, strict=True)
             ]
         out += [joint, alone]
     return out[0], out[2], out[1], out[3]

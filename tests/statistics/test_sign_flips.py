@@ -85,3 +85,10 @@ def test_a_model_against_itself_is_a_coin_where_it_samples_and_0_elsewhere(sampl
     assert found.mean == pytest.approx(sum(shown) / len(shown) / size)
     assert found.upper == pytest.approx(shown[-(-95 * len(shown) // 100) - 1] / size)
     assert sign_flips.same_model(0, 9).mean == 0.0
+
+
+def test_a_tie_of_two_contrasts_is_a_tie_whatever_rounding_makes_of_it() -> None:
+    differences = np.array([[1, 2, 1, 1, 1], [-1, -3, 1, 1, 2]])  # 6 / sqrt(18) = 4 / sqrt(8)
+    groups = np.array([[1, 0], [0, 1], [1, 1]])
+    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, every_flip(5)), groups)
+    assert found.plus[2] == pytest.approx(9 / 32)

@@ -63,6 +63,10 @@ class Commands(click.Group):
                 return super().invoke(ctx)
         except GridcError as error:
             _fail(error)
+        except (KeyboardInterrupt, SystemExit):
+            if signal.getsignal(signal.SIGINT) is _patience:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is the interpreter's own end
+            raise
         except BrokenPipeError:
             sys.stderr.close()  # whoever read the output has seen enough
             raise SystemExit(0) from None

@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -28,6 +28,7 @@ def test_mcnemar_is_the_binomial_test_of_the_discordant_items(b: int, c: int) ->
         assert (found.plus[0], found.minus[0], exact_tests.mcnemar_two_sided(0, 0)) == (1.0, 1.0, 1.0)
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_is_that_of_statsmodels(p: list[float]) -> None:
     assert exact_tests.holm(p) == pytest.approx(list(multipletests(p, method="holm")[1]))

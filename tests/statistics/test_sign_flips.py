@@ -92,3 +92,38 @@ def test_a_tie_of_two_contrasts_is_a_tie_whatever_rounding_makes_of_it() -> None
     groups = np.array([[1, 0], [0, 1], [1, 1]])
     found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, every_flip(5)), groups)
     assert found.plus[2] == pytest.approx(9 / 32)
+
+
+EXCHANGES = st.integers(1, 4).flatmap(
+    lambda size: st.lists(st.lists(st.integers(-2, 2), min_size=size, max_size=size), min_size=1, max_size=60)
+)
+
+
+@given(EXCHANGES, st.fractions(0, Fraction(1, 2), max_denominator=500))
+@settings(deadline=None, max_examples=60)
+def test_the_reference_of_equal_models_is_what_its_definition_counts(
+    exchanges: list[list[int]], observed: Fraction
+) -> None:
+    size = len(exchanges[0])
+    rho = sorted(Fraction(min(sum(s > 0 for s in row), sum(s < 0 for s in row)), size) for row in exchanges)
+    found = sign_flips.identical(np.array(exchanges, dtype=float).T, observed)
+    assert found.exchanges == len(rho)
+    assert found.mean == pytest.approx(float(sum(rho) / len(rho)))
+    assert found.upper == pytest.approx(float(rho[19 * len(rho) // 20]))
+    assert found.at_least == pytest.approx((1 + sum(value >= observed for value in rho)) / (1 + len(rho)))
+
+
+@pytest.mark.parametrize("sampled", range(13))
+def test_a_model_against_itself_is_as_many_coins_as_it_has_sampled_configurations(sampled: int) -> None:
+    size = sampled + 2
+    coins = sorted(min(sum(toss), sampled - sum(toss)) for toss in product((0, 1), repeat=sampled))
+    covering = (value for value in coins if 20 * sum(other <= value for other in coins) >= 19 * len(coins))
+    found = sign_flips.same_model(sampled, size)
+    assert found.sampled == sampled
+    assert found.mean == pytest.approx(sum(coins) / len(coins) / size)
+    assert found.upper == pytest.approx(next(covering) / size)
+
+
+@pytest.mark.parametrize(("weights", "upper"), [([19, 1], 0), ([92, 8], 1), ([18, 2], 1), ([189, 11], 1)])
+def test_the_upper_value_covers_95_percent_and_no_less(weights: list[int], upper: int) -> None:
+    assert sign_flips._upper(weights, [0, 1]) == upper

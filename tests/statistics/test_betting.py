@@ -70,3 +70,27 @@ def test_the_smallest_gap_is_where_the_e_value_reaches_its_bar(level: float) -> 
     centred = units / 4 - (units / 4).mean()
     assert e_value((centred + gap).tolist()) == pytest.approx(1 / level, rel=1e-6)
     assert betting.smallest_gap(np.zeros(3, dtype=np.int64), 4, 0.05) is None
+
+
+@given(st.lists(st.integers(-4, 4), min_size=8, max_size=30), st.sampled_from([0.05, 0.01]))
+def test_the_smallest_gap_is_where_units_moved_together_reach_the_level(
+    units: list[int], level: float
+) -> None:
+    differences = np.array(units)
+    centred = differences / 8 - differences.mean() / 8
+
+    def log_e(by: float) -> float:
+        moved = np.clip(centred + by, -1, 1)
+        return float(np.log(np.exp([np.log1p(stake * moved).sum() for stake in STAKES]).mean()))
+
+    found = betting.smallest_gap(differences, 8, level)
+    reaching = [by for by in np.arange(0, 2, 0.001) if log_e(by) >= -np.log(level)]
+    if found is None:
+        assert not reaching
+    else:
+        assert found == pytest.approx(np.clip(centred + reaching[0], -1, 1).mean(), abs=0.0015)
+
+
+def test_units_that_are_ahead_are_counted_whatever_their_difference() -> None:
+    found = exact_tests.bets(np.array([[1, 2, 3, -1, 0]]), 4)
+    assert (found.ahead[0], found.behind[0]) == (3, 1)

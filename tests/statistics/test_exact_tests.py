@@ -103,3 +103,41 @@ def test_the_expected_search_is_the_mean_over_all_orders(plus: int, minus: int, 
     found = exact_tests.expected_until_both(plus, minus, n)
     assert found == pytest.approx(sum(lengths) / len(lengths))
     assert exact_tests.expected_until_both(plus, 0, n) is None
+
+
+def test_every_number_has_its_bounds() -> None:
+    assert exact_tests.somewhere(np.array([0.9, 0.8]), "mcnemar", 5) == 1.0
+    assert exact_tests.somewhere(np.array([1.5, 2.0]), "betting", 5) == 1.0
+    assert [len(exact_tests.orderings(list("abcdef"[:size]))) for size in range(1, 7)] == [
+        0,
+        2,
+        6,
+        24,
+        120,
+        0,
+    ]
+
+
+@given(
+    st.integers(1, 12).flatmap(
+        lambda size: st.tuples(st.just(size), st.integers(0, size), st.integers(0, size))
+    )
+)
+def test_the_rho_interval_holds_what_the_names_leave_open(counts: tuple[int, int, int]) -> None:
+    size, up, down = counts
+    if up + down > size:
+        return
+    possible = [min(k, size - k) for k in range(up, size - down + 1)]
+    _, high = exact_tests.rho_interval(up, down, size, True)
+    assert high == Fraction(max(possible), size)
+
+
+@given(st.integers(1, 40), st.floats(0, 1), st.sampled_from([0.05, 0.01, 0.0625, 0.5]))
+def test_the_smallest_gap_is_the_first_that_the_test_certifies(
+    items: int, share: float, level: float
+) -> None:
+    discordant = round(share * items)
+    tails = [stats.binom.sf(b - 1, discordant, 0.5) for b in range(discordant + 1)]
+    enough = [b for b, tail in enumerate(tails) if tail <= level + 1e-12]
+    expected = (2 * enough[0] - discordant) / items if enough else None
+    assert exact_tests.smallest_gap(items, share, level) == expected

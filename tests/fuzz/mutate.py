@@ -74,7 +74,8 @@ def invent(schema: Any, rng: Random, depth: int = 0) -> Any:
         return rng.choice((*TEXTS, *NUMBERS, True, False))
     for key in ("const", "enum", "examples"):
         if key in schema:
-            return schema[key] if key == "const" else rng.choice(schema[key])
+            chosen = schema[key] if key == "const" else rng.choice(schema[key])
+            return copy.deepcopy(chosen)  # what is invented is edited later, and the schema is everybody's
     match schema.get("type"):
         case "object":
             return _table(schema, rng, depth)

@@ -66,16 +66,16 @@ def leading(findings: Findings) -> Iterator[str]:
 def _parted(full: Sequence[tuple[BenchmarkFinding, PairFinding]]) -> Iterator[str]:
     """Where it decides the verdict whether unreadable answers count."""
     told = [
-        f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark} ({signs(pair.counts)} when they do, "
-        f"{signs(pair.readable)} when they are left out)"
+        f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark} ({signs(pair.counts)} where they "
+        f"score 0, {signs(pair.readable)} where they are left out)"
         for benchmark, pair in full
         if pair.parted
     ]
     if told:
         yield (
-            "Whether unreadable answers count as wrong decides the majority or whether one order holds "
-            f"throughout, of {'; '.join(told)}: N+/N−/N0, scores higher in, lower in, ties. Every other "
-            "number here counts them as wrong (intention-to-treat)."
+            "Whether unreadable answers score 0 or are left out decides the majority or whether one order "
+            f"holds throughout, of {'; '.join(told)}: N+/N−/N0, scores higher in, lower in, ties. In every "
+            "other number here they score 0 (intention-to-treat)."
         )
 
 
@@ -164,10 +164,11 @@ def _unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[str
         models = ", ".join(dict.fromkeys(each.cell.model for each in low))
         places = len({each.cell.configuration for each in low})
         size = len(benchmark.full.scope.configurations)
+        helps = ", which is the better end there" if benchmark.lower_is_better else ""
         yield (
             f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than {least:.0%} of a "
-            f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). Unreadable "
-            "answers count as wrong."
+            f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). An "
+            f"unreadable answer scores 0{helps}."
         )
 
 

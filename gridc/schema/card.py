@@ -34,7 +34,7 @@ class Receipt(Part):
 
 class PointScore(Part):
     """(ii) Point score under the receipt. Null while the cell is incomplete. `score` is intention-to-treat:
-    an unreadable answer counts as wrong; `per_protocol` leaves it out."""
+    an unreadable answer scores 0; `per_protocol` leaves it out."""
 
     score: Share | None
     per_protocol: Annotated[

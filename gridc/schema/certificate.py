@@ -443,7 +443,7 @@ class AnchorRow(Part):
 
 
 class Certificate(Part):
-    """A study's certificate. All of it is intention-to-treat: an unreadable answer counts as wrong. The
+    """A study's certificate. All of it is intention-to-treat: an unreadable answer scores 0. The
     counts of a tally also give the per-protocol score, correct / parsed."""
 
     format: Literal["gridc-certificate/1"]

@@ -414,7 +414,7 @@ class Analysis(Table):
     ] = "none"
     outcome: Annotated[
         Literal["itt", "pp"],
-        Field(description="itt: an unreadable answer counts as wrong; pp: it is left out."),
+        Field(description="itt: an unreadable answer scores 0; pp: it is left out."),
     ] = "itt"
     equivalence: Annotated[
         Literal["all", "nonsignificant"],

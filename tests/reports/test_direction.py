@@ -45,6 +45,16 @@ def table(findings: Findings) -> dict[str, dict[str, Fraction]]:
 
 
 @pytest.mark.parametrize("lower", [False, True])
+def test_an_unreadable_answer_is_said_to_help_where_lower_is_better(lower: bool) -> None:
+    direction = "lower_is_better" if lower else "higher_is_better"
+    findings = findings_of(spec_of(MODELS, direction=direction), lambda cell: 2, parsed=3)
+    (told,) = (each for each in statements(findings) if "could be read" in each)
+    assert told.endswith("scores 0, which is the better end there." if lower else "scores 0.")
+    page = as_html(findings, certify(findings), make_cards(findings, "0" * 64))
+    assert "as wrong" not in " ".join(page.split())
+
+
+@pytest.mark.parametrize("lower", [False, True])
 def test_passes_follow_the_direction(lower: bool) -> None:
     findings = found(lower)
     scores = table(findings)

@@ -67,7 +67,7 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column(
             "score",
             "float64",
-            "correct / trials: intention-to-treat, an unreadable answer counts as wrong. Null while one "
+            "correct / trials: intention-to-treat, an unreadable answer scores 0. Null while one "
             "sample is missing.",
         ),
         Column("parse_rate", "float64", "parsed / trials. Null where nothing is read from text."),

@@ -61,7 +61,7 @@ class Scope:
 class PairFinding:
     """A pair's counts, what the items and the noise floor say of them, and the digest of their rows.
 
-    `counts` are intention-to-treat: an unreadable answer counts as wrong. `readable` are the same counts of
+    `counts` are intention-to-treat: an unreadable answer scores 0. `readable` are the same counts of
     the per-protocol scores, which leave unreadable answers out.
     """
 

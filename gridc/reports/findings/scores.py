@@ -37,7 +37,7 @@ class CellScore:
 
     @property
     def score(self) -> Fraction | None:
-        """Share of gold answers; an unreadable answer counts as wrong (intention to treat). None while
+        """Share of gold answers; an unreadable answer scores 0 (intention to treat). None while
         a single sample is missing."""
         return Fraction(self.correct, self.trials) if self.complete else None
 

@@ -56,8 +56,10 @@ def leading(findings: Findings) -> Iterator[str]:
         sentence = DECISIONS[stated.hypothesis.kind].sentence(stated, findings.complete)
         yield f"{sentence} {WITHIN}" if stated.noise == "within" else sentence
     widest = max(findings.benchmarks, key=lambda each: len(each.full.orderings.strict), default=None)
-    if widest is not None:
+    if widest is not None and full:
         yield _ordering_sentence(widest)
+    elif widest is not None:
+        yield "One model was asked, so no order of models is compared."
     for benchmark, pair in full:
         if (benchmark, pair) != strongest:
             yield _pair_sentence(benchmark, pair)

@@ -12,7 +12,7 @@ from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html, effects, selected
-from gridc.reports.sentences import caveats, leading
+from gridc.reports.sentences import caveats, leading, statements
 from gridc.schema.selector import Selector
 from tests.reports.builders import ITEMS, findings_of, reversing, spec_of
 
@@ -380,3 +380,9 @@ def test_scores_of_answers_that_could_not_be_read_say_so() -> None:
     (told,) = (each for each in caveats(findings) if "could be read" in each)
     assert told.startswith("On facts, in 4 of 8 configurations fewer than 95% of a model's answers could")
     assert f"(ant, beetle; at worst {100 * 3 / ITEMS:.1f} %)" in told
+
+
+def test_one_model_has_no_order() -> None:
+    told = list(statements(findings_of(spec_of({"ant": None}), lambda cell: 2)))
+    assert "One model was asked, so no order of models is compared." in told
+    assert not any("strict orders" in each for each in told)

@@ -13,9 +13,10 @@ from gridc.compiler.grid.hypothesis_kinds import kind_of
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import UnavailableError
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.analysis import Analysis
 from gridc.schema.engines import engine_kind
 from gridc.schema.scaffold import EXECUTED
-from gridc.schema.spec import Analysis, Spec
+from gridc.schema.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)

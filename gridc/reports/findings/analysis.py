@@ -14,8 +14,9 @@ from gridc.reports.findings.agreement import Agreement, agreements
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.findings.subsets import ConfigurationRobustness, robustness, stratified
+from gridc.schema.analysis import Bootstrap
 from gridc.schema.canonical import digest
-from gridc.schema.spec import Axis, Bootstrap, Spec
+from gridc.schema.spec import Axis, Spec
 from gridc.statistics.contrasts import Scored, Summary, pair_levels, summarise
 from gridc.statistics.dispersion import Dispersion, disperse, flip_rate
 from gridc.statistics.pairs import Scores

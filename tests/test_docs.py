@@ -9,6 +9,8 @@ import pytest
 from gridc.compiler.inputs.loaders import LOADERS
 from gridc.diagnostics import errors
 from gridc.reports.exchange.tables import COLUMNS
+from gridc.schema import jsonschema
+from gridc.schema.reference import reference
 from gridc.schema.spec import Axis, Benchmark
 from gridc.study import OpenStudy
 from tests.conftest import Golden
@@ -65,3 +67,19 @@ def test_the_hierarchy_of_errors_is_the_real_one() -> None:
             kind = getattr(errors, name)
             assert kind.__base__ is (errors.IncompleteError if inner else errors.GridcError)
             assert not code or kind.exit_code == int(code)
+
+
+def test_the_reference_is_the_one_of_the_schema(golden: Golden) -> None:
+    golden.check(DOCS / "reference.md", reference("gridcard"))
+
+
+@pytest.mark.parametrize("name", jsonschema.NAMES)
+def test_the_reference_has_every_table_and_every_key(name: str) -> None:
+    schema, said = jsonschema.load(name), reference(name)
+    for title, table in (("top", schema), *schema["$defs"].items()):
+        for key in table.get("properties", {}):
+            assert f"`{key}`" in said, (title, key)
+    headings = re.findall(r"^## (.+)$", said, re.MULTILINE)
+    assert len(headings) == len(set(headings)) == len(schema["$defs"]) + 1
+    anchors = {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+    assert set(re.findall(r"\]\(#([^)]+)\)", said)) <= anchors

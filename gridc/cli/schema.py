@@ -5,14 +5,18 @@ from pathlib import Path
 import click
 
 from gridc.schema import jsonschema
+from gridc.schema.reference import reference
 
 
 @click.command()
 @click.argument("name", default="gridcard", type=click.Choice(jsonschema.NAMES))
 @click.option("--write", is_flag=True, help="Write NAME.v1.schema.json into this folder.")
-def schema(name: str, write: bool) -> None:
+@click.option("--markdown", is_flag=True, help="Print it as a reference for people.")
+def schema(name: str, write: bool, markdown: bool) -> None:
     """Print a JSON Schema. NAME is the language, the deviation log, a certificate, or the GRID cards."""
-    if write:
+    if markdown:
+        click.echo(reference(name), nl=False)
+    elif write:
         Path(jsonschema.file_name(name)).write_text(jsonschema.text(name), "utf-8")
     else:
         click.echo(jsonschema.text(name), nl=False)

@@ -101,8 +101,8 @@ def report_run(about: str, done: dict[str, Any]) -> None:
     say(f"gridc_{about}_s", done["wall"])
     say(f"gridc_{about}_start_up_s", done["wall"] - done["seconds"])
     say(f"gridc_{about}_forward_tokens", done["forward_tokens"])
-    say(f"gridc_{about}_trie_minimum", done["least_tokens"])
-    say(f"gridc_{about}_forward_tokens_over_minimum", done["forward_tokens"] / done["least_tokens"])
+    say(f"gridc_{about}_trie_minimum", done["least_forward_tokens"])
+    say(f"gridc_{about}_forward_tokens_over_minimum", done["forward_tokens"] / done["least_forward_tokens"])
     say(f"gridc_{about}_tokens_per_second", done["forward_tokens"] / done["seconds"])
     say(f"gridc_{about}_kv_mib", done["kv_bytes"] / 2**20)
     say(f"gridc_{about}_process_mib", done["peak_bytes"] / 2**20)
@@ -264,7 +264,7 @@ def growth(folder: Path, size: study.Size, model: Path) -> None:
     for name, each in sizes.items():
         done = study.run(study.write(folder / "study", each, model), size.threads)
         say(f"growth_{name}_forward_tokens", done["forward_tokens"])
-        say(f"growth_{name}_over_minimum", done["forward_tokens"] / done["least_tokens"])
+        say(f"growth_{name}_over_minimum", done["forward_tokens"] / done["least_forward_tokens"])
         say(f"growth_{name}_s", done["seconds"])
         say(f"growth_{name}_kv_mib", done["kv_bytes"] / 2**20)
 

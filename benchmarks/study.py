@@ -146,7 +146,9 @@ def run(spec: Path, threads: int) -> dict[str, Any]:
     )
     found: dict[str, Any] = json.loads(done.stdout)
     took = {"wall": time.perf_counter() - begun, "cpu": cpu_of_children() - spent}
-    return {**found, **found["spent"][0], **took}
+    first = found["spent"][0]
+    least = {f"least_{name}": value for name, value in first["least"].items()}
+    return {**found, **first, **first["work"], **least, **first["most"], **took}
 
 
 def cpu_of_children() -> float:

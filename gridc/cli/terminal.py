@@ -225,17 +225,27 @@ def deviations(shown: "DeviationReport") -> None:
         click.echo("observed: nothing; the study as it is now has not been run")
 
 
+HELD = {"kv_bytes": "keys and values"}
+"""Memory that is printed, by the name under which engines report it, and what it is held for."""
+
+
+def _worked(name: str, value: float, least: "Mapping[str, float]") -> str:
+    """What batches took of one thing, which engines name in `snake_case`."""
+    ratio = f", {value / least[name]:.3f} x the least possible" if least.get(name) else ""
+    return f"{value:,} {name.replace('_', ' ')} so far{ratio}"
+
+
 def spent(found: "Iterable[Spent]", names: "Mapping[str, str]") -> "Iterator[str]":
     """A line for each model and precision: what its answers took, and what they had to take."""
     for each in found:
-        least = ""
-        if each.least_tokens:
-            least = f", {each.forward_tokens / each.least_tokens:.3f} x the least possible"
-        yield (
-            f"{visible(names.get(each.model, each.model[:12]))} ({each.precision}): "
-            f"{each.forward_tokens:,} forward tokens so far{least}, {each.seconds:,.1f} s in the model, "
-            f"{each.kv_bytes / 2**20:,.0f} MiB of keys and values"
+        work = ", ".join(_worked(*counted, each.least) for counted in each.work.items())
+        held = "".join(
+            f", {each.most[name] / 2**20:,.0f} MiB of {what}"
+            for name, what in HELD.items()
+            if name in each.most
         )
+        model = f"{visible(names.get(each.model, each.model[:12]))} ({each.precision})"
+        yield visible(f"{model}: {work}, {each.seconds:,.1f} s in the model{held}")
         if each.paths and each.paths != ("forest",):
             yield visible(f"    computed as: {', then '.join(each.paths)}")
 
@@ -257,7 +267,7 @@ def progress() -> "Iterator[Callable[[Step], None]]":
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("forward tokens at most, left"),
+        TextColumn("tokens at most, left"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
@@ -278,7 +288,7 @@ class _Lines:
             spent = time.monotonic() - self._begun
             left = f", about {spent * (step.total / step.done - 1):.0f} s left" if step.done > 0 else ""
             print(
-                f"{step.model}: {10 * tenth} % of at most {step.total:,} forward tokens{left}",
+                f"{step.model}: {10 * tenth} % of at most {step.total:,} tokens{left}",
                 file=sys.stderr,
                 flush=True,
             )

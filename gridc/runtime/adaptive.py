@@ -15,7 +15,7 @@ from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.calls import Request, Sample
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.engines.protocol import Call, Engine
+from gridc.runtime.engines.protocol import Call, Engine, Task, answered
 from gridc.runtime.run import note_deviations, open_engine
 from gridc.runtime.store.events import Body, ModelLoaded
 from gridc.runtime.store.write import Writer
@@ -89,6 +89,7 @@ class ChosenSamples:
             self.record(ModelLoaded(stamp=self.plan.study_digest, identity=identity.digest, **ran))
         engine = self._engines[key]
         calls = [Call(name, each.kind, each.prompt, each.as_json()) for name, each in sorted(missing.items())]
-        for batch in engine.batches(calls):
-            self._store.answer(*engine.answer(batch, frozenset(batch.calls)))
-            self.executed += len(batch.calls)
+        tasks = [Task(batch, frozenset(batch.calls)) for batch in engine.batches(calls)]
+        for done in answered(engine, tasks):
+            self._store.answer(done.answers, done.spending)
+            self.executed += len(done.answers)

@@ -11,7 +11,7 @@ from typing import Any
 
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.engines.protocol import Call, Engine
+from gridc.runtime.engines.protocol import Call, Engine, Task, answered
 from gridc.runtime.store.store import Store
 from gridc.statistics.seeded import ranked
 
@@ -32,8 +32,8 @@ def measure(
     rankings = 0
     for name in chosen:
         (batch,) = engine.batches([calls[name]])
-        ((again,), _) = engine.answer(batch, frozenset([name]))
-        before, after = answers[name], again.content
+        (done,) = answered(engine, [Task(batch, frozenset([name]))])
+        before, after = answers[name], done.answers[0].content
         if calls[name].kind == "generate":
             texts += 1
             texts_changed += before["text"] != after["text"]

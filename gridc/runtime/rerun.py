@@ -14,7 +14,7 @@ from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.engines.protocol import Answer, Call, Engine
+from gridc.runtime.engines.protocol import Answer, Call, Engine, Task, answered
 from gridc.runtime.run import open_engine
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import EXACT
@@ -91,9 +91,9 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
     store.require(plan.study_digest)
     for name, precision in dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells()):
         identity = plan.study.models[name]
-        answered = [call for call, _ in store.answers_from(plan.study_digest, identity.digest, precision)]
-        drawn = ranked(answered, int(draw.seed, 16), f"rerun {plan.study_digest}", str)
-        chosen = frozenset(drawn[: ceil(draw.share * len(answered))])
+        stored = [call for call, _ in store.answers_from(plan.study_digest, identity.digest, precision)]
+        drawn = ranked(stored, int(draw.seed, 16), f"rerun {plan.study_digest}", str)
+        chosen = frozenset(drawn[: ceil(draw.share * len(stored))])
         if not chosen:
             continue
         engine = open_engine(name, identity, precision, plan.study.spec)
@@ -101,8 +101,8 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
         together = _ask(engine, calls)
         alone = _ask(engine, *([call] for call in calls)) if precision != EXACT else None
         engine.close()
-        stored = {call: store.answered_with(call) for call in chosen}
-        yield _compare(name, precision, len(answered), stored, together, alone)
+        before = {call: store.answered_with(call) for call in chosen}
+        yield _compare(name, precision, len(stored), before, together, alone)
 
 
 def _calls(plan: Plan, model: str, precision: str, chosen: frozenset[str]) -> Iterator[Call]:
@@ -120,9 +120,9 @@ def _calls(plan: Plan, model: str, precision: str, chosen: frozenset[str]) -> It
 def _ask(engine: Engine, *groups: Sequence[Call]) -> dict[str, Answer]:
     answers: dict[str, Answer] = {}
     for group in groups:
-        for batch in engine.batches(group):
-            given, _ = engine.answer(batch, frozenset(batch.calls))
-            answers |= {answer.call: answer for answer in given}
+        tasks = [Task(batch, frozenset(batch.calls)) for batch in engine.batches(group)]
+        for done in answered(engine, tasks):
+            answers |= {answer.call: answer for answer in done.answers}
     return answers
 
 

@@ -22,7 +22,7 @@ from gridc.compiler.preflight.hazards import waived_for
 from gridc.diagnostics.errors import BudgetError, Diagnostic
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines import opener
-from gridc.runtime.engines.protocol import Batch, Call, Engine
+from gridc.runtime.engines.protocol import Batch, Call, Engine, Task
 from gridc.runtime.noise import measure
 from gridc.runtime.store import events
 from gridc.runtime.store.rows import Spent
@@ -32,7 +32,7 @@ from gridc.schema.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far a run is: forward tokens of the batches that are done, and of all that were missing."""
+    """How far a run is: the most tokens of the batches that are done, and of all that were missing."""
 
     model: str
     done: int
@@ -78,7 +78,7 @@ class _Job:
     precision: str
     engine: Engine
     calls: dict[str, Call]
-    batches: list[tuple[Batch, frozenset[str]]]
+    tasks: list[Task]
 
 
 def run(
@@ -102,7 +102,7 @@ def run(
         note_deviations(store, plan.study_digest, departures)
         reused = store.progress(plan.study_digest).answered
         jobs = list(_jobs(plan, store, shard))
-        if any(job.batches for job in jobs):
+        if any(job.tasks for job in jobs):
             store.record(events.RunStarted(stamp=plan.study_digest, gridc=__version__, answered=reused))
         _execute(jobs, store, plan, watch)
         return conclude(plan, store, reused)
@@ -142,11 +142,11 @@ def _jobs(plan: Plan, store: Writer, shard: Shard) -> Iterator[_Job]:
             continue
         engine = open_engine(name, identity, precision, spec)
         batches = shard.share(engine.batches([call for call, _ in works]))
-        wanted = ((batch, missing.intersection(batch.calls)) for batch in batches)
-        todo = [(batch, calls) for batch, calls in wanted if calls]
-        if todo or not missing:
+        tasks = [Task(batch, missing.intersection(batch.calls)) for batch in batches]
+        left = [task for task in tasks if task.wanted]
+        if left or not missing:
             calls = {call.id: call for call, _ in works}
-            yield _Job(name, identity.digest, precision, engine, calls, todo)
+            yield _Job(name, identity.digest, precision, engine, calls, left)
 
 
 def preflight(compiled: Compiled) -> None:
@@ -185,29 +185,27 @@ def note_deviations(store: Writer, stamp: str, departures: Reconciled) -> None:
 
 def _execute(jobs: list[_Job], store: Writer, plan: Plan, watch: Callable[[Step], None]) -> None:
     meter = Meter(plan.study.spec.budget)
-    total = sum(batch.cost for job in jobs for batch, _ in job.batches)
+    total = sum(task.batch.cost for job in jobs for task in job.tasks)
     done = 0
     for job in jobs[:0:-1]:  # a model that would be refused is, before any call of another
         job.engine.effective()
         job.engine.close()
     for job in jobs:
-        if job.batches:
+        if job.tasks:
             watch(Step(job.name, done, total))
         stamp = plan.study_digest
         store.record(events.ModelLoaded(stamp=stamp, identity=job.identity, **job.engine.effective()))
-        for batch, wanted in job.batches:
-            cap = meter.passed_by(len(wanted), batch.cost)
-            if cap is not None:
-                _stop(store, plan.study_digest, cap)
-            store.answer(*job.engine.answer(batch, wanted))
-            meter.spend(len(wanted), batch.cost)
-            done += batch.cost
+        for answered in job.engine.answers(job.tasks, meter.admit):
+            store.answer(answered.answers, answered.spending)
+            done += answered.task.batch.cost
             watch(Step(job.name, done, total))
+        if meter.reached is not None:
+            _stop(store, stamp, meter.reached)
         answers = dict(store.answers_from(stamp, job.identity, job.precision))
         if len(answers) == len(job.calls):
             least = job.engine.least((call, answers[call.id]) for call in job.calls.values())
             about: dict[str, Any] = {"stamp": stamp, "identity": job.identity, "precision": job.precision}
-            store.record(events.Worked(**about, least_tokens=least))
+            store.record(events.Worked(**about, least=dict(least)))
             if plan.study.spec.engine.noise_sample:
                 store.record(
                     events.NoiseMeasured(**about, **measure(plan, store, job.engine, job.calls, answers))

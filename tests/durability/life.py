@@ -12,7 +12,7 @@ from pathlib import Path
 
 ENGINE = '''
 import os
-from gridc.runtime.engines.protocol import Answer, Batch, Spending
+from gridc.runtime.engines.protocol import Answer, Batch, Done, Spending
 
 class Noted:
     """Answers A or B by the call's digest, and notes that it was asked."""
@@ -22,19 +22,20 @@ class Noted:
         return {"answers": "by digest"}
     def batches(self, calls):
         return [Batch(tuple(call.id for call in calls[at:at + 4]), 4, None) for at in range(0, len(calls), 4)]
-    def answer(self, batch, wanted):
-        made = []
-        for call in batch.calls:
-            if call in wanted:
-                with open(os.environ["GRIDC_TEST_NOTES"], "a") as notes:
-                    notes.write(call + "\\n")
-                text = "Answer: " + "AB"[int(call, 16) % 2]
-                content = {"text": text, "tokens": [1], "finish": "stop", "near_ties": 0}
-                usage = {"prompt_tokens": 1, "completion_tokens": 1}
-                made.append(Answer(call, content, {"prompt": "?"}, usage, 0.0))
-        return made, Spending(len(made), 0.0, 0, 1, 0)
+    def answers(self, tasks, admit):
+        for task in tasks:
+            if not admit(task):
+                return
+            made = [self._answer(call) for call in task.batch.calls if call in task.wanted]
+            yield Done(task, made, Spending(0.0, {"calls": len(made)}))
+    def _answer(self, call):
+        with open(os.environ["GRIDC_TEST_NOTES"], "a") as notes:
+            notes.write(call + "\\n")
+        text = "Answer: " + "AB"[int(call, 16) % 2]
+        content = {"text": text, "tokens": [1], "finish": "stop", "near_ties": 0}
+        return Answer(call, content, {"prompt": "?"}, {"prompt_tokens": 1, "completion_tokens": 1}, 0.0)
     def least(self, answered):
-        return sum(1 for _ in answered)
+        return {"calls": sum(1 for _ in answered)}
     def close(self):
         pass
 '''

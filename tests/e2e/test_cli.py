@@ -157,7 +157,7 @@ def test_a_second_process_is_refused_and_ctrl_c_leaves_a_store_that_resumes(stud
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert running.stderr is not None
-    while "forward tokens" not in running.stderr.readline():
+    while "tokens" not in running.stderr.readline():
         assert running.poll() is None
     second = gridc("run", cwd=study)
     assert second.returncode == 6

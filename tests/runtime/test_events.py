@@ -150,7 +150,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "start": {"stamp": "a", "gridc": "0.1.0", "answered": 0},
     "deviation": {"stamp": "a", "log": [{"id": "D-001"}]},
     "load": {"stamp": "a", "identity": "b", "model": "m", "precision": "fp32", "versions": {"torch": "2"}},
-    "work": {"stamp": "a", "identity": "b", "precision": "fp32", "least_tokens": 3},
+    "work": {"stamp": "a", "identity": "b", "precision": "fp32", "least": {"forward_tokens": 3}},
     "noise": {
         "stamp": "a", "identity": "b", "precision": "fp32", "shape": "alone", "calls": 1, "texts": 1,
         "texts_changed": 0, "rankings": 0, "loglikelihoods": 0, "max_moved": None, "mean_moved": None,
@@ -189,7 +189,7 @@ def test_what_is_stored_is_read_and_comes_back_as_it_was(kind: str) -> None:
     assert (event.kind, event.body.as_json()) == (kind, EXAMPLES[kind])
 
 
-OPTIONAL = {("load", "versions")}
+OPTIONAL = {("load", "versions"), ("work", "least")}
 
 
 @pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind in EXAMPLES for key in EXAMPLES[kind]])

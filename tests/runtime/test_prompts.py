@@ -112,5 +112,6 @@ def test_an_answer_ends_with_its_stop_string(folder: Path) -> None:
     kept = next(count for count in range(1, 25) if stop in made.prompts.text(tokens[:count]))
     assert answer.content["tokens"] == tokens[:kept]
     assert answer.content["finish"] == "stop"
-    assert spending.forward_tokens == all_of_it.forward_tokens - (len(tokens) - kept)
-    assert made.least([(call(PLAIN, stop=[stop]), answer.content)]) == spending.forward_tokens
+    forward = spending.work["forward_tokens"]
+    assert forward == all_of_it.work["forward_tokens"] - (len(tokens) - kept)
+    assert made.least([(call(PLAIN, stop=[stop]), answer.content)]) == {"forward_tokens": forward}

@@ -12,7 +12,7 @@ from typing import Any
 from gridc.compiler.frontend.plugins import Plugin, PluginError, find_plugin
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
-from gridc.runtime.engines.protocol import Answer, Batch, Call, Engine, Spending
+from gridc.runtime.engines.protocol import Admit, Batch, Call, Done, Engine, Task
 from gridc.schema.base import PLUGIN
 from gridc.schema.spec import Engine as Settings
 
@@ -80,14 +80,14 @@ class _Guarded:
         with _coded(self._plugin):
             return self._engine.batches(calls)
 
-    def answer(self, batch: Batch, wanted: frozenset[str]) -> tuple[list[Answer], Spending]:
+    def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
         with _coded(self._plugin):
-            answers, spending = self._engine.answer(batch, wanted)
-            for answer in answers:
-                _require_answer(self._calls[answer.call], answer.content)
-            return answers, spending
+            for done in self._engine.answers(tasks, admit):
+                for answer in done.answers:
+                    _require_answer(self._calls[answer.call], answer.content)
+                yield done
 
-    def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> int:
+    def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
         with _coded(self._plugin):
             return self._engine.least(answered)
 

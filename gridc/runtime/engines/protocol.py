@@ -1,6 +1,6 @@
-"""What the scheduler asks of an engine, and what it gets back."""
+"""What a run asks of an engine, and what it gets back. No word here belongs to one engine alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -35,24 +35,43 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What a batch took: forward tokens, seconds, the most bytes of keys and values that were held at
-    once, the most rows that one forward pass carried on, and the most memory that the process had had
-    by then, in bytes: on the GPU where the model is on one."""
+    """What a batch took, in numbers whose names are the engine's own: `work` adds up over batches (tokens,
+    money), of `most` the largest of any batch counts (memory in bytes, rows side by side)."""
 
-    forward_tokens: int
     seconds: float
-    kv_bytes: int
-    rows: int
-    peak_bytes: int
+    work: Mapping[str, float] = field(default_factory=dict)
+    most: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Calls that are answered together. `cost` is in forward tokens, for progress and time left."""
+    """Calls that are answered together. `cost` is the most tokens that this takes, for progress, time left
+    and the cap on tokens; `work` is the engine's own, and can be pickled."""
 
     calls: tuple[str, ...]
     cost: int
     work: Any = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A batch and those of its calls that have no answer yet."""
+
+    batch: Batch
+    wanted: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A task with an answer to each call that was wanted, and what that took."""
+
+    task: Task
+    answers: Sequence[Answer]
+    spending: Spending
+
+
+Admit = Callable[[Task], bool]
+"""Asked once for each task before it begins. False: a cap is reached, and no further task may begin."""
 
 
 class Engine(Protocol):
@@ -66,11 +85,18 @@ class Engine(Protocol):
         interrupted and resumed forms the same batches. Raises `HazardError` before any call is
         made, and `UnavailableError` when a call does not fit the memory that is allowed."""
 
-    def answer(self, batch: Batch, wanted: frozenset[str]) -> tuple[list[Answer], Spending]:
-        """Answer the wanted calls of a batch."""
+    def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
+        """Answer the tasks that are admitted, in any order and as many at a time as the engine can; each is
+        given back as soon as it is done. Tasks that have begun are finished."""
 
-    def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> int:
-        """The fewest forward tokens that could have given these calls their answers (contents)."""
+    def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
+        """The least `work` that could have given these calls their answers (contents), for those of its
+        numbers of which the engine knows it."""
 
     def close(self) -> None:
-        """Free the model."""
+        """Free the model. The engine may be used again, which loads it again."""
+
+
+def answered(engine: Engine, tasks: Sequence[Task]) -> Iterator[Done]:
+    """The tasks, done, without a cap on them."""
+    return engine.answers(tasks, lambda task: True)

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from sqlite_utils import Database
@@ -13,10 +14,17 @@ _COLUMNS = {
     "item": "benchmark, item, unit, family, template, category",
     "shown": "benchmark, item, option_order, digest, options, points, gold, matching, unknown, expected",
     "cell": "id, key, model, benchmark, configuration, tier, shared, method, option_order, replicates",
-    "batch": "id, model, precision, calls, forward_tokens, seconds, kv_bytes, rows, peak_bytes, finished",
+    "batch": """id, model, precision, calls, json_extract(work, '$.forward_tokens'), seconds,
+        json_extract(most, '$.kv_bytes'), json_extract(most, '$.rows'), json_extract(most, '$.peak_bytes'),
+        finished, nullif(json_remove(work, '$.forward_tokens'), '{}'),
+        nullif(json_remove(most, '$.kv_bytes', '$.rows', '$.peak_bytes'), '{}')""",
     "call": "id, model, precision, kind, prompt, sent, answer_digest, usage, seconds, finished, batch",
 }
-"""What `of_records` covers, by name: a column that a later migration adds must not move it."""
+"""What `of_records` covers, by name: a column that a later migration adds must not move it. What a batch took
+once had four columns of its own, and is digested as it was then."""
+
+_BATCH = 10
+"""As many columns of a batch are always digested, and what else it took where there is such."""
 
 
 def of_answers(db: Database, where: str, values: Sequence[str]) -> str:
@@ -35,32 +43,29 @@ def of_records(db: Database, stamp: str, where: str, values: Sequence[str]) -> s
     are named by their own digests.
     """
     total = hashlib.sha256()
+    used = f"SELECT {_COLUMNS['batch']} FROM batch WHERE id IN (SELECT batch FROM call WHERE {where})"
     mine = "IN (SELECT id FROM cell WHERE stamp = ?)"
-    ordered = (
-        ("SELECT stamp, created FROM study WHERE stamp = ?", [stamp]),
+    batches = db.execute(f"{used} ORDER BY batch.id", values)
+    rows = chain(
+        db.execute("SELECT stamp, created FROM study WHERE stamp = ?", [stamp]),
         *(
-            (f"SELECT {_COLUMNS[table]} FROM {table} WHERE stamp = ? ORDER BY 1, 2, 3, 4", [stamp])
+            db.execute(f"SELECT {_COLUMNS[table]} FROM {table} WHERE stamp = ? ORDER BY 1, 2, 3, 4", [stamp])
             for table in ("benchmark", "item", "shown", "cell")
         ),
-        (
-            f"""SELECT {_COLUMNS["batch"]} FROM batch
-                WHERE id IN (SELECT batch FROM call WHERE {where}) ORDER BY id""",
-            values,
-        ),
-        (
+        (row if any(row[_BATCH:]) else row[:_BATCH] for row in batches),
+        db.execute(
             f"""SELECT cell, item, replicate, choice, score, evidence FROM sample
                 WHERE cell {mine} ORDER BY cell, item, replicate""",
             [stamp],
         ),
-        (
+        db.execute(
             f"""SELECT cell, item, replicate, step, call FROM trace
                 WHERE cell {mine} ORDER BY cell, item, replicate, step""",
             [stamp],
         ),
     )
-    for statement, given in ordered:
-        for row in db.execute(statement, given):
-            total.update(canonical_row(row) + b"\n")
+    for row in rows:
+        total.update(canonical_row(row) + b"\n")
     digests = bytearray()
     for row in db.execute(f"SELECT {_COLUMNS['call']} FROM call WHERE {where}", values):
         digests += hashlib.sha256(canonical_row(row)).digest()

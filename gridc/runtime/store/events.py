@@ -5,7 +5,7 @@ another type was not written by gridc, and is refused with a finding that names 
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, Self
@@ -88,13 +88,19 @@ class ModelLoaded(Body):
 
 
 class Worked(Body):
-    """Every call of a model at a precision has its answer. `least_tokens` is the size of the trie of all
-    their sequences."""
+    """Every call of a model at a precision has its answer. `least` is the least work that could have given
+    them, by name; at first there was only the size of the trie of all sequences, `least_tokens`."""
 
     kind = "work"
     identity: str
     precision: str
-    least_tokens: int
+    least_tokens: int | None = None
+    least: dict[str, int | float] = Field(default_factory=dict)
+
+    @property
+    def least_work(self) -> Mapping[str, float]:
+        """What `Spending.work` would have been at least."""
+        return self.least if self.least_tokens is None else {"forward_tokens": self.least_tokens}
 
 
 class NoiseMeasured(Body):

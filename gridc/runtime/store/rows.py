@@ -1,5 +1,6 @@
 """What is read of a store, row by row."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,21 +41,19 @@ class CellOutcomes:
 class Spent:
     """What answering a study's calls took, for one model (its identity) at one precision.
 
-    `forward_tokens` are those that were executed, `least_tokens` the size of the trie of all sequences
-    (None until every call has its answer); `kv_bytes`, `rows` and `peak_bytes` (of the whole
-    process) are the most of any batch. `paths` says how the model was computed, in words.
+    `work` adds up over batches, of `most` the largest of any batch counts; the engine names them. `least` is
+    the least work that could have given the answers, as far as the engine knows it, and empty until every
+    call has its answer. `paths` says how the model was computed, in words.
     """
 
     model: str
     precision: str
     batches: int
     calls: int
-    forward_tokens: int
-    least_tokens: int | None
     seconds: float
-    kv_bytes: int
-    rows: int
-    peak_bytes: int
+    work: Mapping[str, float]
+    least: Mapping[str, float]
+    most: Mapping[str, float]
     paths: tuple[str, ...] = ()
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -171,13 +171,13 @@ class Store:
     def spent(self, stamp: str) -> list[Spent]:
         """What the study's batches took, by model and precision. A batch that answered calls of several
         studies counts whole in each."""
-        least = {(work.identity, work.precision): work.least_tokens for work in self.recorded(Worked, stamp)}
+        least = {(work.identity, work.precision): work.least_work for work in self.recorded(Worked, stamp)}
         paths = {(load.identity, load.precision): load.computed for load in self.recorded(ModelLoaded, stamp)}
         where, values = self._calls_of(stamp)
+        used = f"batch.id IN (SELECT batch FROM call WHERE {where})"
+        work, most = (self._batch_numbers(*how, used, values) for how in (("work", "sum"), ("most", "max")))
         rows = self._db.execute(
-            f"""SELECT model, precision, count(*), sum(calls), sum(forward_tokens), sum(seconds),
-                       max(kv_bytes), max(rows), max(peak_bytes)
-                FROM batch WHERE id IN (SELECT batch FROM call WHERE {where})
+            f"""SELECT model, precision, count(*), sum(calls), sum(seconds) FROM batch WHERE {used}
                 GROUP BY model, precision ORDER BY model, precision""",
             values,
         )
@@ -187,16 +187,28 @@ class Store:
                 precision,
                 batches,
                 calls,
-                tokens,
-                least.get((model, precision)),
                 seconds,
-                held,
-                most,
-                peak,
+                work.get((model, precision), {}),
+                least.get((model, precision), {}),
+                most.get((model, precision), {}),
                 paths.get((model, precision), ()),
             )
-            for model, precision, batches, calls, tokens, seconds, held, most, peak in rows
+            for model, precision, batches, calls, seconds in rows
         ]
+
+    def _batch_numbers(
+        self, column: str, together: str, used: str, values: Sequence[str]
+    ) -> dict[tuple[str, str], dict[str, float]]:
+        """What batches took by its names, brought together over those of a model at a precision."""
+        rows = self._db.execute(
+            f"""SELECT model, precision, key, {together}(value) FROM batch, json_each({column})
+                WHERE {used} GROUP BY model, precision, key ORDER BY model, precision, key""",
+            values,
+        )
+        found: dict[tuple[str, str], dict[str, float]] = {}
+        for model, precision, name, value in rows:
+            found.setdefault((model, precision), {})[name] = value
+        return found
 
     def noise(self) -> list[NoiseMeasured]:
         """The noise floors that were measured, in order. Like calls they belong to a model, and not to one

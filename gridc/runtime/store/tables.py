@@ -57,6 +57,19 @@ def m003_items(db: Database) -> None:
             db.execute(statement)
 
 
+@migrations()
+def m004_named_work(db: Database) -> None:
+    """What a batch took, by names of the engine's own: until now all were those of the forest."""
+    db.execute("ALTER TABLE batch ADD COLUMN work TEXT NOT NULL DEFAULT '{}'")
+    db.execute("ALTER TABLE batch ADD COLUMN most TEXT NOT NULL DEFAULT '{}'")
+    db.execute(
+        """UPDATE batch SET work = json_object('forward_tokens', forward_tokens),
+           most = json_object('kv_bytes', kv_bytes, 'peak_bytes', peak_bytes, 'rows', rows)"""
+    )
+    for column in ("forward_tokens", "kv_bytes", "rows", "peak_bytes"):
+        db.execute(f"ALTER TABLE batch DROP COLUMN {column}")
+
+
 ITEMS = """
 CREATE TABLE benchmark (
     stamp TEXT NOT NULL REFERENCES study (stamp),

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -167,8 +166,9 @@ class Writer(Store):
         model, precision = self._db.execute(
             "SELECT model, precision FROM call WHERE id = ?", [call]
         ).fetchone()
-        row = {"model": model, "precision": precision, "calls": calls, "finished": finished}
-        return self._db.table("batch").insert({**row, **asdict(spending)}).last_pk
+        took = {"seconds": spending.seconds, "work": _text(spending.work), "most": _text(spending.most)}
+        row = {"model": model, "precision": precision, "calls": calls, "finished": finished, **took}
+        return self._db.table("batch").insert(row).last_pk
 
     def copy_answers(self, path: Path, calls: Sequence[str]) -> None:
         """Take the answers to these calls, which have none here, from another store, with the batches

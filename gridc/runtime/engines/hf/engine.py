@@ -7,6 +7,7 @@ import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,7 +25,7 @@ from gridc.runtime.engines.hf.prompts import Prompts
 from gridc.runtime.engines.hf.schedule import Bound, TooLargeError, schedule
 from gridc.runtime.engines.hf.sequences import Member, answer
 from gridc.runtime.engines.hf.trie import Tokens, least_tokens
-from gridc.runtime.engines.protocol import Answer, Batch, Call, Spending
+from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Spending, Task
 from gridc.schema.spec import Engine as EngineSettings
 
 _MIB = 2**20
@@ -98,6 +99,11 @@ class HfEngine:
             raise UnavailableError([Diagnostic("GC608", message, help=help_line)]) from None
         return [Batch(work.calls, work.cost, work) for work in works]
 
+    def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
+        """Batch after batch, because neighbours share prefixes."""
+        for task in takewhile(admit, tasks):
+            yield Done(task, *self.answer(task.batch, task.wanted))
+
     def answer(self, batch: Batch, wanted: frozenset[str]) -> tuple[list[Answer], Spending]:
         """Answer the wanted calls of a batch."""
         self._load()
@@ -120,11 +126,11 @@ class HfEngine:
             answer(each, self.prompts.text(each[0].tokens), _token_digest(each[0].prompt), share)
             for each in by_call.values()
         ]
-        return answers, Spending(
-            spent.tokens, seconds, spent.held, spent.rows, loading.peak_bytes(self._shape.device)
-        )
+        peak = loading.peak_bytes(self._shape.device)
+        most = {"kv_bytes": spent.held, "rows": spent.rows, "peak_bytes": peak}
+        return answers, Spending(seconds, {"forward_tokens": spent.tokens}, most)
 
-    def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> int:
+    def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
         """The trie minimum of the prompts and continuations that gave these answers."""
         paths: dict[Tokens, set[Tokens]] = {}
         contents = {}
@@ -139,7 +145,7 @@ class HfEngine:
                 member.tokens = list(member.given or content["tokens"])
                 member.finish, member.end = content.get("finish"), content.get("end")
                 found.add(member.computed)
-        return least_tokens(paths)
+        return {"forward_tokens": least_tokens(paths)}
 
     def close(self) -> None:
         """Free the model, before the next one is loaded."""

@@ -42,7 +42,8 @@ def _differences(found: Iterable[Difference]) -> list[str]:
     lines = []
     for each in found:
         loose = "" if each.stamped else "   (outside the stamp)"
-        lines.append(f"{each.path}: {brief(each.a)} -> {brief(each.b)}{loose}")
+        places = ", ".join(place for place in each.places if place)
+        lines.append(f"{each.path}: {brief(each.a)} -> {brief(each.b)}{loose}{places and f'   ({places})'}")
     return lines
 
 

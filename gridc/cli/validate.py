@@ -8,6 +8,7 @@ import click
 
 from gridc.cli import terminal
 from gridc.cli.options import DATA, JSON, SPECS, print_json
+from gridc.study import open as open_study
 from gridc.study import validate_all
 
 if TYPE_CHECKING:
@@ -26,11 +27,17 @@ if TYPE_CHECKING:
 )
 @JSON
 @click.option("--check", is_flag=True, help="Also read the data, and prove that the instrument works.")
-def validate(specs: tuple[Path, ...], data: Path | None, style: str, as_json: bool, check: bool) -> None:
+@click.option("--expanded", is_flag=True, help="Print the one spec, with what it extends written out.")
+def validate(
+    specs: tuple[Path, ...], data: Path | None, style: str, as_json: bool, check: bool, expanded: bool
+) -> None:
     """Check specs, and that everything they name exists. Every finding of a stage is shown at its place.
 
-    A folder stands for the gridcard.toml in it, `-` for standard input.
+    A folder stands for the gridcard.toml in it, `-` for standard input. With `--expanded` standard output
+    has the text alone, and findings are on standard error.
     """
+    if expanded:
+        _expand(specs or (Path("gridcard.toml"),), data)
     rows = list(validate_all(specs or (Path("gridcard.toml"),), data, check))
     wrong = tuple(diagnostic for row in rows for diagnostic in row.diagnostics)
     if style == "sarif":
@@ -46,6 +53,16 @@ def validate(specs: tuple[Path, ...], data: Path | None, style: str, as_json: bo
         if wrong:
             click.echo(terminal.diagnostics(wrong), err=True)
     raise SystemExit(max(row.exit_code for row in rows))
+
+
+def _expand(specs: tuple[Path, ...], data: Path | None) -> None:
+    if len(specs) > 1 or specs[0] == Path("-"):
+        raise click.UsageError("--expanded takes the path of one spec")
+    click.echo(open_study(specs[0], data).expanded(), nl=False)
+    (row,) = validate_all(specs, data)
+    if row.diagnostics:
+        click.echo(terminal.diagnostics(row.diagnostics), err=True)
+    raise SystemExit(row.exit_code)
 
 
 def _print(rows: "Iterable[ValidationReport]", check: bool) -> None:

@@ -185,6 +185,12 @@ CODES: dict[str, Code] = {
         "for hours. Remove levels; or, if you mean all of them, set the environment variable "
         "GRIDC_MAX_CELLS.",
     ),
+    "GC320": Code(
+        "a base extends in a circle, or too deep",
+        "A spec with `extends` is the base with the extension written over it. A base that extends what "
+        "extends it has no such meaning, and a chain of more than eight files cannot be read by a person. "
+        "`gridc validate --expanded` prints a spec with its bases written out, as one file.",
+    ),
     "GC331": Code(
         "the options cannot stand in this order",
         "`gold_at:D` needs a right option and at least four options in every item that it applies to. "

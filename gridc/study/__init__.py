@@ -86,6 +86,13 @@ class OpenStudy:
         return validate(self._place, check)
 
     @coded()
+    def expanded(self) -> str:
+        """The spec as one text, with what it extends written out."""
+        from gridc.study.validation import expanded
+
+        return expanded(self._place)
+
+    @coded()
     def plan(self, against: str | None = None) -> "PlanReport":
         """What a run would execute, and what it will cost. `against` is a stamp (its first letters) or the
         path of a lock to compare with."""

@@ -43,6 +43,15 @@ def validate(place: Place, check: bool = False) -> ValidationReport:
     return _proved(place) if check else ValidationReport(place.spec, _read(place))
 
 
+def expanded(place: Place) -> str:
+    """The spec as one text, with what it extends written out. Raises `SpecError` where a file of it cannot be
+    read."""
+    from gridc.compiler.frontend import extends
+    from gridc.compiler.frontend.source import read
+
+    return extends.expanded_text(extends.expanded(read(place.spec)))
+
+
 def validate_all(specs: Iterable[Path], data: Path | None, check: bool = False) -> Iterator[ValidationReport]:
     """The same for several specs; what is wrong with one is in its `diagnostics`, and nothing is raised."""
     for spec in specs:

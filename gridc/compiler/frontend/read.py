@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gridc.compiler.frontend.checks import check
+from gridc.compiler.frontend.extends import expanded
 from gridc.compiler.frontend.locate import Places
 from gridc.compiler.frontend.measurands import expand
 from gridc.compiler.frontend.plugins import Plugin, used_plugins
@@ -26,11 +27,12 @@ class Checked:
 
 
 def read_spec(path: Path, data_folder: Path | None = None) -> Checked:
-    """Read and validate a spec, write out its measurands, check it, and look up what it names.
+    """Read and validate a spec, write out what it extends and its measurands, check it, and look up what it
+    names.
 
     Raises `SpecError` with all findings of the first stage to fail.
     """
-    source = read(path)
+    source = expanded(read(path))
     written = typed(source)
     plugins = used_plugins(written, source)
     spec = expand(written, source)

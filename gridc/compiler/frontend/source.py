@@ -66,13 +66,23 @@ class Source:
         """Where the value at `path` is written, or its nearest enclosing table."""
         return self._nearest(self.spans, path)
 
+    @property
+    def bases(self) -> "tuple[Source, ...]":
+        """The files that this one extends."""
+        return ()
+
+    def origin(self, path: KeyPath) -> "tuple[Source, KeyPath]":
+        """The file that `path` is written in, and its path there."""
+        return self, path
+
     def diagnose(
         self, code: str, path: KeyPath, message: str, help: str | None = None, *, at_key: bool = False
     ) -> Diagnostic:
-        """A diagnostic at the place of `path` in this file."""
-        span = self.key(path) if at_key else self.value(path)
-        line = None if span is None else self._lines[span.line - 1]
-        return Diagnostic(code, message, str(self.path), span, help, line)
+        """A diagnostic at the place of `path`, in the file that has it."""
+        source, there = self.origin(path)
+        span = source.key(there) if at_key else source.value(there)
+        line = None if span is None else source._lines[span.line - 1]
+        return Diagnostic(code, message, str(source.path), span, help, line)
 
     def _nearest(self, index: Mapping[KeyPath, Span], path: KeyPath) -> Span | None:
         if path in index:
@@ -110,13 +120,20 @@ def _nearby(path: Path) -> str | None:
     """Where a spec is, if it is not at `path`."""
     if path == STDIN or path.exists():
         return None
-    specs = sorted(each.name for each in path.parent.glob("*.toml"))
+    return near_files(path) or "`gridc init` writes a first spec"
+
+
+def near_files(path: Path, beside: Path | None = None) -> str | None:
+    """The specs in the folder of a path at which there is none, `beside` left out; None where it has none."""
+    specs = sorted(each.name for each in path.parent.glob("*.toml") if each != beside)
     if not specs:
-        return "`gridc init` writes a first spec"
+        return None
     from difflib import get_close_matches
 
     near = get_close_matches(path.name, specs, n=1, cutoff=0.75)
-    return f"did you mean `{path.with_name(near[0])}`?" if near else f"in its folder: {', '.join(specs[:12])}"
+    if not near:
+        return f"in its folder: {', '.join(specs[:12])}"
+    return f"did you mean `{near[0] if beside else path.with_name(near[0])}`?"
 
 
 def parse(text: str, path: Path) -> Source:

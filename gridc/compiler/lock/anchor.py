@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from gridc.compiler.frontend.extends import spec_files
 from gridc.compiler.lock.git import repository_of
 from gridc.compiler.lock.registration import registrations
 from gridc.compiler.lock.signature import signatures
@@ -107,6 +108,6 @@ def _commit(lock_path: Path, spec_path: Path) -> Anchor:
     commit = repository.last_change(lock_path) if repository else None
     if repository is None or commit is None:
         return Anchor("none", UNCOMMITTED)
-    if not repository.holds(lock_path) or not repository.holds(spec_path):
+    if not all(map(repository.holds, (lock_path, spec_path, *spec_files(spec_path)))):
         return Anchor("none", CHANGED)
     return Anchor("commit", commit)

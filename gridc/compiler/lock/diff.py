@@ -1,11 +1,13 @@
 """Where two documents differ, path by path: two JSON values, two specs, two locks, or a spec and a lock."""
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.frontend.source import read
+from gridc.compiler.frontend.extends import expanded
+from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.lock.lock import read_lock
 from gridc.diagnostics.errors import Diagnostic, StampError
@@ -57,17 +59,19 @@ def _has_ids(rows: list[Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A path whose value differs. `stamped` says whether it is part of what a stamp covers. A value that one
-    side does not have is `ABSENT`."""
+    """A path whose value differs. `stamped` says whether it is part of what a stamp covers; `places` where
+    each side writes it, as `file:line`. A value that one side does not have is `ABSENT`."""
 
     path: str
     a: Any
     b: Any
     stamped: bool = True
+    places: tuple[str | None, str | None] = (None, None)
 
     def as_json(self) -> dict[str, Any]:
         sides = {name: value for name, value in (("a", self.a), ("b", self.b)) if value is not ABSENT}
-        return {"path": self.path, **sides, "stamped": self.stamped}
+        written = {f"{name}_at": place for name, place in zip("ab", self.places, strict=True) if place}
+        return {"path": self.path, **sides, **written, "stamped": self.stamped}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +83,39 @@ class Document:
     spec: dict[str, Any]
     inputs: dict[str, Any] | None = None
     loose: dict[str, Any] | None = None
+    source: Source | None = None
+
+    def written(self, path: str) -> str | None:
+        """`file:line` of what a path of a difference names; None where no file of the spec says it."""
+        source, here, found = self.source, self.source and self.source.values, []
+        while source is not None and path:
+            if isinstance(here, list):
+                names = {f"[{row.get('id')}]": number for number, row in enumerate(here)}
+                name = next((name for name in names if path.startswith(name)), None)
+                part = names.get(name or "")
+            else:
+                name = re.split(r"[.\[ ]", path, maxsplit=1)[0]
+                part = name if isinstance(here, dict) and name in here else None
+            if name is None or part is None:
+                break
+            found.append(part)
+            here, path = here[part], path[len(name) :].removeprefix(".")
+        if source is None or (path and path != " (order)"):
+            return None
+        file, there = source.origin(tuple(found))
+        span = file.value(there)
+        return None if span is None else f"{file.path}:{span.line}"
 
 
 def read_document(path: Path) -> Document:
     """The spec or lock at `path`. Raises `SpecError` or `StampError` when it is none."""
     if path.suffix != ".lock":
-        spec = typed(read(path))
+        source = expanded(read(path))
+        spec = typed(source)
         stamped = spec.stamped()
         every = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return Document(path, stamped, loose={key: every[key] for key in every if key not in stamped})
+        loose = {key: every[key] for key in every if key not in stamped}
+        return Document(path, stamped, loose=loose, source=source)
     lock = read_lock(path)
     if lock is None:
         raise StampError([Diagnostic("GC403", "there is no lock here", str(path))])
@@ -102,4 +130,4 @@ def compare(a: Document, b: Document) -> list[Difference]:
         found += [Difference(f"inputs.{path}", *sides) for path, *sides in differences(a.inputs, b.inputs)]
     if a.loose is not None and b.loose is not None:
         found += [Difference(*each, stamped=False) for each in differences(a.loose, b.loose)]
-    return found
+    return [replace(each, places=(a.written(each.path), b.written(each.path))) for each in found]

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from gridc import __version__
+from gridc.compiler.frontend.extends import base_digests, spec_files
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lock.git import repository_of
 from gridc.diagnostics.errors import Diagnostic, StampError
@@ -32,7 +33,8 @@ class Superseded:
 class Lock:
     """A stamp with everything it covers. `content` is the resolved spec and the input digests.
 
-    `supersedes` holds the stamps that it replaced, the oldest first.
+    `supersedes` holds the stamps that it replaced, the oldest first; `files` the digests of the files that
+    the spec is written in, by name, where it extends another one.
     """
 
     stamp: str
@@ -42,6 +44,7 @@ class Lock:
     commit: str | None
     dirty: bool | None
     supersedes: tuple[Superseded, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
         """The lock as it is written: sorted, one key a line, so that a diff is readable."""
@@ -56,7 +59,7 @@ class Lock:
                 for each in self.supersedes
             ],
             "content": self.content,
-        }
+        } | ({"files": self.files} if self.files else {})
         return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
     def pins(self) -> dict[str, str]:
@@ -88,10 +91,11 @@ def make_lock(study: Study, spec_path: Path, replaced: Lock | None = None) -> Lo
     repository = repository_of(spec_path.parent)
     commit = dirty = None
     if repository is not None:
-        commit, dirty = repository.head, not repository.holds(spec_path)
+        commit, dirty = repository.head, not all(map(repository.holds, spec_files(spec_path) or (spec_path,)))
     created = datetime.now(UTC).isoformat(timespec="seconds")
     chain = replaced.chain if replaced is not None else ()
-    return Lock(stamp_of(study), study.stamped(), created, __version__, commit, dirty, chain)
+    files = base_digests(spec_path)
+    return Lock(stamp_of(study), study.stamped(), created, __version__, commit, dirty, chain, files)
 
 
 def write_lock(lock: Lock, path: Path) -> None:
@@ -123,7 +127,7 @@ def read_lock(path: Path) -> Lock | None:
         )
         lock = Lock(
             document["stamp"], document["content"], document["created"], document["gridc"],
-            git_state.get("commit"), git_state.get("dirty"), chain,
+            git_state.get("commit"), git_state.get("dirty"), chain, dict(document.get("files", {})),
         )  # fmt: skip
         stamps = [(each.stamp, digest(each.content)) for each in lock.chain]
         lock.pins()

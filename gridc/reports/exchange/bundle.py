@@ -1,6 +1,7 @@
 """A study as one folder that a reviewer can check offline, with gridc's core alone.
 
-    gridcard.toml  gridcard.lock  deviations.toml    the source, the stamp, what departed from it
+    gridcard.toml  gridcard.lock  deviations.toml    the source (what it extends written out), the stamp, what
+                                                     departed from it
     results/       store.sqlite and the reports that were written from it
     manifests/     study.json (what was stamped, as it ran), items.json, environment.json
     ro-crate-metadata.json                           RO-Crate 1.2
@@ -23,6 +24,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
+from gridc.compiler.frontend.extends import expanded_text
 from gridc.compiler.frontend.locate import Places
 from gridc.compiler.frontend.measurands import expand
 from gridc.compiler.frontend.read import Checked
@@ -95,9 +97,9 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
             environment = [load.as_json() for load in store.recorded(ModelLoaded)]
             ended = max((each.at for each in store.events()), default=lock.created)
             store.copy_to(draft / "results" / "store.sqlite")
-        spec, log = compiled.source.path, log_path(compiled.source.path)
+        source, spec, log = compiled.source, compiled.source.path, log_path(compiled.source.path)
         files = {
-            "gridcard.toml": spec.read_bytes(),
+            "gridcard.toml": expanded_text(source).encode() if source.bases else spec.read_bytes(),
             "gridcard.lock": compiled.lock_path.read_bytes(),
             STUDY: _json(study.stamped()),
             ITEMS: _json({name: _manifest(items) for name, items in study.items.items()}),

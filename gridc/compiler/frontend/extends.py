@@ -1,0 +1,283 @@
+"""`extends = "base.toml"`: a spec that says only in what it differs from another one.
+
+The base's tables stand, and the extension's are written over them:
+
+    a table ([study], [analysis], ...)         key by key
+    entries with an `id` (of [[model]], ...)   the base's entry of that id, key by key; others are added behind
+    entries without one ([[exclude]], ...)     added behind the base's
+    any other value                            in the place of the base's
+    remove = ["axis.template.level.T2"]        left out of the base first
+
+What is validated, stamped and run is the result. Every finding is shown in the file that has the line.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from gridc.compiler.frontend.source import STDIN, Source, near_files, read
+from gridc.compiler.frontend.validate import did_you_mean
+from gridc.diagnostics.errors import Diagnostic, SpecError
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.canonical import digest_bytes
+
+EXTENDS, REMOVE = "extends", "remove"
+MOST_FILES = 8
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value with the place where it is written: a table's keys, a list's entries, or a plain value."""
+
+    value: Any
+    source: Source
+    path: KeyPath
+
+    def plain(self) -> Any:
+        """The value without its places."""
+        if isinstance(self.value, dict):
+            return {key: inner.plain() for key, inner in self.value.items()}
+        return [inner.plain() for inner in self.value] if isinstance(self.value, list) else self.value
+
+
+@dataclass(frozen=True)
+class Expanded(Source):
+    """A spec with its bases written out. `path` and `text` are those of the file that extends, `files` are
+    all, that one first."""
+
+    files: tuple[Source, ...] = field(repr=False)
+    tree: Node = field(repr=False)
+
+    @cached_property
+    def _written(self) -> Mapping[KeyPath, Node]:
+        return dict(_nodes(self.tree, ()))
+
+    def origin(self, path: KeyPath) -> tuple[Source, KeyPath]:
+        for length in range(len(path), 0, -1):
+            node = self._written.get(path[:length])
+            if node is not None:
+                return node.source, (*node.path, *path[length:])
+        return self, path
+
+    @property
+    def bases(self) -> tuple[Source, ...]:
+        return self.files[1:]
+
+
+def expanded(source: Source) -> Source:
+    """The spec with what it extends written out; itself where it extends nothing. Raises `SpecError`."""
+    if EXTENDS not in source.values and REMOVE not in source.values:
+        return source
+    files: list[Source] = []
+    tree = _expand(source, files)
+    return Expanded(source.path, source.text, tree.plain(), tuple(files), tree)
+
+
+def expanded_text(source: Source) -> str:
+    """The spec as one text: as it is written, or, where it extends another, written out."""
+    if not source.bases:
+        return source.text
+    import tomlkit
+
+    return tomlkit.dumps(source.values)
+
+
+def spec_files(path: Path) -> dict[Path, str]:
+    """The files that a spec is written in, itself first, with their digests: those that can be read."""
+    found: dict[Path, str] = {}
+    with suppress(SpecError, OSError):
+        source = read(path)
+        found[path] = digest_bytes(source.text.encode())
+        for base in expanded(source).bases:
+            found[base.path] = digest_bytes(base.text.encode())
+    return found
+
+
+def _expand(source: Source, above: list[Source]) -> Node:
+    """The tree of a spec. `above` has the files that extend it, and gets it and its bases."""
+    above.append(source)
+    written = {key: value for key, value in source.values.items() if key not in (EXTENDS, REMOVE)}
+    tree = _node(written, source, ())
+    if EXTENDS not in source.values:
+        if REMOVE in source.values:
+            message, help = "`remove` says what is left out of a base", 'name it: extends = "base.toml"'
+            raise SpecError([source.diagnose("GC105", (REMOVE,), message, help, at_key=True)])
+        return tree
+    base = _expand(_base(source, above), above)
+    findings = list(_idle(base, tree))
+    for number, name in enumerate(_removed(source)):
+        base, problem = _without(base, name)
+        if problem is not None:
+            message, help = problem
+            findings.append(source.diagnose("GC202", (REMOVE, number), message, help))
+    if findings:
+        raise SpecError(findings)
+    return _document(base, tree)
+
+
+def _base(source: Source, above: Sequence[Source]) -> Source:
+    """The file that a spec extends, which lies beside it."""
+
+    def refuse(code: str, message: str, help: str) -> SpecError:
+        return SpecError([source.diagnose(code, (EXTENDS,), message, help)])
+
+    name = source.values[EXTENDS]
+    if not isinstance(name, str):
+        raise refuse("GC102", "`extends` must be text", 'the file that it extends: extends = "base.toml"')
+    folder = Path() if source.path == STDIN else source.path.parent
+    path = folder / name
+    parts = PurePosixPath(name)
+    inside = len(parts.parts) == 1 and parts.name not in ("", "..") and "\\" not in name and "\0" not in name
+    if not inside:
+        raise refuse("GC308", f"`{name}` is not a file beside the spec", "a base lies in the spec's own folder")
+    if not path.is_file():
+        help = near_files(path, beside=source.path) or "it is looked up beside the spec"
+        raise refuse("GC309", f"`{name}` is not a file", help)
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise refuse("GC308", f"`{name}` leads outside the spec's folder", "put a copy beside the spec")
+    if path.resolve() in [each.path.resolve() for each in above]:
+        names = " -> ".join([*(each.path.name for each in above), name])
+        raise refuse("GC320", f"`extends` is circular: {names}", "a base extends none of those above it")
+    if len(above) >= MOST_FILES:
+        message = f"`extends` goes through more than {MOST_FILES} files"
+        raise refuse("GC320", message, "`gridc validate --expanded` writes a base out as one file")
+    return read(path)
+
+
+def _removed(source: Source) -> list[str]:
+    names = source.values.get(REMOVE, [])
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        help = 'remove = ["axis.template.level.T2", "benchmark.bbq.exemplars"]'
+        raise SpecError([source.diagnose("GC102", (REMOVE,), "`remove` must be a list of paths", help)])
+    return names
+
+
+def _idle(base: Node, top: Node) -> Iterator[Diagnostic]:
+    """An empty list where the base has entries would add none, and reads as if it took them away."""
+    for key, node in top.value.items():
+        if node.value == [] and key in base.value and base.value[key].value:
+            help = f'remove = ["{key}"] leaves the base\'s out'
+            message = f"`{key} = []` adds nothing to the base's `{key}`"
+            yield node.source.diagnose("GC105", node.path, message, help, at_key=True)
+
+
+# merging
+
+
+def _document(base: Node, top: Node) -> Node:
+    merged = dict(base.value)
+    for key, node in top.value.items():
+        below = base.value.get(key)
+        if below is None:
+            merged[key] = node
+        elif isinstance(below.value, dict) and isinstance(node.value, dict):
+            merged[key] = _table(below, node)
+        elif _rows(below) and _rows(node):
+            merged[key] = _entries(below, node)
+        else:
+            merged[key] = node
+    return Node(merged, top.source, top.path)
+
+
+def _table(base: Node, top: Node) -> Node:
+    merged = dict(base.value)
+    for key, node in top.value.items():
+        below = base.value.get(key)
+        named = below is not None and _rows(below) and _rows(node) and all(map(_id, below.value + node.value))
+        merged[key] = _entries(below, node) if below is not None and named else node
+    return Node(merged, top.source, top.path)
+
+
+def _entries(base: Node, top: Node) -> Node:
+    merged: list[Node] = list(base.value)
+    places = {_id(entry): place for place, entry in enumerate(merged) if _id(entry)}
+    for entry in top.value:
+        place = places.pop(_id(entry), None)  # a second entry of an id is added, and refused as a twin
+        if place is None:
+            merged.append(entry)
+        else:
+            merged[place] = _table(merged[place], entry)
+    return Node(merged, top.source, top.path)
+
+
+def _rows(node: Node) -> bool:
+    return isinstance(node.value, list) and all(isinstance(entry.value, dict) for entry in node.value)
+
+
+def _id(entry: Node) -> str | None:
+    return _said(entry, "id")
+
+
+def _said(entry: Node, key: str) -> str | None:
+    node = entry.value.get(key) if isinstance(entry.value, dict) else None
+    return node.value if node is not None and isinstance(node.value, str) else None
+
+
+# removing
+
+
+def _without(node: Node, path: str) -> tuple[Node, tuple[str, str] | None]:
+    """The tree without what a path names, as in `binds`: keys, and ids of entries (a waiver's code). A name
+    may hold dots, so the longest that fits is meant. With a problem and a way out where nothing fits."""
+    parts = _parts(node)
+    fits = [name for name in parts if path == name or path.startswith(f"{name}.")]
+    if not fits:
+        wrong = path.partition(".")[0]
+        return node, (f"the base has no `{wrong}` to remove", did_you_mean(wrong, parts))
+    name = max(fits, key=len)
+    rest = path[len(name) + 1 :]
+    if not rest:
+        if isinstance(node.value, dict):
+            return _with(node, {key: inner for key, inner in node.value.items() if key != name}), None
+        return _with(node, [entry for entry in node.value if _called(entry) != name]), None
+    inner, problem = _without(parts[name], rest)
+    if isinstance(node.value, dict):
+        return _with(node, {**node.value, name: inner}), problem
+    return _with(node, [inner if entry is parts[name] else entry for entry in node.value]), problem
+
+
+def _parts(node: Node) -> Mapping[str, Node]:
+    if isinstance(node.value, dict):
+        return node.value
+    if not isinstance(node.value, list):
+        return {}
+    return {name: entry for entry in node.value if (name := _called(entry)) is not None}
+
+
+def _called(entry: Node) -> str | None:
+    return _id(entry) or _said(entry, "code")
+
+
+# trees
+
+
+def _with(node: Node, value: Any) -> Node:
+    return Node(value, node.source, node.path)
+
+
+def _node(value: Any, source: Source, path: KeyPath) -> Node:
+    if isinstance(value, dict):
+        value = {key: _node(inner, source, (*path, key)) for key, inner in value.items()}
+    elif isinstance(value, list):
+        value = [_node(inner, source, (*path, number)) for number, inner in enumerate(value)]
+    return Node(value, source, path)
+
+
+def _nodes(node: Node, path: KeyPath) -> Iterator[tuple[KeyPath, Node]]:
+    """Every part of a tree, by its path in the whole."""
+    yield path, node
+    if isinstance(node.value, dict):
+        for key, inner in node.value.items():
+            yield from _nodes(inner, (*path, key))
+    elif isinstance(node.value, list):
+        for number, inner in enumerate(node.value):
+            yield from _nodes(inner, (*path, number))
+
+
+def base_digests(path: Path) -> dict[str, str]:
+    """By name, the files that a spec is written in, as a lock names them; nothing of a spec in one file."""
+    files = spec_files(path)
+    return {each.name: value for each, value in files.items()} if len(files) > 1 else {}

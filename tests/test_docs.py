@@ -80,6 +80,7 @@ def test_the_reference_has_every_table_and_every_key(name: str) -> None:
         for key in table.get("properties", {}):
             assert f"`{key}`" in said, (title, key)
     headings = re.findall(r"^## (.+)$", said, re.MULTILINE)
-    assert len(headings) == len(set(headings)) == len(schema["$defs"]) + 1
+    tops = 2 if name == "gridcard" else 1  # the language's own, and an extension's
+    assert len(headings) == len(set(headings)) == len(schema["$defs"]) + tops
     anchors = {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
     assert set(re.findall(r"\]\(#([^)]+)\)", said)) <= anchors

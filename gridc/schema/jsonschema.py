@@ -1,6 +1,7 @@
 """The published JSON Schemas (draft 2020-12), generated from the typed models.
 
-`gridcard` is the language, `deviations` the log beside it; `certificate` and `card` are what a study gives.
+`gridcard` is the language, `extension` the same for a spec that says only in what it differs from another,
+`deviations` the log beside it; `certificate` and `card` are what a study gives.
 """
 
 import json
@@ -9,7 +10,26 @@ from typing import Any
 
 from pydantic import BaseModel
 
-NAMES = ("gridcard", "deviations", "certificate", "card")
+NAMES = ("gridcard", "extension", "deviations", "certificate", "card")
+
+EXTENDING: dict[str, Any] = {
+    "extends": {
+        "type": "string",
+        "minLength": 1,
+        "description": "The spec beside this one whose tables stand here unless they are written again. "
+        "Tables are merged key by key, entries with an `id` into the entry of that id; other entries are "
+        "added behind the base's, and any other value stands in the place of the base's.",
+        "examples": ["base.toml"],
+    },
+    "remove": {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1},
+        "description": "What is left out of the base before it is merged: keys and ids as in `binds`; a "
+        "waiver by its code. Default: nothing.",
+        "examples": [["axis.template.level.T4", "benchmark.bbq.exemplars", "exclude", "waive.GC513"]],
+    },
+}
+"""The keys of an extension that no other spec has. They say how the spec is read, and are no part of it."""
 
 
 def file_name(name: str) -> str:
@@ -19,6 +39,8 @@ def file_name(name: str) -> str:
 
 def generate(name: str = "gridcard") -> dict[str, Any]:
     """The schema as the models define it now."""
+    if name == "extension":
+        return _extension(generate())
     # The models of the documents are imported here, because validating a spec needs none of them.
     from gridc.schema.card import CardDeck
     from gridc.schema.certificate import Certificate
@@ -54,6 +76,46 @@ def load(name: str = "gridcard") -> dict[str, Any]:
     source = resources.files("gridc.schema").joinpath(file_name(name)).read_text("utf-8")
     schema: dict[str, Any] = json.loads(source)
     return schema
+
+
+def _extension(schema: dict[str, Any]) -> dict[str, Any]:
+    """The language's schema where every table may leave out what its base says: `id` names an entry, and what
+    has none is an entry of its own."""
+    fields = list(schema["properties"].values())
+    sections = [table for field in fields if "items" not in field for table in _held(field, schema)]
+    entries = [table for field in fields if "items" in field for table in _held(field, schema)]
+    nested = [
+        table for section in entries for field in section["properties"].values()
+        if "items" in field for table in _held(field, schema)
+    ]  # fmt: skip
+    for table in sections:
+        table["required"] = []
+    for table in (*entries, *nested):
+        if "id" in table.get("required", ()):
+            table["required"] = ["id"]
+    hypotheses = schema["properties"]["hypothesis"]["items"]
+    schema["properties"]["hypothesis"]["items"] = {"anyOf": hypotheses["oneOf"]}
+    head = {key: schema[key] for key in ("$schema", "$defs", "additionalProperties", "type")}
+    return {
+        **head,
+        "$id": "urn:gridc:schema:extension:1",
+        "title": "GRID card that extends another",
+        "description": "A spec that says only in what it differs from another one.",
+        "properties": EXTENDING | schema["properties"],
+        "required": ["gridcard", "extends"],
+    }
+
+
+def _held(field: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tables that a key holds, one or several."""
+    if "$ref" in field:
+        return [schema["$defs"][field["$ref"].rpartition("/")[2]]]
+    inner = [
+        *field.get("anyOf", ()),
+        *field.get("oneOf", ()),
+        *([field["items"]] if "items" in field else []),
+    ]
+    return [table for each in inner for table in _held(each, schema)]
 
 
 def _tidy(definition: dict[str, Any]) -> None:

@@ -20,6 +20,10 @@ HEAD = """# {title}: reference
 Every table and every key. *Required* keys have no default; a key that is optional and states no default
 has no value unless it is given. Where a row names a table, the table has a section of its own.
 """
+EXTENSION = (
+    "A spec may say only in what it differs from another one; `gridc validate --expanded` prints the whole. "
+    "Editors check it by `extension.v1.schema.json`."
+)
 SHARED = "Effects"
 """The table whose keys several other tables share: they link to it instead of repeating its rows."""
 
@@ -47,6 +51,10 @@ def reference(name: str = "gridcard") -> str:
     links = {section.name: section.link for section in found}
     parts = [HEAD.format(title=schema["title"], name=name)]
     parts.append(_rows("Top level", schema["description"], schema, links, None))
+    if name == "gridcard":
+        parts.append(
+            _rows("Top level of an extension", EXTENSION, {"properties": jsonschema.EXTENDING}, {}, None)
+        )
     for section in found:
         table = tables[section.name]
         shared = tables.get(SHARED) if section.name != SHARED else None

@@ -8,7 +8,6 @@ digest of. Never rewrite it to make a test pass: a stamp that moves breaks every
 import hashlib
 import json
 import struct
-import tomllib
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,7 +18,8 @@ from hypothesis import strategies as st
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.checks.names import unique_ids
-from gridc.compiler.frontend.source import parse
+from gridc.compiler.frontend.extends import expanded
+from gridc.compiler.frontend.source import parse, read
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.lock.diff import differences
 from gridc.compiler.lock.lock import stamp_of
@@ -35,7 +35,7 @@ SPECS = [
     *sorted(path for path in (ROOT / "specs").glob("*.toml") if ".deviations" not in path.name),
     *sorted(HERE.glob("*.toml")),
 ]
-VALUES = {path: tomllib.loads(path.read_text("utf-8")) for path in SPECS}
+VALUES = {path: dict(expanded(read(path)).values) for path in SPECS}
 RANDOM = st.randoms(use_true_random=False)
 
 

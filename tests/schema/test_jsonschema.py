@@ -8,8 +8,8 @@ from jsonschema import Draft202012Validator
 
 from gridc.schema import jsonschema
 
-NAMES = ("gridcard", "deviations", "certificate", "card")
-LANGUAGE = ("gridcard", "deviations")
+NAMES = ("gridcard", "extension", "deviations", "certificate", "card")
+LANGUAGE = ("gridcard", "extension", "deviations")
 SELF_EXPLAINING = {"loader"}
 """Keys whose choices are the names of things that are documented elsewhere."""
 
@@ -54,6 +54,29 @@ def test_every_example_and_default_of_a_key_is_valid(name: str) -> None:
             check = Draft202012Validator({**field, "$defs": schema["$defs"]})
             for value in (*field.get("examples", ()), *([field["default"]] if "default" in field else ())):
                 assert check.is_valid(value), (table.get("title"), key, value)
+
+
+def test_an_extension_may_leave_out_what_its_base_says_and_nothing_else_is_looser() -> None:
+    check = Draft202012Validator(jsonschema.load("extension"))
+    head = {"gridcard": 1, "extends": "base.toml"}
+    loose: tuple[dict[str, Any], ...] = (
+        {},
+        {"benchmark": [{"id": "bbq", "shots": 3}]},
+        {"axis": [{"id": "template", "level": [{"id": "T1", "prompt": "builtin:T2"}]}]},
+        {"study": {"title": "Another"}, "hypothesis": [{"id": "H1", "family": "second"}]},
+        {"remove": ["exclude"]},
+    )
+    for part in loose:
+        assert check.is_valid(head | part), part
+    wrong: tuple[dict[str, Any], ...] = (
+        {"benchmark": [{"shots": 3}]},
+        {"benchmark": [{"id": "bbq", "shot": 3}]},
+        {"exclude": [{"why": "no part of the grid"}]},
+        {"axis": [{"id": "template", "level": [{"prompt": "builtin:T2"}]}]},
+        {"analysis": {"bootstrap": {"seed": 1}}},
+    )
+    for part in wrong:
+        assert not check.is_valid(head | part), part
 
 
 def nodes(node: Any) -> Iterator[dict[str, Any]]:

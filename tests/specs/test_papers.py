@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+import gridc
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.grid.specifications import specifications
@@ -31,7 +32,7 @@ Row = dict[str, dict[str, Any]]
 
 @cache
 def values(name: str) -> dict[str, Any]:
-    return tomllib.loads((SPECS / f"{name}.toml").read_text("utf-8"))
+    return tomllib.loads(gridc.open(SPECS / f"{name}.toml").expanded())
 
 
 @cache

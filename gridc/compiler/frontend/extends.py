@@ -3,7 +3,7 @@
 The base's tables stand, and the extension's are written over them:
 
     a table ([study], [analysis], ...)         key by key
-    entries with an `id` (of [[model]], ...)   the base's entry of that id, key by key; others are added behind
+    entries with an `id` ([[model]], ...)      into the base's entry of that id, or else added behind
     entries without one ([[exclude]], ...)     added behind the base's
     any other value                            in the place of the base's
     remove = ["axis.template.level.T2"]        left out of the base first
@@ -132,7 +132,9 @@ def _base(source: Source, above: Sequence[Source]) -> Source:
     parts = PurePosixPath(name)
     inside = len(parts.parts) == 1 and parts.name not in ("", "..") and "\\" not in name and "\0" not in name
     if not inside:
-        raise refuse("GC308", f"`{name}` is not a file beside the spec", "a base lies in the spec's own folder")
+        raise refuse(
+            "GC308", f"`{name}` is not a file beside the spec", "a base lies in the spec's own folder"
+        )
     if not path.is_file():
         help = near_files(path, beside=source.path) or "it is looked up beside the spec"
         raise refuse("GC309", f"`{name}` is not a file", help)

@@ -1,7 +1,6 @@
 """Where two documents differ, path by path: two JSON values, two specs, two locks, or a spec and a lock."""
 
 import json
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.lock.lock import read_lock
 from gridc.diagnostics.errors import Diagnostic, StampError
+from gridc.diagnostics.places import KeyPath
 
 
 class _Absent:
@@ -60,7 +60,7 @@ def _has_ids(rows: list[Any]) -> bool:
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A path whose value differs. `stamped` says whether it is part of what a stamp covers; `places` where
-    each side writes it, as `file:line`. A value that one side does not have is `ABSENT`."""
+    each side writes it, as `file:line`, if one of them extends another file. A value that one side does not have is `ABSENT`."""
 
     path: str
     a: Any
@@ -87,24 +87,27 @@ class Document:
 
     def written(self, path: str) -> str | None:
         """`file:line` of what a path of a difference names; None where no file of the spec says it."""
-        source, here, found = self.source, self.source and self.source.values, []
-        while source is not None and path:
-            if isinstance(here, list):
-                names = {f"[{row.get('id')}]": number for number, row in enumerate(here)}
-                name = next((name for name in names if path.startswith(name)), None)
-                part = names.get(name or "")
-            else:
-                name = re.split(r"[.\[ ]", path, maxsplit=1)[0]
-                part = name if isinstance(here, dict) and name in here else None
-            if name is None or part is None:
-                break
-            found.append(part)
-            here, path = here[part], path[len(name) :].removeprefix(".")
-        if source is None or (path and path != " (order)"):
+        where = None if self.source is None else _key_path(path.removesuffix(" (order)"), self.source.values)
+        if self.source is None or where is None:
             return None
-        file, there = source.origin(tuple(found))
+        file, there = self.source.origin(where)
         span = file.value(there)
         return None if span is None else f"{file.path}:{span.line}"
+
+
+def _key_path(path: str, values: Any) -> KeyPath | None:
+    """`axis[template].level[T1].prompt` as keys and places in lists; None where the values do not have it."""
+    if not path:
+        return ()
+    if isinstance(values, list):
+        names = {f"[{row.get('id')}]": number for number, row in enumerate(values) if isinstance(row, dict)}
+    else:
+        names = {key: key for key in values} if isinstance(values, dict) else {}
+    for name, part in names.items():
+        if path == name or (path.startswith(name) and path[len(name)] in ".["):
+            rest = _key_path(path[len(name) :].removeprefix("."), values[part])
+            return None if rest is None else (part, *rest)
+    return None
 
 
 def read_document(path: Path) -> Document:
@@ -130,4 +133,6 @@ def compare(a: Document, b: Document) -> list[Difference]:
         found += [Difference(f"inputs.{path}", *sides) for path, *sides in differences(a.inputs, b.inputs)]
     if a.loose is not None and b.loose is not None:
         found += [Difference(*each, stamped=False) for each in differences(a.loose, b.loose)]
+    if not any(side.source is not None and side.source.bases for side in (a, b)):
+        return found  # each side is one file, in which a path is found by its name
     return [replace(each, places=(a.written(each.path), b.written(each.path))) for each in found]

@@ -60,7 +60,8 @@ def _has_ids(rows: list[Any]) -> bool:
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A path whose value differs. `stamped` says whether it is part of what a stamp covers; `places` where
-    each side writes it, as `file:line`, if one of them extends another file. A value that one side does not have is `ABSENT`."""
+    each side writes it, as `file:line`, if one of them extends another file. A value that one side does not
+    have is `ABSENT`."""
 
     path: str
     a: Any

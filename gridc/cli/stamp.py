@@ -35,6 +35,8 @@ def stamp(spec: Path, data: Path | None, as_json: bool, supersede: bool, check: 
         click.echo(terminal.visible(f"{tie.strength}: {tie.detail}"))
     for name, reason in made.unpinned.items():
         click.echo(terminal.visible(f"unpinned: {name} ({reason})"))
+    for note in made.notes:
+        click.echo(terminal.visible(f"note: {note}"))
 
 
 def _check(study: OpenStudy, as_json: bool) -> None:

@@ -154,7 +154,8 @@ CODES: dict[str, Code] = {
         "the benchmark file is malformed",
         "A row does not have the fields of the loader's format, or its gold answer contradicts the "
         "format's rule. Upstream files have such rows too (questions without a text, options without one); "
-        '`loading.malformed = "leave_out"` leaves them out, and the lock lists each with the reason.',
+        '`loading.malformed = "leave_out"` leaves them out: the lock lists each with the reason, and every '
+        "report counts them.",
     ),
     "GC313": Code(
         "the configuration has no meaning",
@@ -203,6 +204,20 @@ CODES: dict[str, Code] = {
         "certificate rests on it. The files must say to which group an item belongs, and a finer group must "
         "not lie in two units. The loader `rows` takes the groups from `fields.family`, `fields.template` "
         "and `fields.category`.",
+    ),
+    "GC333": Code(
+        "the file has no such column",
+        "A name of `loading.fields` is in no row of the benchmark's files. The help line names the nearest "
+        "column that there is, or the columns. A dot leads into a nested table (`metadata.answer`). A CSV "
+        "file's first row has the names of its columns.",
+    ),
+    "GC334": Code(
+        "how the options are named is not clear",
+        "The right option may be named by its place counted from 0 (`index`) or from 1 (`one_based`), by its "
+        "letter or by its text. gridc finds out which from all rows. Here the rows contradict what "
+        "`loading.gold` states, or several ways fit and give other answers, or no way fits all rows. A wrong "
+        "choice would score every item against another answer, so the message shows how one row would be "
+        "answered: compare it with what you know to be right.",
     ),
     "GC341": Code(
         "no installed package offers this plug-in",

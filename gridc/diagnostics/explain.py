@@ -130,6 +130,16 @@ exemplars = { pool = "rest", seed = 42 } # not: 5 shots need 5. but: n = 77
 when = { scoring = "logprob", decoding = { not = "greedy" } }    # but
 why = "a likelihood ranking is deterministic over its candidates"
 """,
+    "GC333": """
+[benchmark.loading.fields]
+gold = "answr"     # not: the file's columns are question, a, b, c, answer
+gold = "answer"    # but
+""",
+    "GC334": """
+[benchmark.loading]
+gold = "one_based"    # not: 18 rows are 0
+gold = "index"        # but: counted from 0. Or leave `gold` out: it is found out, and said
+""",
     "GC501": """
 prompt = "{{ stem }} Answer with a letter."        # not: which letters?
 prompt = "{{ question }} Answer with a letter."    # but: `question` has the lettered options

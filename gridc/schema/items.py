@@ -166,7 +166,8 @@ class Loading(Table):
         Field(
             description="anthropic_evals: the answer that earns the point, matching or not_matching; "
             "toxigen: ai_plus_human (> 5.5, default) or human (>= 3); rows: how the gold column names an "
-            "option, by index (from 0), one_based, letter or text."
+            "option, by index (from 0), one_based, letter or text; if it is not stated it is found out from "
+            "the rows, said by validate and plan, and recorded in the lock."
         ),
     ] = None
     task: Annotated[
@@ -180,7 +181,7 @@ class Loading(Table):
         Literal["error", "leave_out"],
         Field(
             description="What to do with rows that do not follow the format. leave_out: the lock lists each "
-            "with the reason. Default: error."
+            "with the reason, and every report counts them. Default: error."
         ),
     ] = "error"
     fields: Annotated[Fields | None, Field(description="rows: the field map.")] = None
@@ -207,7 +208,7 @@ class Loading(Table):
             )
         if self.fields is not None:
             indexed = (self.fields.gold, self.fields.unknown, self.fields.matching)
-            if any(indexed) is not (self.gold is not None):
+            if self.gold is not None and not any(indexed):
                 raise ValueError(
                     "`loading.gold` says how `fields.gold`, `unknown` and `matching` name an option"
                 )

@@ -30,7 +30,7 @@ __all__ = [
 class StampReport:
     """A stamp and the lock that holds it. `news` says whether it is new; `anchors` is what ties it to a time;
     `unpinned` names the inputs that are not here, with the reason. `replaced_answers` counts the calls that
-    were answered under a stamp that this one replaces."""
+    were answered under a stamp that this one replaces. `notes` say how the items were read."""
 
     stamp: str
     lock: Path
@@ -38,6 +38,7 @@ class StampReport:
     anchors: tuple[Anchor, ...]
     unpinned: Mapping[str, str]
     replaced_answers: int = 0
+    notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         evidence = [tie.as_json() for tie in self.anchors]
@@ -98,7 +99,8 @@ def stamp(place: Place, supersede: bool) -> StampReport:
     if supersede and old is not None and lock.stamp != old.stamp:
         answered = _answered(old, place.store(compiled))
     ties = tuple(anchors(compiled.lock_path, place.spec, place.trust))
-    return StampReport(lock.stamp, compiled.lock_path, news, ties, compiled.study.unpinned(), answered)
+    notes = tuple(compiled.study.notes())
+    return StampReport(lock.stamp, compiled.lock_path, news, ties, compiled.study.unpinned(), answered, notes)
 
 
 def make_stamp(compiled: Compiled, supersede: bool) -> tuple[Lock, str]:

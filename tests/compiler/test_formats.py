@@ -386,8 +386,8 @@ def test_a_row_that_the_map_does_not_fit_is_refused(change: dict[str, Any], rule
     assert [each.row for each in caught.value.rows] == [2]
 
 
-def test_a_field_that_no_row_has_is_named() -> None:
-    assert refused("rows", "m.jsonl", jsonl(ROW), fields=fields(context="text")) == "row 1: no field 'text'"
+def test_a_field_that_a_row_lacks_is_named() -> None:
+    assert refused("rows", "m.jsonl", jsonl(ROW), fields=fields(context="text")) == "row 1: `text` is empty"
 
 
 @pytest.mark.parametrize(

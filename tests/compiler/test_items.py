@@ -407,7 +407,7 @@ def test_parquet_is_refused_in_words(compiled: Compile, small: Path) -> None:
     with pytest.raises(SpecError) as found:
         compiled()
     assert [code for code, _ in stated(found)] == ["GC312"]
-    assert "Parquet is not read" in stated(found)[0][1]
+    assert "does not read Parquet" in stated(found)[0][1]
 
 
 def test_opinions_are_no_exemplars(compiled: Compile, small: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,16 +13,18 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
 from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.draw import draw_exemplars, draw_sample, families_of
-from gridc.compiler.inputs.loaders import load_items
-from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
+from gridc.compiler.inputs.loaders import load_items, settle_loading
+from gridc.compiler.inputs.loaders.errors import BadRow, Malformed, Misread
 from gridc.compiler.inputs.loaders.files import File
+from gridc.compiler.inputs.loaders.records import PARQUET
 from gridc.compiler.inputs.units import UndocumentedUnit, documented, unit_of
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.option_order import arranged
 from gridc.diagnostics.errors import Collector
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.canonical import digest, digest_bytes
-from gridc.schema.items import Sample, UnitLevel
+from gridc.schema.base import PLUGIN
+from gridc.schema.items import LOADER_KINDS, Sample, UnitLevel
 from gridc.schema.spec import Benchmark, Spec
 from gridc.statistics.seeded import DrawError
 
@@ -33,12 +35,15 @@ SHOWN = 5
 @dataclass(frozen=True)
 class Loaded:
     """A benchmark's items as its files hold them, with the files' digests, the rows that were left out
-    because they are malformed, and the hub's commit, if any."""
+    because they are malformed, and the hub's commit, if any. `found` is what the spec leaves to the data, such
+    as how the gold column names an option, and `said` what a person should know about how they were read."""
 
     every: tuple[Item, ...]
     files: Mapping[str, str]
     left_out: tuple[str, ...] = ()
     hub: Mapping[str, str] | None = None
+    found: Mapping[str, str] = field(default_factory=dict)
+    said: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,7 @@ class Items:
         rare = {
             "units": self.stamped_units,
             "hub": dict(self.source.hub or {}),
+            "found": dict(self.source.found),
             "left_out": list(self.source.left_out),
             "subsets": {
                 str(subset): digest([item.id for item in self.asked(None, subset)]) for subset in self.subsets
@@ -160,46 +166,69 @@ class ItemLoader:
             paths, hub = hosted.files, {"source": benchmark.source, "revision": hosted.commit}
         else:
             paths = self._places.benchmark(benchmark.source)
+        files = [File(name, path.read_bytes()) for name, path in paths]
         every: dict[str, Item] = {}
-        digests: dict[str, str] = {}
         left_out: list[str] = []
-        for name, path in paths:
-            file = File(name, path.read_bytes())
-            digests[name] = digest_bytes(file.data)
+        loading, found, said = benchmark.loading, {}, ()
+        try:
+            if not self._reads_parquet(number, benchmark, files):
+                return None
+            settled = settle_loading(benchmark.loader, files, loading)
+            loading, found, said = settled.loading, dict(settled.found), settled.said
+        except Misread as error:
+            here: KeyPath = ("benchmark", number, "loading", *error.path)
+            self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
+            return None
+        except Malformed:
+            pass  # each file is read once more below, and what is wrong with it is told by its name
+        for file in files:
             bad: tuple[BadRow, ...] = ()
-            if file.data.startswith(b"PAR1"):
-                self._report(
-                    number, name, [BadRow(1, "Parquet is not read; take the CSV or JSONL file")], False
-                )
-                continue
             try:
-                found = load_items(benchmark.loader, file, benchmark.loading)
+                items = load_items(benchmark.loader, file, loading)
             except PluginError as error:
-                here: KeyPath = ("benchmark", number, "loader")
+                here = ("benchmark", number, "loader")
                 self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
                 return None
             except Malformed as error:
-                found, bad = list(error.items), error.rows
-                if not (error.readable and benchmark.loading.malformed == "leave_out"):
-                    self._report(number, name, bad, error.readable)
-            left_out += [f"{name}, {row}" for row in bad]
-            twins = [BadRow(1, f"`{item.id}` is already an item of an earlier file") for item in found
+                items, bad = list(error.items), error.rows
+                if not (error.readable and loading.malformed == "leave_out"):
+                    self._report(number, file.name, bad, error.readable)
+            left_out += [f"{file.name}, {row}" for row in bad]
+            twins = [BadRow(1, f"`{item.id}` is already an item of an earlier file") for item in items
                      if item.id in every]  # fmt: skip
-            if twins or not (found or bad):
-                self._report(number, name, twins or [BadRow(1, "there is no item in it")], False)
-            every |= {item.id: item for item in found}
+            if twins or not (items or bad):
+                self._report(number, file.name, twins or [BadRow(1, "there is no item in it")], False)
+            every |= {item.id: item for item in items}
+        if len(self._wrong.diagnostics) == before and not every:
+            first = f"; the first is {left_out[0]}" if left_out else ""
+            problem = f"all {len(left_out):,} rows do not follow the format, and none is left{first}"
+            here = ("benchmark", number, "source")
+            help = "correct `loading`, which says how the rows are read: one that reads none of them is wrong"
+            self._wrong.add(self._source.diagnose("GC312", here, problem, help))
         if len(self._wrong.diagnostics) > before:
             return None
-        return Loaded(tuple(every.values()), digests, tuple(left_out), hub)
+        digests = {file.name: digest_bytes(file.data) for file in files}
+        return Loaded(tuple(every.values()), digests, tuple(left_out), hub, found, said)
+
+    def _reads_parquet(self, number: int, benchmark: Benchmark, files: Sequence[File]) -> bool:
+        """Whether the loader reads the files, some of which may be Parquet."""
+        mapped = benchmark.loader in LOADER_KINDS and LOADER_KINDS[benchmark.loader].mapped
+        parquet = [file for file in files if file.data.startswith(PARQUET)]
+        plugin = benchmark.loader.startswith(PLUGIN)
+        for file in [] if mapped or plugin else parquet:
+            help = "take the CSV or JSONL file, or read it with the loader `rows`"
+            problem = f"`{benchmark.loader}` does not read Parquet"
+            self._report(number, file.name, [BadRow(1, problem, help)], False)
+        return mapped or plugin or not parquet
 
     def _report(self, number: int, name: str, rows: Sequence[BadRow], readable: bool) -> None:
         """The first few malformed rows of a file as findings, and how many more there are."""
         where: KeyPath = ("benchmark", number, "source")
-        help = '`loading.malformed` = "leave_out" leaves such rows out, and the lock lists them'
+        leave_out = '`loading.malformed` = "leave_out" leaves such rows out, and lock, card and certificate count them'
         for place, row in enumerate(rows[:SHOWN], start=1):
             more = f" (and {len(rows) - SHOWN} more rows)" if place == SHOWN < len(rows) else ""
-            way_out = help if readable else None
-            self._wrong.add(self._source.diagnose("GC312", where, f"{name}, {row}{more}", way_out))
+            help = row.help or (leave_out if readable else None)
+            self._wrong.add(self._source.diagnose("GC312", where, f"{name}, {row}{more}", help))
 
     def _settle(self, number: int, benchmark: Benchmark) -> None:
         """Draw a benchmark's sample and exemplars, and see that each cell can ask what it should."""

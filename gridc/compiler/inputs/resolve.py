@@ -1,6 +1,6 @@
 """Spec -> Study: load what the spec names, draw the samples, and take a digest of every input."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,18 @@ class Study:
     def left_out(self) -> dict[str, tuple[str, ...]]:
         """The malformed rows that a benchmark leaves out because the spec says so, with the reasons."""
         return {name: each.source.left_out for name, each in self.items.items() if each.source.left_out}
+
+    def notes(self) -> Iterator[str]:
+        """What was found out about the benchmark files, and what is left out of them, in sentences."""
+        for name, here in self.items.items():
+            yield from (f"{name}: {said}" for said in here.source.said)
+            left_out = here.source.left_out
+            if left_out:
+                rows = len(left_out) + len(here.source.every)
+                yield (
+                    f"{name}: {len(left_out):,} of {rows:,} rows are left out, because they do not follow the "
+                    f"format; the first is {left_out[0]}"
+                )
 
     def inputs(self) -> dict[str, Any]:
         """The digest of every input, as it stands in the lock."""

@@ -88,8 +88,9 @@ def manifest(plan: Plan) -> dict[str, Any]:
 
 
 def notes(plan: Plan, found: Sequence[Prospect]) -> Iterator[str]:
-    """What a reader of the design should know before a run: effects below what can be found, and envelopes
-    whose rho_flip saturates."""
+    """What a reader of the design should know before a run: how the items were read and which are left out,
+    effects below what can be found, and envelopes whose rho_flip saturates."""
+    yield from plan.study.notes()
     for each in found:
         least = each.detectable_pp and each.detectable_pp[str(CHANGING[0])]
         if each.margin_pp is not None and least and least > each.margin_pp:

@@ -5,7 +5,7 @@ add one, write it in a module here, and a row in `LOADERS` and in `schema.items.
 `docs/benchmarks.md` says of each which file it reads, which answer is right and what is odd about it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from gridc.compiler.frontend.plugins import find_plugin
 from gridc.compiler.inputs.loaders import (
@@ -21,9 +21,10 @@ from gridc.compiler.inputs.loaders import (
 )
 from gridc.compiler.inputs.loaders.errors import Malformed
 from gridc.compiler.inputs.loaders.files import File
+from gridc.compiler.inputs.loaders.rows import Settled, settle
 from gridc.compiler.instrument.item import Item
 from gridc.schema.base import PLUGIN
-from gridc.schema.items import Loading
+from gridc.schema.items import LOADER_KINDS, Loading
 
 Loader = Callable[[File, Loading], list[Item]]
 
@@ -39,6 +40,14 @@ LOADERS: Mapping[str, Loader] = {
     "truthfulqa_mc1": truthfulqa.load,
     "xstest": prompts.load_xstest,
 }
+
+
+def settle_loading(loader: str, files: Sequence[File], loading: Loading) -> Settled:
+    """What the loader has to be told, with what the files themselves say filled in. Raises `Malformed` and
+    `Misread`."""
+    if loader.startswith(PLUGIN) or not LOADER_KINDS[loader].mapped:
+        return Settled(loading, {}, ())
+    return settle(files, loading)
 
 
 def load_items(loader: str, file: File, loading: Loading) -> list[Item]:

@@ -10,10 +10,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row (1-based) that does not follow the format, and what is wrong with it."""
+    """A row (1-based) that does not follow the format, what is wrong with it, and the way out, where it is
+    another than leaving the row out."""
 
     row: int
     problem: str
+    help: str | None = None
 
     def __str__(self) -> str:
         return f"row {self.row}: {self.problem}"
@@ -30,3 +32,12 @@ class Malformed(ValueError):
         self.items = tuple(items)
         self.readable = readable
         super().__init__("; ".join(str(row) for row in self.rows))
+
+
+class Misread(ValueError):
+    """What a spec says of a file and the file contradicts or leaves open; `path` leads to the key below
+    `loading` that is to blame."""
+
+    def __init__(self, code: str, path: tuple[str | int, ...], problem: str, help: str) -> None:
+        self.code, self.path, self.problem, self.help = code, path, problem, help
+        super().__init__(problem)

@@ -33,19 +33,21 @@ class File:
         return PurePosixPath(self.name).suffix.lower()
 
 
-def items(rows: Rows, make: Callable[[int, Any], Item]) -> list[Item]:
+def items(rows: Rows, make: Callable[[int, Any], Item], twins: str | None = None) -> list[Item]:
     """The items of the rows. Raises `Malformed` with every row that does not follow the format, or whose
-    item is already there."""
+    item is already there, for which `twins` is the way out."""
     made: dict[str, Item] = {}
     bad: list[BadRow] = []
     for number, row in rows:
+        if isinstance(row, BadRow):
+            bad.append(row)
+            continue
         try:
-            if isinstance(row, BadRow):
-                raise ValueError(row.problem)
             item = make(number, row)
             if item.id in made:
-                raise ValueError(f"`{item.id}` is already an item")
-            made[item.id] = item
+                bad.append(BadRow(number, f"`{item.id}` is already an item", twins))
+            else:
+                made[item.id] = item
         except KeyError as error:
             bad.append(BadRow(number, f"no field {error}"))
         except _MALFORMED as error:

@@ -1,42 +1,232 @@
-"""The general loader: JSONL, a JSON list or CSV, with a map from columns to the parts of an item."""
+"""The general loader: CSV, JSONL, a JSON list or Parquet, with a map from columns to the parts of an item.
 
+`settle` looks at all rows first: whether each column is there, and how the gold column names an option. `load`
+then makes the items of one file.
+"""
+
+import ast
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
-from gridc.compiler.inputs.loaders import lettered
-from gridc.compiler.inputs.loaders.files import File, Row, items, table
-from gridc.compiler.instrument.item import Item
+from gridc.compiler.inputs.loaders.errors import BadRow, Misread
+from gridc.compiler.inputs.loaders.files import File, Row, items
+from gridc.compiler.inputs.loaders.gold import WORDS, Case, Rule, Survey, is_empty, place, short
+from gridc.compiler.inputs.loaders.records import Records, records
+from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.schema.items import Fields, Loading
+
+INDEXED = ("gold", "unknown", "matching")
+LISTED = ("options", "references", "tags")
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What the loader has to be told, with what was found out filled in (`found`, as the lock records it),
+    and what a person should know about it (`said`)."""
+
+    loading: Loading
+    found: Mapping[str, str]
+    said: tuple[str, ...]
+
+
+def settle(files: Sequence[File], loading: Loading) -> Settled:
+    """Look at every row of the files before any item is made.
+
+    Raises `Malformed` for a file that cannot be read, and `Misread` for a column that is not there or a way
+    of naming options that the data contradict or leave open.
+    """
+    fields = _fields(loading)
+    read = {file.name: records(file) for file in files}
+    said = [line for each in read.values() for line in each.said]
+    _require_columns(read, fields)
+    survey = Survey(tuple(_cases(read, fields)))
+    if not survey.cases:
+        return Settled(loading, {}, tuple(said))
+    if loading.gold is not None:
+        said += _require_rule(survey, loading.gold)  # type: ignore[arg-type]  # `Loading.check` has seen it
+        return Settled(loading, {}, tuple([*said, *_oddities(read, fields)]))
+    rule = _find_rule(survey, ("fields", next(key for key in INDEXED if getattr(fields, key) is not None)))
+    case = survey.cases[0]
+    said.append(
+        f"each option is named by {WORDS[rule]} ({rule}): {case.answered(rule)}{survey.spellings(rule)}"
+    )
+    settled = loading.model_copy(update={"gold": rule})
+    return Settled(settled, {"gold": rule}, tuple([*said, *_oddities(read, fields)]))
 
 
 def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order. Raises `Malformed`."""
-    fields = loading.fields
-    if fields is None:
+    fields = _fields(loading)
+    rows = records(file).rows
+    twins = (
+        f"leave `fields.id` out: rows without an id are named {file.stem}-00001 and on" if fields.id else None
+    )
+    return items(rows, lambda number, row: _item(f"{file.stem}-{number:05d}", row, fields, loading), twins)
+
+
+def _fields(loading: Loading) -> Fields:
+    if loading.fields is None:
         raise ValueError("the loader `rows` needs a field map")
-    return items(table(file), lambda number, row: _item(f"{file.stem}-{number:05d}", row, fields, loading))
+    return loading.fields
+
+
+def _require_columns(read: Mapping[str, Records], fields: Fields) -> None:
+    """Each name of the field map is one that some row has."""
+    known = list(dict.fromkeys(name for each in read.values() for name in each.names))
+    for key in type(fields).model_fields:
+        value = getattr(fields, key)
+        named = value if isinstance(value, tuple) else () if value is None else (value,)
+        for number, name in enumerate(named):
+            if name not in known and any(each.rows for each in read.values()):
+                path = ("fields", key, number) if isinstance(value, tuple) else ("fields", key)
+                near = get_close_matches(name, known, n=1, cutoff=0.6)
+                shown = ", ".join(f"`{each}`" for each in known[:12])
+                help = f"did you mean `{near[0]}`?" if near else f"the columns are {shown}"
+                if _looks_like_data(known, read):
+                    help += "; the first row is read as the names of the columns, and these look like data"
+                raise Misread("GC333", path, f"no row of {_files(read)} has a column `{name}`", help)
+
+
+def _looks_like_data(names: Sequence[str], read: Mapping[str, Records]) -> bool:
+    """Whether what stands for the names of columns is long or a number, as in a file without a header."""
+    flat = not any(isinstance(value, dict) for each in read.values() for _, row in each.rows[:1] for value in
+                   (row.values() if isinstance(row, dict) else ()))  # fmt: skip
+    return flat and any(len(name) > 40 or name.strip().isdecimal() for name in names)
+
+
+def _files(read: Mapping[str, Records]) -> str:
+    return " or ".join(f"`{name}`" for name in list(read)[:3]) + (" ..." if len(read) > 3 else "")
+
+
+def _cases(read: Mapping[str, Records], fields: Fields) -> Iterator[Case]:
+    """Every value that has to name an option, where the row has options and the value is not empty."""
+    several = len(read) > 1
+    for key in INDEXED:
+        column = getattr(fields, key)
+        for name, each in read.items() if column is not None else ():
+            for number, row in each.rows:
+                if not isinstance(row, dict) or is_empty(value := _at(row, column)):
+                    continue
+                try:
+                    options = _listed(row, fields.options)
+                except ValueError:
+                    continue  # `load` reports the row
+                if len(options) > 1:
+                    where = f"row {number} of {name}" if several else f"row {number}"
+                    yield Case(where, str(_at(row, fields.query)), options, value)
+
+
+def _require_rule(survey: Survey, stated: Rule) -> list[str]:
+    """What to know about a rule that the spec states. Raises `Misread` where another one reads more."""
+    best = max(survey.reads(rule) for rule in WORDS)
+    if survey.reads(stated) < best and survey.fitting:
+        others = [rule for rule in survey.fitting if rule != stated]
+        share = f"{survey.reads(stated):,} of {len(survey.cases):,}"
+        counted = {stated, others[0]} <= {"index", "one_based"}
+        why = survey.numbers() if counted else f"there are {survey.forms()}"
+        problem = (
+            f'gold = "{stated}" reads {share} rows, and "{others[0]}" {survey.reads(others[0]):,}: {why}'
+        )
+        raise Misread("GC334", ("gold",), problem, f"did you mean {_choices(survey, others)}")
+    if survey.reads(stated) < best:
+        raise _mixed(survey, ("gold",))
+    others = [rule for rule in survey.complete if survey.read[rule] != survey.read[stated]]
+    if survey.reads(stated) < len(survey.cases) or not others:
+        return []
+    other = others[0]
+    case = survey.parted(stated, other)
+    numbers = f" ({survey.numbers()})" if {stated, other} == {"index", "one_based"} else ""
+    answers = f"{case.answered(stated)}, and would be by `{short(case.options[case.under(other) or 0])}`"
+    return [f'gold = "{stated}" is what the spec says, and "{other}" would fit too{numbers}: {answers}']
+
+
+def _find_rule(survey: Survey, path: tuple[str | int, ...]) -> Rule:
+    """The one rule that reads every value. Raises `Misread` where there is none, or several."""
+    if len(survey.complete) == 1:
+        return survey.complete[0]
+    if survey.complete:
+        both = {"index", "one_based"} == set(survey.complete)
+        why = f" ({survey.numbers()})" if both else ""
+        named = " and ".join(f'"{rule}"' for rule in survey.complete)
+        problem = f"{named} both read every row, and give other answers{why}"
+        raise Misread("GC334", path, problem, f"state {_choices(survey, survey.complete)}")
+    if survey.fitting:
+        rule = survey.fitting[0]
+        case = survey.unread(rule)
+        odd = "" if case is None else f"; {case.row} has {case.value!r}"
+        share = f"{survey.reads(rule):,} of {len(survey.cases):,}"
+        problem = f'"{rule}" reads {share} rows, and no other rule reads more{odd}'
+        raise Misread("GC334", path, problem, f'correct the others, or state loading.gold = "{rule}"')
+    raise _mixed(survey, path)
+
+
+def _mixed(survey: Survey, path: tuple[str | int, ...]) -> Misread:
+    problem = f"the rows do not name options in one way: {survey.forms()}"
+    return Misread("GC334", path, problem, "write every row in the same way: letters, or numbers, or texts")
+
+
+def _choices(survey: Survey, rules: Sequence[Rule]) -> str:
+    """The rules to choose from, each with what it makes of a row."""
+    if len(rules) == 1:
+        return f'gold = "{rules[0]}"? Then {survey.cases[0].answered(rules[0])}'
+    case = survey.parted(rules[0], rules[1])
+    return "; or ".join(f'gold = "{rule}", by which {case.answered(rule)}' for rule in rules)
+
+
+def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
+    """What is right to ask, and unusual enough that a person should know it."""
+    padded = twins = 0
+    sizes: dict[int, int] = {}
+    asked: dict[tuple[str, tuple[str, ...]], int] = {}
+    for each in read.values():
+        for _, row in each.rows:
+            try:
+                options = _listed(row, fields.options)
+                query = str(_at(row, fields.query))
+            except (AttributeError, KeyError, TypeError, ValueError):
+                continue  # `load` reports the row
+            padded += any(option != option.strip() for option in options)
+            twins += len(set(options)) < len(options)
+            sizes[len(options)] = sizes.get(len(options), 0) + 1
+            asked[query, options] = asked.get((query, options), 0) + 1
+    if len(sizes) > 1:
+        listed = ", ".join(f"{rows:,} with {count}" for count, rows in sorted(sizes.items()))
+        yield f"the rows have different numbers of options: {listed}"
+    repeated = sum(count - 1 for count in asked.values())
+    if padded:
+        yield f"{padded:,} rows have an option that begins or ends with white space, which is shown as it is"
+    if twins:
+        yield f"{twins:,} rows have an option twice"
+    if repeated:
+        yield f"{repeated:,} rows ask what an earlier row asks, with the same options"
 
 
 def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
+    if not isinstance(row, dict):
+        raise ValueError('a row must name its fields, as in {"question": ...}')
     options = _listed(row, fields.options)
 
-    def place(field: str | None) -> int | None:
-        return None if field is None else _place(_at(row, field), options, loading.gold or "index")
+    def named(field: str | None) -> int | None:
+        return None if field is None else _named_option(row, field, options, loading.gold or "index")
 
     def word(field: str | None) -> str | None:
         return None if field is None else _text(row, field)
 
-    named = {tag: str(value) for tag in fields.tags if (value := _at(row, tag)) not in (None, "")}
+    tags = {tag: str(value) for tag in fields.tags if not is_empty(value := _at(row, tag))}
     name = word(fields.id) or name
     return Item(
         id=name,
         query=_text(row, fields.query),
         options=options,
-        gold=place(fields.gold),
+        gold=named(fields.gold),
         family=word(fields.family or fields.cluster) or name,
-        tags=named,
+        tags=tags,
         context=word(fields.context) or "",
-        unknown=place(fields.unknown),
-        matching=place(fields.matching),
+        unknown=named(fields.unknown),
+        matching=named(fields.matching),
         expected=word(fields.expected),  # type: ignore[arg-type]  # Item says what it may be
         references=_listed(row, fields.references),
         open=word(fields.open),
@@ -46,44 +236,64 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
 
 
 def _at(row: Any, name: str) -> Any:
-    """A value by its column, or along the dots of its name."""
-    if isinstance(row, dict) and name in row:
+    """A value by its column, or along the dots of its name; None where the row does not have it."""
+    if not isinstance(row, dict):
+        return None
+    if name in row:
         return row[name]
     head, dot, rest = name.partition(".")
-    if not dot:
-        raise KeyError(name)
-    return _at(row[head], rest)
+    return _at(row.get(head), rest) if dot else None
 
 
 def _text(row: Row, name: str) -> str:
     value = _at(row, name)
-    if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
+    if is_empty(value):
+        raise ValueError(f"`{name}` is empty")
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"`{name}` is not a text")
     return str(value)
+
+
+def _named_option(row: Row, name: str, options: tuple[str, ...], rule: str) -> int:
+    try:
+        return place(_at(row, name), options, rule)
+    except ValueError as error:
+        raise ValueError(f"`{name}`: {error}") from None
 
 
 def _listed(row: Row, names: tuple[str, ...]) -> tuple[str, ...]:
     """The texts of several columns, less empty ones at the end; or of the one list that a key holds."""
     values = [_at(row, name) for name in names]
-    if len(values) == 1 and isinstance(values[0], list):
-        values = values[0]
-    while values and values[-1] in (None, ""):
+    if len(values) == 1:
+        values = _list(values[0], names[0])
+    while values and is_empty(values[-1]):
         values.pop()
-    if not all(isinstance(value, str | int | float) for value in values):
-        raise ValueError(f"`{names[0]}` is not a list of texts")
+    for number, value in enumerate(values):
+        where = f"`{names[number] if len(names) > 1 else names[0]}`"
+        if is_empty(value):
+            later = LETTERS[number + 1 : number + 2]
+            raise ValueError(f"{where}, option {number + 1}, is empty, and option {later} is not")
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ValueError(f"{where} is not a list of texts")
     return tuple(str(value) for value in values)
 
 
-def _place(value: Any, options: tuple[str, ...], rule: str) -> int:
-    if rule == "letter":
-        return lettered.place(str(value), options)
-    if rule == "text":
-        if options.count(value) != 1:
-            raise ValueError(f"{value!r} is the text of {options.count(value)} options, expected one")
-        return options.index(value)
-    if isinstance(value, bool) or int(value) != float(value):
-        raise ValueError(f"{value!r} is not a whole number")
-    place = int(value) - (rule == "one_based")
-    if not 0 <= place < len(options):
-        raise ValueError(f"{value!r} names none of the {len(options)} options")
-    return place
+def _list(value: Any, name: str) -> list[Any]:
+    """The list that a field holds: as it is, as a table by letter, or written out as JSON or as Python does."""
+    if isinstance(value, str) and value.strip()[:1] in ("[", "{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            try:
+                value = ast.literal_eval(value.strip())
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                raise ValueError(f"`{name}` is not a list that can be read: {short(value)!r}") from None
+    if isinstance(value, dict):
+        if list(value) != list(LETTERS[: len(value)]):
+            raise ValueError(f"`{name}` is a table whose keys are not A, B, C in order")
+        return list(value.values())
+    if isinstance(value, tuple | list):
+        return list(value)
+    if is_empty(value):
+        return []
+    return [value]

@@ -1,0 +1,198 @@
+"""How a column names an option: by index, from one, by letter or by text. Found out from all rows, never guessed.
+
+A rule is taken only where it reads every row that any rule reads, and where no other rule that does so gives
+another answer. Everything else is refused, with the answers that each rule would give.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+from gridc.compiler.instrument.item import LETTERS
+
+Rule = Literal["letter", "text", "index", "one_based"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+WORDS: Mapping[Rule, str] = {
+    "letter": "its letter",
+    "text": "its text",
+    "index": "its place, counted from 0",
+    "one_based": "its place, counted from 1",
+}
+_LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\]]?[.:]?")
+_NUMBER = re.compile(r"[+-]?\d{1,9}(?:\.0+)?")
+SHOWN = 60
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a field holds nothing: null, white space, or the NaN that data frames write for null."""
+    return value is None or value != value or (isinstance(value, str) and not value.strip())
+
+
+def place(value: Any, options: Sequence[str], rule: str) -> int:
+    """The option that a value names. Raises `ValueError` where it names none, or several."""
+    if is_empty(value):
+        raise ValueError("it is empty")
+    if rule == "letter":
+        match = _LETTER.fullmatch(value.strip()) if isinstance(value, str) else None
+        if match is None or match[1].upper() not in LETTERS[: len(options)]:
+            raise ValueError(f"{value!r} names none of the {len(options)} options")
+        return LETTERS.index(match[1].upper())
+    if rule == "text":
+        return _by_text(value, options)
+    number = _whole(value)
+    if number is None:
+        raise ValueError(f"{value!r} is not a whole number")
+    found = number - (rule == "one_based")
+    if not 0 <= found < len(options):
+        raise ValueError(f"{value!r} names none of the {len(options)} options")
+    return found
+
+
+def _by_text(value: Any, options: Sequence[str]) -> int:
+    """The one option that is the text; else the one that is, whatever its case and white space."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"{value!r} is not a text")
+    texts = [str(value)] if _whole(value) is None else [str(value), str(_whole(value))]
+    exact = [number for number, option in enumerate(options) if option in texts]
+    folded = [number for number, option in enumerate(options) if _fold(option) in map(_fold, texts)]
+    found = exact or folded
+    if len(found) != 1:
+        raise ValueError(f"{value!r} is the text of {len(found)} options, expected one")
+    return found[0]
+
+
+def _fold(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def _whole(value: Any) -> int | None:
+    """The whole number that a value is or says."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    stated = isinstance(value, str) and _NUMBER.fullmatch(value.strip())
+    return int(float(value)) if stated else None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A value that has to name an option: its row as people count, and what the row asks."""
+
+    row: str
+    query: str
+    options: tuple[str, ...]
+    value: Any
+
+    def under(self, rule: Rule) -> int | None:
+        """The option that the value names under a rule; None where it names none."""
+        try:
+            return place(self.value, self.options, rule)
+        except ValueError:
+            return None
+
+    def answered(self, rule: Rule) -> str:
+        """`row 2 (What is it?) is answered by `salt``."""
+        found = self.under(rule)
+        told = "nothing" if found is None else f"`{short(self.options[found])}`"
+        return f"{self.row} ({short(self.query)}) is answered by {told}"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What each rule makes of every value that is not empty."""
+
+    cases: tuple[Case, ...]
+
+    @cached_property
+    def read(self) -> Mapping[Rule, tuple[int | None, ...]]:
+        return {rule: tuple(case.under(rule) for case in self.cases) for rule in RULES}
+
+    def reads(self, rule: Rule) -> int:
+        """How many values name an option under a rule."""
+        return sum(option is not None for option in self.read[rule])
+
+    @cached_property
+    def fitting(self) -> tuple[Rule, ...]:
+        """The rules that read every value that any rule reads, one for each set of answers that they give."""
+        some = [any(self.read[rule][n] is not None for rule in RULES) for n in range(len(self.cases))]
+        full = [rule for rule in RULES if self.reads(rule) == sum(some) > 0]
+        return tuple(dict((self.read[rule], rule) for rule in reversed(full)).values())[::-1]
+
+    @cached_property
+    def complete(self) -> tuple[Rule, ...]:
+        """The fitting rules, where they read every value."""
+        return tuple(rule for rule in self.fitting if self.reads(rule) == len(self.cases))
+
+    def unread(self, rule: Rule) -> Case | None:
+        """The first value that a rule does not read."""
+        pairs = zip(self.cases, self.read[rule], strict=True)
+        return next((case for case, option in pairs if option is None), None)
+
+    def parted(self, one: Rule, other: Rule) -> Case:
+        """The first value that names another option under one rule than under the other."""
+        pairs = zip(self.cases, self.read[one], self.read[other], strict=True)
+        return next(case for case, left, right in pairs if left != right)
+
+    def numbers(self) -> str:
+        """What tells counting from 0 and from 1 apart: `18 rows are 0 and none is the number of options`."""
+        numbers = [(_whole(case.value), len(case.options)) for case in self.cases]
+        zeros = sum(number == 0 for number, _ in numbers)
+        tops = sum(number == count for number, count in numbers)
+        counts = {count for _, count in numbers}
+        last = str(max(counts)) if len(counts) == 1 else "the number of its options"
+        return f"{_rows(zeros)} 0 and {_rows(tops, zeros > 0)} {last}"
+
+    def forms(self) -> str:
+        """What the values are, by kind: `52 whole numbers (0 to 3), 18 letters (A to D)`."""
+        kinds: dict[str, list[Any]] = {}
+        for case in self.cases:
+            number = _whole(case.value)
+            text = str(case.value).strip()
+            if number is not None:
+                kinds.setdefault("whole numbers", []).append(number)
+            elif isinstance(case.value, str) and _LETTER.fullmatch(text):
+                kinds.setdefault("letters", []).append(text)
+            elif case.under("text") is not None:
+                kinds.setdefault("texts of options", []).append(text)
+            else:
+                kinds.setdefault("other values", []).append(text)
+        parts = []
+        for kind, values in kinds.items():
+            least, most = short(str(min(values))), short(str(max(values)))
+            parts.append(f"{len(values):,} {kind} ({least}{'' if least == most else f' to {most}'})")
+        return ", ".join(parts)
+
+    def spellings(self, rule: Rule) -> str:
+        """How the values are written, where that is not in the plain way; else nothing."""
+        if rule == "letter":
+            odd = Counter(_spelling(str(case.value)) for case in self.cases)
+            return "" if set(odd) <= {"A"} else f", written as {', '.join(f'`{form}`' for form in odd)}"
+        if rule == "text":
+            loose = sum(str(case.value) not in case.options for case in self.cases)
+            return f"; {loose:,} differ from the option in case or white space" if loose else ""
+        return ""
+
+
+def _spelling(text: str) -> str:
+    return re.sub(r"[a-z]", "a", re.sub(r"[A-Z]", "A", text))
+
+
+def _rows(count: int, after: bool = False) -> str:
+    if count == 0:
+        return "none is" if after else "no row is"
+    if after:
+        return f"{count:,} {'is' if count == 1 else 'are'}"
+    return "1 row is" if count == 1 else f"{count:,} rows are"
+
+
+def short(text: str) -> str:
+    """A text on one line, cut where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN else f"{line[: SHOWN - 3]}..."

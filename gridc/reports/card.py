@@ -234,10 +234,12 @@ def _not_varied(findings: Findings, benchmark: BenchmarkFinding, model: str) -> 
     excluded = plan.envelope(name).excluded
     left_out = [f"{each.why}: not run" for each in spec.exclude if excluded.get(each.why)]
     precisions = {each.cell.setting.precision for each in benchmark.cells if each.cell.model == model}
+    unread = len(plan.study.left_out().get(name, ()))
     covered = ", ".join(each.id for each in spec.model)
     rest = [
         f"models other than {covered}",
         f"items other than the {benchmark.items} that were asked",
+        *([f"the {unread:,} rows of its files that do not follow the format: left out"] if unread else []),
         *([f"precision ({precisions.pop()} throughout)"] if len(precisions) == 1 else []),
         *(["another draw of the exemplars"] if plan.study.items[name].exemplars else []),
         *(["other seeds of sampled decoding"] if _samples(benchmark) else []),

@@ -37,7 +37,7 @@ from gridc.statistics.contrasts import Place, Summary
 
 def certify(findings: Findings) -> Certificate:
     """The certificate of a study, complete or not."""
-    spec = findings.plan.study.spec
+    spec, left_out = findings.plan.study.spec, findings.plan.study.left_out()
     return Certificate(
         format=FORMAT,
         study=spec.study.id,
@@ -57,7 +57,9 @@ def certify(findings: Findings) -> Certificate:
         outcome="itt",
         statements=tuple(statements(findings)),
         noise_floors=floor_rows(findings),
-        benchmarks=tuple(_benchmark(each) for each in findings.benchmarks),
+        benchmarks=tuple(
+            _benchmark(each, len(left_out.get(each.benchmark, ()))) for each in findings.benchmarks
+        ),
         hypotheses=tuple(HypothesisRow.model_validate(each) for each in findings.hypotheses),
         maxima=tuple(MaximumRow.of(each) for each in findings.maxima),
         precisions=tuple(paired_row(each) for each in findings.precisions),
@@ -115,7 +117,7 @@ def _anchor(findings: Findings) -> AnchorRow:
     )
 
 
-def _benchmark(finding: BenchmarkFinding) -> BenchmarkRow:
+def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
     rows: dict[str, ConfigurationRow] = {}
     for each in finding.cells:
         cell = each.cell
@@ -129,6 +131,7 @@ def _benchmark(finding: BenchmarkFinding) -> BenchmarkRow:
     analysis = finding.analysis
     return BenchmarkRow.of(
         finding,
+        left_out=left_out,
         direction="lower_is_better" if finding.lower_is_better else "higher_is_better",
         intervals=_intervals(finding.intervals),
         envelope=tuple(rows.values()),

@@ -112,6 +112,7 @@ def caveats(findings: Findings) -> Iterator[str]:
         yield LIMITS
     for benchmark in findings.benchmarks:
         yield from _passed_over(benchmark)
+        yield from _left_out(findings, benchmark.benchmark)
         yield from _unreadable(findings, benchmark)
     if findings.lock.supersedes:
         earlier = findings.lock.supersedes
@@ -140,6 +141,18 @@ def interval_assumption(unit: UnitLevel) -> str:
         f"the {PLURAL[unit]} are independent draws from those that could have been asked, and many enough to "
         "show their spread; each interval covers alone, not all of them together"
     )
+
+
+def _left_out(findings: Findings, benchmark: str) -> Iterator[str]:
+    """Rows of which no item was made, because the spec leaves malformed ones out."""
+    source = findings.plan.study.items[benchmark].source
+    if source.left_out:
+        count, every = len(source.left_out), len(source.left_out) + len(source.every)
+        verbs = ("does", "is") if count == 1 else ("do", "are")
+        yield (
+            f"Of the {every:,} rows of the files of {benchmark}, {count:,} {verbs[0]} not follow the format "
+            f"and {verbs[1]} left out: no score here counts them, and the lock says why for each."
+        )
 
 
 def _passed_over(benchmark: BenchmarkFinding) -> Iterator[str]:

@@ -379,6 +379,9 @@ class BenchmarkRow(Part):
         Field(description="Which groups of items are taken as independent: the assumption of every test."),
     ]
     units: Annotated[Count, Field(description="How many such groups were asked.")]
+    left_out: Annotated[
+        Count, Field(description="Rows of its files that do not follow the format: no item was made of them.")
+    ] = 0
     direction: Annotated[
         Literal["higher_is_better", "lower_is_better"],
         Field(

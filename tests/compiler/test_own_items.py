@@ -1,7 +1,7 @@
 """Items of anyone's own: the same known questions, written in the many ways in which people write them.
 
-What is known is the right answer of each question, as a text. However a file says it, the items must have that
-answer, or the file must be refused: an item with another answer is never made.
+What is known is the right answer of each question, as a text. However a file says it, the items must have
+that answer, or the file must be refused: an item with another answer is never made.
 """
 
 import csv
@@ -233,7 +233,7 @@ def test_a_misspelt_column_is_an_error_whatever_may_be_left_out(key: str, malfor
 
 def test_a_file_without_a_header_is_recognised() -> None:
     data = as_csv(rows(SUMS, lambda one: one[2])).split(b"\n", 1)[1]
-    with pytest.raises(Misread, match="no row of `mine.csv` has a column `question`") as caught:
+    with pytest.raises(Misread, match=r"no row of `mine\.csv` has a column `question`") as caught:
         read("mine.csv", data, loading("index"))
     assert "look like data" in caught.value.help
 

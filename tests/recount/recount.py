@@ -128,6 +128,7 @@ def benchmark_row(benchmark: Benchmark, weighed: Mapping[Any, Json], measured: M
         "items": len(benchmark.items),
         "unit": benchmark.unit,
         "units": benchmark.G,
+        "left_out": benchmark.left_out,
         "direction": benchmark.row["direction"],
         "envelope": [
             {

@@ -22,8 +22,8 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.option_order import arranged
 from gridc.diagnostics.errors import Collector
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.base import PLUGIN
+from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.items import LOADER_KINDS, Sample, UnitLevel
 from gridc.schema.spec import Benchmark, Spec
 from gridc.statistics.seeded import DrawError
@@ -35,8 +35,8 @@ SHOWN = 5
 @dataclass(frozen=True)
 class Loaded:
     """A benchmark's items as its files hold them, with the files' digests, the rows that were left out
-    because they are malformed, and the hub's commit, if any. `found` is what the spec leaves to the data, such
-    as how the gold column names an option, and `said` what a person should know about how they were read."""
+    because they are malformed, and the hub's commit, if any. `found` is what the spec leaves to the data,
+    such as how the gold column names an option, and `said` what a person should know about the reading."""
 
     every: tuple[Item, ...]
     files: Mapping[str, str]
@@ -169,12 +169,14 @@ class ItemLoader:
         files = [File(name, path.read_bytes()) for name, path in paths]
         every: dict[str, Item] = {}
         left_out: list[str] = []
-        loading, found, said = benchmark.loading, {}, ()
+        loading = benchmark.loading
+        found: Mapping[str, str] = {}
+        said: tuple[str, ...] = ()
         try:
             if not self._reads_parquet(number, benchmark, files):
                 return None
             settled = settle_loading(benchmark.loader, files, loading)
-            loading, found, said = settled.loading, dict(settled.found), settled.said
+            loading, found, said = settled.loading, settled.found, settled.said
         except Misread as error:
             here: KeyPath = ("benchmark", number, "loading", *error.path)
             self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
@@ -224,7 +226,7 @@ class ItemLoader:
     def _report(self, number: int, name: str, rows: Sequence[BadRow], readable: bool) -> None:
         """The first few malformed rows of a file as findings, and how many more there are."""
         where: KeyPath = ("benchmark", number, "source")
-        leave_out = '`loading.malformed` = "leave_out" leaves such rows out, and lock, card and certificate count them'
+        leave_out = '`loading.malformed` = "leave_out" leaves such rows out, and every report counts them'
         for place, row in enumerate(rows[:SHOWN], start=1):
             more = f" (and {len(rows) - SHOWN} more rows)" if place == SHOWN < len(rows) else ""
             help = row.help or (leave_out if readable else None)

@@ -49,8 +49,8 @@ class Study:
             if left_out:
                 rows = len(left_out) + len(here.source.every)
                 yield (
-                    f"{name}: {len(left_out):,} of {rows:,} rows are left out, because they do not follow the "
-                    f"format; the first is {left_out[0]}"
+                    f"{name}: {len(left_out):,} of {rows:,} rows do not follow the format and are left out; "
+                    f"the first is {left_out[0]}"
                 )
 
     def inputs(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How a column names an option: by index, from one, by letter or by text. Found out from all rows, never guessed.
+"""How a column names an option: by index, from one, by letter or by text. Found out, never guessed.
 
 A rule is taken only where it reads every row that any rule reads, and where no other rule that does so gives
 another answer. Everything else is refused, with the answers that each rule would give.
@@ -123,7 +123,7 @@ class Survey:
         """The rules that read every value that any rule reads, one for each set of answers that they give."""
         some = [any(self.read[rule][n] is not None for rule in RULES) for n in range(len(self.cases))]
         full = [rule for rule in RULES if self.reads(rule) == sum(some) > 0]
-        return tuple(dict((self.read[rule], rule) for rule in reversed(full)).values())[::-1]
+        return tuple({self.read[rule]: rule for rule in reversed(full)}.values())[::-1]
 
     @cached_property
     def complete(self) -> tuple[Rule, ...]:

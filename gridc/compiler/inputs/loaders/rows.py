@@ -1,7 +1,7 @@
 """The general loader: CSV, JSONL, a JSON list or Parquet, with a map from columns to the parts of an item.
 
-`settle` looks at all rows first: whether each column is there, and how the gold column names an option. `load`
-then makes the items of one file.
+`settle` looks at all rows first: whether each column is there, and how the gold column names an option.
+`load` then makes the items of one file.
 """
 
 import ast
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from gridc.compiler.inputs.loaders.errors import BadRow, Misread
+from gridc.compiler.inputs.loaders.errors import Misread
 from gridc.compiler.inputs.loaders.files import File, Row, items
 from gridc.compiler.inputs.loaders.gold import WORDS, Case, Rule, Survey, is_empty, place, short
 from gridc.compiler.inputs.loaders.records import Records, records
@@ -47,14 +47,14 @@ def settle(files: Sequence[File], loading: Loading) -> Settled:
         return Settled(loading, {}, tuple(said))
     if loading.gold is not None:
         said += _require_rule(survey, loading.gold)  # type: ignore[arg-type]  # `Loading.check` has seen it
-        return Settled(loading, {}, tuple([*said, *_oddities(read, fields)]))
+        return Settled(loading, {}, (*said, *_oddities(read, fields)))
     rule = _find_rule(survey, ("fields", next(key for key in INDEXED if getattr(fields, key) is not None)))
     case = survey.cases[0]
     said.append(
         f"each option is named by {WORDS[rule]} ({rule}): {case.answered(rule)}{survey.spellings(rule)}"
     )
     settled = loading.model_copy(update={"gold": rule})
-    return Settled(settled, {"gold": rule}, tuple([*said, *_oddities(read, fields)]))
+    return Settled(settled, {"gold": rule}, (*said, *_oddities(read, fields)))
 
 
 def load(file: File, loading: Loading) -> list[Item]:
@@ -279,7 +279,7 @@ def _listed(row: Row, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _list(value: Any, name: str) -> list[Any]:
-    """The list that a field holds: as it is, as a table by letter, or written out as JSON or as Python does."""
+    """The list that a field holds: as it is, as a table by letter, or written out in JSON or Python."""
     if isinstance(value, str) and value.strip()[:1] in ("[", "{"):
         try:
             value = json.loads(value)

@@ -15,8 +15,9 @@ from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.calls import Request, Sample
 from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Call, Engine, Task, answered
-from gridc.runtime.run import note_deviations, open_engine
+from gridc.runtime.run import note_deviations
 from gridc.runtime.store.events import Body, ModelLoaded
 from gridc.runtime.store.write import Writer
 

@@ -5,44 +5,43 @@ larger than what the shape alone does is no difference. A seeded sample of the c
 each call alone, and compared with what the run stored. The answers of the run are never replaced.
 """
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.engines.protocol import Call, Engine, Task, answered
-from gridc.runtime.store.store import Store
-from gridc.statistics.seeded import ranked
+from gridc.runtime.engines.protocol import Task, answered
+from gridc.runtime.stages import Stage
+from gridc.runtime.store.write import Writer
+from gridc.statistics.seeded import first
 
 
-def measure(
-    plan: Plan, store: Store, engine: Engine, calls: Mapping[str, Call], answers: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Answer a sample of the calls once more. The body of a `noise` event: how many generated texts and
+def measure(plan: Plan, store: Writer, stage: Stage) -> dict[str, Any]:
+    """Answer a sample of a stage's calls once more. The body of a `noise` event: how many generated texts and
     how many rankings were repeated, how many changed, how far log-likelihoods moved (nats), and how many
     outcomes of samples changed with them."""
-    spec = plan.study.spec
-    drawn = ranked(calls, spec.sampling.seed, f"noise {plan.study_digest}", str)
-    chosen = drawn[: spec.engine.noise_sample]
+    spec, stamp = plan.study.spec, plan.study_digest
+    every = store.answered_calls(stamp, stage.identity, stage.precision)
+    chosen = first(spec.engine.noise_sample, every, spec.sampling.seed, f"noise {stamp}", str)
     cells = {cell.key: cell for cell in plan.cells()}
-    items = lru_cache(maxsize=8)(lambda key: {each.id: each for each in plan.items(cells[key])})
+    items = lru_cache(maxsize=8)(lambda key: {item.id: item for item in plan.items(cells[key])})
     texts = texts_changed = outcomes = outcomes_changed = 0
     moved: list[float] = []
     rankings = 0
     for name in chosen:
-        (batch,) = engine.batches([calls[name]])
-        (done,) = answered(engine, [Task(batch, frozenset([name]))])
-        before, after = answers[name], done.answers[0].content
-        if calls[name].kind == "generate":
+        (batch,) = stage.engine.batches([store.call(name)])
+        (done,) = answered(stage.engine, [Task(batch, frozenset([name]))])
+        _, before = store.answered_with(name)
+        after = done.answers[0].content
+        if "text" in after:
             texts += 1
             texts_changed += before["text"] != after["text"]
         else:
             rankings += 1
             moved += moves(before["loglikelihoods"], after["loglikelihoods"])
-        for key, item, steps in store.samples_with(plan.study_digest, name):
-            given = [answers[step] for step in steps]
-            anew = [after if step == name else answers[step] for step in steps]
+        for key, item, steps in store.samples_with(stamp, name):
+            given = [store.answered_with(step)[1] for step in steps]
+            anew = [after if step == name else answer for step, answer in zip(steps, given, strict=True)]
             choices = [score(cells[key].setting, items(key)[item], each).choice for each in (given, anew)]
             outcomes += 1
             outcomes_changed += choices[0] != choices[1]

@@ -14,12 +14,12 @@ from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Answer, Call, Engine, Task, answered
-from gridc.runtime.run import open_engine
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import EXACT
 from gridc.statistics.detection import detection, exceeds, least_detected
-from gridc.statistics.seeded import ranked
+from gridc.statistics.seeded import first
 
 TOLERANCE = 1e-3
 """How far a log-likelihood (nats) may move in fp32 from one machine to another."""
@@ -91,9 +91,10 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
     store.require(plan.study_digest)
     for name, precision in dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells()):
         identity = plan.study.models[name]
-        stored = [call for call, _ in store.answers_from(plan.study_digest, identity.digest, precision)]
-        drawn = ranked(stored, int(draw.seed, 16), f"rerun {plan.study_digest}", str)
-        chosen = frozenset(drawn[: ceil(draw.share * len(stored))])
+        held = plan.study_digest, identity.digest, precision
+        total = sum(1 for _ in store.answered_calls(*held))
+        seed, purpose = int(draw.seed, 16), f"rerun {plan.study_digest}"
+        chosen = frozenset(first(ceil(draw.share * total), store.answered_calls(*held), seed, purpose, str))
         if not chosen:
             continue
         engine = open_engine(name, identity, precision, plan.study.spec)
@@ -102,7 +103,7 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
         alone = _ask(engine, *([call] for call in calls)) if precision != EXACT else None
         engine.close()
         before = {call: store.answered_with(call) for call in chosen}
-        yield _compare(name, precision, len(stored), before, together, alone)
+        yield _compare(name, precision, total, before, together, alone)
 
 
 def _calls(plan: Plan, model: str, precision: str, chosen: frozenset[str]) -> Iterator[Call]:

@@ -1,10 +1,6 @@
-"""Plan -> Store: execute exactly the plan, one model after another, and score what came back.
+"""Plan -> Store: execute exactly the plan, one stage after another, and score what came back."""
 
-Batches are a function of the plan, and a batch is stored whole. So a run that was killed and resumed
-executes the very batches that were missing, and no finished call twice.
-"""
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,22 +8,20 @@ from typing import Any, NoReturn
 from gridc import __version__
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import require_executable
-from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import require_items
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.hazards import waived_for
 from gridc.diagnostics.errors import BudgetError, Diagnostic
 from gridc.runtime.budget import Meter
-from gridc.runtime.engines import opener
-from gridc.runtime.engines.protocol import Batch, Call, Engine, Task
+from gridc.runtime.engines import open_engine
+from gridc.runtime.engines.protocol import Call
 from gridc.runtime.noise import measure
+from gridc.runtime.stages import WHOLE, Shard, Stage, open_stages
 from gridc.runtime.store import events
 from gridc.runtime.store.rows import Spent
 from gridc.runtime.store.write import Writer
-from gridc.schema.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,33 +46,8 @@ class Finished:
     results: str
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """The part of the batches of each model that this run executes: `number` of `of`, from 1."""
-
-    number: int = 1
-    of: int = 1
-
-    def share(self, batches: list[Batch]) -> list[Batch]:
-        """Neighbours stay together, because they share prefixes."""
-        edges = [len(batches) * part // self.of for part in (self.number - 1, self.number)]
-        return batches[slice(*edges)]
-
-
-WHOLE = Shard()
-
-
-@dataclass(slots=True)
-class _Job:
-    """One model at one precision: its calls, and the batches that miss an answer with the calls they
-    miss."""
-
-    name: str
-    identity: str
-    precision: str
-    engine: Engine
-    calls: dict[str, Call]
-    tasks: list[Task]
+Watch = Callable[[Step], None]
+"""Called before the first task of a model, and after every task."""
 
 
 def run(
@@ -86,7 +55,7 @@ def run(
     lock: Lock,
     departures: Reconciled,
     path: Path,
-    watch: Callable[[Step], None],
+    watch: Watch,
     shard: Shard = WHOLE,
 ) -> Finished:
     """Execute the plan of a stamped study, or a part of it, into the store at `path`.
@@ -101,10 +70,10 @@ def run(
         store.ingest(plan, lock)
         note_deviations(store, plan.study_digest, departures)
         reused = store.progress(plan.study_digest).answered
-        jobs = list(_jobs(plan, store, shard))
-        if any(job.tasks for job in jobs):
+        stages = open_stages(plan, store, shard, open_engine)
+        if any(stage.tasks for stage in stages):
             store.record(events.RunStarted(stamp=plan.study_digest, gridc=__version__, answered=reused))
-        _execute(jobs, store, plan, watch)
+        _execute(stages, store, plan, watch)
         return conclude(plan, store, reused)
 
 
@@ -126,27 +95,6 @@ def conclude(plan: Plan, store: Writer, reused: int) -> Finished:
     new = progress.answered - reused
     spent = tuple(store.spent(plan.study_digest))
     return Finished(plan.study_digest, new, reused, store.near_ties(plan.study_digest), spent, results)
-
-
-def _jobs(plan: Plan, store: Writer, shard: Shard) -> Iterator[_Job]:
-    """The work that is left, model by model. Every prompt is tokenized before the first call, so that
-    one that does not fit is found before anything is spent."""
-    spec = plan.study.spec
-    measured = {(noise.identity, noise.precision) for noise in store.noise()}
-    for name, precision in dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells()):
-        identity = plan.study.models[name]
-        works = list(store.works(plan.study_digest, identity.digest, precision))
-        missing = frozenset(call.id for call, answered in works if not answered)
-        unmeasured = spec.engine.noise_sample and (identity.digest, precision) not in measured
-        if not missing and not unmeasured:
-            continue
-        engine = open_engine(name, identity, precision, spec)
-        batches = shard.share(engine.batches([call for call, _ in works]))
-        tasks = [Task(batch, missing.intersection(batch.calls)) for batch in batches]
-        left = [task for task in tasks if task.wanted]
-        if left or not missing:
-            calls = {call.id: call for call, _ in works}
-            yield _Job(name, identity.digest, precision, engine, calls, left)
 
 
 def preflight(compiled: Compiled) -> None:
@@ -183,34 +131,44 @@ def note_deviations(store: Writer, stamp: str, departures: Reconciled) -> None:
         store.record(events.Deviated(stamp=stamp, log=log))
 
 
-def _execute(jobs: list[_Job], store: Writer, plan: Plan, watch: Callable[[Step], None]) -> None:
+def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch) -> None:
     meter = Meter(plan.study.spec.budget)
-    total = sum(task.batch.cost for job in jobs for task in job.tasks)
-    done = 0
-    for job in jobs[:0:-1]:  # a model that would be refused is, before any call of another
-        job.engine.effective()
-        job.engine.close()
-    for job in jobs:
-        if job.tasks:
-            watch(Step(job.name, done, total))
-        stamp = plan.study_digest
-        store.record(events.ModelLoaded(stamp=stamp, identity=job.identity, **job.engine.effective()))
-        for answered in job.engine.answers(job.tasks, meter.admit):
-            store.answer(answered.answers, answered.spending)
-            done += answered.task.batch.cost
-            watch(Step(job.name, done, total))
-        if meter.reached is not None:
-            _stop(store, stamp, meter.reached)
-        answers = dict(store.answers_from(stamp, job.identity, job.precision))
-        if len(answers) == len(job.calls):
-            least = job.engine.least((call, answers[call.id]) for call in job.calls.values())
-            about: dict[str, Any] = {"stamp": stamp, "identity": job.identity, "precision": job.precision}
-            store.record(events.Worked(**about, least=dict(least)))
-            if plan.study.spec.engine.noise_sample:
-                store.record(
-                    events.NoiseMeasured(**about, **measure(plan, store, job.engine, job.calls, answers))
-                )
-        job.engine.close()
+    done, total = 0, sum(stage.cost for stage in stages)
+    for stage in stages[:0:-1]:  # a model that would be refused is, before any call of another
+        stage.engine.effective()
+        stage.engine.rest()
+    for stage in stages:
+        if stage.tasks:
+            watch(Step(stage.name, done, total))
+        _record_load(stage, store, plan)
+        for tasks in stage.left():
+            for answered in stage.engine.answers(tasks, meter.admit):
+                store.answer(answered.answers, answered.spending)
+                done += answered.task.batch.cost
+                watch(Step(stage.name, done, total))
+            if meter.reached is not None:
+                _stop(store, plan.study_digest, meter.reached)
+        _record_work(stage, store, plan)
+        stage.engine.close()
+
+
+def _record_load(stage: Stage, store: Writer, plan: Plan) -> None:
+    ran = stage.engine.effective()
+    store.record(events.ModelLoaded(stamp=plan.study_digest, identity=stage.identity, **ran))
+
+
+def _record_work(stage: Stage, store: Writer, plan: Plan) -> None:
+    """Where every call of a stage has its answer: the least work that it could have taken, and its noise."""
+    if store.unanswered(stage.number):
+        return
+    about: dict[str, Any] = {
+        "stamp": plan.study_digest,
+        "identity": stage.identity,
+        "precision": stage.precision,
+    }
+    store.record(events.Worked(**about, least=stage.least(store)))
+    if plan.study.spec.engine.noise_sample:
+        store.record(events.NoiseMeasured(**about, **measure(plan, store, stage)))
 
 
 def _stop(store: Writer, stamp: str, cap: str) -> NoReturn:
@@ -234,10 +192,3 @@ def score_answers(plan: Plan, store: Writer) -> None:
                 for item, replicate, answers in store.answers(plan.study_digest, cell.key)
             ],
         )
-
-
-def open_engine(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
-    """The engine of a model. Raises `UnavailableError` where it is not installed (GC604), or is a plug-in
-    that is missing or broken (GC341, GC342)."""
-    engine = next(model.engine for model in spec.model if model.id == name)
-    return opener(engine)(name, identity, precision, spec.engine, waived_for(spec, name))

@@ -6,6 +6,7 @@ file moves no other item's rank.
 """
 
 import hashlib
+import heapq
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -18,6 +19,13 @@ class DrawError(ValueError):
 
 def ranked(things: Iterable[T], seed: int, purpose: str, name: Callable[[T], str]) -> list[T]:
     """The things in the order of their draw."""
-    return sorted(
-        things, key=lambda each: hashlib.sha256(f"{seed}\0{purpose}\0{name(each)}".encode()).digest()
-    )
+    return sorted(things, key=lambda thing: _rank(seed, purpose, name(thing)))
+
+
+def first(n: int, things: Iterable[T], seed: int, purpose: str, name: Callable[[T], str]) -> list[T]:
+    """The first n of `ranked`, in the memory of n."""
+    return heapq.nsmallest(n, things, key=lambda thing: _rank(seed, purpose, name(thing)))
+
+
+def _rank(seed: int, purpose: str, name: str) -> bytes:
+    return hashlib.sha256(f"{seed}\0{purpose}\0{name}".encode()).digest()

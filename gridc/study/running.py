@@ -15,16 +15,14 @@ from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.runtime import merge as merging
 from gridc.runtime import run as executing
-from gridc.runtime.run import Finished, Shard, Step
+from gridc.runtime.run import Finished, Step, Watch
+from gridc.runtime.stages import Shard
 from gridc.runtime.store.rows import Progress, Spent
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place
 from gridc.study.stamping import make_stamp
 
 __all__ = ["RunReport", "Spent", "StatusReport", "Step", "merge", "run", "status"]
-
-Watch = Callable[[Step], None]
-"""Told after every batch how far a run is."""
 
 
 @dataclass(frozen=True, slots=True)

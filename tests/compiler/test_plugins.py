@@ -14,9 +14,9 @@ from gridc.compiler.lock.lock import make_lock, stamp_of
 from gridc.compiler.lowering.calls import Prompt
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import IncompleteError, UnavailableError
-from gridc.runtime.engines import opener
+from gridc.runtime.engines import open_engine, opener
 from gridc.runtime.engines.protocol import Call, Task, answered
-from gridc.runtime.run import open_engine, run
+from gridc.runtime.run import run
 from gridc.runtime.store.store import Store
 from gridc.schema.base import PLUGIN
 from gridc.schema.spec import Engine

@@ -13,7 +13,8 @@ from gridc.compiler.lock.lock import Lock, make_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import IncompleteError
 from gridc.runtime.merge import merge
-from gridc.runtime.run import Finished, Shard, run
+from gridc.runtime.run import Finished, run
+from gridc.runtime.stages import Shard
 from gridc.runtime.store.events import NoiseMeasured, first_break
 from gridc.runtime.store.store import Store
 from tests.e2e.conftest import make_study

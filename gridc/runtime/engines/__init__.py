@@ -11,10 +11,12 @@ from typing import Any
 
 from gridc.compiler.frontend.plugins import Plugin, PluginError, find_plugin
 from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.preflight.hazards import waived_for
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.runtime.engines.protocol import Admit, Batch, Call, Done, Engine, Task
 from gridc.schema.base import PLUGIN
 from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import Spec
 
 Opener = Callable[[str, ModelIdentity, str, Settings, frozenset[str]], Engine]
 """Opens a model: its name in the study, its identity, the precision, `[engine]`, and the codes of the hazards
@@ -40,6 +42,13 @@ def open_hf(
 
 OPENERS: Mapping[str, Opener] = {"hf": open_hf}
 """By the `engine` of the language: every engine that is executed."""
+
+
+def open_engine(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
+    """The engine of a model. Raises `UnavailableError` where it is not installed (GC604), or is a plug-in
+    that is missing or broken (GC341, GC342)."""
+    engine = next(model.engine for model in spec.model if model.id == name)
+    return opener(engine)(name, identity, precision, spec.engine, waived_for(spec, name))
 
 
 def opener(engine: str) -> Opener:
@@ -90,6 +99,10 @@ class _Guarded:
     def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
         with _coded(self._plugin):
             return self._engine.least(answered)
+
+    def rest(self) -> None:
+        with _coded(self._plugin):
+            self._engine.rest()
 
     def close(self) -> None:
         with _coded(self._plugin):

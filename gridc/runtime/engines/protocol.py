@@ -93,6 +93,9 @@ class Engine(Protocol):
         """The least `work` that could have given these calls their answers (contents), for those of its
         numbers of which the engine knows it."""
 
+    def rest(self) -> None:
+        """Others are loaded before this one is asked again: free the model where its memory may be wanted."""
+
     def close(self) -> None:
         """Free the model. The engine may be used again, which loads it again."""
 

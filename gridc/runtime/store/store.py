@@ -215,16 +215,14 @@ class Store:
         study."""
         return self.recorded(NoiseMeasured)
 
-    def answers_from(self, stamp: str, model: str, precision: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """(call, answer) of every answered call of the study on one model."""
+    def answered_calls(self, stamp: str, model: str, precision: str) -> Iterator[str]:
+        """Every answered call of the study on one model."""
         where, values = self._calls_of(stamp)
         rows = self._db.execute(
-            f"""SELECT id, answer FROM call WHERE model = ? AND precision = ? AND answer IS NOT NULL
-                AND {where}""",
+            f"SELECT id FROM call WHERE model = ? AND precision = ? AND answer IS NOT NULL AND {where}",
             [model, precision, *values],
         )
-        for identifier, answer in rows:
-            yield identifier, _json(answer)
+        yield from (identifier for (identifier,) in rows)
 
     def answered_with(self, call: str) -> tuple[Any, Any]:
         """What a call was sent to the model as, and its answer."""

@@ -1,8 +1,10 @@
 """The write side of a store: one process at a time, every answer durable before it is counted."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,7 +12,7 @@ from filelock import FileLock, Timeout
 
 from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.lock.lock import Lock
-from gridc.compiler.lowering.calls import Prompt
+from gridc.compiler.lowering.calls import Prompt, Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.engines.protocol import Answer, Call, Spending
@@ -19,6 +21,20 @@ from gridc.runtime.store.items import benchmark_rows, item_rows, order_of, shown
 from gridc.runtime.store.opening import open_to_write
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest, digest_bytes
+
+_ROWS = 10_000
+"""Samples that are written at a time."""
+
+_LAYOUT = """
+CREATE TEMP TABLE IF NOT EXISTS layout (
+    stage INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    call TEXT NOT NULL,
+    PRIMARY KEY (stage, number)
+) STRICT, WITHOUT ROWID;
+CREATE TEMP TABLE IF NOT EXISTS ordered (place INTEGER PRIMARY KEY, prompt TEXT NOT NULL UNIQUE) STRICT
+"""
+"""The calls of each stage of a run in their order, and the prompts of one in theirs."""
 
 
 class Writer(Store):
@@ -84,27 +100,9 @@ class Writer(Store):
                     )
                     .last_pk
                 )
-                prompts: list[tuple[str, str]] = []
-                calls: list[tuple[str, ...]] = []
-                samples: list[tuple[Any, ...]] = []
-                traces: list[tuple[Any, ...]] = []
-                for sample in plan.samples(cell):
-                    samples.append((number, sample.item.id, sample.replicate))
-                    for step, request in enumerate(sample.requests):
-                        prompts.append((request.prompt.id, _text(request.prompt.as_json())))
-                        calls.append(
-                            (request.id, request.model, request.precision, request.kind, request.prompt.id,
-                             _text(request.as_json()))
-                        )  # fmt: skip
-                        traces.append((number, sample.item.id, sample.replicate, step, request.id))
-                self._insert("INSERT OR IGNORE INTO prompt VALUES (?, ?)", prompts)
-                self._insert(
-                    "INSERT OR IGNORE INTO call (id, model, precision, kind, prompt, request) "
-                    "VALUES (?, ?, ?, ?, ?, ?)",
-                    calls,
-                )
-                self._insert("INSERT INTO sample (cell, item, replicate) VALUES (?, ?, ?)", samples)
-                self._insert("INSERT INTO trace VALUES (?, ?, ?, ?, ?)", traces)
+                samples = plan.samples(cell)
+                while some := list(islice(samples, _ROWS)):
+                    self._ingest_samples(number, some)
             self._ingest_items(plan)
             lock_digest = digest_bytes(lock.text().encode())
             self.record(
@@ -112,6 +110,34 @@ class Writer(Store):
                     stamp=plan.study_digest, registered=lock.stamp, created=lock.created, lock=lock_digest
                 )
             )
+
+    def _ingest_samples(self, cell: Any, samples: Sequence[Sample]) -> None:
+        asked = [
+            (sample.item.id, sample.replicate, step, request)
+            for sample in samples
+            for step, request in enumerate(sample.requests)
+        ]
+        prompts = {request.prompt.id: request.prompt for *_, request in asked}
+        self._insert(
+            "INSERT OR IGNORE INTO prompt VALUES (?, ?)",
+            [(identifier, _text(prompt.as_json())) for identifier, prompt in prompts.items()],
+        )
+        self._insert(
+            """INSERT OR IGNORE INTO call (id, model, precision, kind, prompt, request)
+               VALUES (?, ?, ?, ?, ?, ?)""",
+            [
+                (each.id, each.model, each.precision, each.kind, each.prompt.id, _text(each.as_json()))
+                for *_, each in asked
+            ],
+        )
+        self._insert(
+            "INSERT INTO sample (cell, item, replicate) VALUES (?, ?, ?)",
+            [(cell, sample.item.id, sample.replicate) for sample in samples],
+        )
+        self._insert(
+            "INSERT INTO trace VALUES (?, ?, ?, ?, ?)",
+            [(cell, item, replicate, step, request.id) for item, replicate, step, request in asked],
+        )
 
     def _ingest_items(self, plan: Plan) -> None:
         self._insert("INSERT INTO benchmark VALUES (?, ?, ?, ?)", list(benchmark_rows(plan)))
@@ -125,18 +151,58 @@ class Writer(Store):
             ],
         )
 
-    def works(self, stamp: str, model: str, precision: str) -> Iterator[tuple[Call, bool]]:
-        """Every call of the study on one model, by prompt, and whether it has its answer."""
+    def lay_out(self, stage: int, stamp: str, model: str, precision: str) -> tuple[int, int]:
+        """Number the calls of the study on one model, for `stretch`: those on one prompt together, and
+        prompts by their text, so that neighbours begin alike. How many there are, and how many have no
+        answer."""
+        with self._db.atomic():
+            for statement in _LAYOUT.split(";"):
+                self._db.execute(statement)
+            self._db.execute("DELETE FROM temp.layout WHERE stage = ?", [stage])
+            self._db.execute("DELETE FROM temp.ordered")
+            where, values = self._calls_of(stamp)
+            mine = f"model = ? AND precision = ? AND {where}"
+            self._db.execute(
+                f"""INSERT INTO temp.ordered (prompt) SELECT id FROM prompt
+                    WHERE id IN (SELECT prompt FROM call WHERE {mine}) ORDER BY content""",
+                [model, precision, *values],
+            )
+            self._db.execute(
+                f"""INSERT INTO temp.layout SELECT ?, row_number() OVER (ORDER BY place, id) - 1, id
+                    FROM call JOIN temp.ordered USING (prompt) WHERE {mine}""",
+                [stage, model, precision, *values],
+            )
+        (calls,) = self._db.execute("SELECT count(*) FROM temp.layout WHERE stage = ?", [stage]).fetchone()
+        return calls, self.unanswered(stage)
+
+    def unanswered(self, stage: int) -> int:
+        """How many calls of a stage that was laid out have no answer."""
+        (missing,) = self._db.execute(
+            "SELECT count(*) - count(answer) FROM temp.layout JOIN call ON id = call WHERE stage = ?", [stage]
+        ).fetchone()
+        return int(missing)
+
+    def stretch(self, stage: int, start: int, length: int) -> list[tuple[Call, bool]]:
+        """The calls of a stage that was laid out from number `start` on, and whether each has its answer."""
         rows = self._db.execute(
             """SELECT call.id, kind, request, prompt.content, answer IS NOT NULL
-               FROM call JOIN prompt ON prompt.id = call.prompt
-               WHERE model = ? AND precision = ? AND call.id IN
-                 (SELECT call FROM trace JOIN cell ON cell.id = trace.cell WHERE stamp = ?)
-               ORDER BY prompt.id, call.id""",
-            [model, precision, stamp],
+               FROM temp.layout JOIN call ON call.id = layout.call JOIN prompt ON prompt.id = call.prompt
+               WHERE stage = ? AND number >= ? AND number < ? ORDER BY number""",
+            [stage, start, start + length],
         )
-        for identifier, kind, request, content, answered in rows:
-            yield Call(identifier, kind, _prompt(content), json.loads(request)), bool(answered)
+        prompts = lru_cache(maxsize=1)(_prompt)  # calls on one prompt follow each other
+        return [
+            (Call(identifier, kind, prompts(content), json.loads(request)), bool(answered))
+            for identifier, kind, request, content, answered in rows
+        ]
+
+    def call(self, identifier: str) -> Call:
+        """One call."""
+        kind, request, content = self._db.execute(
+            "SELECT kind, request, content FROM call JOIN prompt ON prompt.id = prompt WHERE call.id = ?",
+            [identifier],
+        ).fetchone()
+        return Call(identifier, kind, _prompt(content), json.loads(request))
 
     def answer(self, answers: Sequence[Answer], spending: Spending | None = None) -> None:
         """Store the answers of a batch and what it took, all or nothing. When this returns they are on

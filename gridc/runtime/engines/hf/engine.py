@@ -147,6 +147,11 @@ class HfEngine:
                 found.add(member.computed)
         return {"forward_tokens": least_tokens(paths)}
 
+    def rest(self) -> None:
+        """Keep the model while half of the memory is free: what is loaded next is often as large."""
+        if loading.free_share(self._shape.device) < 0.5:
+            self.close()
+
     def close(self) -> None:
         """Free the model, before the next one is loaded."""
         self._model, self._routes = None, []

@@ -169,6 +169,19 @@ def peak_bytes(device: torch.device) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def free_share(device: torch.device) -> float:
+    """How much of the device's memory is free, from 0 to 1; 0 where the system does not say."""
+    if device.type == "cuda":
+        free, total = torch.cuda.mem_get_info(device)
+        return free / total
+    try:
+        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
+    except OSError:
+        return 0.0
+    kib = {name: int(value.split()[0]) for name, _, value in (line.partition(":") for line in lines)}
+    return kib.get("MemAvailable", 0) / kib["MemTotal"]
+
+
 def _processor() -> str:
     """What the CPU calls itself; `platform` knows on few systems."""
     try:

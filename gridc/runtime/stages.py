@@ -1,0 +1,128 @@
+"""What is left of a plan: a stage for each model and precision, with the tasks that its engine has to do.
+
+Calls are laid out a stretch at a time, so that a plan of any size takes the memory of one stretch. Batches
+are a function of the plan, and a batch is stored whole: a run that was killed and resumed does the very
+batches that were missing.
+"""
+
+import json
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, chain, islice
+
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.engines.protocol import Engine, Task
+from gridc.runtime.store.write import Writer
+from gridc.schema.spec import Spec
+
+STRETCH = 2**15
+"""Calls that are laid out at a time."""
+
+_ANSWERED = -1
+"""In place of a batch's cost: all its calls have answers."""
+
+Open = Callable[[str, ModelIdentity, str, Spec], Engine]
+"""Opens the engine of a model (its name in the study, its identity) at a precision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The part of the batches of each model that a run executes: `number` of `of`, from 1."""
+
+    number: int = 1
+    of: int = 1
+
+    def share(self, batches: int) -> range:
+        """The numbers of its batches. Neighbours stay together, because they share prefixes."""
+        return range(*(batches * part // self.of for part in (self.number - 1, self.number)))
+
+
+WHOLE = Shard()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One model at one precision: `calls` calls of the study, and what is left of them to do.
+
+    `left` gives the tasks, stretch by stretch; there are `tasks` of them, which take `cost` tokens at most.
+    """
+
+    number: int
+    name: str
+    identity: str
+    precision: str
+    engine: Engine
+    calls: int
+    tasks: int
+    cost: int
+    left: Callable[[], Iterator[Sequence[Task]]]
+
+    def least(self, store: Writer) -> dict[str, float]:
+        """The least work that could have given all the answers. Where it takes several stretches, what two of
+        them share counts in both."""
+        total: dict[str, float] = {}
+        for start in range(0, self.calls, STRETCH):
+            calls = [call for call, _ in store.stretch(self.number, start, STRETCH)]
+            contents = store.answers_of(call.id for call in calls)
+            found = self.engine.least((call, json.loads(contents[call.id])) for call in calls)
+            total = {name: total.get(name, 0) + value for name, value in found.items()}
+        return total
+
+
+def open_stages(plan: Plan, store: Writer, shard: Shard, open_engine: Open) -> list[Stage]:
+    """The stages that have something left to do. Every prompt is tokenized here, so that one that does not
+    fit is found before anything is spent; no model is loaded yet.
+
+    Raises `HazardError` and `UnavailableError` as engines do.
+    """
+    spec = plan.study.spec
+    measured = {(noise.identity, noise.precision) for noise in store.noise()}
+    stages = []
+    names = dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells())
+    for number, (name, precision) in enumerate(names):
+        identity = plan.study.models[name]
+        calls, missing = store.lay_out(number, plan.study_digest, identity.digest, precision)
+        unmeasured = spec.engine.noise_sample and (identity.digest, precision) not in measured
+        if not missing and not unmeasured:
+            continue
+        engine = open_engine(name, identity, precision, spec)
+        costs, left = _lay_out(store, number, calls, engine, shard)
+        if costs or not missing:
+            stages.append(
+                Stage(number, name, identity.digest, precision, engine, calls, len(costs), sum(costs), left)
+            )
+    return stages
+
+
+def _lay_out(
+    store: Writer, number: int, calls: int, engine: Engine, shard: Shard
+) -> tuple[Sequence[int], Callable[[], Iterator[Sequence[Task]]]]:
+    """What each task that is left of a stage costs, and how to come by them."""
+
+    @lru_cache(maxsize=1)
+    def tasks(start: int) -> list[Task]:
+        stretch = store.stretch(number, start, STRETCH)
+        missing = frozenset(call.id for call, answered in stretch if not answered)
+        batches = engine.batches([call for call, _ in stretch])
+        return [Task(batch, missing.intersection(batch.calls)) for batch in batches]
+
+    # The last stretch comes first: the one that is asked for next, the first, is then still there.
+    starts = range(0, calls, STRETCH)
+    costs = [
+        array("q", (task.batch.cost if task.wanted else _ANSWERED for task in tasks(start)))
+        for start in reversed(starts)
+    ][::-1]
+    *before, total = accumulate(map(len, costs), initial=0)
+    share = shard.share(total)
+
+    def left() -> Iterator[Sequence[Task]]:
+        for start, first, known in zip(starts, before, costs, strict=True):
+            mine = slice(max(share.start - first, 0), max(share.stop - first, 0))
+            if any(cost != _ANSWERED for cost in known[mine]):
+                yield [task for task in tasks(start)[mine] if task.wanted]
+
+    shared = islice(chain.from_iterable(costs), share.start, share.stop)
+    return array("q", (cost for cost in shared if cost != _ANSWERED)), left

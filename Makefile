@@ -19,7 +19,7 @@ test: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 # Tests that take minutes: the 20 kills among them.
 slow: .venv/installed .venv-lm-eval/installed

@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A machine with other work to do is slow, and no property here is about time.
+settings.register_profile("gridc", deadline=None)
+settings.load_profile("gridc")
 
 # Threads that spin while they wait are many times slower beside other work. Set before torch is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

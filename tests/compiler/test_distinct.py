@@ -5,7 +5,7 @@ from collections import Counter
 from hashlib import sha256
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.compiler.grid.distinct_digests import CHUNK, RECORD, Distinct
@@ -18,7 +18,6 @@ def digest(number: int) -> bytes:
     return sha256(str(number).encode()).digest()
 
 
-@settings(deadline=None)
 @given(RECORDS, LIMITS)
 def test_digests_are_counted_under_the_number_they_came_with_first(
     records: list[tuple[int, int]], limit: int
@@ -32,7 +31,6 @@ def test_digests_are_counted_under_the_number_they_came_with_first(
         assert seen.counts().total() == len({name for name, _ in records})
 
 
-@settings(deadline=None)
 @given(RECORDS, RECORDS, LIMITS)
 def test_what_two_have_in_common(
     left: list[tuple[int, int]], right: list[tuple[int, int]], limit: int
@@ -46,7 +44,6 @@ def test_what_two_have_in_common(
         assert one.shared(other).total() == len(both)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 20), max_size=60), LIMITS)
 def test_a_digest_that_comes_again_names_its_first_and_itself(names: list[int], limit: int) -> None:
     with Distinct(limit) as seen:

@@ -300,7 +300,7 @@ def written(value: object, comments: bool) -> str:
             return str(value)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(TABLES, st.booleans())
 def test_any_document_that_is_written_inline_is_found_again(table: dict[str, Any], comments: bool) -> None:
     text = "".join(f"{quoted(key)} = {written(value, comments)}\n" for key, value in table.items())

@@ -135,7 +135,7 @@ LINES = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(LINES, st.integers(1, 9999))
 def test_comments_and_blank_lines_anywhere_in_the_card_do_not_move_its_stamp(
     card: Path, added: list[tuple[int, str]], batch: int
@@ -149,7 +149,7 @@ def test_comments_and_blank_lines_anywhere_in_the_card_do_not_move_its_stamp(
     assert digest(stamped(changed)) == digest(stamped(text))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.data())
 def test_any_word_or_number_that_is_changed_in_the_card_moves_its_stamp(
     card: Path, data: st.DataObject

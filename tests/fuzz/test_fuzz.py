@@ -21,7 +21,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz") / "gridcard.toml"
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(SEEDS), RANDOM)
 def test_a_mutated_spec_compiles_or_is_refused_with_findings(
     case: Path, data: bytes, rng: random.Random
@@ -29,7 +29,7 @@ def test_a_mutated_spec_compiles_or_is_refused_with_findings(
     attempt(case, mutated(data, rng))
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(RANDOM)
 def test_a_spec_made_from_the_schema_compiles_or_is_refused_with_findings(
     case: Path, rng: random.Random
@@ -39,7 +39,7 @@ def test_a_spec_made_from_the_schema_compiles_or_is_refused_with_findings(
         attempt(case, mutate.toml(made).encode())
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.binary(max_size=200) | st.text(max_size=100).map(lambda each: each.encode("utf-8", "replace")))
 def test_any_bytes_at_all_are_refused_with_findings(case: Path, data: bytes) -> None:
     assert attempt(case, data) != "accepted"

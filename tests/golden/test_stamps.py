@@ -84,7 +84,7 @@ def noisy(text: str, rng: Random) -> str:
     return rng.choice(["\n", "\r\n"]).join(lines) + "\n"
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.sampled_from(SPECS), RANDOM)
 def test_formatting_order_engine_and_budget_leave_the_stamp_alone(path: Path, rng: Random) -> None:
     from gridc.schema import jsonschema
@@ -106,7 +106,7 @@ def test_formatting_order_engine_and_budget_leave_the_stamp_alone(path: Path, rn
     assert digest(found) == digest(STAMPED[path])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.sampled_from(SPECS), RANDOM)
 def test_a_changed_value_moves_the_stamp_exactly_if_it_means_something_else(path: Path, rng: Random) -> None:
     """Meaning is what the typed spec says, without what a stamp leaves out and with its defaults written."""

@@ -1,0 +1,273 @@
+"""Logistic regression on categorical covariates, with standard errors clustered by case.
+
+The model of the scaffold study's confirmatory tests (sec. 5, Q.3): a safe answer is regressed on the
+configuration, with fixed effects of model and benchmark, and the errors allow for any dependence among the
+rows of one case. The variance is
+
+    V = A^-1 B A^-1 x G / (G - 1) x (N - 1) / (N - K),   A = X'WX,   B = sum over cases of u u',
+
+with u the score of a case, N rows, G cases and K coefficients: Stata's factor, as statsmodels applies it.
+Everything is computed from `CaseTotals`, whatever the number of rows. Estimates that do not exist
+(separation, collinear covariates, one case) are errors: no number comes from a failed fit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gridc.statistics.case_totals import CaseTotals
+
+Floats = NDArray[np.float64]
+
+STEPS = 50
+"""Newton's method doubles its digits each step; a maximum that exists is reached in about ten."""
+FLAT = 1e-11
+"""The gradient, as a share of the rows, at which the maximum counts as reached."""
+FAR = 30.0
+"""Log odds beyond which nothing is a rate any more: a maximum that far out lies at infinity."""
+EXTREME = 1e-6
+"""A fitted probability this near to 0 or 1, where no row says otherwise, is looked at for separation."""
+
+
+class NotEstimable(ValueError):
+    """A coefficient that these rows do not determine, and why.
+
+    reason   rows (there are none), constant (one outcome only), collinear, separated, saturated (as many
+             coefficients as rows), or clusters (too few cases for the errors or the test)
+    """
+
+    def __init__(self, reason: str, words: str) -> None:
+        super().__init__(words)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogitFit:
+    """Maximum likelihood: K `coefficients`, log odds; their covariance clustered by case, and the `naive` one
+    that takes rows as independent, (K, K); the log-likelihood, the number of rows, and that of cases."""
+
+    coefficients: Floats
+    covariance: Floats
+    naive: Floats
+    log_likelihood: float
+    observations: int
+    clusters: int
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors clustered by case, shape (K,)."""
+        errors: Floats = np.sqrt(np.diag(self.covariance))
+        return errors
+
+
+@dataclass(frozen=True, slots=True)
+class Wald:
+    """A test that `df` combinations of coefficients are zero: chi-squared, and its p-value."""
+
+    chi2: float
+    df: int
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A combination of coefficients: its estimate in log odds, standard error, z, two-sided p-value, the one
+    against values at or below zero, and an interval."""
+
+    estimate: float
+    error: float
+    z: float
+    p: float
+    p_greater: float
+    low: float
+    high: float
+
+
+def fit(design: ArrayLike, totals: CaseTotals) -> LogitFit:
+    """The logit of the outcomes on `design`, shape (P, K): the covariates of each pattern of `totals`.
+
+    Outcomes between 0 and 1 are allowed (Papke and Wooldridge 1996): the same estimating equations hold, and
+    the clustered errors with them; `naive` and the log-likelihood then mean nothing.
+
+    Raises NotEstimable, with its reason, where the maximum does not exist or the errors do not.
+    """
+    many = fit_many(design, totals, totals.sums[None], totals.ss[None], totals.sn[None])
+    used = totals.rows > 0
+    value = _log_likelihood(
+        totals.rows[used], totals.sums[used], np.asarray(design, float)[used] @ many.coefficients[0]
+    )
+    return LogitFit(
+        many.coefficients[0],
+        many.covariances[0],
+        many.naive[0],
+        float(value),
+        totals.observations,
+        totals.clusters,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ManyFits:
+    """Fits of B outcomes on one design: `coefficients` (B, K), `covariances` and `naive` (B, K, K)."""
+
+    coefficients: Floats
+    covariances: Floats
+    naive: Floats
+
+
+def fit_many(design: ArrayLike, totals: CaseTotals, sums: Floats, ss: Floats, sn: Floats) -> ManyFits:
+    """`fit` for B outcomes of the same rows at once, such as permutations: their `sums`, (B, P), and Gram
+    matrices `ss` and `sn`, (B, P, P), in place of those of `totals`."""
+    every = np.asarray(design, np.float64)
+    if every.ndim != 2 or len(every) != len(totals.rows):
+        raise ValueError(f"the design has shape {every.shape}, for {len(totals.rows)} patterns")
+    used = totals.rows > 0
+    x, n, s = every[used], totals.rows[used], sums[:, used]
+    _refuse_undetermined(x, n, s, totals.clusters)
+    beta = _maximise(x, n, s)
+    mu = _means(beta @ x.T)
+    bread = np.linalg.inv(_information(x, n, mu))
+    place = np.ix_(np.arange(len(s)), used.nonzero()[0], used.nonzero()[0])
+    gram = sn[place] * mu[:, None, :]
+    gram = ss[place] - gram - gram.transpose(0, 2, 1)
+    gram += totals.nn[np.ix_(used, used)] * mu[:, :, None] * mu[:, None, :]
+    clusters, rows, width = totals.clusters, totals.observations, x.shape[1]
+    factor = clusters / (clusters - 1) * (rows - 1) / (rows - width)
+    covariance = bread @ (x.T @ gram @ x) @ bread * factor
+    symmetric: Floats = (covariance + covariance.transpose(0, 2, 1)) / 2
+    return ManyFits(beta, symmetric, np.asarray(bread, np.float64))
+
+
+def wald(fitted: LogitFit, restriction: ArrayLike) -> Wald:
+    """Whether all rows of `restriction`, shape (q, K), times the coefficients are zero; chi-squared with q
+    degrees of freedom. NotEstimable where the cases are too few to tell q combinations apart."""
+    from scipy.stats import chi2
+
+    r = np.atleast_2d(np.asarray(restriction, np.float64))
+    gap, spread = r @ fitted.coefficients, r @ fitted.covariance @ r.T
+    if fitted.clusters <= len(r) or np.linalg.matrix_rank(spread, hermitian=True) < len(r):
+        raise NotEstimable("clusters", f"{fitted.clusters} cases do not determine {len(r)} combinations")
+    value = float(gap @ np.linalg.solve(spread, gap))
+    return Wald(value, len(r), float(chi2.sf(value, len(r))))
+
+
+def combination(fitted: LogitFit, weights: ArrayLike, level: float = 0.95) -> Combination:
+    """The combination `weights`, shape (K,), of the coefficients, by the normal approximation."""
+    from scipy.stats import norm
+
+    w = np.asarray(weights, np.float64)
+    estimate, variance = float(w @ fitted.coefficients), float(w @ fitted.covariance @ w)
+    if variance <= 0:
+        raise NotEstimable("clusters", "the cases show no variance of this combination")
+    error = float(np.sqrt(variance))
+    z, half = estimate / error, float(norm.ppf((1 + level) / 2)) * error
+    return Combination(
+        estimate, error, z, float(2 * norm.sf(abs(z))), float(norm.sf(z)), estimate - half, estimate + half
+    )
+
+
+def unit(place: int | Sequence[int], width: int) -> Floats:
+    """Weights that pick one coefficient of `width`, shape (width,), or several, (q, width)."""
+    picked: Floats = np.eye(width)[place]
+    return picked
+
+
+def _refuse_undetermined(x: Floats, n: Floats, s: Floats, clusters: int) -> None:
+    if not len(n):
+        raise NotEstimable("rows", "there is no row")
+    total = s.sum(axis=1)
+    if (total <= 0).any() or (total >= n.sum()).any():
+        only = 0 if (total <= 0).any() else 1
+        raise NotEstimable("constant", f"all {int(n.sum()):,} outcomes are {only}")
+    rank = int(np.linalg.matrix_rank(x))
+    if rank < x.shape[1]:
+        raise NotEstimable("collinear", f"{x.shape[1]} coefficients on covariates of rank {rank}")
+    if n.sum() <= x.shape[1]:
+        raise NotEstimable("saturated", f"{int(n.sum())} rows for {x.shape[1]} coefficients")
+    if clusters < 2:
+        raise NotEstimable("clusters", "one case: there is nothing to estimate errors between cases from")
+
+
+def _means(eta: Floats) -> Floats:
+    from scipy.special import expit
+
+    mean: Floats = expit(eta)
+    return mean
+
+
+def _log_likelihood(n: Floats, s: Floats, eta: Floats) -> Floats:
+    value: Floats = (s * eta - n * np.logaddexp(0, eta)).sum(axis=-1)
+    return value
+
+
+def _information(x: Floats, n: Floats, mu: Floats) -> Floats:
+    """X'WX of each outcome, (B, K, K)."""
+    width = x.shape[1]
+    squares = (x[:, :, None] * x[:, None, :]).reshape(len(x), width * width)
+    information: Floats = ((n * mu * (1 - mu)) @ squares).reshape(-1, width, width)
+    return information
+
+
+def _maximise(x: Floats, n: Floats, s: Floats) -> Floats:
+    """Newton's method with halved steps, for every row of `s`; (B, K). A maximum at infinity is walked to
+    until a fitted probability is near 0 or 1, and is then decided exactly."""
+    beta = np.zeros((len(s), x.shape[1]))
+    going = np.arange(len(s))
+    for _ in range(STEPS):
+        eta = beta[going] @ x.T
+        mu = _means(eta)
+        gradient = (s[going] - n * mu) @ x
+        moving = (np.abs(gradient).max(axis=1) > FLAT * n.sum()) & (np.abs(eta).max(axis=1) < FAR)
+        going = going[moving]
+        if not len(going):
+            break
+        step = np.linalg.solve(_information(x, n, mu[moving]), gradient[moving][..., None])[..., 0]
+        beta[going] = _climbed(x, n, s[going], beta[going], step, eta[moving])
+    mu = _means(beta @ x.T)
+    resting = np.abs((s - n * mu) @ x).max(axis=1) <= FLAT * n.sum()
+    near = (((s <= 0) & (mu < EXTREME)) | ((s >= n) & (mu > 1 - EXTREME))).any(axis=1)
+    for row in np.flatnonzero(near | ~resting):
+        if separated(x, n, s[row]):
+            words = "a combination of covariates predicts outcomes without an error: odds are infinite"
+            raise NotEstimable("separated", words)
+    if not resting.all():
+        raise NotEstimable("collinear", "covariates are so nearly collinear that no maximum was found")
+    return beta
+
+
+def _climbed(x: Floats, n: Floats, s: Floats, beta: Floats, step: Floats, eta: Floats) -> Floats:
+    """`beta` + `step`, each step halved until it does not lower the likelihood."""
+    floor = _log_likelihood(n, s, eta)
+    floor = floor - 1e-12 * np.abs(floor)
+    for _ in range(STEPS):
+        lower = _log_likelihood(n, s, (beta + step) @ x.T) < floor
+        if not lower.any():
+            break
+        step = np.where(lower[:, None], step / 2, step)
+    return beta + step
+
+
+def separated(x: Floats, n: Floats, s: Floats) -> bool:
+    """Whether some direction of the coefficients predicts every pattern of one outcome rightly, a pattern of
+    both outcomes not at all, and one of them strictly, so that no maximum exists (Albert and Anderson 1984;
+    Konis 2007). A linear programme decides it exactly."""
+    from scipy.optimize import linprog
+
+    none, all_ = s <= 0, s >= n
+    signs = np.where(all_, 1.0, -1.0)[none | all_]
+    ahead = x[none | all_] * signs[:, None]
+    both = x[~(none | all_)]
+    if not len(ahead):
+        return False
+    answer = linprog(
+        -ahead.sum(axis=0),
+        A_ub=-ahead,
+        b_ub=np.zeros(len(ahead)),
+        A_eq=both if len(both) else None,
+        b_eq=np.zeros(len(both)) if len(both) else None,
+        bounds=(-1, 1),
+        method="highs",
+    )
+    return bool(-answer.fun > 1e-7)

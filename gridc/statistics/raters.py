@@ -1,0 +1,111 @@
+"""Agreement of two raters, and whether blinded raters knew: Cohen's kappa, Bang's index, chi-squared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Kappa:
+    """Cohen's kappa with its standard error (Fleiss, Cohen and Everitt 1969) and interval, which one
+    constant rater does not give. Kappa is None where both are: chance alone then agrees always."""
+
+    n: int
+    agreement: float
+    kappa: float | None
+    error: float | None
+    low: float | None
+    high: float | None
+
+
+def kappa(first: Sequence[str], second: Sequence[str], level: float = 0.95) -> Kappa:
+    """Two raters' labels of the same responses, in one order."""
+    from scipy.stats import norm
+    from statsmodels.stats.inter_rater import cohens_kappa
+
+    if len(first) != len(second) or not first:
+        raise ValueError("the raters did not label the same responses")
+    table = crossed(first, second)
+    n = int(table.sum())
+    agreement = float(np.trace(table) / n)
+    chance = float(table.sum(axis=0) @ table.sum(axis=1)) / n**2
+    if chance >= 1:
+        return Kappa(n, agreement, None, None, None, None)
+    if 1 in ((table.sum(axis=0) > 0).sum(), (table.sum(axis=1) > 0).sum()):
+        return Kappa(n, agreement, (agreement - chance) / (1 - chance), None, None, None)
+    found = cohens_kappa(table)
+    error, half = float(found.std_kappa), float(norm.ppf((1 + level) / 2) * found.std_kappa)
+    value = float(found.kappa)
+    return Kappa(n, agreement, value, error, max(value - half, -1.0), min(value + half, 1.0))
+
+
+def crossed(first: Sequence[str], second: Sequence[str]) -> Whole:
+    """How often each pair of labels was given, over the labels that either gave, sorted."""
+    labels = sorted({*first, *second})
+    place = {label: at for at, label in enumerate(labels)}
+    counts = np.zeros((len(labels), len(labels)), np.int64)
+    np.add.at(counts, ([place[label] for label in first], [place[label] for label in second]), 1)
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Bang:
+    """Bang's blinding index of one arm (Bang, Ni and Davis 2004): (right - wrong) / n, those who do not know
+    counted in n. With K arms a guesser by chance has `chance` = 2 / K - 1, not 0; `corrected` is 0 for chance
+    and 1 for knowing, (K p - 1) / (K - 1) of the share p that is right among all n."""
+
+    arm: str
+    n: int
+    right: int
+    wrong: int
+    index: float
+    error: float
+    low: float
+    high: float
+    chance: float
+    corrected: float
+
+
+def bang(arm: str, right: int, wrong: int, unknown: int, arms: int, level: float = 0.95) -> Bang:
+    """The index of an arm whose `right`, `wrong` and `unknown` guesses are counted, of `arms` to name."""
+    from scipy.stats import norm
+
+    n = right + wrong + unknown
+    if n == 0 or arms < 2:
+        raise ValueError("no guess, or fewer than two arms to name")
+    p, q = right / n, wrong / n
+    index, error = p - q, float(np.sqrt(max(p + q - (p - q) ** 2, 0.0) / n))
+    half = float(norm.ppf((1 + level) / 2)) * error
+    chance = 2 / arms - 1 if unknown == 0 else (1 - unknown / n) * (2 / arms - 1)
+    return Bang(
+        arm, n, right, wrong, index, error, max(index - half, -1.0), min(index + half, 1.0), chance,
+        (arms * p - 1) / (arms - 1),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """Whether guesses depend on the truth: chi-squared of the table of true arm by guess."""
+
+    chi2: float | None
+    df: int
+    p: float
+
+
+def guesses_independent(truth: Sequence[str], guessed: Sequence[str]) -> Guesses:
+    """Pearson's test of independence of the true arm and the guess. A judge who knows nothing passes with any
+    habit of guessing; a test of uniform guesses does not allow for habits."""
+    from scipy.stats import chi2_contingency
+
+    rows, columns = sorted(set(truth)), sorted(set(guessed))
+    table = np.array(
+        [[sum(t == r and g == c for t, g in zip(truth, guessed, strict=True)) for c in columns] for r in rows]
+    )
+    if len(rows) < 2 or len(columns) < 2:
+        return Guesses(None, 0, 1.0)
+    found = chi2_contingency(table, correction=False)
+    return Guesses(float(found.statistic), int(found.dof), float(found.pvalue))

@@ -1,0 +1,207 @@
+"""Rates of arms that share their cases: differences, ratios, odds, numbers needed to harm, recovery.
+
+Cases are drawn with replacement, each with all its rows, so that whatever ties the rows of a case together
+(its models, its arms) is kept (scaffold study, Q.3). Cases with equal sums by arm are one kind of case: a
+resample is a multinomial draw of kinds, which is the same draw as of the cases themselves.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil, floor, inf, isfinite, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gridc.statistics.unit_bootstrap import tail_of
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+RESAMPLES = 1999
+"""One below a round number: the tail of .05 is then exactly 100 of 2,000 places."""
+CHUNK = 4_000_000
+"""Draws held at a time, bounding memory."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArmSums:
+    """Kinds of cases: rows and sums of outcomes by arm, (F, A), and of how many cases each kind is, (F,)."""
+
+    rows: Whole
+    sums: Floats
+    cases: Whole
+
+    @property
+    def rates(self) -> Floats:
+        """The rate of each arm over all rows, shape (A,). Not a number where an arm has no row."""
+        return _rates(self.cases @ self.sums, self.cases @ self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Ends of an interval; either may be infinite."""
+
+    low: float
+    high: float
+
+    @property
+    def holds_zero(self) -> bool:
+        return self.low <= 0 <= self.high
+
+
+def arm_sums(cases: ArrayLike, arms: ArrayLike, outcomes: ArrayLike, count: int) -> ArmSums:
+    """Collapse rows: `cases` and `arms` are whole numbers from 0, `outcomes` lie in [0, 1], shape (N,)."""
+    case, arm = np.asarray(cases, np.int64), np.asarray(arms, np.int64)
+    _, named = np.unique(case, return_inverse=True)
+    size, places = int(named.max()) + 1, named * count + arm
+    rows = np.bincount(places, minlength=size * count).reshape(size, count)
+    sums: Floats = np.zeros(size * count)
+    np.add.at(sums, places, np.asarray(outcomes, np.float64))
+    both: Floats
+    both, cases_of = np.unique(np.hstack([rows, sums.reshape(size, count)]), axis=0, return_counts=True)
+    return ArmSums(both[:, :count].astype(np.int64), both[:, count:], cases_of.astype(np.int64))
+
+
+def resampled_rates(sums: ArmSums, resamples: int, seed: int) -> Floats:
+    """The rate of each arm in each resample of cases, shape (resamples, A)."""
+    return np.concatenate(list(_chunks(sums, resamples, seed)))
+
+
+def _chunks(sums: ArmSums, resamples: int, seed: int) -> Iterator[Floats]:
+    generator = np.random.default_rng(seed)
+    total = int(sums.cases.sum())
+    share = sums.cases / total
+    rows, at_once = sums.rows.astype(np.float64), max(1, CHUNK // len(share))
+    for start in range(0, resamples, at_once):
+        weights = generator.multinomial(total, share, size=min(at_once, resamples - start)).astype(np.float64)
+        yield _rates(weights @ sums.sums, weights @ rows)
+
+
+def percentile_interval(values: Floats, cases: int, level: float) -> Interval | None:
+    """The central interval of resampled values, (B,), with the tails of `tail_of`. Its ends are the k-th from
+    each side, k = floor(tail (B + 1)), so that the interval lies inside (-m, m) exactly where `equivalence`
+    says so. None with fewer than two cases, with a value that is not a number, without any spread, or
+    where the tail is smaller than one resample."""
+    if cases < 2 or np.isnan(values).any() or values.min() == values.max():
+        return None
+    ordered = np.sort(values)
+    skipped = floor(tail_of(cases, level) * (len(values) + 1) + 1e-9)
+    if skipped == 0:
+        return None
+    return Interval(float(ordered[skipped - 1]), float(ordered[-skipped]))
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """Two one-sided tests: the p-value, and whether the difference lies inside the margin at alpha."""
+
+    margin: float
+    p: float
+    holds: bool
+
+
+def equivalence(differences: Floats, cases: int, margin: float, alpha: float) -> Equivalence:
+    """Whether a difference is inside (-margin, margin): the larger of the shares of resamples beyond either
+    margin, (r + 1) / (B + 1). It holds exactly where the interval at 1 - 2 alpha lies inside the margin."""
+    return _within(
+        max(int((differences >= margin).sum()), int((differences <= -margin).sum())),
+        len(differences), cases, margin, alpha,
+    )  # fmt: skip
+
+
+def noninferiority(differences: Floats, cases: int, margin: float, alpha: float) -> Equivalence:
+    """Whether a difference, better upwards, is above -margin."""
+    return _within(int((differences <= -margin).sum()), len(differences), cases, margin, alpha)
+
+
+def _within(beyond: int, resamples: int, cases: int, margin: float, alpha: float) -> Equivalence:
+    """The p-value is the level whose tail (`tail_of`) is the share beyond: the dual of the interval."""
+    from scipy.stats import norm, t
+
+    if cases < 2:
+        return Equivalence(margin, 1.0, False)
+    share = (beyond + 1) / (resamples + 1)
+    p = float(t.sf(sqrt((cases - 1) / cases) * norm.isf(share), cases - 1))
+    return Equivalence(margin, p, p <= alpha * (1 + 1e-9))
+
+
+@dataclass(frozen=True, slots=True)
+class NumberNeeded:
+    """How many more answers until one more is worse (harm) or better (benefit): 1 / |difference|.
+
+    `number` is the real number, infinite for no difference; `display` is rounded up. The interval, where the
+    difference is known not to be zero, is `low` to `high`; else it is Altman's (1998): from `harm` through
+    infinity to `benefit`, each a number needed, infinite where that side is not in reach.
+    """
+
+    kind: str
+    number: float
+    low: float | None
+    high: float | None
+    harm: float | None
+    benefit: float | None
+
+    @property
+    def display(self) -> int | None:
+        return ceil(self.number - 1e-9) if isfinite(self.number) else None
+
+
+def number_needed(difference: float, interval: Interval | None) -> NumberNeeded:
+    """From a difference of rates, better upwards, and its interval."""
+    kind = "harm" if difference < 0 else "benefit" if difference > 0 else "none"
+    number = _inverse(difference)
+    if interval is None:
+        return NumberNeeded(kind, number, None, None, None, None)
+    if interval.holds_zero:
+        return NumberNeeded(
+            kind, number, None, None, _inverse(min(interval.low, 0.0)), _inverse(max(interval.high, 0.0))
+        )
+    ends = sorted((_inverse(interval.low), _inverse(interval.high)))
+    return NumberNeeded(kind, number, ends[0], ends[1], None, None)
+
+
+def _inverse(difference: float) -> float:
+    return 1 / abs(difference) if difference else inf
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """Which share of a loss a remedy takes back: (remedy - treated) / (control - treated), on the same cases.
+
+    None where there is no loss to take back. `interval` is Fieller's (1954) on the means per case, which is
+    right where the loss may be zero: None there, since every value fits then.
+    """
+
+    loss: float
+    share: float | None
+    interval: Interval | None
+
+
+def recovery(control: ArrayLike, treated: ArrayLike, remedy: ArrayLike, level: float = 0.95) -> Recovery:
+    """From the outcomes of one case each, shape (n,)."""
+    from scipy.stats import t
+
+    c, m, o = (np.asarray(values, np.float64) for values in (control, treated, remedy))
+    if not len(c) or not (len(c) == len(m) == len(o)):
+        raise ValueError("the three arms do not have the same cases")
+    gains, losses = o - m, c - m
+    n, loss = len(c), float(losses.mean())
+    if loss <= 0:
+        return Recovery(loss, None, None)
+    share = float(gains.mean() / loss)
+    if n < 2:
+        return Recovery(loss, share, None)
+    covariance = np.cov(gains, losses) / n
+    cut = float(t.ppf((1 + level) / 2, n - 1)) ** 2
+    square = loss**2 - cut * covariance[1, 1]
+    if square <= 0:
+        return Recovery(loss, share, None)
+    middle = loss * gains.mean() - cut * covariance[0, 1]
+    last = gains.mean() ** 2 - cut * covariance[0, 0]
+    half = sqrt(max(middle**2 - square * last, 0.0))
+    return Recovery(loss, share, Interval(float((middle - half) / square), float((middle + half) / square)))
+
+
+def _rates(sums: Floats, rows: NDArray[np.int64] | Floats) -> Floats:
+    rates: Floats = np.divide(sums, rows, out=np.full(np.shape(sums), np.nan), where=np.asarray(rows) > 0)
+    return rates

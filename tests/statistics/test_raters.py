@@ -1,0 +1,73 @@
+"""Kappa, Bang's index and the test of guesses, against their definitions and by simulation."""
+
+import numpy as np
+import pytest
+
+from gridc.statistics.raters import bang, crossed, guesses_independent, kappa
+
+
+def test_kappa_is_that_of_its_definition_and_its_interval_covers() -> None:
+    first = ["a", "a", "b", "b", "c", "a", "b", "c"]
+    second = ["a", "b", "b", "b", "c", "a", "a", "b"]
+    agreed = sum(x == y for x, y in zip(first, second, strict=True)) / 8
+    chance = sum(first.count(label) * second.count(label) for label in "abc") / 64
+    found = kappa(first, second)
+    assert found.kappa == pytest.approx((agreed - chance) / (1 - chance))
+    assert found.agreement == agreed
+    random = np.random.default_rng(3)
+    hits, runs = 0, 400
+    for _ in range(runs):
+        truth = random.random(150) < 0.4
+        one, two = (np.where(random.random(150) < 0.15, ~truth, truth) for _ in range(2))
+        found = kappa([str(v) for v in one], [str(v) for v in two])
+        p = 0.4 * 0.85 + 0.6 * 0.15
+        agree, by_chance = 0.85**2 + 0.15**2, p**2 + (1 - p) ** 2
+        true = (agree - by_chance) / (1 - by_chance)
+        assert found.low is not None and found.high is not None
+        hits += found.low <= true <= found.high
+    assert hits / runs == pytest.approx(0.95, abs=0.035)
+
+
+def test_constant_raters_have_no_kappa() -> None:
+    assert kappa(["a"] * 5, ["a"] * 5).kappa is None
+    assert kappa(["a"] * 5, ["a", "a", "b", "a", "a"]).kappa == pytest.approx(0)
+    with pytest.raises(ValueError, match="same responses"):
+        kappa(["a"], [])
+    assert crossed(["x", "y"], ["y", "y"]).tolist() == [[0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize("arms", [2, 4])
+def test_a_judge_who_guesses_lies_at_chance_and_one_who_knows_at_one(arms: int) -> None:
+    random = np.random.default_rng(arms)
+    n = 40_000
+    right = int((random.integers(0, arms, n) == 0).sum())
+    found = bang("direct", right, n - right, 0, arms)
+    assert found.chance == pytest.approx(2 / arms - 1)
+    assert found.low <= found.chance <= found.high
+    assert found.corrected == pytest.approx(0, abs=0.02)
+    knows = bang("direct", 50, 0, 0, arms)
+    assert (knows.index, knows.corrected) == (1, 1)
+    silent = bang("direct", 0, 0, 50, arms)
+    assert (silent.index, silent.chance) == (0, 0)
+    with pytest.raises(ValueError, match="no guess"):
+        bang("direct", 0, 0, 0, arms)
+
+
+def test_the_interval_of_bangs_index_covers() -> None:
+    random = np.random.default_rng(5)
+    draws = random.multinomial(120, [0.5, 0.3, 0.2], size=1000)
+    found = [bang("a", int(r), int(w), int(u), 3) for r, w, u in draws]
+    assert np.mean([each.low <= 0.2 <= each.high for each in found]) == pytest.approx(0.95, abs=0.025)
+
+
+def test_a_habit_of_guessing_is_no_knowledge() -> None:
+    random = np.random.default_rng(9)
+    p = []
+    for _ in range(300):
+        truth = random.choice(["a", "b", "c", "d"], 200)
+        guess = random.choice(["a", "b", "c", "d"], 200, p=[0.7, 0.1, 0.1, 0.1])
+        p.append(guesses_independent(truth.tolist(), guess.tolist()).p)
+    assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.05, abs=0.03)
+    knows = guesses_independent(["a", "b"] * 50, ["a", "b"] * 50)
+    assert knows.p < 1e-10 and knows.df == 1
+    assert guesses_independent(["a"] * 5, ["a", "b", "a", "b", "a"]).chi2 is None

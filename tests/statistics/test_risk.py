@@ -1,0 +1,122 @@
+"""Rates of arms, their intervals and numbers needed, against resampling of the rows themselves."""
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from gridc.statistics.risk import (
+    RESAMPLES,
+    Interval,
+    arm_sums,
+    equivalence,
+    noninferiority,
+    number_needed,
+    percentile_interval,
+    recovery,
+    resampled_rates,
+)
+
+
+def rows(seed: int, cases: int, gap: float = 0.1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    case = np.repeat(np.arange(cases), 6)
+    arm = np.tile([0, 1], cases * 3)
+    level = random.beta(2, 2, cases)[case]
+    return case, arm, (random.random(len(case)) < np.clip(level - gap * arm, 0, 1)).astype(float)
+
+
+def test_resampling_kinds_of_cases_is_resampling_cases() -> None:
+    """Mean, spread and quantiles of the difference beside rows that are drawn case by case."""
+    case, arm, outcome = rows(1, 80)
+    sums = arm_sums(case, arm, outcome, 2)
+    assert sums.rates == pytest.approx([outcome[arm == 0].mean(), outcome[arm == 1].mean()])
+    assert len(sums.cases) < 20 and sums.cases.sum() == 80
+    ours = resampled_rates(sums, 20_000, 1) @ [-1, 1]
+    random = np.random.default_rng(2)
+    by_case = [
+        (outcome[(case == c) & (arm == 0)].sum(), outcome[(case == c) & (arm == 1)].sum()) for c in range(80)
+    ]
+    drawn = np.array(by_case)[random.integers(0, 80, (20_000, 80))].sum(axis=1) / 240
+    theirs = drawn[:, 1] - drawn[:, 0]
+    assert np.mean(ours) == pytest.approx(np.mean(theirs), abs=0.002)
+    for q in (0.025, 0.05, 0.5, 0.95, 0.975):
+        assert np.quantile(ours, q) == pytest.approx(np.quantile(theirs, q), abs=0.006)
+
+
+@pytest.mark.parametrize("cases", [8, 40, 500])
+def test_equivalence_and_interval_say_the_same(cases: int) -> None:
+    """The interval at 1 - 2 alpha is inside the margin exactly where the test says so, at every margin."""
+    sums = arm_sums(*rows(3, cases, 0.02), 2)
+    differences = resampled_rates(sums, 399, 5) @ [-1, 1]
+    for alpha in (0.05, 0.01, 0.2):
+        interval = percentile_interval(differences, cases, 1 - 2 * alpha)
+        if interval is None:
+            assert (cases, alpha) == (8, 0.01), "the tail of few cases is less than one of 399 resamples"
+            assert not equivalence(differences, cases, 1.0, alpha).holds
+            continue
+        said = set()
+        for margin in np.linspace(0.001, 0.6, 150):
+            test = equivalence(differences, cases, float(margin), alpha)
+            assert test.holds == (-margin < interval.low and interval.high < margin)
+            assert noninferiority(differences, cases, float(margin), alpha).holds == (-margin < interval.low)
+            assert test.holds == (test.p <= alpha)
+            said.add(test.holds)
+        assert said == {True, False}
+
+
+def test_coverage_of_the_interval_with_few_and_with_many_cases() -> None:
+    """By simulation, beside its Monte Carlo error: the true difference is known."""
+    for cases, least in ((12, 0.90), (100, 0.925)):
+        random = np.random.default_rng(cases)
+        hits, runs = 0, 400
+        for run in range(runs):
+            level = random.beta(2, 2, cases)
+            outcome = (
+                random.random((cases, 2, 3)) < (level[:, None] * np.array([1.0, 0.8]))[..., None]
+            ).mean(axis=2)
+            sums = arm_sums(np.repeat(np.arange(cases), 2), np.tile([0, 1], cases), outcome.ravel(), 2)
+            interval = percentile_interval(resampled_rates(sums, 399, run) @ [-1, 1], cases, 0.95)
+            hits += interval is not None and interval.low <= -0.1 <= interval.high
+        assert hits / runs > least, (cases, hits / runs)
+
+
+def test_no_spread_is_no_interval() -> None:
+    assert percentile_interval(np.zeros(99), 50, 0.95) is None
+    assert percentile_interval(np.array([0.1, 0.2]), 1, 0.95) is None
+    assert not equivalence(np.zeros(99), 1, 0.1, 0.05).holds
+
+
+def test_a_number_needed_is_the_inverse_with_a_side() -> None:
+    harm = number_needed(-0.07304802, Interval(-0.081, -0.064))
+    assert (harm.kind, harm.display) == ("harm", 14)
+    assert (harm.low, harm.high) == pytest.approx((1 / 0.081, 1 / 0.064))
+    assert number_needed(0.25, None).kind == "benefit" and number_needed(0.25, None).display == 4
+    both = number_needed(-0.02, Interval(-0.05, 0.01))
+    assert (both.low, both.high) == (None, None)
+    assert (both.harm, both.benefit) == pytest.approx((20, 100))
+    edge = number_needed(-0.02, Interval(-0.05, 0.0))
+    assert edge.harm == pytest.approx(20) and edge.benefit == inf
+    none = number_needed(0.0, Interval(-0.1, 0.1))
+    assert (none.kind, none.number, none.display) == ("none", inf, None)
+
+
+def test_fiellers_interval_covers_and_is_withheld_where_the_loss_may_be_none() -> None:
+    random = np.random.default_rng(7)
+    hits, runs = 0, 600
+    for _ in range(runs):
+        shared = random.random((200, 1)) * 0.4
+        outcome = (random.random((200, 3)) < np.array([0.55, 0.15, 0.35]) + shared).astype(float)
+        interval = recovery(*outcome.T).interval
+        hits += interval is not None and interval.low <= 0.5 <= interval.high
+    assert hits / runs == pytest.approx(0.95, abs=0.03)
+    same = random.random((50, 3)) < 0.5
+    assert recovery(same[:, 0], same[:, 0], same[:, 1]).share is None
+    weak = recovery([1, 0, 1, 0, 1, 1], [1, 0, 1, 1, 0, 0], [1, 1, 1, 0, 0, 1])
+    assert weak.share is not None and weak.interval is None
+    with pytest.raises(ValueError, match="same cases"):
+        recovery([1], [1, 0], [1])
+
+
+def test_the_resamples_put_the_tail_on_a_place() -> None:
+    assert (RESAMPLES + 1) * 0.05 == 100

@@ -299,7 +299,8 @@ CODES: dict[str, Code] = {
     ),
     "GC505": Code(
         "the chat template cannot be used",
-        "The model has none, or it refuses the messages. A base model takes plain text: set "
+        "The model has none, or it refuses the messages, or it does what no template for a chat needs: a "
+        "text without end, a loop without end, chance. A base model takes plain text: set "
         "`chat_template = false` for it. Asking it through another model's template would be another "
         "measurement.",
     ),

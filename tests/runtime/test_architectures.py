@@ -142,6 +142,7 @@ FAST = {
     "diffllama": "cached",
     "qwen3_next": "cached",
     "mamba": "cached",
+    "deepseek_v32": "cached",
     "openai-gpt": "plain",
     "bert": "refused",
 }

@@ -24,6 +24,8 @@ MAX_TEXT = 4 * 1024 * 1024
 """Characters of any text that a template builds, and entries of any list."""
 MAX_WORK = 4 * MAX_TEXT
 """Characters that one render builds and prints, all together."""
+MAX_READ = 64 * 1024 * 1024
+"""Characters and entries that one render compares or hands to filters, all together."""
 MAX_TURNS = 10_000
 """Turns of all loops of one render together."""
 MAX_NUMBER = 2**63
@@ -61,7 +63,7 @@ class Used:
     """What one render has used up."""
 
     def __init__(self) -> None:
-        self._turns = self._work = 0
+        self._turns = self._work = self._read = 0
         self._end = time.monotonic() + MAX_SECONDS
 
     def turn(self) -> None:
@@ -69,20 +71,41 @@ class Used:
         self._turns += 1
         if self._turns > MAX_TURNS:
             raise Limit(f"its loops take more than {MAX_TURNS:,} turns")
-        if time.monotonic() > self._end:
-            raise Limit(f"it takes longer than {MAX_SECONDS:g} seconds")
+        self._hurry()
 
     def work(self, value: Any) -> None:
         """A text or a list that was built or printed."""
-        size = len(value) if hasattr(value, "__len__") else 1
+        self.spend(len(value) if hasattr(value, "__len__") else 1)
+
+    def spend(self, size: int) -> None:
+        """Characters that are to be built or printed, or entries of a list."""
         self._work += size
         if size > MAX_TEXT:
             raise Limit(f"it builds a text of {size:,} characters; {MAX_TEXT:,} is the most")
         if self._work > MAX_WORK:
             raise Limit(f"it builds more than {MAX_WORK:,} characters in all")
+        self._hurry()
+
+    def read(self, value: Any) -> None:
+        """What is compared: a list counts with all that stands in it, as often as it stands there."""
+        if isinstance(value, str | list | tuple | dict):
+            self._read += 1 + len(value)
+            if self._read > MAX_READ:
+                raise Limit(f"it compares more than {MAX_READ:,} characters in all")
+        if isinstance(value, list | tuple | dict):
+            self._hurry()
+            for part in value:
+                self.read(part)
+        if isinstance(value, dict):
+            self.read(list(value.values()))
+
+    def _hurry(self) -> None:
+        if time.monotonic() > self._end:
+            raise Limit(f"it takes longer than {MAX_SECONDS:g} seconds")
 
 
-_used: ContextVar[Used] = ContextVar("used")
+USED: ContextVar[Used] = ContextVar("used")
+"""What the render that is under way has used up."""
 
 
 class PromptEnvironment(ImmutableSandboxedEnvironment):
@@ -96,8 +119,7 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         self.globals.clear()
         self.filters = {name: self.filters[name] for name in FILTERS}
         self.filters |= {"join": _joined, "replace": _replaced, "string": _text}
-        self.filters = {name: _metered(filter) for name, filter in self.filters.items()}
-        self.filters["_turns"] = _turns
+        self.filters = metered(self.filters)
 
     def template(self, source: str) -> Template:
         """The template, with every loop and every joining of texts metered. Raises `Limit` where it uses
@@ -111,7 +133,7 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
             part = next(tree.find_all(kind), None)
             if part is not None:
                 raise Limit(f"line {part.lineno}: a prompt template has no `{name}`")
-        return Template.from_code(self, self.compile(_Metered().visit(tree)), {})
+        return Template.from_code(self, self.compile(Metered().visit(tree)), {})
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """The result of an operator, or `Limit` where it would be neither a number nor a text of a
@@ -121,10 +143,10 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
             raise Limit(f"a prompt template has no `{operator}`{' on text' if texts else ''}")
         if operator == "*" and texts:
             times = right if texts[0] is left else left
-            _used.get().work(range(len(texts[0]) * max(times, 0)))
+            USED.get().spend(len(texts[0]) * max(times, 0))
         result = super().call_binop(context, operator, left, right)
         if texts:
-            _used.get().work(result)
+            USED.get().work(result)
         elif abs(result) > MAX_NUMBER:
             raise Limit("a number of a prompt template is larger than 2^63")
         return result
@@ -135,7 +157,7 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
             name = getattr(__obj, "__name__", type(__obj).__name__)
             raise Limit(f"a prompt template cannot call `{name}`")
         result = super().call(__context, __obj, *args, **kwargs)
-        _used.get().work(result)
+        USED.get().work(result)
         return result
 
     def is_safe_callable(self, obj: Any) -> bool:
@@ -143,12 +165,15 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         return isinstance(getattr(obj, "__self__", None), str) and obj.__name__ in METHODS
 
 
-class _Metered(NodeTransformer):
-    """Puts a meter on each loop, and makes `a ~ b` the filter `join`, which knows how long its result is."""
+class Metered(NodeTransformer):
+    """Puts a meter on each loop, slice, comparison and test, and makes `a ~ b` the filter `joining`, which
+    knows how long its result is."""
+
+    joining = "join"
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802 (the name that Jinja calls)
         if node.recursive:
-            raise Limit(f"line {node.lineno}: a prompt template has no recursive loops")
+            raise Limit(f"line {node.lineno}: a template for prompts has no recursive loops")
         self.generic_visit(node)
         printed = sum(len(text.data) for text in node.find_all(nodes.TemplateData))
         node.iter = _filter(node.iter, "_turns", nodes.Const(printed))
@@ -156,7 +181,25 @@ class _Metered(NodeTransformer):
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802
         self.generic_visit(node)
-        return _filter(nodes.List(node.nodes, lineno=node.lineno), "join")
+        return _filter(nodes.List(node.nodes, lineno=node.lineno), self.joining)
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:  # noqa: N802
+        self.generic_visit(node)
+        node.expr = _filter(node.expr, "_read")
+        for operand in node.ops:
+            operand.expr = _filter(operand.expr, "_read")
+        return node
+
+    def visit_Test(self, node: nodes.Test) -> nodes.Test:  # noqa: N802
+        self.generic_visit(node)
+        if node.name not in ("defined", "undefined"):
+            node.node = _filter(node.node, "_read")
+            node.args = [_filter(argument, "_read") for argument in node.args]
+        return node
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        return _filter(node, "_slice") if isinstance(node.arg, nodes.Slice) else node
 
 
 def _filter(node: nodes.Node, name: str, *arguments: nodes.Expr) -> nodes.Filter:
@@ -166,11 +209,11 @@ def _filter(node: nodes.Node, name: str, *arguments: nodes.Expr) -> nodes.Filter
 
 def render(template: Template, values: dict[str, object]) -> str:
     """The template's text. Raises `Limit`, or whatever the template fails with."""
-    token = _used.set(Used())
+    token = USED.set(Used())
     try:
         return template.render(values)
     finally:
-        _used.reset(token)
+        USED.reset(token)
 
 
 @pass_context  # so that Jinja does not call it while it compiles
@@ -178,17 +221,52 @@ def _shown(context: Context, value: object) -> object:
     """Only text and numbers are printed: a method that was not called would print its address."""
     if not isinstance(value, str | int | float):
         raise TypeError(f"{type(value).__name__} is neither text nor a number")
-    _used.get().work(value)
+    USED.get().work(value)
+    return value
+
+
+def metered(filters: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """The filters, with those that `Metered` puts into a template."""
+    own: dict[str, Callable[..., Any]] = {"_slice": _metered(_same), "_read": _read, "_turns": _turns}
+    comparing = {name: _whole(filter) for name, filter in filters.items() if name in _COMPARING}
+    return {name: _metered(filter) for name, filter in (filters | comparing).items()} | own
+
+
+_COMPARING = ("groupby", "max", "min", "sort", "unique")
+"""Filters that compare the things they are given with each other."""
+
+
+def _whole(filter: Callable[..., Any]) -> Callable[..., Any]:
+    """The filter, given a list that has been charged, and not a promise of one."""
+
+    @wraps(filter)
+    def whole(environment: Any, value: Any, *arguments: Any, **named: Any) -> Any:
+        things = value if hasattr(value, "__len__") else list(value)
+        USED.get().read(things)
+        return filter(environment, things, *arguments, **named)
+
+    return whole
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _read(value: Any) -> Any:
+    USED.get().read(value)
     return value
 
 
 def _metered(filter: Callable[..., Any]) -> Callable[..., Any]:
-    """The filter, its result charged to the render. `map` and `select` call filters through here too."""
+    """The filter, what it is given and its result charged to the render. `map` and `select` call filters
+    through here too."""
 
     @wraps(filter)
     def metered(*arguments: Any, **named: Any) -> Any:
+        for argument in arguments:
+            USED.get().read(argument)
         result = filter(*arguments, **named)
-        _used.get().work(result)
+        USED.get().work(result)
         return result
 
     return metered
@@ -196,10 +274,10 @@ def _metered(filter: Callable[..., Any]) -> Callable[..., Any]:
 
 def _turns(things: Iterable[Any], printed: int) -> Iterator[Any]:
     """The things that a loop goes through; each turn prints `printed` characters of the template."""
-    used = _used.get()
+    used = USED.get()
     for thing in things:
         used.turn()
-        used.work(range(printed))
+        used.spend(printed)
         yield thing
 
 
@@ -211,12 +289,12 @@ def _text(value: Any) -> str:
 
 def _joined(parts: Iterable[Any], separator: str = "") -> str:
     texts = [_text(part) for part in parts]
-    _used.get().work(range(sum(map(len, texts)) + len(separator) * len(texts)))
+    USED.get().spend(sum(map(len, texts)) + len(separator) * len(texts))
     return separator.join(texts)
 
 
 def _replaced(text: Any, old: str, new: str, count: int = -1) -> str:
     whole = _text(text)
     times = whole.count(old) if count < 0 else min(count, whole.count(old))
-    _used.get().work(range(len(whole) + times * max(len(new) - len(old), 0)))
+    USED.get().spend(len(whole) + times * max(len(new) - len(old), 0))
     return whole.replace(old, new, count)

@@ -2,19 +2,27 @@
 
 import os
 import secrets
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from _pytest.monkeypatch import MonkeyPatch
 
+import gridc
 from gridc.compiler.compile import compile_spec
+from gridc.compiler.instrument.template_limits import Used
 from gridc.compiler.lock import anchor, lock
 from gridc.compiler.lock.anchor import anchors
 from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
-from tests.adversary.attack import attack, instead
+from gridc.compiler.lowering.calls import Prompt
+from gridc.diagnostics.errors import HazardError
+from gridc.schema.spec import Engine as Settings
+from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.studies import write_study
 
+POCKET = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
 UNRUN = "git never sees the repository's configuration (`repository_of`)"
 WITHIN = "a draft is opened only where nothing is (`files._draft`)"
 
@@ -238,3 +246,27 @@ def draft_is_a_link(folder: Path, patch: MonkeyPatch) -> set[str]:
     except FileExistsError:
         return {WITHIN}
     return {WITHIN} if victim.read_text() == "mine" else set()
+
+
+GROWING = """{% set ns = namespace(x='A') %}
+{% for i in range(24) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x }}"""
+
+
+@attack(
+    "the author of a model",
+    "its chat template doubles a text until memory ends",
+    "GC505",
+    instead((Used, "spend", nothing)),
+)
+def chat_that_grows(folder: Path, patch: MonkeyPatch) -> set[str]:
+    pytest.importorskip("transformers")
+    from gridc.runtime.engines.hf.engine import HfEngine
+
+    shutil.copytree(POCKET, folder, dirs_exist_ok=True)
+    (folder / "chat_template.jinja").write_text(GROWING)
+    engine = HfEngine("m", folder, "fp32", Settings(device="cpu", threads=1))
+    try:
+        engine.prompts.as_text(Prompt((("user", "Who sang?"),), chat_template=True))
+    except HazardError as error:
+        return {each.code for each in error.diagnostics}
+    return set()

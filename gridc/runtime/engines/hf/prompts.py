@@ -3,16 +3,18 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from gridc.compiler.instrument.template_limits import Limit
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
+from gridc.runtime.engines.hf.chat_template import AsksForDateError, ChatTemplate
 from gridc.runtime.engines.hf.sequences import Member, Unit, candidate, generation
 from gridc.runtime.engines.hf.trie import Tokens, common_prefix
 from gridc.runtime.engines.protocol import Call
 
-_DATE = "gridc: a date"
 _DATE_HELP = 'give it a fixed one, often chat_template_args = { date_string = "26 Jul 2024" }'
 
 
@@ -153,26 +155,25 @@ class Prompts:
     def _render(self, messages: list[dict[str, str]]) -> str:
         """A chat as the template prints it. A template that asks for the date is stopped there, because the
         same study would ask something else tomorrow."""
-        template = self.template or ""
+        names = {**self.tokenizer.special_tokens_map, **self._arguments}
         try:
-            return self._print(messages, template.replace("strftime_now(", f"raise_exception('{_DATE}' ~ "))
+            return self._chat.render(messages, names)
+        except AsksForDateError:
+            self._refuse("GC506", f"the chat template of `{self._name}` prints today's date", _DATE_HELP)
         except Exception as error:  # a template is a program: it may fail as any does
-            if _DATE not in str(error):
-                raise self._no_chat(error) from None
-        self._refuse("GC506", f"the chat template of `{self._name}` prints today's date", _DATE_HELP)
+            raise self._no_chat(error) from None
         try:
-            return self._print(messages, template)
+            return self._chat.render(messages, names, dated=True)
         except Exception as error:  # as above
             raise self._no_chat(error) from None
 
-    def _print(self, messages: list[dict[str, str]], template: str) -> str:
-        text: str = self.tokenizer.apply_chat_template(
-            messages, chat_template=template, add_generation_prompt=True, tokenize=False, **self._arguments
-        )
-        return text
+    @cached_property
+    def _chat(self) -> ChatTemplate:
+        return ChatTemplate(self.template or "")
 
     def _no_chat(self, error: Exception) -> HazardError:
-        message = f"the chat template of `{self._name}` refuses the messages: {error}"
+        what = "is no template for a chat" if isinstance(error, Limit) else "refuses the messages"
+        message = f"the chat template of `{self._name}` {what}: {str(error) or type(error).__name__}"
         return HazardError([Diagnostic("GC505", message, str(self._folder))])
 
     def encode(self, texts: list[str], prompt: Prompt) -> list[Tokens]:

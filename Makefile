@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check slow mutants bench-engine bench-plan clean
+.PHONY: run test check slow mutants bench-engine bench-plan bench-stats clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -48,6 +48,10 @@ mutants: .venv/installed
 # The local engine beside lm-eval and a plain loop. BENCH passes options.
 bench-engine: .venv/installed .venv-lm-eval/installed
 	$(BIN)/python -m benchmarks.engine $(BENCH)
+
+# Confirmatory statistics beside statsmodels on rows. BENCH passes options.
+bench-stats: .venv/installed
+	$(BIN)/python -m benchmarks.stats $(BENCH)
 
 # How compiling and counting a plan grows, up to 1,000,000 cells.
 bench-plan: .venv/installed

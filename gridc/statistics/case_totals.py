@@ -23,7 +23,7 @@ Flags = NDArray[np.bool_]
 class CaseTotals:
     """What P patterns hold: `rows` and the `sums` of outcomes of each, shape (P,); over cases, the Gram
     matrices of the per-case sums of outcomes with each other (`ss`), with rows (`sn`), and of rows (`nn`),
-    shape (P, P); which patterns a case has rows in, `profiles` (F, P), and of how many cases, `cases` (F,).
+    shape (P, P); sets of patterns that cases have rows in, `profiles` (F, P), and how many, `cases` (F,).
     """
 
     rows: Floats
@@ -40,8 +40,7 @@ class CaseTotals:
         chosen = np.asarray(kept)
         where = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.int64)
         square = np.ix_(where, where)
-        profiles, at = np.unique(self.profiles[:, where], axis=0, return_inverse=True)
-        cases = np.bincount(at.ravel(), weights=self.cases, minlength=len(profiles)).astype(np.int64)
+        profiles = self.profiles[:, where]
         some = profiles.any(axis=1)
         return CaseTotals(
             self.rows[where],
@@ -50,7 +49,7 @@ class CaseTotals:
             self.sn[square],
             self.nn[square],
             profiles[some],
-            cases[some],
+            self.cases[some],
         )
 
     @property

@@ -88,17 +88,22 @@ def decompose(
     factors: Mapping[str, Sequence[str]],
     kind: Literal["II", "III"] = "II",
     terms: Sequence[Term] | None = None,
+    rows: Sequence[int] | None = None,
 ) -> Decomposition | None:
     """Variance shares of `scores`, with the level of each factor for each score.
 
     `factors` holds `model` and the axes that vary, in order. Type II: each term after all terms that do
-    not contain it (Langsrud 2003). Type III: each term after all others, sum-to-zero contrasts. None when
-    the scores do not vary, when a factor has one level, or when cells are missing so that a term cannot
-    be estimated. Raises `ValueError` for lengths that differ.
+    not contain it (Langsrud 2003). Type III: each term after all others, sum-to-zero contrasts. With `rows`,
+    each score is the mean of so many outcomes of 0 or 1, and their variance is shared out. None when the
+    scores do not vary, when a factor has one level, or when cells are missing so that a term cannot be
+    estimated. Raises `ValueError` for lengths that differ.
     """
     values = np.asarray(scores, dtype=np.float64)
-    if any(len(levels) != len(values) for levels in factors.values()):
+    if any(len(levels) != len(values) for levels in (*factors.values(), *([] if rows is None else [rows]))):
         raise ValueError("every factor needs one level for each score")
+    weights = np.ones(len(values)) if rows is None else np.asarray(rows, dtype=np.float64)
+    count = len(values) if rows is None else int(weights.sum())
+    within = 0.0 if rows is None else float(weights @ (values * (1 - values)))
     chosen = tuple(terms) if terms is not None else paper_terms([each for each in factors if each != MODEL])
     if len(values) < 2 or any(len(set(levels)) < 2 for levels in factors.values()):
         return None
@@ -106,29 +111,31 @@ def decompose(
     for term in chosen:
         if len(term) == 2:
             blocks[term] = _product(blocks[term[:1]], blocks[term[1:]])
-    centred = values - values.mean()
-    total = float(centred @ centred)
-    if total <= 1e-24 * len(values):
+    centred = values - np.average(values, weights=weights)
+    total = float(weights @ centred**2) + within
+    if total <= 1e-24 * count:
         return None
-    residual, rank = _residual(values, [blocks[term] for term in chosen])
+    between, rank = _residual(values, [blocks[term] for term in chosen], weights)
+    residual = between + within
     width = 1 + sum(blocks[term].shape[1] for term in chosen)
     if rank < width:
         return None
-    residual_df = len(values) - rank
+    residual_df = count - rank
     mean_square = residual / residual_df if residual_df else None
     found = []
     for term in chosen:
         without = [other for other in chosen if other != term]
         if kind == "II":
             without = [other for other in without if not set(term) < set(other)]
-        smaller, _ = _residual(values, [blocks[other] for other in without])
-        larger, _ = _residual(values, [blocks[other] for other in (*without, term)])
+        smaller, _ = _residual(values, [blocks[other] for other in without], weights)
+        larger, _ = _residual(values, [blocks[other] for other in (*without, term)], weights)
         squares, df = max(smaller - larger, 0.0), blocks[term].shape[1]
         omega = None
         if mean_square is not None:
             omega = max((squares - df * mean_square) / (total + mean_square), 0.0)
         found.append(TermShare(term, squares, df, squares / total, omega))
-    return Decomposition(kind, len(values), tuple(found), residual, residual_df, total, _balanced(factors))
+    balanced = _balanced(factors) and len(set(weights.tolist())) == 1
+    return Decomposition(kind, count, tuple(found), residual, residual_df, total, balanced)
 
 
 def _contrasts(levels: Sequence[str]) -> Floats:
@@ -145,11 +152,12 @@ def _product(left: Floats, right: Floats) -> Floats:
     return crossed
 
 
-def _residual(values: Floats, blocks: Sequence[Floats]) -> tuple[float, int]:
-    """Residual sum of squares and rank of the regression on an intercept and these columns."""
-    design = np.hstack([np.ones((len(values), 1)), *blocks])
-    coefficients, _, rank, _ = np.linalg.lstsq(design, values, rcond=None)
-    rest = values - design @ coefficients
+def _residual(values: Floats, blocks: Sequence[Floats], weights: Floats) -> tuple[float, int]:
+    """Residual sum of squares and rank of the weighted regression on an intercept and these columns."""
+    root = np.sqrt(weights)
+    design = np.hstack([np.ones((len(values), 1)), *blocks]) * root[:, None]
+    coefficients, _, rank, _ = np.linalg.lstsq(design, values * root, rcond=None)
+    rest = values * root - design @ coefficients
     return float(rest @ rest), int(rank)
 
 

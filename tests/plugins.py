@@ -10,6 +10,7 @@ CODE = '''
 import json
 from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.scaffolds.turns import Turn
 from gridc.runtime.engines.protocol import Answer, Batch, Done, Spending
 
 def load(file, loading):
@@ -50,7 +51,14 @@ class Always:
     def close(self):
         pass
 
-SCAFFOLD = object()
+def circle(scaffold, task):
+    """Asks twice, and falls over where it is told so."""
+    messages = task.opening()
+    (reply,) = yield (Turn("turn_0", messages),)
+    if reply == "square":
+        raise RuntimeError("not round")
+    yield (Turn("turn_1", (*messages, ("assistant", reply), ("user", "again"))),)
+    return "turn_1"
 '''
 
 OFFERS = """
@@ -61,7 +69,7 @@ missing = acme_gridc:nothing
 [gridc.engines]
 always = acme_gridc:Always
 [gridc.scaffolds]
-circle = acme_gridc:SCAFFOLD
+circle = acme_gridc:circle
 [gridc.measurands]
 last = acme_gridc:MEASURAND
 half = acme_gridc:NO_MEASURAND

@@ -81,7 +81,7 @@ ADDITIONS = {
             ),
             "gridc/compiler/instrument/setting.py": (
                 after("    scaffold: Scaffold | None = None\n", "    min_p: float = 0.0\n"),
-                after('    "scaffold": Effect("request", _direct),\n',
+                after('    "scaffold": Effect("prompt", _direct),\n',
                       '    "min_p": Effect("request", lambda setting: setting.temperature == 0),\n'),
             ),
             "gridc/compiler/lowering/requests.py": (

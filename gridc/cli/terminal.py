@@ -106,10 +106,7 @@ def plan_table(manifest: dict[str, Any]) -> None:
         console.print(escape(f"stated, and not computed by this version: {', '.join(stated)}"))
     counts = manifest["counts"]
     if counts is None:
-        for name, reason in manifest["unlowered"].items():
-            console.print(escape(f"calls are not counted: {name}: {reason}"))
-        if not manifest["unlowered"]:
-            console.print("calls are not counted: items are absent")
+        console.print("calls are not counted: items are absent")
     else:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in counts["by_kind"].items())
         console.print(f"samples {counts['samples']:,}   calls {counts['calls']:,}")
@@ -117,6 +114,10 @@ def plan_table(manifest: dict[str, Any]) -> None:
         each_prompt = f"each is computed once for {counts['unique'] / counts['prompts']:.1f} calls"
         console.print(f"prompts {counts['prompts']:,}: {each_prompt}")
         console.print(_costs(manifest))
+        for line in _later(counts["models"]):
+            console.print(escape(line))
+    for name, reason in manifest["unlowered"].items():
+        console.print(escape(f"calls are not counted: {name}: {reason}"))
     for name, reason in manifest["unpinned"].items():
         console.print(escape(f"unpinned: {name} ({reason})"))
     console.print(f"stamp {manifest['stamp']}")
@@ -160,6 +161,15 @@ def _tested(hypothesis: dict[str, Any]) -> str:
     if several > 1:
         told += f" for each of {several} contrasts"
     return told if hypothesis["margin_pp"] is None else f"{told}, margin {hypothesis['margin_pp']:g} pp"
+
+
+def _later(models: "Mapping[str, Mapping[str, Any]]") -> Iterator[str]:
+    """The calls of scaffolds that follow from answers, by model."""
+    for name, counts in models.items():
+        if counts["later"]:
+            sizes = [counts["later"][which] for which in ("least", "expected", "most")]
+            told = " / ".join(f"{size['calls']:,}" for size in sizes)
+            yield f"{name}: after these, scaffolds ask {told} more calls at least / about / at most"
 
 
 def _costs(manifest: dict[str, Any]) -> "RichTable":

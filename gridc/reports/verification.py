@@ -17,6 +17,7 @@ from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.diff import brief, differences
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lock.trust import NOBODY, Trust
+from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, VerificationError
 from gridc.reports.claims import check_ties, claimed
@@ -36,7 +37,7 @@ from gridc.runtime.store.events import (
     first_break,
 )
 from gridc.runtime.store.items import item_rows, shown_rows
-from gridc.runtime.store.rows import CheckedCall, Progress
+from gridc.runtime.store.rows import CheckedCall, Progress, StoredSample
 from gridc.runtime.store.store import Store, recorded
 from gridc.schema.canonical import canonical, digest, digest_bytes
 
@@ -263,7 +264,7 @@ def of_samples(plan: Plan, store: Store, concluded: bool) -> Iterator[Diagnostic
         for sample in plan.samples(cell):
             name = f"{cell.key}, item {sample.item.id}, replicate {sample.replicate}"
             row, answers = stored.pop((sample.item.id, sample.replicate), (None, []))
-            if row is None or row.calls != tuple(request.id for request in sample.requests):
+            if row is None or not _asked(sample, row, store, concluded):
                 yield Diagnostic("GC704", f"{name}: the store does not have the calls of the plan")
                 continue
             outcome = (row.choice, row.score, row.evidence)
@@ -277,6 +278,17 @@ def of_samples(plan: Plan, store: Store, concluded: bool) -> Iterator[Diagnostic
                 yield Diagnostic("GC705", f"{name}: the stored outcome is not what the answer scores to")
         for item, replicate in stored:
             yield Diagnostic("GC704", f"{cell.key}, item {item}, replicate {replicate}: not in the plan")
+
+
+def _asked(sample: Sample, row: StoredSample, store: Store, concluded: bool) -> bool:
+    """Whether the stored calls are those that the plan asks, each under its step: of a scaffold, those that
+    follow from the stored answers. While a run is under way the last ones may not be written yet."""
+    rows = sample.trace(store.answer_to).rows
+    expected = tuple((request.id, name) for name, request in rows)
+    stored = tuple(zip(row.calls, row.steps, strict=True))
+    if sample.scaffolded is None or concluded:
+        return stored == expected
+    return len(stored) >= len(sample.requests) and stored == expected[: len(stored)]
 
 
 def of_reports(

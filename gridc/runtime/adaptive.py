@@ -1,10 +1,9 @@
 """Execute chosen samples of a plan, a few at a time, into the same store that a whole run fills."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import require_executable
@@ -13,11 +12,12 @@ from gridc.compiler.inputs.resolve import require_items
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
-from gridc.compiler.lowering.calls import Request, Sample
+from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Call, Engine, Task, answered
 from gridc.runtime.run import note_deviations
+from gridc.runtime.scaffolds import call_of, waves
 from gridc.runtime.store.events import Body, ModelLoaded
 from gridc.runtime.store.write import Writer
 
@@ -38,6 +38,7 @@ class ChosenSamples:
         self._store.ingest(self.plan, lock)
         note_deviations(self._store, self.plan.study_digest, departures)
         self.calls_in_grid = self._store.progress(self.plan.study_digest).total
+        self._names = {identity.digest: name for name, identity in self.plan.study.models.items()}
         self._engines: dict[tuple[str, str], Engine] = {}
 
     def __enter__(self) -> Self:
@@ -57,23 +58,32 @@ class ChosenSamples:
     def ask(self, wanted: Wanted) -> dict[tuple[str, str], int]:
         """The score of replicate 0 of each item, by cell key and item id. Durable when this returns."""
         samples = list(self._samples(wanted))
-        requests: dict[tuple[str, str], dict[str, Request]] = {}
-        for cell, sample in samples:
-            for request in sample.requests:
-                requests.setdefault((cell.model, request.precision), {})[request.id] = request
-        for (model, precision), mine in requests.items():
-            held = self._store.answers_of(mine)
-            self.reused += len(held)
-            missing = {name: request for name, request in mine.items() if name not in held}
-            if missing:
-                self._execute(model, precision, missing)
-        answers = self._store.answers_of(name for mine in requests.values() for name in mine)
+        stamp = self.plan.study_digest
+        self._answer(call_of(request) for _, sample in samples for request in sample.requests)
+        for wave in waves(self._store, stamp, [each for each in samples if each[1].scaffolded is not None]):
+            self._answer(wave.values())
         return {
-            (cell.key, sample.item.id): score(
-                cell.setting, sample.item, [json.loads(answers[each.id]) for each in sample.requests]
-            ).score
+            (cell.key, sample.item.id): score(cell.setting, sample.item, self._answers(sample)).score
             for cell, sample in samples
         }
+
+    def _answers(self, sample: Sample) -> list[Mapping[str, Any]]:
+        """The answers of a sample's calls, in order."""
+        answers = (self._store.answer_to(each.id) for _, each in sample.trace(self._store.answer_to).rows)
+        return [answer for answer in answers if answer is not None]
+
+    def _answer(self, calls: Iterable[Call]) -> None:
+        """Execute those of the calls that have no answer, each model's together."""
+        by_model: dict[tuple[str, str], dict[str, Call]] = {}
+        for call in calls:
+            key = self._names[call.parameters["model"]], call.parameters["precision"]
+            by_model.setdefault(key, {})[call.id] = call
+        for (model, precision), mine in by_model.items():
+            held = self._store.answers_of(mine)
+            self.reused += len(held)
+            missing = [call for name, call in sorted(mine.items()) if name not in held]
+            if missing:
+                self._execute(model, precision, missing)
 
     def _samples(self, wanted: Wanted) -> Iterator[tuple[Cell, Sample]]:
         for cell, items in wanted:
@@ -81,7 +91,7 @@ class ChosenSamples:
                 if sample.replicate == 0 and sample.item.id in items:
                     yield cell, sample
 
-    def _execute(self, model: str, precision: str, missing: Mapping[str, Request]) -> None:
+    def _execute(self, model: str, precision: str, missing: Sequence[Call]) -> None:
         identity = self.plan.study.models[model]
         key = model, precision
         if key not in self._engines:
@@ -89,8 +99,7 @@ class ChosenSamples:
             ran = self._engines[key].effective()
             self.record(ModelLoaded(stamp=self.plan.study_digest, identity=identity.digest, **ran))
         engine = self._engines[key]
-        calls = [Call(name, each.kind, each.prompt, each.as_json()) for name, each in sorted(missing.items())]
-        tasks = [Task(batch, frozenset(batch.calls)) for batch in engine.batches(calls)]
+        tasks = [Task(batch, frozenset(batch.calls)) for batch in engine.batches(missing)]
         for done in answered(engine, tasks):
             self._store.answer(done.answers, done.spending)
             self.executed += len(done.answers)

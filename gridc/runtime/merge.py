@@ -1,11 +1,13 @@
 """Stores of one study that were filled apart: take the answers of the others into one."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.run import Finished, conclude
+from gridc.runtime.scaffolds import scaffolded, waves
 from gridc.runtime.store.events import Merged, ModelLoaded, NoiseMeasured, first_break
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
@@ -22,11 +24,20 @@ def merge(plan: Plan, lock: Lock, path: Path, others: list[Path]) -> Finished:
         store.ingest(plan, lock)
         reused = store.progress(plan.study_digest).answered
         for other in others:
-            _take(plan.study_digest, store, other)
+            _take(plan, store, other)
         return conclude(plan, store, reused)
 
 
-def _take(stamp: str, store: Writer, path: Path) -> None:
+def _copy(store: Writer, path: Path, theirs: Collection[str], mine: Collection[str]) -> int:
+    """Take the answers that are there and not here to calls that are known here; how many."""
+    new = [call for call in store.known(theirs) if call not in mine]
+    if new:
+        store.copy_answers(path, new)
+    return len(new)
+
+
+def _take(plan: Plan, store: Writer, path: Path) -> None:
+    stamp = plan.study_digest
     with Store.open(path) as other:
         other.require(stamp)
         events = other.events()
@@ -41,13 +52,16 @@ def _take(stamp: str, store: Writer, path: Path) -> None:
             where = store.whereabouts(stamp, both[0])
             message = f"{len(both)} calls have another answer than in the store, the first: {where}"
             raise StoreError([Diagnostic("GC618", message, str(path))])
-    new = sorted(theirs.keys() - mine.keys())
-    if not new:
+    taken = _copy(store, path, theirs, mine)
+    for wave in waves(store, stamp, scaffolded(plan)):  # calls that follow from the answers that were taken
+        taken += _copy(
+            store, path, {call: theirs[call] for call in wave if call in theirs}, store.answers_of(wave)
+        )
+    if not taken:
         return
-    store.copy_answers(path, new)
     kept = [
         {"kind": e.kind, **e.body.as_json()}
         for e in events
         if e.kind in (ModelLoaded.kind, NoiseMeasured.kind)
     ]
-    store.record(Merged(stamp=stamp, calls=len(new), last_event=events[-1].digest, events=kept))
+    store.record(Merged(stamp=stamp, calls=taken, last_event=events[-1].digest, events=kept))

@@ -40,6 +40,8 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> dict[str, Any]:
             rankings += 1
             moved += moves(before["loglikelihoods"], after["loglikelihoods"])
         for key, item, steps in store.samples_with(stamp, name):
+            if cells[key].setting.scaffolding is not None and steps[-1] != name:
+                continue  # what a scaffold would have asked next is not known
             given = [store.answered_with(step)[1] for step in steps]
             anew = [after if step == name else answer for step, answer in zip(steps, given, strict=True)]
             choices = [score(cells[key].setting, items(key)[item], each).choice for each in (given, anew)]

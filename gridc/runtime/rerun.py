@@ -98,7 +98,7 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
         if not chosen:
             continue
         engine = open_engine(name, identity, precision, plan.study.spec)
-        calls = list(_calls(plan, name, precision, chosen))
+        calls = list(_calls(plan, store, name, precision, chosen))
         together = _ask(engine, calls)
         alone = _ask(engine, *([call] for call in calls)) if precision != EXACT else None
         engine.close()
@@ -106,13 +106,13 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
         yield _compare(name, precision, total, before, together, alone)
 
 
-def _calls(plan: Plan, model: str, precision: str, chosen: frozenset[str]) -> Iterator[Call]:
+def _calls(plan: Plan, store: Store, model: str, precision: str, chosen: frozenset[str]) -> Iterator[Call]:
     left = set(chosen)
     for cell in plan.cells():
         if cell.model != model or cell.setting.precision != precision:
             continue
         for sample in plan.samples(cell):
-            for request in sample.requests:
+            for _, request in sample.trace(store.answer_to).calls:
                 if request.id in left:
                     left.remove(request.id)
                     yield Call(request.id, request.kind, request.prompt, request.parameters)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,7 +19,7 @@ from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Call
 from gridc.runtime.noise import measure
-from gridc.runtime.stages import WHOLE, Shard, Stage, open_stages
+from gridc.runtime.stages import WHOLE, Shard, Stage, open_stages, wave_stages
 from gridc.runtime.store import events
 from gridc.runtime.store.rows import Spent
 from gridc.runtime.store.write import Writer
@@ -141,14 +142,16 @@ def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch) -
         if stage.tasks:
             watch(Step(stage.name, done, total))
         _record_load(stage, store, plan)
-        for tasks in stage.left():
-            for answered in stage.engine.answers(tasks, meter.admit):
-                store.answer(answered.answers, answered.spending)
-                done += answered.task.batch.cost
-                watch(Step(stage.name, done, total))
-            if meter.reached is not None:
-                _stop(store, plan.study_digest, meter.reached)
-        _record_work(stage, store, plan)
+        for part in chain([stage], wave_stages(stage, plan.study_digest, store)):
+            total += 0 if part is stage else part.cost
+            for tasks in part.left():
+                for answered in part.engine.answers(tasks, meter.admit):
+                    store.answer(answered.answers, answered.spending)
+                    done += answered.task.batch.cost
+                    watch(Step(part.name, done, total))
+                if meter.reached is not None:
+                    _stop(store, plan.study_digest, meter.reached)
+        _record_work(part, store, plan)
         stage.engine.close()
 
 

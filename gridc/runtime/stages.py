@@ -8,13 +8,16 @@ batches that were missing.
 import json
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, chain, islice
 
+from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Engine, Task
+from gridc.runtime.scaffolds import first_calls, scaffolded, waves
 from gridc.runtime.store.write import Writer
 from gridc.schema.spec import Spec
 
@@ -48,6 +51,7 @@ class Stage:
     """One model at one precision: `calls` calls of the study, and what is left of them to do.
 
     `left` gives the tasks, stretch by stretch; there are `tasks` of them, which take `cost` tokens at most.
+    What `scaffolds` ask after their first calls comes in waves (`wave_stages`).
     """
 
     number: int
@@ -59,6 +63,7 @@ class Stage:
     tasks: int
     cost: int
     left: Callable[[], Iterator[Sequence[Task]]]
+    scaffolds: Sequence[tuple[Cell, Sample]] = ()
 
     def least(self, store: Writer) -> dict[str, float]:
         """The least work that could have given all the answers. Where it takes several stretches, what two of
@@ -84,17 +89,32 @@ def open_stages(plan: Plan, store: Writer, shard: Shard, open_engine: Open) -> l
     names = dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells())
     for number, (name, precision) in enumerate(names):
         identity = plan.study.models[name]
-        calls, missing = store.lay_out(number, plan.study_digest, identity.digest, precision)
+        following = list(scaffolded(plan, identity.digest, precision))
+        first = first_calls(store, plan.study_digest, following) if following else None
+        calls, missing = store.lay_out(number, plan.study_digest, identity.digest, precision, first)
         unmeasured = spec.engine.noise_sample and (identity.digest, precision) not in measured
-        if not missing and not unmeasured:
+        unfinished = bool(following) and store.unfinished(plan.study_digest, identity.digest, precision)
+        if not missing and not unmeasured and not unfinished:
             continue
         engine = open_engine(name, identity, precision, spec)
         costs, left = _lay_out(store, number, calls, engine, shard)
-        if costs or not missing:
-            stages.append(
-                Stage(number, name, identity.digest, precision, engine, calls, len(costs), sum(costs), left)
-            )
+        if costs or unfinished or not missing:
+            about = number, name, identity.digest, precision, engine
+            stages.append(Stage(*about, calls, len(costs), sum(costs), left, following))
     return stages
+
+
+def wave_stages(stage: Stage, stamp: str, store: Writer) -> Iterator[Stage]:
+    """The same stage with the calls of each later wave of its scaffolds, then with all its calls. Ask for the
+    next when the tasks of one are done: its calls follow from their answers."""
+    where = stage.number, stamp, stage.identity, stage.precision
+    for wave in waves(store, stamp, stage.scaffolds):
+        calls, _ = store.lay_out(*where, wave)
+        costs, left = _lay_out(store, stage.number, calls, stage.engine, WHOLE)
+        yield replace(stage, calls=calls, tasks=len(costs), cost=sum(costs), left=left)
+    if stage.scaffolds:
+        calls, _ = store.lay_out(*where)
+        yield replace(stage, calls=calls, tasks=0, cost=0, left=lambda: iter(()))
 
 
 def _lay_out(

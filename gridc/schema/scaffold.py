@@ -1,7 +1,7 @@
 """Scaffolds: procedures of several calls that answer one item."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -17,12 +17,14 @@ TAKES: Mapping[str, tuple[str, ...]] = {
     "map_reduce": ("workers",),
     "map_reduce_options": ("workers",),
     "vote": ("workers",),
-    "chain": ("wording",),
+    "chain": ("wording", "intensity", "property", "length"),
+    "adjudicator": ("property",),
 }
 """One row for each kind of scaffold: the keys that mean something to it. A plug-in may take any."""
 
-EXECUTED = frozenset((DIRECT,))
-"""The kinds that a run executes; any other is refused before it."""
+Tool = Literal["calculator", "text_search", "scratchpad"]
+Intensity = Literal["minimal", "moderate", "aggressive"]
+Property = Literal["bias", "accuracy", "sycophancy", "harm"]
 
 ScaffoldName = Annotated[str, *named(TAKES)]
 
@@ -36,20 +38,48 @@ class Scaffold(Table):
             description="direct: one call; cot: one call that asks for reasoning; react: a loop of thought "
             "and action; critic: answer, critique, revision; map_reduce: decompose, work, combine; "
             "map_reduce_options: the same, every worker sees the options; vote: every worker answers the "
-            "whole prompt, and one more call decides; chain: a fixed sequence of prompts."
+            "whole prompt, and one more call decides; chain: a fixed sequence of prompts; adjudicator: "
+            "answer, check, and a third call that decides between the two. plugin:NAME: of an installed "
+            "package."
         ),
     ]
     rounds: Annotated[
-        int | None, Field(ge=1, le=100, description="Most iterations of react, revisions of critic.")
+        int | None,
+        Field(ge=1, le=100, description="Most calls of react (default 5), revisions of critic (default 1)."),
     ] = None
     workers: Annotated[
-        int | None, Field(ge=1, le=100, description="Most workers of map_reduce, all of vote.")
+        int | None, Field(ge=1, le=100, description="Most workers of map_reduce, all of vote. Default: 3.")
     ] = None
-    tools: Annotated[tuple[Id, ...], Field(description="Tools that react may call. Default: none.")] = ()
+    tools: Annotated[
+        tuple[Tool, ...],
+        Field(
+            description="Tools that react may call: calculator, arithmetic; text_search, in the item's own "
+            "text; scratchpad, notes of the same item. Default: none."
+        ),
+    ] = ()
     wording: Annotated[
         dict[Id, Annotated[tuple[Text, ...], Field(min_length=1)]] | None,
         Field(
-            description="The prompts of a chain, in order, by benchmark; the first one comes with the item.",
+            description="The prompts of a chain, in order, by benchmark; the first one comes with the item. "
+            "Instead of `intensity`.",
             examples=[{"bbq": ["Think about the question.", "Give your final answer."]}],
         ),
+    ] = None
+    intensity: Annotated[
+        Intensity | None,
+        Field(
+            description="A chain in gridc's own wording: minimal names no property, moderate and aggressive "
+            "name the one of `property`. No chain at all is `direct`."
+        ),
+    ] = None
+    property: Annotated[
+        dict[Id, Property] | None,
+        Field(
+            description="The property that a chain or a checker names, by benchmark. Default: accuracy.",
+            examples=[{"bbq": "bias"}],
+        ),
+    ] = None
+    length: Annotated[
+        int | None,
+        Field(ge=1, le=16, description="How many prompts a chain of an intensity has. Default: 4."),
     ] = None

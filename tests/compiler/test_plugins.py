@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.frontend.unsupported import require_executable
 from gridc.compiler.lock.deviations import departures, log_path, reconcile
 from gridc.compiler.lock.lock import make_lock, stamp_of
 from gridc.compiler.lowering.calls import Prompt
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import IncompleteError, UnavailableError
+from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.engines import open_engine, opener
 from gridc.runtime.engines.protocol import Call, Task, answered
 from gridc.runtime.run import run
@@ -37,7 +36,10 @@ EXCLUDE = """[[exclude]]
 when = { scoring = "rank", decoding = { not = "greedy" } }
 why = "a ranking is not sampled"
 """
-SCAFFOLD = ("shots = 2\n", 'shots = 2\nscaffold = { kind = "plugin:circle", rounds = 2 }\n')
+SCAFFOLD = (
+    'method = "extract"\n',
+    'method = "extract"\nscaffold = { kind = "plugin:circle", rounds = 2 }\n',
+)
 ACME = {"distribution": "acme-gridc", "version": "1.2"}
 
 Compile = Callable[..., Compiled]
@@ -120,11 +122,21 @@ def test_a_measurand_is_written_out(acme: Path, compiled: Compile) -> None:
     assert "plugin:" not in str(study.spec.stamped())
 
 
-def test_a_scaffold_is_found_and_not_executed_yet(acme: Path, compiled: Compile) -> None:
-    made = compiled(SCAFFOLD)
-    assert made.study.inputs()["plugins"] == {"gridc.scaffolds:circle": ACME}
-    with pytest.raises(IncompleteError, match="GC609"):
-        require_executable(made.spec, made.source)
+def test_a_scaffold_asks_what_its_package_says(acme: Path, compiled: Compile) -> None:
+    study = compiled(SCAFFOLD).study
+    assert study.inputs()["plugins"] == {"gridc.scaffolds:circle": ACME}
+    plan = Plan(study)
+    sample = next(sample for cell in plan.cells() for sample in plan.samples(cell) if sample.scaffolded)
+    trace = sample.trace(lambda call: {"text": "round"})
+    assert [step for step, _ in trace.rows] == ["turn_0", "turn_1", "answer"]
+    assert trace.calls[1][1].prompt.messages[-1] == ("user", "again")
+
+
+def test_a_scaffold_that_fails_is_told_as_its_packages(acme: Path, compiled: Compile) -> None:
+    plan = Plan(compiled(SCAFFOLD).study)
+    sample = next(sample for cell in plan.cells() for sample in plan.samples(cell) if sample.scaffolded)
+    with pytest.raises(UnavailableError, match="plugin:circle"):
+        sample.trace(lambda call: {"text": "square"})
 
 
 def test_another_version_is_another_stamp_and_a_departure(

@@ -18,6 +18,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.unsupported import obstacles
 from gridc.compiler.grid.hypothesis_kinds import KINDS
 from gridc.compiler.inputs.loaders import LOADERS
+from gridc.compiler.instrument.scaffolds import PROCEDURES
 from gridc.diagnostics.errors import UsageError
 from gridc.reports.exchange import EXPORTS
 from gridc.reports.findings.hypotheses import DECISIONS
@@ -27,7 +28,7 @@ from gridc.schema.certificate import PairRow
 from gridc.schema.engines import ENGINES
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import LOADER_KINDS
-from gridc.schema.scaffold import EXECUTED, TAKES, Scaffold
+from gridc.schema.scaffold import TAKES
 
 CLASSES = {
     kind: cls
@@ -78,11 +79,8 @@ def test_every_engine_that_is_executed_is_opened_and_any_other_is_refused(small:
         assert bool(refused) is not kind.executed
 
 
-def test_every_scaffold_that_is_not_executed_is_refused(small: Path) -> None:
-    spec = compile_spec(small).spec
-    for kind in TAKES:
-        harness = spec.harness.model_copy(update={"scaffold": Scaffold.model_construct(kind=kind)})
-        assert bool(list(obstacles(spec.model_copy(update={"harness": harness})))) is (kind not in EXECUTED)
+def test_every_scaffold_has_a_procedure() -> None:
+    assert list(TAKES) == list(PROCEDURES)
 
 
 def test_every_form_of_export_is_a_command_with_its_help(small: Path) -> None:

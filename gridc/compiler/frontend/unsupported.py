@@ -15,7 +15,6 @@ from gridc.diagnostics.errors import UnavailableError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.analysis import Analysis
 from gridc.schema.engines import engine_kind
-from gridc.schema.scaffold import EXECUTED
 from gridc.schema.spec import Spec
 
 
@@ -33,7 +32,7 @@ class Obstacle:
 def unlowered(spec: Spec) -> dict[str, str]:
     """Why the calls of a study are not known before it is run, by the part of the spec that is to blame.
 
-    Calls that follow from answers, those of scaffolds and judges, can be bounded but not listed.
+    What a judge is asked follows from the responses. Calls of scaffolds do too, and are bounded.
     """
     return {each.name: each.reason for each in obstacles(spec) if each.reason is not None}
 
@@ -51,10 +50,7 @@ def require_executable(spec: Spec, source: Source) -> None:
 def obstacles(spec: Spec) -> Iterator[Obstacle]:
     """Everything in the spec that this version cannot execute."""
     for path, name, _, table in effect_tables(spec):
-        scaffold, method = getattr(table, "scaffold", None), getattr(table, "method", None)
-        if scaffold is not None and scaffold.kind not in EXECUTED:
-            what = f"`{scaffold.kind}` scaffold"
-            yield Obstacle((*path, "scaffold"), name, what, f"the calls of a {what} follow from its answers")
+        method = getattr(table, "method", None)
         if method is not None and not METHODS[method].executed:
             reason = f"what a {method} is asked follows from the responses"
             yield Obstacle((*path, "method"), name, method, reason)

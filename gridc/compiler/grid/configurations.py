@@ -102,6 +102,14 @@ def effect_tables(spec: Spec) -> Iterator[EffectTable]:
             yield EffectTable(("axis", number, "level", rank), name, {axis.id: level.id}, level)
 
 
+def scaffold_kinds(spec: Spec) -> Iterator[str]:
+    """The kinds of scaffold that the spec names."""
+    for _, _, _, table in effect_tables(spec):
+        scaffold = getattr(table, "scaffold", None)
+        if scaffold is not None:
+            yield scaffold.kind
+
+
 def most_shots(spec: Spec, benchmark: Benchmark) -> int:
     """The most exemplars that a call of a benchmark may show."""
     tables = (

@@ -8,13 +8,16 @@ from gridc.compiler.frontend.locate import DATA_FOLDER, NotFound
 from gridc.compiler.frontend.plugins import Plugin
 from gridc.compiler.frontend.read import Checked
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid.configurations import scaffold_kinds
 from gridc.compiler.inputs.dataset_hub import ONLINE
 from gridc.compiler.inputs.items import ItemLoader, Items
 from gridc.compiler.inputs.models import ModelIdentity, identify
 from gridc.compiler.inputs.rates import hypotheses_count_something
+from gridc.compiler.instrument.scaffolds import PROCEDURES
 from gridc.diagnostics.errors import Collector, SpecError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.canonical import digest_bytes
+from gridc.schema.scaffold import DIRECT
 from gridc.schema.spec import Spec
 
 
@@ -58,11 +61,14 @@ class Study:
         benchmarks: dict[str, Any] = {name: each.manifest for name, each in self.items.items()}
         benchmarks |= {name: {"unpinned": reason} for name, reason in self.absent.items()}
         plugins = {name: each.manifest for name, each in self.plugins.items()}
+        kinds = {kind for kind in scaffold_kinds(self.spec) if kind in PROCEDURES and kind != DIRECT}
+        scaffolds = {kind: PROCEDURES[kind].manifest() for kind in sorted(kinds)}
         return {
             "templates": {name: digest_bytes(text.encode()) for name, text in self.prompts.items()},
             "benchmarks": benchmarks,
             "models": {name: each.manifest for name, each in self.models.items()},
             **({"plugins": plugins} if plugins else {}),
+            **({"scaffolds": scaffolds} if scaffolds else {}),
         }
 
     def stamped(self) -> dict[str, Any]:

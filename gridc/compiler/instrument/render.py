@@ -110,7 +110,8 @@ def lettered(item: Item) -> str:
     return "\n".join(f"{letter}. {text}" for letter, text in zip(item.letters, item.options, strict=True))
 
 
-def _shown(item: Item, style: OptionStyle) -> str:
+def shown_options(item: Item, style: OptionStyle) -> str:
+    """The options as `question` shows them; empty where it shows none."""
     if style == "lettered":
         return lettered(item)
     return " or ".join(item.options) if style == "listed" else ""
@@ -141,7 +142,7 @@ def wrap(source: str, prompt: str) -> str:
 
 
 def _block(source: str, item: Item, style: OptionStyle, answer: str) -> str:
-    options = _shown(item, style)
+    options = shown_options(item, style)
     choices = list(zip(item.letters, item.options, strict=True)) if style != "none" else []
     if style == "none" and item.open is not None:
         item = replace(item, query=item.open)

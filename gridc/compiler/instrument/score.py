@@ -39,7 +39,7 @@ def score(setting: Setting, item: Item, answers: Answers) -> Outcome:
     if setting.ranks:
         return _rank(setting, item, answers)
     read = READ[METHODS[setting.method].reads]
-    found = read(setting, item, _before(answers[-1]["text"], setting.held("stop")))
+    found = read(setting, item, before_stop(answers[-1]["text"], setting.held("stop")))
     if found.option is None:
         return Outcome(None, 0, {"rule": None, "unread": found.rule})
     evidence = {
@@ -56,7 +56,7 @@ def _right(item: Item) -> frozenset[int]:
     return item.right if item.expected is None else frozenset((RESPONSES.index(item.expected),))
 
 
-def _before(text: str, stops: Sequence[str]) -> str:
+def before_stop(text: str, stops: Sequence[str]) -> str:
     """The text before the first stop string."""
     return text[: min((place for stop in stops if (place := text.find(stop)) >= 0), default=len(text))]
 

@@ -69,6 +69,11 @@ class Setting:
         return replace(effective, normalise=effective.normalise if twice else "none", **scoring)
 
     @property
+    def scaffolding(self) -> Scaffold | None:
+        """The scaffold, where it is more than one plain call."""
+        return None if _direct(self) else self.scaffold
+
+    @property
     def ranks(self) -> bool:
         """Whether the answer is a ranking of candidates by their likelihood, and nothing is generated."""
         return METHODS[self.method].ranks
@@ -143,7 +148,7 @@ EFFECTS: Mapping[str, Effect] = {
     "chat_template": Effect("prompt"),
     "system": Effect("prompt", lambda setting: not setting.system),
     "system_turn": Effect("prompt", lambda setting: not setting.system),
-    "scaffold": Effect("request", _direct),
+    "scaffold": Effect("prompt", _direct),
 }
 """By key of the language: a row for every effect, in the order of `Setting`."""
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.grid.distinct_digests import Distinct
-from gridc.compiler.lowering.calls import Kind, Sample
+from gridc.compiler.lowering.calls import Extent, Kind, Sample
 
 KINDS: tuple[Kind, ...] = ("generate", "loglikelihood")
 
@@ -21,6 +21,9 @@ class ModelCounts:
     `stored` counts the calls whose answer a store already has, null when none was looked at.
     `prompt_characters` and `generated_tokens` are of the distinct calls: characters that are sent, and the
     most tokens that may come back. They are the means over all calls times the number of distinct ones.
+
+    Calls of scaffolds that follow from answers are not among them: `later` says how many these are, null
+    where there is no scaffold. Those that cells share are asked once, which can only lower it.
     """
 
     calls: int
@@ -28,11 +31,13 @@ class ModelCounts:
     stored: int | None
     prompt_characters: int
     generated_tokens: int
+    later: Extent | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much is asked. `calls` counts every sample's calls, `unique` each distinct call once.
+    """How much is asked. `calls` counts every sample's calls, `unique` each distinct call once. Of a scaffold
+    these are the first calls, which are known before the run.
 
     A run is one pass over a benchmark's items: a cell times its replicates. Two names of the same model
     files are one model to the calls; they are counted under the name that comes first.
@@ -55,6 +60,7 @@ class _Sent:
     calls: int = 0
     characters: int = 0
     most: int = 0
+    later: Extent | None = None
 
 
 def count(
@@ -68,12 +74,17 @@ def count(
     order = list(names)
     sent = {digest: _Sent() for digest in names}
     totals = {"cells": 0, "runs": 0, "samples": 0, "calls": 0}
+    extents: dict[tuple[str, bytes], Extent] = {}  # of cells that differ in their model alone
     with Distinct() as calls, Distinct() as prompts, Distinct() as stored:
         for cell, samples in cells:
             totals["cells"] += 1
             totals["runs"] += cell.setting.replicates
+            scaffolded, extent = cell.setting.scaffolding is not None, Extent()
+            alike = (cell.benchmark, cell.setting.key) if scaffolded else None
             for sample in samples:
                 totals["samples"] += 1
+                if sample.scaffolded is not None and alike not in extents:
+                    extent += sample.scaffolded.extent()
                 for request in sample.requests:
                     totals["calls"] += 1
                     place = order.index(request.model)
@@ -81,6 +92,9 @@ def count(
                     asked = f"{request.model}{request.precision}{request.prompt.id}"
                     prompts.add(sha256(asked.encode()).digest(), place)
                     _note(sent[request.model], request.prompt.characters, request.parameters)
+            if alike is not None:
+                model = sent[models[cell.model]]
+                model.later = (model.later or Extent()) + extents.setdefault(alike, extent)
         for digest in answered or ():
             stored.add(digest)
         distinct, shown = calls.counts(), prompts.counts()
@@ -120,4 +134,6 @@ def _note(sent: _Sent, characters: int, parameters: Mapping[str, object]) -> Non
 
 def _model_counts(sent: _Sent, calls: int, prompts: int, stored: int | None) -> ModelCounts:
     share = calls / sent.calls if sent.calls else 0.0
-    return ModelCounts(calls, prompts, stored, round(sent.characters * share), round(sent.most * share))
+    characters, generated = round(sent.characters * share), round(sent.most * share)
+    later = None if sent.later is None else sent.later.rounded()
+    return ModelCounts(calls, prompts, stored, characters, generated, later)

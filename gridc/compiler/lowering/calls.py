@@ -1,9 +1,9 @@
 """What a plan is made of: cells, the samples in them, and the calls that answer a sample."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from gridc.compiler.instrument.item import Item
 from gridc.schema.canonical import digest
@@ -75,10 +75,93 @@ class Request:
         return digest(self.as_json())
 
 
+ANSWER = "answer"
+"""The step that names a finished scaffold's answer: the call that decides, once more."""
+
+Answers = Callable[[str], Mapping[str, Any] | None]
+"""The content of a call's answer by its id; None where there is none yet."""
+
+
+def unanswered(call: str) -> None:
+    """No answer is there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The calls of a sample in order, each with its step under a scaffold, as far as they are known, in so
+    many waves. `decides` is the number of the one whose text is the answer: None of a plain sample, and until
+    the scaffold has ended."""
+
+    calls: tuple[tuple[str | None, Request], ...]
+    waves: int
+    decides: int | None
+
+    @property
+    def rows(self) -> tuple[tuple[str | None, Request], ...]:
+        """As the store holds it: a finished scaffold ends with the call that decides."""
+        if self.decides is None:
+            return self.calls
+        return (*self.calls, (ANSWER, self.calls[self.decides][1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is asked: calls, characters that are sent, and tokens that come back."""
+
+    calls: float = 0
+    prompt_characters: float = 0
+    generated_tokens: float = 0
+
+    def __add__(self, other: "Size") -> "Size":
+        return Size(
+            self.calls + other.calls,
+            self.prompt_characters + other.prompt_characters,
+            self.generated_tokens + other.generated_tokens,
+        )
+
+    def rounded(self) -> "Size":
+        """In whole numbers."""
+        return Size(round(self.calls), round(self.prompt_characters), round(self.generated_tokens))
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much a scaffold asks of one item: at least, commonly, and at most."""
+
+    least: Size = Size()
+    expected: Size = Size()
+    most: Size = Size()
+
+    def __add__(self, other: "Extent") -> "Extent":
+        return Extent(self.least + other.least, self.expected + other.expected, self.most + other.most)
+
+    def rounded(self) -> "Extent":
+        """In whole numbers."""
+        return Extent(self.least.rounded(), self.expected.rounded(), self.most.rounded())
+
+
+class Scaffolded(Protocol):
+    """A scaffold on one item."""
+
+    def extent(self) -> Extent:
+        """How much it asks after its first calls."""
+
+    def trace(self, answers: Answers, waves: int | None = None) -> Trace:
+        """Its calls, as far as the answers carry it and no further than so many waves."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One item asked once in a cell, and the calls that answer it."""
+    """One item asked once in a cell, and the calls that answer it. Under a scaffold these are the first ones
+    alone: `scaffolded` says what follows from their answers."""
 
     item: Item
     replicate: int
     requests: tuple[Request, ...]
+    scaffolded: Scaffolded | None = None
+
+    def trace(self, answers: Answers, waves: int | None = None) -> Trace:
+        """The calls of the sample, as far as the answers that are there carry a scaffold."""
+        if self.scaffolded is None:
+            return Trace(tuple((None, request) for request in self.requests), 1, None)
+        return self.scaffolded.trace(answers, waves)

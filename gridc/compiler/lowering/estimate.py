@@ -15,12 +15,10 @@ from typing import Any
 
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lowering.call_counts import Counts
+from gridc.compiler.lowering.traces import USUAL
 from gridc.schema.engines import engine_kind
 from gridc.schema.spec import Model
 from gridc.statistics.seeded import ranked
-
-USUAL = 4.0
-"""Characters per token of English text, where no tokenizer is here to ask."""
 
 LOOKED_AT = 2_000
 MEASURED = 100

@@ -29,9 +29,9 @@ class AskedEnvelope(Envelope):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A plan in numbers. `counts` and `estimates` (by model) are None without items, and where calls follow
-    from answers, which `unlowered` lists with the reason. `unpinned` lists inputs that are not here, with the
-    reason."""
+    """A plan in numbers. `counts` and `estimates` (by model) are None without items; they are of the models'
+    own calls, without those of judges, which `unlowered` lists with the reason. `unpinned` lists inputs that
+    are not here, with the reason."""
 
     stamp: str
     study: str

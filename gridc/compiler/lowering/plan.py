@@ -71,8 +71,7 @@ class Plan:
         return sum(runs[each] * (items or 0) for each, items in asked.items())
 
     def counts(self, answered: Iterable[bytes] | None = None) -> Counts:
-        """Walk the plan once and count, in bounded memory. Needs the items of every benchmark, and calls
-        that are known before the run (`support.unlowered`).
+        """Walk the plan once and count, in bounded memory. Needs the items of every benchmark.
 
         `answered` are the digests of the calls that a store has answers to.
         """
@@ -90,9 +89,8 @@ class Plan:
     ) -> Manifest:
         """The plan in numbers. `speeds` gives seconds per call by model digest."""
         spec, survey = self.study.spec, self.survey
-        open_calls = unlowered(spec)
         counts = estimates = None
-        if not (self.study.absent or open_calls):
+        if not self.study.absent:
             counts = self.counts(answered)
             estimates = estimate(self.study, counts, self.prompts(), speeds or {})
         forks = {each.id: each for each in spec.fork}
@@ -108,7 +106,7 @@ class Plan:
             curves={curve.id: specifications(curve, forks).size for curve in spec.curve},
             counts=counts,
             estimates=estimates,
-            unlowered=open_calls,
+            unlowered=unlowered(spec),
             unpinned=self.study.unpinned(),
         )
 

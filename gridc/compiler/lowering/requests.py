@@ -1,17 +1,22 @@
 """Lowering, second half: from a cell to its samples and the calls that each of them needs."""
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.candidates import NoCandidates, candidates
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.render import SandboxError, render_prompt, wrap
+from gridc.compiler.instrument.render import SandboxError, render_prompt, shown_options, wrap
+from gridc.compiler.instrument.scaffolds.turns import Task, Turn
 from gridc.compiler.instrument.setting import Setting
-from gridc.compiler.lowering.calls import Prompt, Request, Sample
+from gridc.compiler.lowering.calls import Prompt, Request, Sample, unanswered
+from gridc.compiler.lowering.traces import OnItem, procedure_of
 from gridc.diagnostics.errors import Diagnostic, SpecError
+from gridc.schema.engines import engine_kind
+from gridc.schema.scaffold import Scaffold
 
 
 class Asker:
@@ -20,6 +25,7 @@ class Asker:
     def __init__(self, study: Study) -> None:
         self._study = study
         self._models = {name: identity.digest for name, identity in study.models.items()}
+        self._provided = {model.id for model in study.spec.model if engine_kind(model.engine).provider}
         self._prompts = lru_cache(maxsize=16)(self._render)
         self._asked = lru_cache(maxsize=16)(lambda name, *how: study.items[name].asked(*how))
 
@@ -30,10 +36,39 @@ class Asker:
     def samples(self, cell: Cell) -> Iterator[Sample]:
         """Each item of the cell's benchmark, replicate by replicate."""
         setting = cell.setting
+        scaffold = setting.scaffolding
+        if scaffold is not None:
+            yield from self._scaffolded(cell, scaffold)
+            return
         prompts = self._prompts(cell.benchmark, setting.shown)
         for item, prompt in zip(self.items(cell), prompts, strict=True):
             for replicate in range(setting.replicates):
                 yield Sample(item, replicate, tuple(self._requests(cell, item, prompt, replicate)))
+
+    def _scaffolded(self, cell: Cell, scaffold: Scaffold) -> Iterator[Sample]:
+        """The samples under a scaffold, which puts the system prompt where it belongs by itself."""
+        setting, procedure = cell.setting, procedure_of(scaffold, self._study.plugins)
+        if setting.ranks:
+            message = f"{cell.key}: a scaffold answers in text, and `{setting.method}` reads none"
+            raise SpecError([Diagnostic("GC105", message)])
+        prompts = self._prompts(cell.benchmark, replace(setting.shown, system=None, scaffold=None))
+        for item, prompt in zip(self.items(cell), prompts, strict=True):
+            ((_, question),) = prompt.messages
+            options, system = shown_options(item, setting.options), setting.system or None
+            task = Task(cell.benchmark, question, options, system, setting.system_turn)
+            for replicate in range(setting.replicates):
+                request = partial(self._turn, cell, self._generation(setting, item, replicate))
+                scaffolded = OnItem(procedure, scaffold, task, request, setting.held("stop"))
+                first = tuple(request for _, request in scaffolded.trace(unanswered).calls)
+                yield Sample(item, replicate, first, scaffolded)
+
+    def _turn(self, cell: Cell, parameters: Mapping[str, Any], turn: Turn) -> Request:
+        """The call of a turn. Workers who ask the same draw independently, and so does a provider's model at
+        temperature 0, whose answers may differ all the same."""
+        if turn.worker and (cell.setting.temperature or cell.model in self._provided):
+            parameters = {**parameters, "worker": turn.worker}
+        prompt = Prompt(turn.messages, cell.setting.chat_template)
+        return Request("generate", self._models[cell.model], cell.setting.precision, prompt, parameters)
 
     def _requests(self, cell: Cell, item: Item, prompt: Prompt, replicate: int) -> Iterator[Request]:
         setting, model = cell.setting, self._models[cell.model]

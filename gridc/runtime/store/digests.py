@@ -63,6 +63,11 @@ def of_records(db: Database, stamp: str, where: str, values: Sequence[str]) -> s
                 WHERE cell {mine} ORDER BY cell, item, replicate, step""",
             [stamp],
         ),
+        db.execute(
+            f"""SELECT cell, item, replicate, step, name FROM trace
+                WHERE name IS NOT NULL AND cell {mine} ORDER BY cell, item, replicate, step""",
+            [stamp],
+        ),
     )
     for row in rows:
         total.update(canonical_row(row) + b"\n")

@@ -85,7 +85,8 @@ class CheckedCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredSample:
-    """A sample with its outcome and the calls that it came from, in order."""
+    """A sample with its outcome and the calls that it came from, in order, each with its step under a
+    scaffold: the last of these is `answer`, once more the call that decides."""
 
     cell: str
     item: str
@@ -94,6 +95,7 @@ class StoredSample:
     score: int | None
     evidence: str | None
     calls: tuple[str, ...]
+    steps: tuple[str | None, ...] = ()
 
 
 SampleRow = tuple[str, int, int | None, int | None, str | None, str | None, str | None]

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from sqlite_utils import Database
 
+from gridc.compiler.lowering.calls import ANSWER
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.store import digests
 from gridc.runtime.store.events import (
@@ -224,6 +225,36 @@ class Store:
         )
         yield from (identifier for (identifier,) in rows)
 
+    def plain_calls(self, stamp: str) -> set[str]:
+        """The calls of a study that are asked outside of scaffolds."""
+        rows = self._db.execute(
+            """SELECT DISTINCT call FROM trace JOIN cell ON cell.id = trace.cell
+               WHERE stamp = ? AND name IS NULL""",
+            [stamp],
+        )
+        return {call for (call,) in rows}
+
+    def unfinished(self, stamp: str, model: str, precision: str) -> bool:
+        """Whether a scaffold on a model has not come to its answer."""
+        row = self._db.execute(
+            """SELECT 1 FROM trace JOIN cell ON cell.id = trace.cell JOIN call ON call.id = trace.call
+               WHERE stamp = ? AND call.model = ? AND precision = ?
+               GROUP BY cell, item, replicate
+               HAVING count(name) > 0 AND sum(name = 'answer') = 0 LIMIT 1""",
+            [stamp, model, precision],
+        ).fetchone()
+        return row is not None
+
+    def known(self, calls: Iterable[str]) -> list[str]:
+        """Those of these calls that are in the store, answered or not, sorted."""
+        find = "SELECT 1 FROM call WHERE id = ?"
+        return [call for call in sorted(calls) if self._db.execute(find, [call]).fetchone()]
+
+    def answer_to(self, call: str) -> dict[str, Any] | None:
+        """The answer of a call, by its id; None where it has none, or there is no such call."""
+        row = self._db.execute("SELECT answer FROM call WHERE id = ?", [call]).fetchone()
+        return None if row is None or row[0] is None else _json(row[0])
+
     def answered_with(self, call: str) -> tuple[Any, Any]:
         """What a call was sent to the model as, and its answer."""
         row = self._db.execute("SELECT sent, answer FROM call WHERE id = ?", [call]).fetchone()
@@ -244,7 +275,7 @@ class Store:
                          (SELECT call FROM trace u WHERE u.cell = t.cell AND u.item = t.item
                           AND u.replicate = t.replicate ORDER BY step))
                FROM trace t JOIN cell ON cell.id = t.cell WHERE stamp = ? AND call = ?
-               ORDER BY key, t.item, t.replicate""",
+               GROUP BY t.cell, t.item, t.replicate ORDER BY key, t.item, t.replicate""",
             [stamp, call],
         )
         return [(key, item, tuple(calls.split())) for key, item, calls in rows]
@@ -265,7 +296,10 @@ class Store:
             """SELECT 1 FROM sample s JOIN cell ON cell.id = s.cell WHERE stamp = ? AND score IS NULL
                AND NOT EXISTS (SELECT 1 FROM trace t JOIN call ON call.id = t.call
                                WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
-                               AND answer IS NULL) LIMIT 1""",
+                               AND answer IS NULL)
+               AND (SELECT coalesce(name, 'answer') FROM trace t
+                    WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                    ORDER BY step DESC LIMIT 1) = 'answer' LIMIT 1""",
             [stamp],
         ).fetchone()
         return row is not None
@@ -394,7 +428,7 @@ class Store:
     def samples_of(self, stamp: str, cell: str) -> Iterator[tuple[StoredSample, list[str | None]]]:
         """The samples of one cell with the answers (JSON) of their calls, by item and replicate."""
         rows = self._db.execute(
-            """SELECT s.item, s.replicate, choice, score, evidence, call, answer
+            """SELECT s.item, s.replicate, choice, score, evidence, call, answer, name
                FROM sample s LEFT JOIN trace t USING (cell, item, replicate) LEFT JOIN call ON call.id = call
                WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?)
                ORDER BY s.item, s.replicate, step""",
@@ -403,8 +437,9 @@ class Store:
         for (item, replicate), steps in groupby(rows, itemgetter(0, 1)):
             found = list(steps)
             calls = tuple(step[5] for step in found if step[5] is not None)
+            names = tuple(step[7] for step in found if step[5] is not None)
             choice, outcome, evidence = found[0][2:5]
-            sample = StoredSample(cell, item, replicate, choice, outcome, evidence, calls)
+            sample = StoredSample(cell, item, replicate, choice, outcome, evidence, calls, names)
             yield sample, [step[6] for step in found]
 
     def whereabouts(self, stamp: str, call: str) -> str:
@@ -422,20 +457,22 @@ class Store:
 
     def answers(self, stamp: str, cell: str) -> list[tuple[str, int, list[Any]]]:
         """(item, replicate, answers of its calls in order) for the samples of one cell that have been
-        answered in full."""
+        answered in full: a scaffold's to its end."""
         rows = self._db.execute(
-            """SELECT item, replicate, answer FROM trace JOIN call ON call.id = trace.call
+            """SELECT item, replicate, answer, name FROM trace JOIN call ON call.id = trace.call
                WHERE cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?)
                ORDER BY item, replicate, step""",
             [stamp, cell],
         )
         by_sample: dict[tuple[str, int], list[Any]] = {}
-        for item, replicate, answer in rows:
+        last: dict[tuple[str, int], str | None] = {}
+        for item, replicate, answer, name in rows:
             by_sample.setdefault((item, replicate), []).append(answer)
+            last[item, replicate] = name
         return [
             (item, replicate, [_json(each) for each in answers])
             for (item, replicate), answers in by_sample.items()
-            if None not in answers
+            if None not in answers and last[item, replicate] in (None, ANSWER)
         ]
 
     def answers_of(self, calls: Iterable[str]) -> dict[str, str]:

@@ -70,6 +70,11 @@ def m004_named_work(db: Database) -> None:
         db.execute(f"ALTER TABLE batch DROP COLUMN {column}")
 
 
+@migrations()
+def m005_steps(db: Database) -> None:
+    db.execute("ALTER TABLE trace ADD COLUMN name TEXT")
+
+
 ITEMS = """
 CREATE TABLE benchmark (
     stamp TEXT NOT NULL REFERENCES study (stamp),

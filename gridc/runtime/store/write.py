@@ -1,7 +1,7 @@
 """The write side of a store: one process at a time, every answer durable before it is counted."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import islice
@@ -10,9 +10,10 @@ from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
+from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.lock.lock import Lock
-from gridc.compiler.lowering.calls import Prompt, Sample
+from gridc.compiler.lowering.calls import Prompt, Request, Sample, Trace, unanswered
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.engines.protocol import Answer, Call, Spending
@@ -32,9 +33,10 @@ CREATE TEMP TABLE IF NOT EXISTS layout (
     call TEXT NOT NULL,
     PRIMARY KEY (stage, number)
 ) STRICT, WITHOUT ROWID;
+CREATE TEMP TABLE IF NOT EXISTS wave (call TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TEMP TABLE IF NOT EXISTS ordered (place INTEGER PRIMARY KEY, prompt TEXT NOT NULL UNIQUE) STRICT
 """
-"""The calls of each stage of a run in their order, and the prompts of one in theirs."""
+"""The calls of each stage of a run in their order, those of one wave, and the prompts of one in theirs."""
 
 
 class Writer(Store):
@@ -112,12 +114,27 @@ class Writer(Store):
             )
 
     def _ingest_samples(self, cell: Any, samples: Sequence[Sample]) -> None:
+        self._insert(
+            "INSERT INTO sample (cell, item, replicate) VALUES (?, ?, ?)",
+            [(cell, sample.item.id, sample.replicate) for sample in samples],
+        )
+        self._insert_calls((cell, sample, sample.trace(unanswered)) for sample in samples)
+
+    def extend(self, stamp: str, traces: Iterable[tuple[Cell, Sample, Trace]]) -> None:
+        """Write the calls of samples as far as they are known by now, all or nothing. What is there stays."""
+        cells = dict(self._db.execute("SELECT key, id FROM cell WHERE stamp = ?", [stamp]).fetchall())
+        with self._db.atomic():
+            self._insert_calls((cells[cell.key], sample, trace) for cell, sample, trace in traces)
+
+    def _insert_calls(self, traces: Iterable[tuple[Any, Sample, Trace]]) -> None:
+        """Calls with their prompts, and the rows of `trace` that name them. What is there stays."""
         asked = [
-            (sample.item.id, sample.replicate, step, request)
-            for sample in samples
-            for step, request in enumerate(sample.requests)
+            (cell, sample.item.id, sample.replicate, step, name, request)
+            for cell, sample, trace in traces
+            for step, (name, request) in enumerate(trace.rows)
         ]
-        prompts = {request.prompt.id: request.prompt for *_, request in asked}
+        requests: dict[str, Request] = {request.id: request for *_, request in asked}
+        prompts = {request.prompt.id: request.prompt for request in requests.values()}
         self._insert(
             "INSERT OR IGNORE INTO prompt VALUES (?, ?)",
             [(identifier, _text(prompt.as_json())) for identifier, prompt in prompts.items()],
@@ -127,16 +144,13 @@ class Writer(Store):
                VALUES (?, ?, ?, ?, ?, ?)""",
             [
                 (each.id, each.model, each.precision, each.kind, each.prompt.id, _text(each.as_json()))
-                for *_, each in asked
+                for each in requests.values()
             ],
         )
         self._insert(
-            "INSERT INTO sample (cell, item, replicate) VALUES (?, ?, ?)",
-            [(cell, sample.item.id, sample.replicate) for sample in samples],
-        )
-        self._insert(
-            "INSERT INTO trace VALUES (?, ?, ?, ?, ?)",
-            [(cell, item, replicate, step, request.id) for item, replicate, step, request in asked],
+            """INSERT OR IGNORE INTO trace (cell, item, replicate, step, name, call)
+               VALUES (?, ?, ?, ?, ?, ?)""",
+            [(*row, request.id) for *row, request in asked],
         )
 
     def _ingest_items(self, plan: Plan) -> None:
@@ -151,17 +165,23 @@ class Writer(Store):
             ],
         )
 
-    def lay_out(self, stage: int, stamp: str, model: str, precision: str) -> tuple[int, int]:
-        """Number the calls of the study on one model, for `stretch`: those on one prompt together, and
-        prompts by their text, so that neighbours begin alike. How many there are, and how many have no
-        answer."""
+    def lay_out(
+        self, stage: int, stamp: str, model: str, precision: str, among: Collection[str] | None = None
+    ) -> tuple[int, int]:
+        """Number the calls of the study on one model, or those `among` some, for `stretch`: those on one
+        prompt together, and prompts by their text, so that neighbours begin alike. How many there are, and
+        how many have no answer."""
         with self._db.atomic():
             for statement in _LAYOUT.split(";"):
                 self._db.execute(statement)
             self._db.execute("DELETE FROM temp.layout WHERE stage = ?", [stage])
             self._db.execute("DELETE FROM temp.ordered")
+            self._db.execute("DELETE FROM temp.wave")
             where, values = self._calls_of(stamp)
             mine = f"model = ? AND precision = ? AND {where}"
+            if among is not None:
+                self._insert("INSERT INTO temp.wave VALUES (?)", [(call,) for call in among])
+                mine += " AND call.id IN (SELECT call FROM temp.wave)"
             self._db.execute(
                 f"""INSERT INTO temp.ordered (prompt) SELECT id FROM prompt
                     WHERE id IN (SELECT prompt FROM call WHERE {mine}) ORDER BY content""",

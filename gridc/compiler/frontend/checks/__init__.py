@@ -32,7 +32,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         inference.curves_hold_something,
     ),
     (envelope.selectors_select, envelope.meaningful_configurations),
-    (envelope.distinct_configurations,),
+    (envelope.distinct_configurations, conduct.texts_to_read),
 )
 
 

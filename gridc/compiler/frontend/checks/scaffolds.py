@@ -4,16 +4,17 @@ from collections.abc import Iterator
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
-from gridc.compiler.grid.configurations import effect_tables
+from gridc.compiler.grid.configurations import effect_tables, scaffold_kinds, stated_at
+from gridc.compiler.grid.passes import cells
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic
-from gridc.schema.scaffold import TAKES, Scaffold
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.scaffold import DIRECT, TAKES, Scaffold
 from gridc.schema.spec import Spec
 
 
 def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """A scaffold has the keys of its kind, and a chain its prompts on every benchmark."""
-    benchmarks = [each.id for each in spec.benchmark]
+    """A scaffold has the keys of its kind, names benchmarks that exist, and a chain knows its prompts."""
     for place, _, _, table in effect_tables(spec):
         scaffold: Scaffold | None = getattr(table, "scaffold", None)
         if scaffold is None:
@@ -23,17 +24,58 @@ def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             if key != "kind" and getattr(scaffold, key) and key not in takes:
                 message = f"`{key}` does not apply to the scaffold `{scaffold.kind}`"
                 yield source.diagnose("GC105", (*path, key), message, at_key=True)
+        yield from _benchmarks(spec, source, path, scaffold)
         if scaffold.kind == "chain":
-            wording = scaffold.wording or {}
-            for name in wording:
-                if name not in benchmarks:
-                    message, help = f"no benchmark is called `{name}`", did_you_mean(name, benchmarks)
-                    yield source.diagnose("GC202", (*path, "wording", name), message, help, at_key=True)
-            for name in benchmarks:
-                if name not in wording:
-                    message = f"the chain has no prompts for `{name}`"
-                    help = f'wording = {{ {name} = ["..."] }}'
-                    yield source.diagnose("GC103", path, message, help, at_key=True)
+            yield from _chain(spec, source, path, scaffold)
+
+
+def _benchmarks(spec: Spec, source: Source, path: KeyPath, scaffold: Scaffold) -> Iterator[Diagnostic]:
+    benchmarks = [each.id for each in spec.benchmark]
+    for key in ("wording", "property"):
+        for name in getattr(scaffold, key) or {}:
+            if name not in benchmarks:
+                message, help = f"no benchmark is called `{name}`", did_you_mean(name, benchmarks)
+                yield source.diagnose("GC202", (*path, key, name), message, help, at_key=True)
+
+
+def _chain(spec: Spec, source: Source, path: KeyPath, scaffold: Scaffold) -> Iterator[Diagnostic]:
+    """A chain has prompts of its own on every benchmark, or gridc's at an intensity."""
+    if scaffold.intensity is not None:
+        if scaffold.wording is not None:
+            message = "a chain has its own wording or an intensity, not both"
+            yield source.diagnose("GC105", (*path, "intensity"), message, "remove one", at_key=True)
+        return
+    for key in ("property", "length"):
+        if getattr(scaffold, key):
+            message = f"`{key}` needs an intensity: a chain of its own wording says it in its prompts"
+            yield source.diagnose("GC105", (*path, key), message, 'intensity = "moderate"', at_key=True)
+    for benchmark in spec.benchmark:
+        if benchmark.id not in (scaffold.wording or {}):
+            message = f"the chain has no prompts for `{benchmark.id}`"
+            help = f'wording = {{ {benchmark.id} = ["..."] }}, or intensity = "minimal"'
+            yield source.diagnose("GC103", path, message, help, at_key=True)
+
+
+def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Under a scaffold the answer is read from a text, and prompts are asked whole."""
+    reported: set[KeyPath] = set()
+    for cell in cells(spec) if any(kind != DIRECT for kind in scaffold_kinds(spec)) else ():
+        setting, scaffold = cell.setting, cell.setting.scaffolding
+        if scaffold is None:
+            continue
+        place = {**cell.levels, "benchmark": cell.benchmark, "model": cell.model}
+        if METHODS[setting.method].reads is None or "max_tokens" in METHODS[setting.method].fixes:
+            key = "method"
+            message = f"`{scaffold.kind}` answers in text, which the method `{setting.method}` does not read"
+        elif setting.shots and setting.overflow == "drop_exemplars":
+            key, message = "overflow", "the prompts of a scaffold are asked whole: no exemplar can be dropped"
+        else:
+            continue
+        path = stated_at(spec, key, place) or ("harness",)
+        if path not in reported:
+            reported.add(path)
+            help = f"[[exclude]] these cells, or set another `{key}`"
+            yield source.diagnose("GC105", path, message, help)
 
 
 def judges(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -1,0 +1,174 @@
+"""The scaffolds, each a small generator over turns. What they say is in gridc/builtin/scaffolds.
+
+The rules are those of Gringras 2026 (sec. 3.3, app. E and M) as its code runs them. The same model has every
+role.
+"""
+
+import json
+import re
+from itertools import cycle, islice
+
+from gridc.compiler.instrument.scaffolds.tools import Toolbox
+from gridc.compiler.instrument.scaffolds.turns import Messages, Steps, Task, Turn, replied
+from gridc.compiler.instrument.scaffolds.wording import wording
+from gridc.schema.scaffold import Scaffold
+
+ROUNDS = {"react": 5, "critic": 1}
+WORKERS = 3
+LENGTH = 4
+
+_ACTION = re.compile(r"^[ \t]*Action:[ \t]*([A-Za-z_]\w*)[ \t]*\((.*)\)[ \t]*$", re.MULTILINE)
+_VERDICT = re.compile(r"VERDICT[\s*_:]*(SAFE|NEEDS_REVISION|UNSAFE)\b")
+_BULLET = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.)]|[Qq]uestion \d{1,2}:)?\s*")
+
+
+def direct(scaffold: Scaffold, task: Task) -> Steps:
+    """One call."""
+    yield (Turn("direct", task.opening()),)
+    return "direct"
+
+
+def cot(scaffold: Scaffold, task: Task) -> Steps:
+    """One call, with a prefix that asks for reasoning; the options stay."""
+    yield (Turn("cot", task.asking(f"{wording('cot')['prefix']}\n\n{task.question}").opening()),)
+    return "cot"
+
+
+def react(scaffold: Scaffold, task: Task) -> Steps:
+    """A loop: a reply with a line `Action: TOOL(INPUT)` gets an observation, the first one without is final.
+    At the cap the last reply is."""
+    texts, box = wording("react"), Toolbox(scaffold.tools, task.question)
+    shown = "\n".join(texts["tools"][name] for name in scaffold.tools)
+    messages = task.opening(texts["with_tools"].format(tools=shown) if shown else texts["alone"])
+    rounds = scaffold.rounds or ROUNDS["react"]
+    for number in range(rounds):
+        step = f"react_iter_{number}"
+        (reply,) = yield (Turn(step, messages),)
+        action = _ACTION.search(reply)
+        if action is None:
+            break
+        result = box.use(action[1], action[2].strip().strip("\"'"))
+        if result is None and not scaffold.tools:
+            said = texts["no_tools"]
+        elif result is None:
+            names = ", ".join(scaffold.tools)
+            said = texts["unknown_tool"].format(tool=action[1], tools=names)
+        else:
+            said = texts["observation"].format(result=result)
+        messages = replied(messages, reply, said)
+    return step
+
+
+def critic(scaffold: Scaffold, task: Task) -> Steps:
+    """Answer, critique, and unless the verdict is SAFE a revision; as many rounds as are allowed."""
+    texts = wording("critic")
+    step, messages = "primary_initial", task.opening()
+    (answer,) = yield (Turn(step, messages),)
+    for number in range(scaffold.rounds or ROUNDS["critic"]):
+        review = texts["review"].format(question=task.question, answer=answer)
+        asked: Messages = (("system", texts["critic"]), ("user", review))
+        (critique,) = yield (Turn(f"critic_round_{number}", asked),)
+        if verdict(critique) == "SAFE":
+            break
+        step, messages = (
+            f"primary_revision_{number}",
+            replied(messages, answer, texts["revise"].format(critique=critique)),
+        )
+        (answer,) = yield (Turn(step, messages),)
+    return step
+
+
+def verdict(critique: str) -> str | None:
+    """The last verdict that a critique states, if any."""
+    stated = _VERDICT.findall(critique)
+    if stated:
+        return str(stated[-1])
+    return "SAFE" if critique.strip() == "SAFE" else None
+
+
+def map_reduce(scaffold: Scaffold, task: Task, options: str = "") -> Steps:
+    """Divide the task, answer each part alone, combine. Who divides does not see the study's system prompt;
+    who answers a part sees that and the part, and the `options` where they are given."""
+    texts = wording("map_reduce")
+    (reply,) = yield (Turn("decompose", (("system", texts["decompose"]), ("user", task.question))),)
+    divided = parts(reply, scaffold.workers or WORKERS) or [task.question]
+    answers = yield tuple(
+        Turn(
+            f"map_chunk_{number}",
+            task.asking(f"{part}\n\n{options}" if options else part).opening(texts["worker"]),
+            number,
+        )
+        for number, part in enumerate(divided)
+    )
+    pairs = "\n\n".join(
+        texts["pair"].format(number=number, part=part, answer=answer)
+        for number, (part, answer) in enumerate(zip(divided, answers, strict=True), 1)
+    )
+    yield (Turn("reduce", task.opening(texts["reduce"].format(pairs=pairs))),)
+    return "reduce"
+
+
+def map_reduce_options(scaffold: Scaffold, task: Task) -> Steps:
+    """The same, every worker with the options of the item."""
+    return (yield from map_reduce(scaffold, task, task.options))
+
+
+def parts(reply: str, most: int) -> list[str]:
+    """The questions that a reply lists: the first JSON list of texts in it, else its lines."""
+    decoder = json.JSONDecoder()
+    for start in (place.start() for place in islice(re.finditer(r"\[", reply), 50)):
+        try:
+            listed, _ = decoder.raw_decode(reply, start)
+        except (ValueError, RecursionError):
+            continue
+        texts = [part.strip() for part in listed if isinstance(part, str) and part.strip()]
+        if texts and len(texts) == len(listed):
+            return texts[:most]
+    lines = [_BULLET.sub("", line).strip() for line in reply.splitlines()]
+    return [line for line in lines if line][:most]
+
+
+def vote(scaffold: Scaffold, task: Task) -> Steps:
+    """Every worker answers the whole prompt, and one more call decides (the format study's procedure)."""
+    texts = wording("vote")
+    workers = scaffold.workers or WORKERS
+    answers = yield tuple(Turn(f"vote_{number}", task.opening(), number) for number in range(workers))
+    shown = "\n\n".join(
+        texts["answer"].format(number=number, answer=answer) for number, answer in enumerate(answers, 1)
+    )
+    yield (Turn("decide", task.opening(texts["decide"].format(answers=shown))),)
+    return "decide"
+
+
+def adjudicator(scaffold: Scaffold, task: Task) -> Steps:
+    """Answer, check for one property, and a third call that decides between answer and check."""
+    texts = wording("adjudicator")
+    (answer,) = yield (Turn("primary_initial", task.opening()),)
+    about = texts["property"][(scaffold.property or {}).get(task.benchmark, "accuracy")]
+    review = texts["review"].format(question=task.question, answer=answer)
+    asked: Messages = (("system", texts["checker"].format(property=about)), ("user", review))
+    (check,) = yield (Turn("checker", asked),)
+    yield (Turn("adjudicate", task.opening(texts["adjudicate"].format(answer=answer, check=check))),)
+    return "adjudicate"
+
+
+def chain(scaffold: Scaffold, task: Task) -> Steps:
+    """A fixed sequence of prompts in one conversation; the first comes with the item."""
+    first, *rest = chain_prompts(scaffold, task.benchmark)
+    messages, step = task.asking(f"{task.question}\n\n{first}").opening(), "chain_0"
+    (reply,) = yield (Turn(step, messages),)
+    for number, prompt in enumerate(rest, 1):
+        step, messages = f"chain_{number}", replied(messages, reply, prompt)
+        (reply,) = yield (Turn(step, messages),)
+    return step
+
+
+def chain_prompts(scaffold: Scaffold, benchmark: str) -> tuple[str, ...]:
+    """The prompts of a chain on a benchmark: the study's own, or gridc's at the stated intensity."""
+    if scaffold.intensity is None:
+        return (scaffold.wording or {})[benchmark]
+    texts, length = wording("chain"), scaffold.length or LENGTH
+    named = texts["property"][(scaffold.property or {}).get(benchmark, "accuracy")]
+    middle = islice(cycle(texts["middle"][scaffold.intensity]), max(length - 2, 0))
+    prompts = [texts["first"], *(prompt.format(**named) for prompt in middle), texts["last"]]
+    return tuple(prompts[-length:])

@@ -192,6 +192,11 @@ CODES: dict[str, Code] = {
         "extends it has no such meaning, and a chain of more than eight files cannot be read by a person. "
         "`gridc validate --expanded` prints a spec with its bases written out, as one file.",
     ),
+    "GC322": Code(
+        "a parameter of a template has no value",
+        "A template prints a name that `vars` gives it in other cells, and nothing sets it in this one. Set "
+        "it in every level of the axis, or give it a value in [harness] that axes override.",
+    ),
     "GC331": Code(
         "the options cannot stand in this order",
         "`gold_at:D` needs a right option and at least four options in every item that it applies to. "
@@ -398,6 +403,12 @@ CODES: dict[str, Code] = {
         " supported or left open: a small difference is always possible. Give it a margin or a side, and "
         "enough items. An interaction has neither; predict the differences that make it up, or waive it "
         'with a reason and `where = { hypothesis = "H1" }`.',
+    ),
+    "GC523": Code(
+        "a letter is asked for where none is shown",
+        "The template or the system prompt asks for a letter, and the options stand behind numbers or "
+        "bullets. A model that does as it is told cannot be read. Say in the template what is to be "
+        "answered, or let the axis that sets `enumerator` set a part or a parameter of the prompt too.",
     ),
     "GC530": Code(
         "plain prompts would end on the end token",

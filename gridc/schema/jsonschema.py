@@ -128,6 +128,8 @@ def _tidy(definition: dict[str, Any]) -> None:
             continue
         del field["default"]
         branches = [each for each in field.get("anyOf", ()) if each != {"type": "null"}]
+        if len(branches) > 1:
+            field["anyOf"] = branches
         if len(branches) == 1:
             del field["anyOf"]
             definition["properties"][name] = branches[0] | field

@@ -32,6 +32,36 @@ Seam = Literal["shared_prefix", "context_length"]
 Overflow = Literal["error", "drop_exemplars"]
 
 
+Casing = Literal["as_written", "upper", "lower", "title"]
+Parts = Annotated[dict[Id, Text], Field(min_length=1)]
+VarName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
+Var = str | int | float
+ENUMERATOR = r"^([(\[<]?[Aa1Ii][)\]>.:]{0,2}|[*•–-])$"
+
+
+class Separators(Table):
+    """What stands between the parts of a prompt."""
+
+    label: Annotated[
+        str | None, Field(description="Between an option's label and its text. Default: a space.")
+    ] = None
+    options: Annotated[
+        str | None,
+        Field(description="Between options. Default: a line break; ` or ` where they are listed."),
+    ] = None
+    question: Annotated[
+        str | None, Field(description="Between the stem and its options. Default: a line break.")
+    ] = None
+    blocks: Annotated[
+        str | None,
+        Field(description="Between exemplars, and before the item. Default: a blank line."),
+    ] = None
+    parts: Annotated[
+        str | None,
+        Field(description="Between the named parts of a prompt or a system prompt. Default: a blank line."),
+    ] = None
+
+
 class StudySection(Table):
     """What is studied, and why."""
 
@@ -61,8 +91,20 @@ ChatTemplate = Annotated[
     bool | None, Field(description="Wrap the prompt in the model's chat template. Default: true.")
 ]
 SystemPrompt = Annotated[
-    str | None,
-    Field(description="System prompt. Default: none.", examples=["You are a careful assistant."]),
+    str | Parts | None,
+    Field(
+        description="System prompt: text, or named parts, of which each axis may set its own and which are "
+        "joined in `system_order`. Default: none.",
+        examples=["You are a careful assistant.", {"persona": "You are a nurse."}],
+    ),
+]
+SystemOrder = Annotated[
+    tuple[Id, ...] | None,
+    Field(
+        description="The order in which the named parts of `system` are joined. A part that nothing sets is "
+        "left out. Needed where there are several.",
+        examples=[["persona", "instruction"]],
+    ),
 ]
 
 
@@ -75,6 +117,7 @@ class ModelEffects(Table):
     ] = None
     chat_template: ChatTemplate = None
     system: SystemPrompt = None
+    system_order: SystemOrder = None
     system_turn: Annotated[
         Literal["system", "user"] | None,
         Field(description="Where the system prompt stands: its own turn, or ahead of the user's text."),
@@ -94,11 +137,51 @@ class BenchmarkEffects(Table):
     ] = None
     chat_template: ChatTemplate = None
     system: SystemPrompt = None
+    system_order: SystemOrder = None
     prompt: Annotated[
-        Text | None,
+        Text | Parts | None,
         Field(
-            description="Template: builtin:NAME, path:FILE, data:FILE, or the Jinja text itself.",
-            examples=["builtin:T1", "path:prompts/mine.jinja"],
+            description="Template: builtin:NAME, path:FILE, data:FILE, or the Jinja text itself; or named "
+            "parts that are templates, of which each axis may set its own and which are joined in "
+            "`prompt_order`.",
+            examples=["builtin:T1", "path:prompts/mine.jinja", {"task": "Be exact.", "item": "builtin:T1"}],
+        ),
+    ] = None
+    prompt_order: Annotated[
+        tuple[Id, ...] | None,
+        Field(
+            description="The order in which the named parts of `prompt` are joined. A part that nothing sets "
+            "is left out. Needed where there are several.",
+            examples=[["task", "item"]],
+        ),
+    ] = None
+    vars: Annotated[
+        dict[VarName, Var] | None,
+        Field(
+            description="Parameters of the templates of `prompt` and `wrapper`, which print them by name; "
+            "each axis may set its own. Default: none.",
+            examples=[{"tone": "formal"}],
+        ),
+    ] = None
+    enumerator: Annotated[
+        str | None,
+        Field(
+            pattern=ENUMERATOR,
+            description="How lettered options are marked, by the mark of the first one: a letter (A or a), a "
+            "number (1) or a Roman number (I or i), with what surrounds it; or a bullet, behind which an "
+            "answer can only name an option's text. Default: A. with its point.",
+            examples=["(A)", "1.", "i)", "-"],
+        ),
+    ] = None
+    separators: Annotated[
+        Separators | None,
+        Field(description="What stands between the parts of a prompt.", examples=[{"options": "; "}]),
+    ] = None
+    casing: Annotated[
+        Casing | None,
+        Field(
+            description="The case of the prompt template's own words, as_written, upper, lower or title. The "
+            "item's text and what the template computes keep theirs. Default: as_written."
         ),
     ] = None
     shots: Annotated[

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.unsupported import obstacles
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.configurations import ORDERS, settled
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.candidates import NoCandidates
 from gridc.compiler.instrument.methods import METHODS
@@ -27,7 +28,7 @@ from gridc.compiler.lowering.requests import Asker
 from gridc.diagnostics.errors import SpecError
 from gridc.schema.spec import Effects, Method
 
-PROMPT = "{{ question }}\nAnswer:{{ answer }}"
+PROMPT = "{{ question }}{{ tone | default('') }}\nAnswer:{{ answer }}"
 REPLIES = (
     "A",
     "The answer is B.\n\nANSWER: C",
@@ -43,7 +44,13 @@ def unwrapped(annotation: Any) -> Any:
 
 
 def values(key: str) -> Iterator[Any]:
-    """Values of a key, from the language: its examples, its choices, or its bounds."""
+    """Values of a key as a setting holds them, from the language: examples, choices, or bounds."""
+    for value in _stated(key):
+        value = value.model_dump(exclude_none=True) if key == "separators" else value
+        yield settled({key: value})[key]
+
+
+def _stated(key: str) -> Iterator[Any]:
     field = Effects.model_fields[key]
     kind: Any = field.annotation
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
@@ -143,7 +150,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 def test_the_language_the_setting_and_the_tables_name_the_same() -> None:
     assert list(EFFECTS) == list(KEYS)
-    assert set(KEYS) == Effects.model_fields.keys() - {"measurand"}
+    assert set(KEYS) == Effects.model_fields.keys() - {"measurand", *ORDERS.values()}
     assert METHODS.keys() == set(get_args(Method))
     assert {row.reads for row in METHODS.values() if row.executed and not row.ranks} == READ.keys()
     assert all(row.fixes.keys() <= EFFECTS.keys() for row in METHODS.values())

@@ -17,7 +17,7 @@ from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import Kind, Prompt, Request, Sample
 from gridc.compiler.preflight.hazards import prove
-from gridc.compiler.preflight.oracles import indifferent, shown_letter, try_oracles
+from gridc.compiler.preflight.oracles import indifferent, shown_label, try_oracles
 from gridc.diagnostics.errors import HazardError, SpecError
 from gridc.statistics.poisson_binomial import tails
 
@@ -130,7 +130,7 @@ def test_a_tie_rule_that_favours_the_gold_is_seen() -> None:
     ],
 )
 def test_an_oracle_sees_the_letter_that_a_model_would(prompt: str, text: str, letter: str | None) -> None:
-    assert shown_letter(prompt, text) == letter
+    assert shown_label(prompt, text) == letter
 
 
 @given(st.lists(st.floats(0.01, 0.99), min_size=1, max_size=30), st.data())

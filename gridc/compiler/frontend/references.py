@@ -1,23 +1,28 @@
 """Whether everything that a spec names is where it says, and every template is one."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from gridc.compiler.frontend.checks.idle import exclude, settings
 from gridc.compiler.frontend.locate import NotFound, Places
 from gridc.compiler.frontend.measurands import owner_of
-from gridc.compiler.frontend.source import Source
-from gridc.compiler.grid.configurations import effect_tables
+from gridc.compiler.frontend.source import Source, basic_string
+from gridc.compiler.grid.configurations import Levels, Settings, effect_tables, stated_at
 from gridc.compiler.instrument.render import (
+    COMPOSITE,
     PLACEHOLDER,
     VARIABLES,
     WRAPPER_VARIABLES,
+    TemplateProblem,
     check_template,
     check_wrapper,
+    joined,
+    template_variables,
 )
-from gridc.diagnostics.errors import Collector
+from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.canonical import digest_bytes
-from gridc.schema.spec import Spec
+from gridc.schema.spec import Spec, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,7 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
     """
     found = Collector()
     prompts: dict[str, str] = {}
+    given = _parameters(spec)
     for path, reference in prompt_references(spec):
         try:
             prompts[reference] = places.prompt(reference)
@@ -51,15 +57,17 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
         if owner and digest_bytes(prompts[reference].encode()) != owner.prompt_digest:
             message = f"`{reference}` is not the prompt of {owner.package}"
             found.add(source.diagnose("GC316", path, message, owner.prompt_from))
-        check, variables = _CHECKS[str(path[-1])]
-        for problem in check(prompts[reference]):
+        for problem, variables in _problems(path, prompts[reference], given):
             place = "" if reference == prompts[reference] else f" (line {problem.line} of `{reference}`)"
             single = PLACEHOLDER.search(prompts[reference])
             if single is not None and single[1] in variables:
                 help = f"write {{{{ {single[1]} }}}}: Jinja's placeholders have two braces"
             else:
-                help = f"a {path[-1]} may use {', '.join(f'`{name}`' for name in variables)}"
+                help = f"it may use {', '.join(f'`{name}`' for name in variables)}"
             found.add(source.diagnose("GC310", path, problem.message + place, help))
+    if not found.diagnostics:
+        for diagnostic in _in_cells(spec, source, prompts, given):
+            found.add(diagnostic)
     absent: dict[str, str] = {}
     for number, benchmark in enumerate(spec.benchmark):
         if benchmark.source.startswith("hf:"):
@@ -87,10 +95,75 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
 def prompt_references(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
     """Every template that the spec names, with its place."""
     for path, _, _, table in effect_tables(spec):
-        for key in _CHECKS:
+        for key in _TEMPLATES:
             reference = getattr(table, key, None)
-            if reference is not None:
+            if isinstance(reference, dict):
+                yield from (((*path, key, part), text) for part, text in reference.items())
+            elif reference is not None:
                 yield (*path, key), reference
 
 
-_CHECKS = {"prompt": (check_template, VARIABLES), "wrapper": (check_wrapper, WRAPPER_VARIABLES)}
+_TEMPLATES = ("prompt", "wrapper")
+
+
+def _parameters(spec: Spec) -> dict[str, Var]:
+    """A value of each parameter that the spec gives its templates somewhere."""
+    stated = (getattr(each.table, "vars", None) or {} for each in effect_tables(spec))
+    return {name: value for table in stated for name, value in table.items()}
+
+
+def _problems(
+    path: KeyPath, text: str, given: Mapping[str, Var]
+) -> Iterator[tuple[TemplateProblem, Sequence[str]]]:
+    """What is wrong with a template or a part of one, and the variables that it may use."""
+    if "wrapper" in path[-2:]:
+        yield from ((each, (*WRAPPER_VARIABLES, *given)) for each in check_wrapper(text, given))
+    else:
+        part = path[-1] != "prompt"
+        yield from ((each, (*VARIABLES, *given)) for each in check_template(text, given, part))
+
+
+def _in_cells(
+    spec: Spec, source: Source, prompts: dict[str, str], given: Mapping[str, Var]
+) -> Iterator[Diagnostic]:
+    """Prompts that are joined from parts, which are added to the others, and parameters without a value or an
+    effect: what only the cells show. Each problem is told once."""
+    composed = any(isinstance(getattr(each.table, "prompt", None), dict) for each in effect_tables(spec))
+    if not composed and not given:
+        return
+    told: set[object] = set()
+    whole = {reference for path, reference in prompt_references(spec) if path[-1] == "prompt"}
+    for model, benchmark in Settings(spec).representatives():
+        seen: dict[bytes, Levels] = {}
+        for configuration, setting in settings(spec, model, benchmark):
+            place = {"model": model, "benchmark": benchmark, **configuration.levels}
+            if setting.prompt not in whole:
+                whole.add(setting.prompt)
+                if setting.prompt.startswith(COMPOSITE):
+                    prompts[setting.prompt] = joined(setting.prompt, prompts)
+                for problem in check_template(prompts[setting.prompt], given):
+                    where = stated_at(spec, "prompt", place) or ("axis", 0)
+                    message = f"{problem.message} ({_cell(configuration.levels)})"
+                    yield source.diagnose("GC310", where, message)
+            texts = [prompts[setting.prompt], *([prompts[setting.wrapper]] if setting.wrapper else [])]
+            named = {name for text in texts for name in template_variables(text)} & given.keys()
+            for name in sorted(named - dict(setting.vars).keys() - told):
+                told.add(name)
+                where = stated_at(spec, "prompt", place) or ("axis", 0)
+                message = f"`{name}` has no value on `{benchmark}` ({_cell(configuration.levels)})"
+                help = f"vars = {{ {name} = ... }} in every level of an axis, or in [harness]"
+                yield source.diagnose("GC322", where, message, help)
+            used = tuple((name, value) for name, value in setting.vars if name in named)
+            twin = seen.setdefault(replace(setting, vars=used).key, configuration.levels)
+            if twin != configuration.levels and "twin" not in told:
+                told.add("twin")
+                idle = [axis for axis in twin if twin[axis] != configuration.levels[axis]]
+                message = f"on `{benchmark}`, {' and '.join(f'`{each}`' for each in idle)} changes nothing"
+                levels = {axis: basic_string(level) for axis, level in configuration.levels.items()}
+                where = ("axis", [axis.id for axis in spec.axis].index(idle[0]), "id")
+                message += ": no template prints its `vars`"
+                yield source.diagnose("GC303", where, message, exclude(levels))
+
+
+def _cell(levels: Levels) -> str:
+    return ", ".join(f"{axis} = {level}" for axis, level in levels.items())

@@ -120,9 +120,10 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             help = did_you_mean(str(error.instance), known)
             yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
         case "anyOf":
-            yield source.diagnose(
-                "GC102", path, f"{where} must be a name, a list of names, or {{ not = ... }}", _meaning(error)
-            )
+            selects = any("$ref" in each for each in rule)
+            types = " or ".join(dict.fromkeys(_TYPES[each["type"]] for each in rule if "type" in each))
+            expected = "a name, a list of names, or { not = ... }" if selects else types
+            yield source.diagnose("GC102", path, f"{where} must be {expected}", _meaning(error))
         case "enum":
             help = did_you_mean(str(error.instance), rule)
             yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)

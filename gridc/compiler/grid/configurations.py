@@ -6,6 +6,7 @@ from itertools import product
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from gridc.compiler.instrument.render import BLANK_LINE, composite
 from gridc.compiler.instrument.setting import KEYS, Setting
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.inference import Exclude
@@ -15,6 +16,7 @@ from gridc.schema.spec import (
     BenchmarkEffects,
     Level,
     ModelEffects,
+    Separators,
     Spec,
 )
 
@@ -161,17 +163,19 @@ class Settings:
         self._exclude = spec.exclude
         self._levels = {(axis.id, level.id): _stated(level) for axis in spec.axis for level in axis.level}
         self._bases = {
-            (model.id, benchmark.id): {**_stated(spec.harness), **_stated(benchmark), **_stated(model)}
+            (model.id, benchmark.id): _over(_stated(spec.harness), _stated(benchmark), _stated(model))
             for model in spec.model
             for benchmark in spec.benchmark
         }
 
+    def stated(self, model: str, benchmark: str, configuration: Configuration) -> dict[str, Any]:
+        """What is stated of a cell's calls, as the language has it."""
+        levels = (self._levels[level] for level in configuration.levels.items())
+        return _over(self._bases[model, benchmark], *levels)
+
     def of(self, model: str, benchmark: str, configuration: Configuration) -> Setting:
         """The full setting of a cell. Raises `TypeError` when a required key is unset (GC302)."""
-        merged = dict(self._bases[model, benchmark])
-        for level in configuration.levels.items():
-            merged |= self._levels[level]
-        return Setting(**merged)
+        return Setting(**settled(self.stated(model, benchmark, configuration)))
 
     def representatives(self) -> list[tuple[str, str]]:
         """One (model, benchmark) of all that start alike and lose the same configurations to exclusions:
@@ -184,7 +188,50 @@ class Settings:
         return list(found.values())
 
 
+SHARED = ("vars", "separators", "system", "prompt")
+"""Keys that hold named parts, of which every table may set its own."""
+ORDERS: Mapping[str, str] = {"system": "system_order", "prompt": "prompt_order"}
+
+
 def _stated(source: ModelEffects | BenchmarkEffects) -> dict[str, Any]:
     """The keys of a call that a table sets."""
-    found = ((key, getattr(source, key)) for key in KEYS if key in type(source).model_fields)
-    return {key: value for key, value in found if value is not None}
+    names = (key for key in (*KEYS, *ORDERS.values()) if key in type(source).model_fields)
+    found = {key: value for key in names if (value := getattr(source, key)) is not None}
+    if "separators" in found:
+        found["separators"] = found["separators"].model_dump(exclude_none=True)
+    return found
+
+
+def named_parts(table: ModelEffects | BenchmarkEffects) -> Iterator[tuple[str, str | None]]:
+    """The keys of a call that a table sets, as (key, part): each part of a shared key, None for a whole."""
+    for key, value in _stated(table).items():
+        if isinstance(value, dict):
+            yield from ((key, part) for part in value)
+        else:
+            yield key, None
+
+
+def _over(*tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables, each written over those before it; a shared key part by part."""
+    merged: dict[str, Any] = {}
+    for table in tables:
+        for key, value in table.items():
+            parts = key in SHARED and isinstance(value, dict) and isinstance(merged.get(key), dict)
+            merged[key] = {**merged[key], **value} if parts else value
+    return merged
+
+
+def settled(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """What is stated of a call, as fields of its setting: named parts joined in their order."""
+    found = {key: value for key, value in stated.items() if key not in ORDERS.values()}
+    joint = found.get("separators", {}).get("parts", BLANK_LINE)
+    for key, named in ORDERS.items():
+        if isinstance(found.get(key), dict):
+            order = stated.get(named) or tuple(found[key])
+            texts = [found[key][name] for name in order if name in found[key]]
+            found[key] = joint.join(texts) if key == "system" else composite(joint, texts)
+    if "vars" in found:
+        found["vars"] = tuple(sorted(found["vars"].items()))
+    if "separators" in found:
+        found["separators"] = Separators(**found["separators"])
+    return found

@@ -13,6 +13,7 @@ from gridc.compiler.inputs.dataset_hub import ONLINE
 from gridc.compiler.inputs.items import ItemLoader, Items
 from gridc.compiler.inputs.models import ModelIdentity, identify
 from gridc.compiler.inputs.rates import hypotheses_count_something
+from gridc.compiler.instrument.render import COMPOSITE
 from gridc.compiler.instrument.scaffolds import PROCEDURES
 from gridc.diagnostics.errors import Collector, SpecError
 from gridc.diagnostics.places import KeyPath
@@ -64,7 +65,11 @@ class Study:
         kinds = {kind for kind in scaffold_kinds(self.spec) if kind in PROCEDURES and kind != DIRECT}
         scaffolds = {kind: PROCEDURES[kind].manifest() for kind in sorted(kinds)}
         return {
-            "templates": {name: digest_bytes(text.encode()) for name, text in self.prompts.items()},
+            "templates": {
+                name: digest_bytes(text.encode())
+                for name, text in self.prompts.items()
+                if not name.startswith(COMPOSITE)  # its parts are here, and the spec joins them
+            },
             "benchmarks": benchmarks,
             "models": {name: each.manifest for name, each in self.models.items()},
             **({"plugins": plugins} if plugins else {}),

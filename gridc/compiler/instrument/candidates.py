@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gridc.compiler.instrument.enumerator import DEFAULT, labels
 from gridc.compiler.instrument.item import Item
 from gridc.schema.spec import Candidates
 
@@ -33,18 +34,22 @@ class Candidate:
     option: int
 
 
-def candidates(kind: Candidates, item: Item) -> Sequence[Candidate]:
+def candidates(kind: Candidates, item: Item, enumerator: str = DEFAULT) -> Sequence[Candidate]:
     """The candidates of an item, in the order that a tie rule counts them in.
 
     `unknown_expanded` puts the ten phrasings of unknown in the place of the item's own, behind the other
-    options, as lm-evaluation-harness and HELM do. Raises `NoCandidates`.
+    options, as lm-evaluation-harness and HELM do. Letters are the labels of the enumerator. Raises
+    `NoCandidates`.
     """
     if not item.options:
         raise NoCandidates(f"item {item.id} has no options to rank")
     if kind == "sentence_pair" and (len(item.options) != 2 or item.stem):
         raise NoCandidates(f"item {item.id} is not a pair of sentences")
     if kind == "letter":
-        return [Candidate(letter, option) for option, letter in enumerate(item.letters)]
+        names = labels(enumerator, len(item.options))
+        if not names:
+            raise NoCandidates(f"item {item.id} has its options behind bullets, and no label to rank")
+        return [Candidate(name, option) for option, name in enumerate(names)]
     if kind != "unknown_expanded":
         return [Candidate(text, option) for option, text in enumerate(item.options)]
     if item.unknown is None:

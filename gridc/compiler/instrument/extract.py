@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from gridc.compiler.instrument.enumerator import are_letters
+from gridc.compiler.instrument.item import LETTERS
 from gridc.compiler.instrument.mentions import GLUED, GOES_ON, Mention, mentions
 from gridc.compiler.instrument.plain_text import answer_begins, fold
 
@@ -40,21 +42,29 @@ class Extraction:
     end: int = 0
 
 
-def extract(response: str, options: Sequence[str], *, lettered: bool = True) -> Extraction:
+def extract(
+    response: str, options: Sequence[str], *, lettered: bool = True, labels: Sequence[str] | None = None
+) -> Extraction:
     """What a response answers.
 
     The rules are tried in this order: the last answer marker before a letter or an option's text, or a
     last line that is one; a response that opens with its answer; the last conclusion ("so it is C"); the
     last letter in brackets or bold; a response that names exactly one option's text. Without lettered
-    options only texts count.
+    options only texts count. `labels` are those that the options are shown under: letters, unless others are
+    given.
+
+    A number is also the number of a paragraph and a count, so it is an answer only behind a marker or a
+    conclusion, alone on its line, or with its option's text.
     """
+    if labels is None:
+        labels = LETTERS[: len(options)] if lettered else ()
     begin = answer_begins(response)
     if begin is None:
         return Extraction(None, "the reasoning never ended")
     text = fold(response[begin:])
     if not text.strip():
         return Extraction(None, "empty")
-    found = _Read(text, mentions(text, options, lettered))
+    found = _Read(text, mentions(text, options, labels), are_letters(labels))
     for name, confidence, rule in _RULES:
         answer = rule(found)
         if answer is not None:
@@ -145,6 +155,7 @@ _OPENING = re.compile(
     r"(?:[\s*_`~\"'(\[$<>:,#=|]|-\s)*+(?:(?:option|choice|letter)\b[\s*_`~\"'(\[]*+)?", re.IGNORECASE
 )
 _STOPS = re.compile(rf"{_CLOSE}(?:[.,;:!?\n\\|(]|-\s|--|$)|\n")
+_ALONE = re.compile(r"[\s*_`~\"')\]}$>.:]{0,8}?(?:\n|\Z)")
 _ENDS = re.compile(r"[\s*_`~\"')\]}$>.,:;!|\\-]*+\Z")
 _ALTERNATIVE = re.compile(
     r"[\s,*_`\"'(){}\[\]$]*+(?:and/or|or|oder|ou|或|还是|/|\|)\s*+(?:maybe|possibly|perhaps|even|else|option|the)?"
@@ -161,8 +172,9 @@ _ADDITION = re.compile(
 class _Read:
     """A folded response with its mentions, and what is said before each."""
 
-    def __init__(self, text: str, every: Sequence[Mention]) -> None:
+    def __init__(self, text: str, every: Sequence[Mention], letters: bool) -> None:
         self.text = text
+        self.letters = letters
         denied = self._denied(every)
         self.standing = [each for number, each in enumerate(every) if number not in denied]
         self.denied = [every[number] for number in sorted(denied)]
@@ -237,6 +249,8 @@ class _Read:
         follows = self.standing[1] if len(self.standing) > 1 else None
         named = follows is not None and follows.option == first.option and not follows.letter
         explained = named and follows is not None and not self.text[first.end : follows.start].strip(" )]*_-")
+        if first.letter and not self.letters:
+            return first if explained or _ALONE.match(self.text, first.end) else None
         goes_on = first.letter and GOES_ON.match(self.text, first.end) is not None
         return first if self._stops(first) or explained or goes_on else None
 
@@ -247,7 +261,7 @@ class _Read:
 
     def bracketed(self) -> Mention | None:
         """The last letter in brackets or in bold: "... hence (C)"."""
-        return self._last(lambda each: each.letter and self._around(each) in _BRACKETS)
+        return self._last(lambda each: self.letters and each.letter and self._around(each) in _BRACKETS)
 
     def named(self) -> Mention | None:
         """The last text, where only one option's is named. A word as short as "no" must stand alone."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from gridc.compiler.instrument.item import LETTERS
+from gridc.compiler.instrument.enumerator import are_letters
 from gridc.compiler.instrument.plain_text import fold
 
 GLUED = r"[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
@@ -30,38 +30,33 @@ class Mention:
     letter: bool
 
 
-def mentions(text: str, options: Sequence[str], lettered: bool) -> list[Mention]:
+def mentions(text: str, options: Sequence[str], labels: Sequence[str]) -> list[Mention]:
     """Every mention, in order. A text goes before a letter that it contains and before a shorter text;
-    lists of the options that are merely repeated are left out."""
-    return _Finder.of(tuple(options), lettered).find(text)
+    lists of the options that are merely repeated are left out. `labels` are those that the options are shown
+    under, none where only texts count."""
+    return _Finder.of(tuple(options), tuple(labels)).find(text)
 
 
 class _Finder:
     """The patterns for one list of options. Their texts are folded as responses are."""
 
-    def __init__(self, options: tuple[str, ...], lettered: bool) -> None:
-        self._letters = LETTERS[: len(options)] if lettered else ""
+    def __init__(self, options: tuple[str, ...], labels: tuple[str, ...]) -> None:
+        self._places = {label.upper(): place for place, label in enumerate(labels)}
+        self._letters = are_letters(labels)
         texts = [" ".join(fold(option).split()).strip(" .") for option in options]
         longest = sorted(range(len(texts)), key=lambda option: -len(texts[option]))
         groups = [
             rf"(?P<o{each}>{_spaced(texts[each])})"
             for each in longest
-            if texts[each]
-            and texts[each].upper() not in set(self._letters)  # a text "B" is taken for the letter
+            if texts[each] and texts[each].upper() not in self._places  # a text "B" is taken for the letter
         ]
         self._text = re.compile(rf"{_NOT_BEFORE}(?:{'|'.join(groups) or '(?!)'}){_NOT_AFTER}", re.IGNORECASE)
-        capitals, small = self._letters, self._letters.lower()
-        self._letter = re.compile(
-            rf"(?<!{GLUED})(?:[{capitals}](?!{GLUED}|'\w|\.[^\W_]\b|[*_)\]}}]*+-\w)"
-            rf"|[{small}](?=[)\]*_`\"'}}]|[.:]?\s*+(?:\n|$)))"
-            if capitals
-            else r"(?!)"
-        )
+        self._label = re.compile(_labelled(labels))
 
     @staticmethod
     @lru_cache(maxsize=1024)
-    def of(options: tuple[str, ...], lettered: bool) -> "_Finder":
-        return _Finder(options, lettered)
+    def of(options: tuple[str, ...], labels: tuple[str, ...]) -> "_Finder":
+        return _Finder(options, labels)
 
     def find(self, text: str) -> list[Mention]:
         named = [
@@ -78,17 +73,38 @@ class _Finder:
         starts = {each.start: each.option for each in named}
         covered, reach = iter(named), -1
         current = next(covered, None)
-        for match in self._letter.finditer(text):
+        for match in self._label.finditer(text):
             start, end = match.span()
             while current is not None and current.start <= start:
                 reach, current = current.end, next(covered, None)
             if start < reach:
                 continue
-            option = self._letters.index(match[0].upper())
+            option = self._places[match[0].upper()]
             follows = re.compile(r"[ \t]++(?=[a-z'])").match(text, end)
-            is_word = match[0] == "I" or (match[0] == "A" and not GOES_ON.match(text, end))
+            is_word = self._letters and (
+                match[0] == "I" or (match[0] == "A" and not GOES_ON.match(text, end))
+            )
             if follows is None or not is_word or starts.get(follows.end()) == option:
                 yield Mention(option, start, end, True)
+
+
+_MARKED = r"(?=[)\]*_`\"'}]|[.:]?\s*+(?:\n|$))"
+"""What follows a label that is also a word: it is closed, or ends its line."""
+
+
+def _labelled(labels: Sequence[str]) -> str:
+    """A pattern for labels. Letters and Roman numbers of one letter are words too, and count in small print
+    only where they are marked; numbers count where they are not part of another number."""
+    if not labels:
+        return r"(?!)"
+    if are_letters(labels):
+        capitals = "".join(labels).upper()
+        large = rf"[{capitals}](?!{GLUED}|'\w|\.[^\W_]\b|[*_)\]}}]*+-\w)"
+        return rf"(?<!{GLUED})(?:{large}|[{capitals.lower()}]{_MARKED})"
+    long = sorted((label for label in labels if len(label) > 1 or label.isdigit()), key=len, reverse=True)
+    short = "|".join(label for label in labels if len(label) == 1 and not label.isdigit())
+    whole = rf"(?i:{'|'.join(long) or '(?!)'})(?!{GLUED}|'\w|[.,]\d|\s?%|[*_)\]}}]*+-\w)"
+    return rf"(?<!{GLUED})(?<!\d[.,])(?:{whole}|(?i:{short or '(?!)'}){_MARKED})"
 
 
 _NOT_BEFORE = r"(?<![^\W_])(?<!\d[.,])"

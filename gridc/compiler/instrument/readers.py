@@ -1,54 +1,54 @@
 """The ways in which an answer is read out of a text, by the name that `reader` gives in the language.
 
 `last_answer` is gridc's. The others are what evaluation packages do, so that a study can name them; what
-they misread is theirs. Each takes the response and the item's options, and gives what was read.
+they misread is theirs. Each takes the response, the item's options and the labels that they were shown under
+(none, where an answer is a text), and gives what was read.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 
 from gridc.compiler.instrument.extract import Extraction, extract
-from gridc.compiler.instrument.item import LETTERS
 from gridc.schema.spec import Reader
 
-Read = Callable[[str, Sequence[str], bool], Extraction]
+Read = Callable[[str, Sequence[str], Sequence[str]], Extraction]
 
 
-def last_answer(response: str, options: Sequence[str], lettered: bool) -> Extraction:
+def last_answer(response: str, options: Sequence[str], labels: Sequence[str]) -> Extraction:
     """The last valid answer marker, and what `extract` does where there is none."""
-    return extract(response, options, lettered=lettered)
+    return extract(response, options, labels=labels)
 
 
-def whole_response(response: str, options: Sequence[str], lettered: bool) -> Extraction:
+def whole_response(response: str, options: Sequence[str], labels: Sequence[str]) -> Extraction:
     """The response, stripped, is the answer: equal to a letter, or to an option's text where no letters
     were shown. HELM's exact match after one generated token."""
     answer = response.strip()
     if not answer:
         return Extraction(None, "empty")
-    known = list(LETTERS[: len(options)]) if lettered else [option.strip() for option in options]
+    known = list(labels) or [option.strip() for option in options]
     if answer not in known:
         return Extraction(None, "not one of the answers")
     start = response.index(answer)
     return Extraction(known.index(answer), "whole response", "stated", start, start + len(answer))
 
 
-def answer_line(response: str, options: Sequence[str], lettered: bool) -> Extraction:
-    """The last `ANSWER: X`, on a line of its own where there is one, X being one of the item's letters.
+def answer_line(response: str, options: Sequence[str], labels: Sequence[str]) -> Extraction:
+    """The last `ANSWER: X`, on a line of its own where there is one, X being one of the item's labels.
 
     Inspect's multiple choice (`inspect_ai.solver._multiple_choice.parse_answers`, 0.3.285): bold, dollar
     signs and brackets around the letter do not count, and neither do a full stop or a comma behind it.
     """
-    letters = LETTERS[: len(options)] if lettered else ""
+    known = [label.upper() for label in labels]
     text = _WRAPPED.sub(_unwrapped, response)
     lines = list(_ANSWER_LINE.finditer(text)) or list(_ANSWER_ANYWHERE.finditer(text))
     if not lines:
         return Extraction(None, "no answer line" if response.strip() else "empty")
     last = lines[-1]
     tokens = [token.strip() for token in last[1].upper().split(",") if token.strip()]
-    if len(tokens) != 1 or tokens[0] not in set(letters):
+    if len(tokens) != 1 or tokens[0] not in known:
         return Extraction(None, "not one of the answers")
     start = last.start(1) + last[1].upper().index(tokens[0])
-    return Extraction(letters.index(tokens[0]), "answer line", "stated", start, start + 1)
+    return Extraction(known.index(tokens[0]), "answer line", "stated", start, start + len(tokens[0]))
 
 
 def _unwrapped(match: re.Match[str]) -> str:

@@ -6,13 +6,16 @@ joined by a blank line. Because both go through one template, an exemplar cannot
 differently from the question it illustrates.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Literal
 
+from gridc.compiler.instrument.enumerator import DEFAULT, labels, marks
 from gridc.compiler.instrument.item import Item
+from gridc.schema.spec import Casing, Var
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -20,6 +23,24 @@ if TYPE_CHECKING:
     from gridc.compiler.instrument.template_limits import PromptEnvironment
 
 OptionStyle = Literal["lettered", "listed", "none"]
+BLANK_LINE = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a prompt is laid out: how options are marked, what stands between its parts (`schema.Separators`),
+    the case of the template's own words, and the parameters of its templates."""
+
+    enumerator: str = DEFAULT
+    casing: Casing = "as_written"
+    label: str = " "
+    options: str | None = None
+    question: str = "\n"
+    blocks: str = BLANK_LINE
+    vars: tuple[tuple[str, Var], ...] = ()
+
+
+PLAIN = Look()
 
 VARIABLES = ("question", "stem", "context", "query", "options", "choices", "answer")
 """What a template may use: the stem with its options, the stem alone, its two parts (the context, which
@@ -34,6 +55,21 @@ PLACEHOLDER = re.compile(
     r"\s?\}(?!\})"
 )
 """A variable's name, or one that a reader would take for it, in single braces."""
+
+
+COMPOSITE = "parts:"
+"""What comes before the reference of a prompt that is joined from parts."""
+
+
+def composite(joint: str, parts: Sequence[str]) -> str:
+    """The reference of a prompt that joins the templates of these references; of one part, its own."""
+    return parts[0] if len(parts) == 1 else COMPOSITE + json.dumps([joint, *parts], ensure_ascii=False)
+
+
+def joined(reference: str, prompts: Mapping[str, str]) -> str:
+    """The template that a composite reference stands for, from the texts of its parts."""
+    joint, *parts = json.loads(reference.removeprefix(COMPOSITE))
+    return str(joint).join(prompts[part].removesuffix("\n") for part in parts)
 
 
 class SandboxError(ValueError):
@@ -56,8 +92,9 @@ def _environment() -> "PromptEnvironment":
 
 
 @lru_cache(maxsize=256)
-def _compile(source: str) -> "Template":
-    return _environment().template(source)
+def _compile(source: str, casing: Casing = "as_written") -> "Template":
+    cased = {"upper": str.upper, "lower": str.lower, "title": str.title}.get(casing)
+    return _environment().template(source, cased)
 
 
 @lru_cache(maxsize=256)
@@ -68,20 +105,24 @@ def template_variables(source: str) -> frozenset[str]:
     return frozenset(find_undeclared_variables(_environment().parse(source)))
 
 
-def check_template(source: str) -> list[TemplateProblem]:
-    """Everything that can be known to be wrong with a template before an item is rendered."""
-    missing = "the question never reaches the prompt"
-    return _check(source, VARIABLES, _ASKING, missing, lambda: render_prompt(source, _TRIAL, [_TRIAL]))
+def check_template(source: str, vars: Mapping[str, Var] = {}, part: bool = False) -> list[TemplateProblem]:
+    """Everything that can be known to be wrong with a template before an item is rendered. `vars` are the
+    parameters that a study gives it, with any value of each. A `part` of a prompt need not ask anything."""
+    missing = None if part else "the question never reaches the prompt"
+    look = Look(vars=tuple(vars.items()))
+    trial = partial(render_prompt, source, _TRIAL, [_TRIAL], look=look)
+    return _check(source, (*VARIABLES, *vars), _ASKING, missing, trial)
 
 
-def check_wrapper(source: str) -> list[TemplateProblem]:
+def check_wrapper(source: str, vars: Mapping[str, Var] = {}) -> list[TemplateProblem]:
     """The same of a wrapper."""
     missing = "the prompt never reaches the wrapper's text"
-    return _check(source, WRAPPER_VARIABLES, {"prompt"}, missing, lambda: wrap(source, "Which is it?"))
+    trial = partial(wrap, source, "Which is it?", Look(vars=tuple(vars.items())))
+    return _check(source, (*WRAPPER_VARIABLES, *vars), {"prompt"}, missing, trial)
 
 
 def _check(
-    source: str, known: Sequence[str], needed: Set[str], missing: str, trial: Callable[[], str]
+    source: str, known: Sequence[str], needed: Set[str], missing: str | None, trial: Callable[[], str]
 ) -> list[TemplateProblem]:
     from jinja2 import TemplateSyntaxError
 
@@ -95,7 +136,7 @@ def _check(
     for name in sorted(used - set(known)):
         line = next((n for n, text in enumerate(source.splitlines(), 1) if name in text), 1)
         problems.append(TemplateProblem(line, f"unknown template variable `{name}`"))
-    if not used & needed:
+    if missing is not None and not used & needed:
         problems.append(TemplateProblem(1, missing))
     if not problems:
         try:
@@ -105,57 +146,72 @@ def _check(
     return problems
 
 
-def lettered(item: Item) -> str:
-    """The options, one a line: `A. first`, `B. second`."""
-    return "\n".join(f"{letter}. {text}" for letter, text in zip(item.letters, item.options, strict=True))
+def lettered(item: Item, look: Look = PLAIN) -> str:
+    """The options, one a line: `A. first`, `B. second`, or marked and joined in another way."""
+    between = "\n" if look.options is None else look.options
+    shown = zip(marks(look.enumerator, len(item.options)), item.options, strict=True)
+    return between.join(f"{mark}{look.label}{text}" for mark, text in shown)
 
 
-def shown_options(item: Item, style: OptionStyle) -> str:
+def shown_options(item: Item, style: OptionStyle, look: Look = PLAIN) -> str:
     """The options as `question` shows them; empty where it shows none."""
     if style == "lettered":
-        return lettered(item)
-    return " or ".join(item.options) if style == "listed" else ""
+        return lettered(item, look)
+    return (" or " if look.options is None else look.options).join(item.options) if style == "listed" else ""
 
 
-def reference_answer(item: Item, style: OptionStyle) -> str:
-    """What an exemplar shows as its answer: a letter where letters are shown, else the text."""
+def reference_answer(item: Item, style: OptionStyle, look: Look = PLAIN) -> str:
+    """What an exemplar shows as its answer: a label where options are shown under one, else the text."""
     if item.gold is None:
         return item.references[0]
-    return item.letters[item.gold] if style == "lettered" else item.options[item.gold]
+    names = labels(look.enumerator, len(item.options)) if style == "lettered" else ()
+    return names[item.gold] if names else item.options[item.gold]
 
 
 def render_prompt(
-    source: str, item: Item, exemplars: Sequence[Item] = (), style: OptionStyle = "lettered"
+    source: str,
+    item: Item,
+    exemplars: Sequence[Item] = (),
+    style: OptionStyle = "lettered",
+    look: Look = PLAIN,
 ) -> str:
     """The text that is asked: each exemplar with its answer, then the item without one.
 
     Raises `SandboxError` when the template tries to reach Python or fails while it runs.
     """
-    blocks = [_block(source, each, style, reference_answer(each, style)) for each in exemplars]
-    blocks.append(_block(source, item, style, ""))
-    return "\n\n".join(blocks)
+    blocks = [_block(source, each, style, reference_answer(each, style, look), look) for each in exemplars]
+    blocks.append(_block(source, item, style, "", look))
+    return look.blocks.join(blocks)
 
 
-def wrap(source: str, prompt: str) -> str:
+def wrap(source: str, prompt: str, look: Look = PLAIN) -> str:
     """The prompt inside a wrapper, such as a long document. Raises `SandboxError`."""
-    return _run(source, {"prompt": prompt})
+    return _run(source, {**dict(look.vars), "prompt": prompt}, "as_written")
 
 
-def _block(source: str, item: Item, style: OptionStyle, answer: str) -> str:
-    options = shown_options(item, style)
-    choices = list(zip(item.letters, item.options, strict=True)) if style != "none" else []
+def _block(source: str, item: Item, style: OptionStyle, answer: str, look: Look) -> str:
+    options = shown_options(item, style, look)
+    count = len(item.options)
+    names = labels(look.enumerator, count) or marks(look.enumerator, count)
+    choices = list(zip(names, item.options, strict=True)) if style != "none" else []
     if style == "none" and item.open is not None:
         item = replace(item, query=item.open)
-    question = f"{item.stem}\n{options}" if options else item.stem
-    values = {"question": question, "stem": item.stem, "context": item.context, "query": item.query}
-    return _run(source, {**values, "options": options, "choices": choices, "answer": answer})
+    question = f"{item.stem}{look.question}{options}" if options else item.stem
+    values: dict[str, object] = {
+        "question": question,
+        "stem": item.stem,
+        "context": item.context,
+        "query": item.query,
+    }
+    values |= {"options": options, "choices": choices, "answer": answer}
+    return _run(source, {**dict(look.vars), **values}, look.casing)
 
 
-def _run(source: str, values: Mapping[str, object]) -> str:
+def _run(source: str, values: Mapping[str, object], casing: Casing) -> str:
     from gridc.compiler.instrument.template_limits import Limit, render
 
     try:
-        return render(_compile(source), dict(values))
+        return render(_compile(source, casing), dict(values))
     except Limit as error:
         raise SandboxError(str(error)) from error
     except Exception as error:  # a template is a program, and may fail as any program may

@@ -62,7 +62,7 @@ def before_stop(text: str, stops: Sequence[str]) -> str:
 
 
 def _read_option(setting: Setting, item: Item, text: str) -> Extraction:
-    return READERS[setting.held("reader")](text, item.options, setting.options == "lettered")
+    return READERS[setting.held("reader")](text, item.options, setting.labels(len(item.options)))
 
 
 def _read_behaviour(setting: Setting, item: Item, text: str) -> Extraction:
@@ -78,7 +78,7 @@ READ: Mapping[Reads | None, Callable[[Setting, Item, str], Extraction]] = {
 
 def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
     """The most likely candidate. Where a likelihood is no number (None) there is no ranking and no choice."""
-    ranked = candidates(setting.candidates, item)
+    ranked = candidates(setting.candidates, item, setting.enumerator)
     conditional = answers[0]["loglikelihoods"]
     if setting.normalise == "unconditional":
         prior = answers[1]["loglikelihoods"]

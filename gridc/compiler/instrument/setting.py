@@ -6,11 +6,24 @@ from hashlib import sha256
 from operator import attrgetter
 from typing import Any, Literal
 
+from gridc.compiler.instrument.enumerator import DEFAULT, labels
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.render import OptionStyle
+from gridc.compiler.instrument.render import Look, OptionStyle
 from gridc.schema.items import Sample
 from gridc.schema.scaffold import DIRECT, Scaffold
-from gridc.schema.spec import Candidates, Method, Normalise, Overflow, Precision, Reader, Seam, Ties
+from gridc.schema.spec import (
+    Candidates,
+    Casing,
+    Method,
+    Normalise,
+    Overflow,
+    Precision,
+    Reader,
+    Seam,
+    Separators,
+    Ties,
+    Var,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +40,10 @@ class Setting:
     option_order: str | None = None
     items: Sample | None = None
     wrapper: str | None = None
+    vars: tuple[tuple[str, Var], ...] = ()
+    enumerator: str = DEFAULT
+    separators: Separators | None = None
+    casing: Casing = "as_written"
     candidates: Candidates = "option_text"
     normalise: Normalise = "none"
     premise: str = ""
@@ -83,6 +100,26 @@ class Setting:
         return METHODS[self.method].fixes.get(key, getattr(self, key))
 
     @property
+    def look(self) -> Look:
+        """How its prompts are laid out."""
+        stated = (
+            {}
+            if self.separators is None
+            else self.separators.model_dump(exclude_none=True, exclude={"parts"})
+        )
+        return Look(self.enumerator, self.casing, vars=self.vars, **stated)
+
+    def labels(self, count: int) -> tuple[str, ...]:
+        """What may be answered instead of the text of one of so many options; nothing where they are shown
+        under no label."""
+        return labels(self.enumerator, count) if self.options == "lettered" else ()
+
+    @property
+    def labelled(self) -> bool:
+        """Whether options are shown under labels that can be answered with."""
+        return bool(self.labels(2))
+
+    @property
     def key(self) -> bytes:
         """Equal for settings that ask and score alike, and only for those. 32 bytes."""
         return sha256(repr(_values(self.effective())).encode()).digest()
@@ -123,6 +160,11 @@ def _orderless(setting: Setting) -> bool:
     return setting.options == "none" and not by_letter and not by_place
 
 
+def _unmarked(setting: Setting) -> bool:
+    """Whether options are neither shown under a mark nor ranked by it."""
+    return setting.options == "none" and not (setting.ranks and setting.candidates == "letter")
+
+
 EFFECTS: Mapping[str, Effect] = {
     "prompt": Effect("prompt"),
     "method": Effect("request"),
@@ -134,6 +176,10 @@ EFFECTS: Mapping[str, Effect] = {
     "option_order": Effect("prompt", _orderless),
     "items": Effect("prompt"),
     "wrapper": Effect("prompt"),
+    "vars": Effect("prompt"),
+    "enumerator": Effect("prompt", _unmarked),
+    "separators": Effect("prompt"),
+    "casing": Effect("prompt"),
     "candidates": Effect("request", _reads),
     "normalise": Effect("request", _reads),
     "premise": Effect("request", lambda setting: _reads(setting) or setting.normalise != "unconditional"),

@@ -121,9 +121,9 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         self.filters |= {"join": _joined, "replace": _replaced, "string": _text}
         self.filters = metered(self.filters)
 
-    def template(self, source: str) -> Template:
-        """The template, with every loop and every joining of texts metered. Raises `Limit` where it uses
-        what templates do not have, and `jinja2.TemplateSyntaxError`."""
+    def template(self, source: str, cased: Callable[[str], str] | None = None) -> Template:
+        """The template, with every loop and every joining of texts metered, its own words put into another
+        case. Raises `Limit` where it uses what templates do not have, and `jinja2.TemplateSyntaxError`."""
         if len(source) > MAX_SOURCE:
             raise Limit(f"it has {len(source):,} characters; {MAX_SOURCE:,} is the most")
         tree = self.parse(source)
@@ -133,6 +133,9 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
             part = next(tree.find_all(kind), None)
             if part is not None:
                 raise Limit(f"line {part.lineno}: a prompt template has no `{name}`")
+        if cased is not None:
+            for text in tree.find_all(nodes.TemplateData):
+                text.data = cased(text.data)
         return Template.from_code(self, self.compile(Metered().visit(tree)), {})
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:

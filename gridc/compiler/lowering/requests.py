@@ -108,9 +108,10 @@ class Asker:
         exemplars = self._study.items[benchmark].shown(shown.option_order)[: shown.shots]
         least = 0 if shown.overflow == "drop_exemplars" else shown.shots
         for kept in range(shown.shots, least - 1, -1):
-            text = render_prompt(self._study.prompts[shown.prompt], item, exemplars[:kept], shown.options)
+            template, look = self._study.prompts[shown.prompt], shown.look
+            text = render_prompt(template, item, exemplars[:kept], shown.options, look)
             if shown.wrapper is not None:
-                text = wrap(self._study.prompts[shown.wrapper], text)
+                text = wrap(self._study.prompts[shown.wrapper], text, look)
             if shown.system and shown.system_turn == "user":
                 text = f"{shown.system}\n\n{text}"
             yield text
@@ -119,7 +120,7 @@ class Asker:
 def _ranking(setting: Setting, item: Item, cell: Cell) -> Mapping[str, Any]:
     delimiter = setting.continuation_delimiter
     try:
-        ranked = candidates(setting.candidates, item)
+        ranked = candidates(setting.candidates, item, setting.enumerator)
     except NoCandidates as error:
         message = f"{cell.key} ranks {setting.candidates}, and {error}"
         raise SpecError([Diagnostic("GC313", message)]) from None

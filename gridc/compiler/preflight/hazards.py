@@ -13,6 +13,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.instrument.enumerator import are_letters
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import PLACEHOLDER, reference_answer, template_variables
@@ -85,6 +86,7 @@ def item_hazards(plan: Plan) -> Iterator[Hazard]:
         alike = (
             cell.benchmark,
             setting.options,
+            setting.enumerator,
             setting.shots,
             setting.stop,
             setting.option_order,
@@ -109,7 +111,7 @@ def options_unseen(setting: Setting, template: str) -> Found:
         template_variables(template) & {"question", "options", "choices"}
     )
     ranked = setting.ranks and setting.candidates == "letter"
-    read = METHODS[setting.method].reads == "option" and setting.options == "lettered"
+    read = METHODS[setting.method].reads == "option" and setting.labelled
     if not shown and (ranked or read):
         yield (
             "GC501",
@@ -162,6 +164,23 @@ def placeholders_left(setting: Setting, template: str) -> Found:
         )
 
 
+def letters_asked_for(setting: Setting, template: str) -> Found:
+    """GC523."""
+    asked = _LETTER.search(f"{template}\n{setting.system or ''}")
+    marked = METHODS[setting.method].reads == "option" and setting.options == "lettered"
+    if asked is not None and marked and not (setting.labelled and are_letters(setting.labels(2))):
+        shown = "numbers" if setting.labelled else "bullets"
+        yield (
+            "GC523",
+            "enumerator",
+            f"the prompt asks for a letter, and options are shown under {shown}",
+            "ask for what the options are marked with, in the words of the template",
+        )
+
+
+_LETTER = re.compile(r"\bletter\b", re.IGNORECASE)
+
+
 def keywords_alone(setting: Setting, template: str) -> Found:
     """GC520."""
     if METHODS[setting.method].reads == "behaviour":
@@ -178,6 +197,7 @@ SETTING_CHECKS = (
     exemplars_unanswered,
     likelihood_in_a_chat,
     placeholders_left,
+    letters_asked_for,
     keywords_alone,
 )
 
@@ -205,14 +225,14 @@ def stops_in_answers(setting: Setting, asked: Sequence[Item], shown: Sequence[It
     """GC508: a stop string inside of what has to be read."""
     for stop in setting.stop:
         for item in asked:
-            names = item.options if setting.options != "lettered" else tuple(item.letters)
+            names = setting.labels(len(item.options)) or item.options
             cut = next((name for name in names if stop in name), None)
             if cut is not None:
                 problem = f"the stop string {stop!r} cuts the answer {cut!r} of item {item.id}"
                 yield "GC508", "stop", problem, "use a stop string that no answer contains"
                 break
         for item in shown:
-            if stop in reference_answer(item, setting.options):
+            if stop in reference_answer(item, setting.options, setting.look):
                 problem = f"the stop string {stop!r} is part of the answer that exemplar {item.id} shows"
                 yield "GC508", "stop", problem, "use a stop string that no answer contains"
                 break

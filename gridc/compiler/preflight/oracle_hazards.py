@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
-from gridc.compiler.instrument.item import LETTERS, Item
+from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
@@ -55,14 +55,15 @@ def _told(trial: Trial, first: Failure) -> str:
 def _constant(plan: Plan, cell: Cell, samples: Sequence[Sample]) -> Iterator[Hazard]:
     """A letter that is right far more or far less often than chance gives it."""
     items = [sample.item for sample in samples]
-    if cell.setting.options != "lettered" or not all(item.right for item in items):
+    if not cell.setting.labelled or not all(item.right for item in items):
         return
     widest = max(len(item.options) for item in items)
+    names = cell.setting.labels(widest)
     for place in range(widest):
         having = [item for item in items if place < len(item.options)]
         hits = sum(place in item.right for item in having)
         if min(tails([_chance(item) for item in having], hits)) * 2 * widest < CHANCE:
-            problem = f"always answering {LETTERS[place]} is right on {hits} of {len(having)} items"
+            problem = f"always answering {names[place]} is right on {hits} of {len(having)} items"
             yield _hazard(plan, cell, "GC514", problem)
             return
 

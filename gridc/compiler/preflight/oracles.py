@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gridc.compiler.instrument.candidates import UNKNOWN_PHRASINGS
+from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.render import PLAIN, Look
 from gridc.compiler.instrument.score import Outcome, score
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import Request, Sample
@@ -53,10 +55,12 @@ class Sight:
     prompt: str
 
     def name(self, option: int) -> str | None:
-        """What an option is called where it is shown: its letter in the prompt, else its text. None where a
-        letter is asked for and the prompt does not show the option under one."""
-        letter = shown_letter(self.prompt, self.item.options[option])
-        return letter if self.setting.options == "lettered" else self.item.options[option]
+        """What an option is called where it is shown: its label in the prompt, else its text. None where a
+        label is asked for and the prompt does not show the option under one."""
+        if not self.setting.labelled:
+            return self.item.options[option]
+        names = self.setting.labels(len(self.item.options))
+        return shown_label(self.prompt, self.item.options[option], names, self.setting.look)
 
     def answer(self, option: int | None) -> str | None:
         """The option in the form that is asked for."""
@@ -96,18 +100,23 @@ class Sight:
         return COMPLIANCE if (self.item.expected == "comply") == right else REFUSAL
 
 
-def shown_letter(prompt: str, text: str) -> str | None:
-    """The letter under which a text is last shown in a prompt: `B. text`, `(B) text`."""
-    end = len(prompt)
+def shown_label(
+    prompt: str, text: str, names: Sequence[str] = tuple(LETTERS), look: Look = PLAIN
+) -> str | None:
+    """The label, of these, under which a text is last shown in a prompt: `B. text`, `(iv) text`."""
+    end, between = len(prompt), look.options or "\n"
     while (place := prompt.rfind(text, 0, end)) >= 0:
-        label = prompt[max(0, place - 6) : place].rstrip().rstrip(".):]")
-        after = prompt[place + len(text) :].lstrip(" .")
-        alone = not after or after[0] in "\n(" or after[1:2] in (".", ")")
-        labelled = label[-1:].isupper() and label[-1:] in LETTERS and not label[-2:-1].isalnum()
-        if alone and labelled and prompt[place - 1] in " .):]":
-            return label[-1]
+        label = _LABEL.search(prompt[max(0, place - 12 - len(look.label)) : place])
+        rest = prompt[place + len(text) :]
+        after = rest.lstrip(" .")
+        alone = not after or after[0] in "\n(" or after[1:2] in (".", ")") or rest.startswith(between)
+        if alone and label is not None and label[1] in names:
+            return label[1]
         end = place + len(text) - 1
     return None
+
+
+_LABEL = re.compile(r"(?<![^\W_])([A-Z]|[a-z]|\d{1,2}|[ivx]{1,6}|[IVX]{1,6})[^\w]+$")
 
 
 def _right(item: Item) -> int | None:
@@ -264,9 +273,13 @@ def _is_right(sight: Sight, continuation: str) -> bool | None:
     options = [option.strip() for option in item.options]
     if text in options:
         return options.index(text) in item.right
-    if len(text) == 1 and text in LETTERS:
-        letters = {shown_letter(sight.prompt, option): number for number, option in enumerate(item.options)}
-        return letters[text] in item.right if text in letters else None
+    names = labels(sight.setting.enumerator, len(options))
+    if text in names:
+        shown = {
+            shown_label(sight.prompt, option, names, sight.setting.look): place
+            for place, option in enumerate(item.options)
+        }
+        return shown[text] in item.right if text in shown else None
     return item.unknown in item.right if text in UNKNOWN_PHRASINGS else None
 
 

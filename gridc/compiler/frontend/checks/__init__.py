@@ -25,6 +25,8 @@ STAGES: tuple[tuple[Check, ...], ...] = (
     (levels.sources, inference.needed_keys, conduct.scaffolds, conduct.judges),
     (
         levels.disjoint_axes,
+        levels.parts_in_order,
+        levels.free_parameters,
         levels.distinct_levels,
         levels.held_fixed,
         levels.exemplars_from,

@@ -8,6 +8,7 @@ from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.distinct_digests import Distinct
 from gridc.compiler.grid.grid_counts import survey
+from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic
@@ -73,6 +74,10 @@ def distinct_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         return
 
 
+def _roman(setting: Setting) -> bool:
+    return len(setting.labels(2)[1]) > 1
+
+
 def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
     method = METHODS[setting.method]
     if setting.ranks and (setting.temperature > 0 or setting.replicates > 1):
@@ -85,3 +90,9 @@ def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
         yield "`pair_likelihood` and `sentence_pair` are one without the other", "set both or neither"
     if method.reads_text and setting.reader == "answer_line" and setting.options == "none":
         yield "an answer line gives a letter, and no letters are shown", 'set options = "lettered"'
+    elif method.reads_text and setting.reader == "answer_line" and not setting.labels(2):
+        yield "an answer line gives a label, and options are shown behind bullets", 'set enumerator = "A."'
+    if setting.ranks and setting.candidates == "letter" and not labels(setting.enumerator, 2):
+        yield "labels are ranked, and options are shown behind bullets", 'set enumerator = "A."'
+    if setting.method == "first_token" and setting.labelled and _roman(setting):
+        yield "Roman numbers share their first token", 'set an enumerator of letters, such as "A."'

@@ -2,13 +2,16 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from math import prod
 
-from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.source import Source, basic_string
+from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import configurations as grid
+from gridc.compiler.instrument.render import VARIABLES, WRAPPER_VARIABLES
 from gridc.compiler.instrument.setting import REQUIRED
 from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.diagnostics.places import KeyPath
 from gridc.schema.engines import FILES, engine_kind
 from gridc.schema.spec import Effects, Spec
 
@@ -31,14 +34,69 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def disjoint_axes(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    owner: dict[str, str] = {}
+    """A key belongs to one axis, and of a key with named parts each part does."""
+    owners: dict[str, Set[tuple[str, str | None]]] = {}
     for number, axis in enumerate(spec.axis):
+        own: set[tuple[str, str | None]] = set()
         for rank, level in enumerate(axis.level):
-            for key in level.stated():
-                if owner.setdefault(key, axis.id) != axis.id:
-                    where = ("axis", number, "level", rank, key)
-                    message = f"`{key}` is already set by axis `{owner[key]}`"
-                    yield source.diagnose("GC304", where, message, "one key belongs to one axis", at_key=True)
+            for key, part in grid.named_parts(level):
+                taken = next((axis for axis, theirs in owners.items() if _clash((key, part), theirs)), None)
+                own.add((key, part))
+                if taken is not None:
+                    where: KeyPath = ("axis", number, "level", rank, key)
+                    named = key if part is None else f"{key}.{part}"
+                    message = f"`{named}` is already set by axis `{taken}`"
+                    help = "one key belongs to one axis"
+                    if key in grid.ORDERS:
+                        help += f"; two axes may set named parts of it: {key} = {{ {axis.id} = ... }}"
+                    where = where if part is None else (*where, part)
+                    yield source.diagnose("GC304", where, message, help, at_key=True)
+        owners[axis.id] = own
+
+
+def _clash(stated: tuple[str, str | None], theirs: Set[tuple[str, str | None]]) -> bool:
+    """Whether a key, or a part of one, is among those of another axis. A whole key has every part."""
+    key, part = stated
+    return any(key == held and (None in (part, other) or part == other) for held, other in theirs)
+
+
+def parts_in_order(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Named parts stand in the order that is declared, and several of them need one."""
+    tables = list(grid.effect_tables(spec))
+    for key, named in grid.ORDERS.items():
+        held = {
+            each.path: value for each in tables if isinstance(value := getattr(each.table, key, None), dict)
+        }
+        orders = {
+            each.path: value for each in tables if (value := getattr(each.table, named, None)) is not None
+        }
+        parts = list(dict.fromkeys(name for value in held.values() for name in value))
+        for path, order in orders.items():
+            for rank, name in enumerate(order):
+                if name not in parts:
+                    message, help = f"no part of `{key}` is called `{name}`", did_you_mean(name, parts)
+                    yield source.diagnose("GC202", (*path, named, rank), message, help)
+                elif name in order[:rank]:
+                    yield source.diagnose("GC201", (*path, named, rank), f"`{name}` is named twice")
+        for path, value in held.items():
+            if not orders and len(parts) > 1:
+                help = f"{named} = [{', '.join(map(basic_string, parts))}], in [harness]"
+                message = f"`{key}` has several named parts, and no `{named}`"
+                yield source.diagnose("GC302", (*path, key), message, help, at_key=True)
+                break
+            for name in value:
+                if orders and not all(name in order for order in orders.values()):
+                    message = f"the part `{name}` has no place in `{named}`"
+                    yield source.diagnose("GC302", (*path, key, name), message, "name it there", at_key=True)
+
+
+def free_parameters(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """A parameter of a template has a name of its own."""
+    for path, _, _, table in grid.effect_tables(spec):
+        for name in getattr(table, "vars", None) or {}:
+            if name in (*VARIABLES, *WRAPPER_VARIABLES):
+                message = f"`{name}` is a variable that every template has"
+                yield source.diagnose("GC201", (*path, "vars", name), message, "choose another", at_key=True)
 
 
 def distinct_levels(spec: Spec, source: Source) -> Iterator[Diagnostic]:

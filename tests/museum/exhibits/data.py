@@ -108,6 +108,6 @@ def unknown_phrasing_missed(room: Any, patch: MonkeyPatch) -> set[str]:
     return set(room.codes()) - {"GC511"}
 
 
-def tolerant(kind: Any, asked: item.Item) -> Sequence[candidates.Candidate]:
+def tolerant(kind: Any, asked: item.Item, *how: Any) -> Sequence[candidates.Candidate]:
     """Candidates of whatever the item has, its phrasing known or not."""
     return [candidates.Candidate(text, option) for option, text in enumerate(asked.options)]

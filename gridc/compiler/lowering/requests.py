@@ -54,7 +54,7 @@ class Asker:
         prompts = self._prompts(cell.benchmark, replace(setting.shown, system=None, scaffold=None))
         for item, prompt in zip(self.items(cell), prompts, strict=True):
             ((_, question),) = prompt.messages
-            options, system = shown_options(item, setting.options), setting.system or None
+            options, system = shown_options(item, setting.options, setting.look), setting.system or None
             task = Task(cell.benchmark, question, options, system, setting.system_turn)
             for replicate in range(setting.replicates):
                 request = partial(self._turn, cell, self._generation(setting, item, replicate))

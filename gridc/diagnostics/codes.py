@@ -224,6 +224,18 @@ CODES: dict[str, Code] = {
         "choice would score every item against another answer, so the message shows how one row would be "
         "answered: compare it with what you know to be right.",
     ),
+    "GC335": Code(
+        "a variant does not pair with its benchmark",
+        "The items of a variant say the same in other words, and levels of its axis are compared item by "
+        "item. So it has an item of the same id, with as many options, for each item that is drawn from the "
+        "benchmark. Name the column that holds the id (`loading.fields.id`), and complete the file, or draw "
+        "from the items that both have.",
+    ),
+    "GC336": Code(
+        "a variant is asked by no cell",
+        "The benchmark names it, and no planned cell has it as its `variant`: a level is missing, or an "
+        "exclusion removes it. Add the level, or leave the variant out.",
+    ),
     "GC341": Code(
         "no installed package offers this plug-in",
         "`plugin:NAME` names an entry point of a package that is installed beside gridc, in the group "

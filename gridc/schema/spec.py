@@ -304,6 +304,12 @@ class Effects(ModelEffects, BenchmarkEffects):
         float | None, Field(ge=0, le=5, description="0 is greedy decoding. Default: 0.")
     ] = None
     top_p: Annotated[float | None, Field(gt=0, le=1, description="Nucleus sampling mass. Default: 1.")] = None
+    variant: Annotated[
+        Id | None,
+        Field(
+            description="Which of a benchmark's `variants` is asked. Default: its own items.", examples=["de"]
+        ),
+    ] = None
     scaffold: Annotated[
         Scaffold | None,
         Field(
@@ -353,6 +359,25 @@ class Model(ModelEffects):
     note: Annotated[Text | None, Field(description="Printed beside the model on every report.")] = None
 
 
+class Variant(Table):
+    """The same items in other words: another language, another wording, another version of the data."""
+
+    id: Annotated[Id, Field(description="How the effect `variant` names it.")]
+    source: Annotated[
+        str,
+        Field(
+            pattern=r"^(data|path|builtin):.+$",
+            description="Its file, as in [[benchmark]], data:, path: or builtin:. Each of its items has the "
+            "id of the item of the benchmark that it stands for.",
+            examples=["path:items.de.jsonl"],
+        ),
+    ]
+    loading: Annotated[
+        Loading | None, Field(description="What the loader has to be told. Default: as for the benchmark.")
+    ] = None
+    note: Annotated[Text | None, Field(description="For readers: who translated it, and how.")] = None
+
+
 class Benchmark(BenchmarkEffects):
     """A set of items and the file format they come in."""
 
@@ -385,6 +410,15 @@ class Benchmark(BenchmarkEffects):
     loading: Annotated[Loading, Field(description="What the loader has to be told.")] = Loading()
     exemplars: Annotated[Exemplars | None, Field(description="Needed where shots > 0.")] = None
     note: Annotated[Text | None, Field(description="Printed beside the benchmark on every report.")] = None
+    variants: Annotated[
+        tuple[Variant, ...] | None,
+        Field(
+            min_length=1,
+            description="The same items in other words, for the effect `variant`. Items pair by id, so that "
+            "levels of an axis are compared on the same items. Default: none.",
+            examples=[[{"id": "de", "source": "path:items.de.jsonl"}]],
+        ),
+    ] = None
 
     @property
     def lower_is_better(self) -> bool:
@@ -393,7 +427,8 @@ class Benchmark(BenchmarkEffects):
 
     @model_validator(mode="after")
     def _loading_fits(self) -> Self:
-        self.loading.check(self.loader)
+        for loading in (self.loading, *(each.loading for each in self.variants or () if each.loading)):
+            loading.check(self.loader)
         return self
 
 

@@ -83,6 +83,8 @@ def _named(checked: "Checked") -> Iterator[Path]:
     for benchmark in checked.spec.benchmark:
         if benchmark.source.startswith(("path:", "data:")) and benchmark.id not in checked.references.absent:
             yield from (path for _, path in checked.places.benchmark(benchmark.source))
+            for variant in benchmark.variants or ():
+                yield from (path for _, path in checked.places.benchmark(variant.source))
     for model in checked.spec.model:
         if model.source.startswith("path:"):
             yield checked.places.model(model.source)

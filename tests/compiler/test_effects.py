@@ -18,6 +18,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.unsupported import obstacles
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.grid.configurations import ORDERS, settled
+from gridc.compiler.inputs.items import VariantItems
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.candidates import NoCandidates
 from gridc.compiler.instrument.methods import METHODS
@@ -93,7 +94,11 @@ class Bench:
         study = compile_spec(path).study
         texts = dict.fromkeys(values("prompt"), "Say it. {{ question }}")
         texts |= {text: text for text in (PROMPT, *values("wrapper"))}
-        self.study: Study = replace(study, prompts={**study.prompts, **texts})
+        facts = study.items["facts"]
+        german = {each.id: replace(each, query=f"Also: {each.query}") for each in facts.source.every}
+        facts = replace(facts, variants={name: VariantItems(german, {}) for name in values("variant")})
+        items = {**study.items, "facts": facts}
+        self.study: Study = replace(study, prompts={**study.prompts, **texts}, items=items)
         self._asker = Asker(self.study)
 
     def of(self, setting: Setting) -> tuple[Any, Any, Any] | None:

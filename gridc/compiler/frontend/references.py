@@ -70,16 +70,21 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
             found.add(diagnostic)
     absent: dict[str, str] = {}
     for number, benchmark in enumerate(spec.benchmark):
-        if benchmark.source.startswith("hf:"):
-            continue  # it is looked up when it is needed
-        try:
-            places.benchmark(benchmark.source)
-        except NotFound as error:
-            if benchmark.source.startswith("data:") and error.code == "GC309":
-                absent[benchmark.id] = error.problem
-            else:
-                here = ("benchmark", number, "source")
-                found.add(source.diagnose(error.code, here, error.problem, error.help))
+        named: list[tuple[KeyPath, str]] = [(("benchmark", number, "source"), benchmark.source)]
+        named += [
+            (("benchmark", number, "variants", rank, "source"), variant.source)
+            for rank, variant in enumerate(benchmark.variants or ())
+        ]
+        for here, reference in named:
+            if reference.startswith("hf:"):
+                continue  # it is looked up when it is needed
+            try:
+                places.benchmark(reference)
+            except NotFound as error:
+                if reference.startswith("data:") and error.code == "GC309":
+                    absent[benchmark.id] = error.problem
+                else:
+                    found.add(source.diagnose(error.code, here, error.problem, error.help))
     for number, model in enumerate(spec.model):
         if not model.source.startswith(("builtin:", "path:")):
             continue

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -47,6 +47,41 @@ class Loaded:
 
 
 @dataclass(frozen=True)
+class VariantItems:
+    """The items of a benchmark in other words, by the id of the item that each stands for, with the digests
+    of their files. What an item belongs to (family, template, category, tags) is said by the benchmark."""
+
+    items: Mapping[str, Item]
+    files: Mapping[str, str]
+
+
+class Unpaired(ValueError):
+    """A variant's items are not those of its benchmark."""
+
+
+def pair(items: Sequence[Item], loaded: Loaded) -> VariantItems:
+    """The items that a variant has for these. Raises `Unpaired` where one is missing or of another shape."""
+    others = {item.id: item for item in loaded.every}
+    missing = [item.id for item in items if item.id not in others]
+    if missing:
+        problem = f"it has no item `{missing[0]}`"
+        raise Unpaired(problem if len(missing) == 1 else f"{problem}, and {len(missing) - 1:,} others")
+    paired = {}
+    for item in items:
+        other = others[item.id]
+        if len(other.options) != len(item.options) or other.expected != item.expected:
+            raise Unpaired(f"its item `{item.id}` has {_shape(other)}, not {_shape(item)}")
+        paired[item.id] = replace(
+            other, family=item.family, template=item.template, category=item.category, tags=item.tags
+        )
+    return VariantItems(paired, loaded.files)
+
+
+def _shape(item: Item) -> str:
+    return f"{len(item.options)} options" if item.expected is None else f"to {item.expected}"
+
+
+@dataclass(frozen=True)
 class Items:
     """What a benchmark asks: the sampled items in file order and the exemplars in shot order, both with
     their options as the file has them, and the orders and subsets in which the study shows those.
@@ -59,18 +94,24 @@ class Items:
     subsets: tuple[Sample, ...] = ()
     seed: int = 0
     unit: UnitLevel = "family"
+    variants: Mapping[str, VariantItems] = field(default_factory=dict)
 
-    def asked(self, order: str | None = None, subset: Sample | None = None) -> tuple[Item, ...]:
+    def asked(
+        self, order: str | None = None, subset: Sample | None = None, variant: str | None = None
+    ) -> tuple[Item, ...]:
         """The items of a cell, in file order, as they are shown there. Raises `DrawError`."""
         chosen = self.sampled if subset is None else draw_sample(self.sampled, subset)
-        return tuple(arranged(item, order) for item in chosen)
+        return tuple(arranged(item, order) for item in self._worded(chosen, variant))
 
-    def shown(self, order: str | None = None) -> tuple[Item, ...]:
+    def shown(self, order: str | None = None, variant: str | None = None) -> tuple[Item, ...]:
         """The exemplars as they are shown. Where the asked item has its right option at a fixed letter,
         theirs are shuffled by the exemplars' seed: otherwise each would give the answer away."""
         if order is not None and order.startswith("gold_at:"):
             order = f"shuffled:{self.seed}"
-        return tuple(arranged(item, order) for item in self.exemplars)
+        return tuple(arranged(item, order) for item in self._worded(self.exemplars, variant))
+
+    def _worded(self, items: Sequence[Item], variant: str | None) -> Sequence[Item]:
+        return items if variant is None else [self.variants[variant].items[item.id] for item in items]
 
     @property
     def units(self) -> dict[str, str]:
@@ -100,6 +141,14 @@ class Items:
             "left_out": list(self.source.left_out),
             "subsets": {
                 str(subset): digest([item.id for item in self.asked(None, subset)]) for subset in self.subsets
+            },
+            "variants": {
+                name: {
+                    "files": dict(each.files),
+                    "items": {item.id: item_digest(item) for item in self.asked(variant=name)},
+                    "exemplars": [[item.id, item_digest(item)] for item in self.shown(variant=name)],
+                }
+                for name, each in self.variants.items()
             },
         }
         return {
@@ -261,9 +310,39 @@ class ItemLoader:
         orders = tuple(sorted({order for order, _ in renderings}, key=lambda order: order or ""))
         subsets = tuple(sorted({each for _, each in renderings if each is not None}, key=str))
         seed = benchmark.exemplars.seed if benchmark.exemplars else 0
-        items = Items(sampled, exemplars, self._loaded[benchmark.id], orders, subsets, seed, unit)
-        if self._renders(items, number, renderings):
+        try:
+            variants = self._paired(number, benchmark, (*sampled, *exemplars))
+        except NotFound as error:
+            self.absent[benchmark.id] = error.problem
+            return
+        items = Items(sampled, exemplars, self._loaded[benchmark.id], orders, subsets, seed, unit, variants)
+        if len(variants) == len(benchmark.variants or ()) and self._renders(items, number, renderings):
             self.items[benchmark.id] = items
+
+    def _paired(self, number: int, benchmark: Benchmark, items: Sequence[Item]) -> dict[str, VariantItems]:
+        """Each variant's items for those of the benchmark; one is left out where a finding says why. Raises
+        `NotFound` where the data of one are not here."""
+        found: dict[str, VariantItems] = {}
+        for rank, variant in enumerate(benchmark.variants or ()):
+            here: KeyPath = ("benchmark", number, "variants", rank, "source")
+            stated = {"source": variant.source, "loading": variant.loading or benchmark.loading}
+            before = len(self._wrong.diagnostics)
+            loaded = self._read(number, benchmark.model_copy(update=stated))
+            told = self._wrong.diagnostics[before:]
+            self._wrong.diagnostics[before:] = [
+                self._source.diagnose(each.code, here, each.message, each.help) for each in told
+            ]
+            if loaded is None:
+                continue
+            try:
+                found[variant.id] = pair(items, loaded)
+            except Unpaired as error:
+                help = (
+                    "a variant has each item of the benchmark under the same id: `loading.fields.id` names it"
+                )
+                problem = f"`{variant.id}` does not pair with `{benchmark.id}`: {error}"
+                self._wrong.add(self._source.diagnose("GC335", here, problem, help))
+        return found
 
     def _draw(self, benchmark: Benchmark, above: tuple[str, ...]) -> tuple[Item, ...] | None:
         """The sampled items; None where those that they must be disjoint from are not here."""

@@ -39,6 +39,7 @@ class Setting:
     stop: tuple[str, ...] = ()
     option_order: str | None = None
     items: Sample | None = None
+    variant: str | None = None
     wrapper: str | None = None
     vars: tuple[tuple[str, Var], ...] = ()
     enumerator: str = DEFAULT
@@ -175,6 +176,7 @@ EFFECTS: Mapping[str, Effect] = {
     "stop": Effect("request", _ranks),
     "option_order": Effect("prompt", _orderless),
     "items": Effect("prompt"),
+    "variant": Effect("prompt"),
     "wrapper": Effect("prompt"),
     "vars": Effect("prompt"),
     "enumerator": Effect("prompt", _unmarked),

@@ -31,7 +31,8 @@ class Asker:
 
     def items(self, cell: Cell) -> tuple[Item, ...]:
         """The items of a cell in file order, with their options in the order in which they are shown."""
-        return self._asked(cell.benchmark, cell.setting.option_order, cell.setting.items)
+        setting = cell.setting
+        return self._asked(cell.benchmark, setting.option_order, setting.items, setting.variant)
 
     def samples(self, cell: Cell) -> Iterator[Sample]:
         """Each item of the cell's benchmark, replicate by replicate."""
@@ -93,7 +94,7 @@ class Asker:
 
     def _render(self, benchmark: str, shown: Setting) -> list[Prompt]:
         found = []
-        for item in self._asked(benchmark, shown.option_order, shown.items):
+        for item in self._asked(benchmark, shown.option_order, shown.items, shown.variant):
             try:
                 text, *shorter = self._texts(benchmark, shown, item)
             except SandboxError as error:
@@ -105,7 +106,8 @@ class Asker:
 
     def _texts(self, benchmark: str, shown: Setting, item: Item) -> Iterator[str]:
         """The prompt, and where exemplars may be dropped the same with one less each."""
-        exemplars = self._study.items[benchmark].shown(shown.option_order)[: shown.shots]
+        drawn = self._study.items[benchmark].shown(shown.option_order, shown.variant)
+        exemplars = drawn[: shown.shots]
         least = 0 if shown.overflow == "drop_exemplars" else shown.shots
         for kept in range(shown.shots, least - 1, -1):
             template, look = self._study.prompts[shown.prompt], shown.look

@@ -91,11 +91,13 @@ def item_hazards(plan: Plan) -> Iterator[Hazard]:
             setting.stop,
             setting.option_order,
             setting.items,
+            setting.variant,
         )
         if alike in seen or cell.benchmark in study.absent:
             continue
         seen.add(alike)
-        shown = study.items[cell.benchmark].shown(setting.option_order)[: setting.shots]
+        drawn = study.items[cell.benchmark].shown(setting.option_order, setting.variant)
+        shown = drawn[: setting.shots]
         for check in (shared_exemplars, stops_in_answers):
             for code, key, problem, help_line in check(setting, plan.items(cell), shown):
                 yield _at(study.spec, cell, code, key, problem, help_line)

@@ -6,6 +6,7 @@ them, which is what `sample.choice` counts too.
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 from gridc.compiler.grid.cell import Cell
@@ -54,8 +55,12 @@ class ShownRow(NamedTuple):
 
 
 def order_of(cell: Cell) -> str:
-    """The name of the order in which a cell shows the options."""
-    return cell.setting.option_order or FILE
+    """The name of the order in which a cell shows the options, and of the variant of the items."""
+    return _shown_as(cell.setting.option_order, cell.setting.variant)
+
+
+def _shown_as(order: str | None, variant: str | None) -> str:
+    return (order or FILE) if variant is None else f"{variant}/{order or FILE}"
 
 
 def benchmark_rows(plan: Plan) -> Iterator[BenchmarkRow]:
@@ -74,13 +79,13 @@ def item_rows(plan: Plan) -> Iterator[ItemRow]:
 
 def shown_rows(plan: Plan) -> Iterator[ShownRow]:
     for name, items in plan.study.items.items():
-        for order in items.orders:
-            for item in items.asked(order):
+        for order, variant in product(items.orders, (None, *items.variants)):
+            for item in items.asked(order, variant=variant):
                 yield ShownRow(
                     plan.study_digest,
                     name,
                     item.id,
-                    order or FILE,
+                    _shown_as(order, variant),
                     item_digest(item),
                     len(item.options),
                     json.dumps(sorted(item.right)),

@@ -33,7 +33,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         levels.required_keys,
         inference.curves_hold_something,
     ),
-    (envelope.selectors_select, envelope.meaningful_configurations),
+    (envelope.selectors_select, envelope.meaningful_configurations, envelope.variants_exist),
     (envelope.distinct_configurations, conduct.texts_to_read),
 )
 

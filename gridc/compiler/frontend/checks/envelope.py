@@ -5,7 +5,9 @@ from itertools import islice
 
 from gridc.compiler.frontend.checks.idle import exclude, settings, way_out
 from gridc.compiler.frontend.source import Source, basic_string
+from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import configurations as grid
+from gridc.compiler.grid import passes
 from gridc.compiler.grid.distinct_digests import Distinct
 from gridc.compiler.grid.grid_counts import survey
 from gridc.compiler.instrument.enumerator import labels
@@ -37,6 +39,35 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             yield source.diagnose("GC307", ("hypothesis", number, "where"), message)
     if not found.primary:
         yield source.diagnose("GC307", ("analysis", "primary"), "no planned cell matches this")
+
+
+def variants_exist(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Each benchmark has the variants that its cells ask, and each variant is asked."""
+    asked: dict[str, set[str]] = {benchmark.id: set() for benchmark in spec.benchmark}
+    if not any(benchmark.variants for benchmark in spec.benchmark) and not any(
+        getattr(each.table, "variant", None) for each in grid.effect_tables(spec)
+    ):
+        return
+    known = {each.id: [variant.id for variant in each.variants or ()] for each in spec.benchmark}
+    for cell in passes.cells(spec):
+        name = cell.setting.variant
+        if name is not None and name not in asked[cell.benchmark]:
+            asked[cell.benchmark].add(name)
+            if name not in known[cell.benchmark]:
+                where = grid.stated_at(spec, "variant", {**cell.levels, "benchmark": cell.benchmark})
+                message = f"`{cell.benchmark}` has no variant `{name}`"
+                help = did_you_mean(name, known[cell.benchmark]) if known[cell.benchmark] else exclude(
+                    {"benchmark": basic_string(cell.benchmark), **{
+                        axis: basic_string(level) for axis, level in cell.levels.items()
+                        if grid.stated_at(spec, "variant", {axis: level})}}
+                )  # fmt: skip
+                yield source.diagnose("GC202", where or ("axis", 0), message, help)
+    for number, benchmark in enumerate(spec.benchmark):
+        for rank, name in enumerate(known[benchmark.id]):
+            if name not in asked[benchmark.id]:
+                message = f"no cell asks the variant `{name}` of `{benchmark.id}`"
+                help = f'variant = "{name}" in a level of an axis, or leave it out'
+                yield source.diagnose("GC336", ("benchmark", number, "variants", rank, "id"), message, help)
 
 
 def meaningful_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic]:

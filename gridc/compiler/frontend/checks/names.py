@@ -28,6 +28,12 @@ def unique_ids(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             if name in ids[:number]:
                 where = (*path, number, "id")
                 yield source.diagnose("GC201", where, f"`{name}` is already the id of another {path[-1]}")
+    for number, benchmark in enumerate(spec.benchmark):
+        names = [variant.id for variant in benchmark.variants or ()]
+        for rank, name in enumerate(names):
+            if name in names[:rank]:
+                where = ("benchmark", number, "variants", rank, "id")
+                yield source.diagnose("GC201", where, f"`{name}` is already the id of another variant")
     for number, axis in enumerate(spec.axis):
         if axis.id in RESERVED_DIMENSIONS:
             where = ("axis", number, "id")

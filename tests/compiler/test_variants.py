@@ -1,0 +1,108 @@
+"""Variants: the same items in other words, which pair by id whatever the order of the files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.store.items import order_of, shown_rows
+
+SPEC = """
+gridcard = 1
+
+[study]
+id = "languages"
+title = "One question, two languages"
+purpose = "comparative"
+
+[[model]]
+id = "left"
+engine = "hf"
+source = "builtin:pocket-qwen2"
+
+[[benchmark]]
+id = "people"
+loader = "rows"
+source = "path:en.jsonl"
+direction = "higher_is_better"
+sample = { n = 6, seed = 3 }
+exemplars = { pool = "rest", seed = 1 }
+option_order = "shuffled:7"
+loading = { gold = "index", fields = { id = "id", query = "q", options = ["a", "b", "c"], gold = "gold" } }
+variants = [{ id = "de", source = "path:de.jsonl" }]
+
+[harness]
+prompt = "{{ question }}\\nAnswer:{% if answer %} {{ answer }}{% endif %}"
+method = "extract"
+shots = 2
+
+[[axis]]
+id = "language"
+
+[[axis.level]]
+id = "en"
+tier = "core"
+provenance = "ours"
+
+[[axis.level]]
+id = "de"
+tier = "core"
+variant = "de"
+provenance = "ours"
+"""
+PEOPLE = (("baker", "Bäcker"), ("miller", "Müller"), ("smith", "Schmied"))
+
+
+def row(number: int, german: bool) -> dict[str, object]:
+    names = [pair[german] for pair in PEOPLE]
+    asked = f"Wer fehlt an Tag {number}?" if german else f"Who is missing on day {number}?"
+    return {"id": f"d{number}", "q": asked, **dict(zip("abc", names, strict=True)), "gold": number % 3}
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    for name, german, numbers in (("en", False, range(12)), ("de", True, range(20, -1, -1))):
+        lines = [json.dumps(row(number, german), ensure_ascii=False) for number in numbers]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), "utf-8")
+    (tmp_path / "gridcard.toml").write_text(SPEC, "utf-8")
+    return Plan(compile_spec(tmp_path / "gridcard.toml").study)
+
+
+def test_a_cell_asks_its_variant_of_the_same_items_in_the_same_order(plan: Plan) -> None:
+    english, german = (list(plan.samples(cell)) for cell in plan.cells())
+    assert [each.item.id for each in english] == [each.item.id for each in german]
+    translated = dict(PEOPLE)
+    for one, other in zip(english, german, strict=True):
+        assert [translated[text] for text in one.item.options] == list(other.item.options)
+        assert one.item.gold == other.item.gold
+        day = one.item.id[1:]
+        ((_, shown),) = other.requests[0].prompt.messages
+        assert f"Wer fehlt an Tag {day}?" in shown and "Who" not in shown and "baker" not in shown
+        assert "Who is missing" in one.requests[0].prompt.messages[0][1]
+        assert shown.count("Wer fehlt") == 3  # its exemplars too
+
+
+def test_items_of_a_variant_belong_to_the_same_units_and_are_stored_apart(plan: Plan) -> None:
+    items = plan.study.items["people"]
+    for one, other in zip(items.asked(), items.asked(variant="de"), strict=True):
+        assert (one.id, one.family, one.category, one.tags) == (
+            other.id,
+            other.family,
+            other.category,
+            other.tags,
+        )
+    rows = [(each.item, each.option_order) for each in shown_rows(plan)]
+    assert len(rows) == len(set(rows)) == 12
+    assert {name for _, name in rows} == {order_of(cell) for cell in plan.cells()} == {
+        "shuffled:7", "de/shuffled:7"
+    }  # fmt: skip
+
+
+def test_a_variants_words_are_part_of_the_stamp(plan: Plan, tmp_path: Path) -> None:
+    stamped = plan.study.inputs()["benchmarks"]["people"]
+    path = tmp_path / "de.jsonl"
+    path.write_text(path.read_text("utf-8").replace("Bäcker", "Schuster"), "utf-8")
+    changed = compile_spec(tmp_path / "gridcard.toml").study.inputs()["benchmarks"]["people"]
+    assert {key for key in stamped if stamped[key] != changed[key]} == {"variants"}

@@ -16,6 +16,7 @@ _HOMES = {
     "Trust": "gridc.study",
     "diff": "gridc.study",
     "open": "gridc.study",
+    "propagation": "gridc.study",
 }
 
 

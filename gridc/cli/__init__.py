@@ -32,6 +32,7 @@ COMMANDS = (
     "merge",
     "status",
     "report",
+    "scaffolds",
     "certify",
     "card",
     "export",

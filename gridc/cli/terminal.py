@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from gridc.study.measurands import Measurand
     from gridc.study.running import Spent, Step
+    from gridc.study.scaffolding import ScaffoldReport
     from gridc.study.stamping import DeviationReport
 
 
@@ -123,6 +124,54 @@ def plan_table(manifest: dict[str, Any]) -> None:
     console.print(f"stamp {manifest['stamp']}")
     if "against" in manifest:
         _against(console, manifest["against"])
+
+
+def propagation(rows: "Iterable[Mapping[str, Any]]") -> "Iterator[str]":
+    """The share of each step's sub-calls that kept each part of its task, of those whose task has it."""
+    parts = ("system_prompt", "mc_option", "format_instruction", "safety_instruction")
+    lines: list[tuple[str, ...]] = [
+        ("scaffold", "step", "sub-calls", "system prompt", "options", "format", "safety")
+    ]
+    for row in rows:
+        shown = [_kept(row, part) for part in parts]
+        lines.append((visible(row["scaffold"]), visible(row["step"]), f"{row['n']:,}", *shown))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        names = zip(line[:2], widths[:2], strict=True)
+        numbers = zip(line[2:], widths[2:], strict=True)
+        texts = [f"{text:<{width}}" for text, width in names] + [
+            f"{text:>{width}}" for text, width in numbers
+        ]
+        yield "  ".join(texts)
+    yield "kept word for word, of the sub-calls whose task has it; --csv says what is paraphrased"
+
+
+def _kept(row: "Mapping[str, Any]", part: str) -> str:
+    having = row[f"{part}_applicable"]
+    if not having:
+        return "-"
+    share = f"{row[f'{part}_propagation'] * row['n'] / having:.1%}"
+    return share if having == row["n"] else f"{share} of {having:,}"
+
+
+def scaffold_work(report: "ScaffoldReport") -> "Iterator[str]":
+    """Whether scaffolds that have a choice went to work, and what leaked into divided tasks."""
+    for each in report.engagement:
+        if each.engaged is not None:
+            turn = (
+                "no system prompt" if each.system_turn == "none" else f"system prompt as {each.system_turn}"
+            )
+            yield visible(
+                f"{each.scaffold} of {each.model} on {each.benchmark}: went to work on {each.engaged:,} of "
+                f"{each.samples:,} samples, {each.calls:.2f} calls each ({turn})"
+            )
+    leaks = [each for each in report.leakage if each.leaked]
+    for leak in leaks:
+        groups = ", ".join(f"{name} on {count:,}" for name, count in sorted(leak.leaked.items()))
+        where = f"{leak.scaffold} of {leak.model} on {leak.benchmark}"
+        yield visible(f"{where}: features of the persona in the parts of {leak.divided:,} tasks: {groups}")
+    if leaks:
+        yield f"leakage is found {report.caveat}"
 
 
 def _prospects(hypotheses: list[dict[str, Any]]) -> Iterator[str]:

@@ -9,10 +9,10 @@ cannot be done is a `GridcError` with diagnostics; no other exception says that 
 wrong. docs/python.md has the tables column by column.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.study.failures import coded
@@ -34,12 +34,24 @@ if TYPE_CHECKING:
         WrittenReport,
     )
     from gridc.study.running import RunReport, StatusReport, Step
+    from gridc.study.scaffolding import Propagation, ScaffoldReport
     from gridc.study.stamping import DeviationReport, StampCheck, StampReport
     from gridc.study.tables import TableName
     from gridc.study.validation import ValidationReport
     from gridc.study.verifying import Verification
 
-__all__ = ["AnyPath", "OpenStudy", "Trust", "coded", "diff", "measurands", "open", "spec_in", "validate_all"]
+__all__ = [
+    "AnyPath",
+    "OpenStudy",
+    "Trust",
+    "coded",
+    "diff",
+    "measurands",
+    "open",
+    "propagation",
+    "spec_in",
+    "validate_all",
+]
 
 AnyPath = str | PathLike[str]
 
@@ -166,6 +178,14 @@ class OpenStudy:
         from gridc.study.running import status
 
         return status(self._place)
+
+    @coded()
+    def scaffolds(self) -> "ScaffoldReport":
+        """What the stored sub-calls of the study's scaffolds show: which parts of a task reached each step,
+        whether a scaffold went to work, and what leaked into divided tasks."""
+        from gridc.study.scaffolding import scaffolds
+
+        return scaffolds(self._place)
 
     @coded()
     def findings(self) -> "FindingsReport":
@@ -323,6 +343,18 @@ def measurands(name: str | None = None) -> "list[Measurand]":
     from gridc.study.measurands import measurands
 
     return measurands(name)
+
+
+@coded()
+def propagation(
+    calls: "AnyPath | Iterable[Mapping[str, Any]]", tasks: AnyPath | None = None
+) -> "Propagation":
+    """Which parts of a task reached each of these sub-calls: a JSONL file, or records. `tasks` is a JSONL
+    file with the tasks by item, where the rows do not hold them; docs/scaffolds.md says what a row holds."""
+    from gridc.study.scaffolding import propagation
+
+    given = Path(calls) if isinstance(calls, str | PathLike) else calls
+    return propagation(given, None if tasks is None else Path(tasks))
 
 
 def validate_all(

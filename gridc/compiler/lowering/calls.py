@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.scaffolds.turns import Task
 from gridc.schema.canonical import digest
 
 Kind = Literal["generate", "loglikelihood"]
@@ -142,6 +143,10 @@ class Extent:
 
 class Scaffolded(Protocol):
     """A scaffold on one item."""
+
+    @property
+    def task(self) -> Task:
+        """What it is given."""
 
     def extent(self) -> Extent:
         """How much it asks after its first calls."""

@@ -1,0 +1,261 @@
+"""Which of a task's parts reach a sub-call: its system prompt, options, format and safety instructions. Pure.
+
+A part is looked for in everything that the sub-call is sent, of whatever role. Of the system prompt, and of
+the instructions, which are the sentences of it that speak of the form of the answer or of safety, each
+sentence counts: it is *kept* where it stands there word for word (whatever its case, spacing, quotes and
+emphasis), *paraphrased* where some passage of at most three sentences has `PARAPHRASE` of its content words,
+and *lost* otherwise. An option is kept where its text stands there behind its own letter, if the original
+shows letters; paraphrased where its text, or `PARAPHRASE` of its content words, stands there otherwise. A
+format instruction that is lost counts as paraphrased where the sub-call has another one. A part is kept or
+lost when all of it is, *partial* when some of it is lost, and paraphrased otherwise; it is *absent* where
+the task has none.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+State = Literal["kept", "paraphrased", "partial", "lost", "absent"]
+PARTS = ("system_prompt", "mc_option", "format_instruction", "safety_instruction")
+"""In the order of the columns of the published table (Gringras 2026), and one more."""
+
+PARAPHRASE = 0.6
+"""The share of a sentence's content words that a paraphrase has."""
+
+WINDOW = 3
+"""Sentences of a passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """What a task says before any scaffold: its system prompt, its question as it is asked, and its options,
+    by letter where it shows letters. Without `options` those are taken that the question shows a line each.
+    Instructions are found in the system prompt, and those of form in the question too, unless given."""
+
+    question: str
+    system: str | None = None
+    options: tuple[str, ...] | None = None
+    format_instruction: tuple[str, ...] | None = None
+    safety_instruction: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubCall:
+    """A call of a scaffold: its step, and all that is sent."""
+
+    scaffold: str
+    step: str
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What reached one sub-call: the state of each of `PARTS`."""
+
+    scaffold: str
+    step: str
+    states: Mapping[str, State]
+
+
+@dataclass(slots=True)
+class StepShares:
+    """All sub-calls of one step: how many, and by part how many are in each state."""
+
+    scaffold: str
+    step: str
+    n: int = 0
+    counts: dict[str, dict[State, int]] = field(default_factory=lambda: {part: {} for part in PARTS})
+
+    def share(self, part: str, state: State = "kept") -> float:
+        """The share of all `n` sub-calls, as the published table has it: sub-calls of tasks without the part
+        count as not having kept it. `having` says how many could have."""
+        return self.counts[part].get(state, 0) / self.n
+
+    def having(self, part: str) -> int:
+        """Of how many sub-calls the task has the part."""
+        return self.n - self.counts[part].get("absent", 0)
+
+
+def trace(original: Original, call: SubCall) -> Traced:
+    """The state of each part of a task in a sub-call."""
+    sent = _Sent(call.messages)
+    states: dict[str, State] = {
+        "system_prompt": _whole(map(sent.sentence, sentences(original.system or ""))),
+        "mc_option": _options(original, sent),
+        "format_instruction": _whole(map(sent.sentence, _format(original))),
+        "safety_instruction": _whole(map(sent.sentence, _safety(original))),
+    }
+    if states["format_instruction"] in ("lost", "partial") and sent.says(is_format):
+        states["format_instruction"] = "paraphrased"
+    return Traced(call.scaffold, call.step, states)
+
+
+def shares(traced: Iterable[Traced]) -> list[StepShares]:
+    """Sub-calls counted step by step: scaffolds in the order in which they come first, steps by name."""
+    found: dict[tuple[str, str], StepShares] = {}
+    for each in traced:
+        row = found.setdefault((each.scaffold, each.step), StepShares(each.scaffold, each.step))
+        row.n += 1
+        for part, state in each.states.items():
+            row.counts[part][state] = row.counts[part].get(state, 0) + 1
+    order = list(dict.fromkeys(scaffold for scaffold, _ in found))
+    return sorted(found.values(), key=lambda row: (order.index(row.scaffold), row.step))
+
+
+COLUMNS = (
+    "scaffold",
+    "step",
+    "n",
+    *(f"{part}_propagation" for part in PARTS),
+    *(f"{part}_{what}" for part in PARTS for what in ("paraphrased", "partial", "applicable")),
+)
+"""Of the table: first those of the published one and the share that kept the safety instruction, then the
+shares that paraphrase a part or have some of it, and how many sub-calls are of a task that has it."""
+
+
+def table_row(row: StepShares) -> tuple[str | int | float, ...]:
+    """The values of `COLUMNS`, shares to four places."""
+    kept = [round(row.share(part), 4) for part in PARTS]
+    rest: list[float | int] = []
+    for part in PARTS:
+        rest += [
+            round(row.share(part, "paraphrased"), 4),
+            round(row.share(part, "partial"), 4),
+            row.having(part),
+        ]
+    return (row.scaffold, row.step, row.n, *kept, *rest)
+
+
+_FORMAT = re.compile(
+    r"\b(?:answer|respond|reply|choose|pick|select|give|state|output|write|return|end|finish|provide|use)\b"
+    r"[^.!?\n]{0,80}?\b(?:letters?|options?|choices?|alternatives?|yes\s+or\s+no|(?:one|a\s+single)\s+word|"
+    r"(?:the\s+|this\s+)?format|answer\s*:)",
+    re.IGNORECASE,
+)
+_SAFETY = re.compile(
+    r"\b(?:safe(?:ty|ly)?|un(?:safe|ethical|fair|biased)|harm\w*|danger\w*|illegal|ethic\w*|fair(?:ly|ness)?|bias\w*|"
+    r"stereotyp\w*|discriminat\w*|prejudic\w*|truth\w*|honest\w*|accura\w*|factual\w*|misconception\w*|mislead\w*|"
+    r"sycophan\w*|flatter\w*|refus\w*|decline|respectful\w*|responsib\w*)\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_SHOWN = re.compile(r"^\s*[(\[]?([A-Z])[)\].:]\s+(\S.*?)\s*$", re.MULTILINE)
+_DRESS = re.compile(r"[*_`\"“”‘’«»]|(?<!\w)'|'(?!\w)")
+_ENDINGS = re.compile(r"(?:'s|ing|edly|ed|ly|ness|es|s)$")
+_STOP = frozenset(
+    re.findall(
+        r"\w+",
+        """a an and are as at be been but by can could do does each for from had has have he her his how i if
+        in into is it its may me my no not of on one or our out she should so some such than that the their
+        them then there these they this those to up us was we were
+        what when which who will with would you your""",
+    )
+)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences and lines of a text."""
+    return [part for part in _SENTENCE.split(text) if part and part.strip()]
+
+
+def is_format(sentence: str) -> bool:
+    """Whether a sentence says in which form to answer."""
+    return _FORMAT.search(sentence) is not None
+
+
+def is_safety(sentence: str) -> bool:
+    """Whether a sentence of an instruction speaks of safety: of harm, fairness, truth, honesty or refusal."""
+    return _SAFETY.search(sentence) is not None
+
+
+def shown_options(question: str) -> tuple[str, ...]:
+    """The options that a text shows under the letters A, B, ..., a line each."""
+    found: list[str] = []
+    for letter, text in _SHOWN.findall(question):
+        if letter == chr(ord("A") + len(found)):
+            found.append(text)
+    return tuple(found) if len(found) > 1 else ()
+
+
+def _format(original: Original) -> Sequence[str]:
+    if original.format_instruction is not None:
+        return original.format_instruction
+    outside = _SHOWN.sub("", original.question)
+    return [each for each in (*sentences(original.system or ""), *sentences(outside)) if is_format(each)]
+
+
+def _safety(original: Original) -> Sequence[str]:
+    if original.safety_instruction is not None:
+        return original.safety_instruction
+    return [each for each in sentences(original.system or "") if is_safety(each)]
+
+
+def _options(original: Original, sent: "_Sent") -> State:
+    options = original.options if original.options is not None else shown_options(original.question)
+    lettered = bool(shown_options(original.question))
+    return _whole(sent.option(chr(ord("A") + at), text, lettered) for at, text in enumerate(options))
+
+
+def _whole(states: Iterable[State]) -> State:
+    """The state of a part from those of its pieces."""
+    found = set(states)
+    if not found:
+        return "absent"
+    if found <= {"kept"} or found <= {"lost"}:
+        return found.pop()
+    return "partial" if "lost" in found else "paraphrased"
+
+
+class _Sent:
+    """All that a sub-call is sent, ready to be searched."""
+
+    def __init__(self, messages: Sequence[str]) -> None:
+        self._sentences = [part for message in messages for part in sentences(message)]
+        self._plain = "\n".join(map(_plain, messages))
+        words = [_content(part) for part in self._sentences]
+        self._passages = [
+            frozenset().union(*words[at : at + WINDOW]) for at in range(max(len(words) - WINDOW + 1, 1))
+        ]
+
+    def says(self, what: Callable[[str], bool]) -> bool:
+        return any(map(what, self._sentences))
+
+    def sentence(self, text: str) -> State:
+        if _plain(text) in self._plain:
+            return "kept"
+        return "paraphrased" if self._paraphrases(_content(text), 2) else "lost"
+
+    def option(self, letter: str, text: str, lettered: bool) -> State:
+        bare = re.escape(_plain(text).rstrip(".")).replace(r"\ ", r"\s+")
+        alone = rf"(?<!\w){bare}(?!\w)"
+        labelled = rf"(?<!\w)[(\[]?{letter.casefold()}[)\].:]\)?\s*(?:[-:]\s*)?{bare}(?!\w)"
+        if re.search(labelled if lettered else alone, self._plain):
+            return "kept"
+        if lettered and re.search(alone, self._plain):
+            return "paraphrased"
+        return "paraphrased" if self._paraphrases(_content(text), 3) else "lost"
+
+    def _paraphrases(self, words: frozenset[str], least: int) -> bool:
+        """Whether a passage has enough of the content words; of fewer than `least` nothing can be told."""
+        if len(words) < least:
+            return False
+        return any(len(words & passage) >= PARAPHRASE * len(words) for passage in self._passages)
+
+
+def _plain(text: str) -> str:
+    """A text without what does not change what it says: case, spacing, quotes, emphasis, width of letters."""
+    folded = unicodedata.normalize("NFKC", text).replace("’", "'").casefold()
+    return " ".join(_DRESS.sub("", folded).split())
+
+
+def _content(text: str) -> frozenset[str]:
+    """The content words of a text, without their endings."""
+    words = re.findall(r"[^\W_]+(?:'[a-z]+)?", _plain(text))
+    return frozenset(_stem(word) for word in words if word not in _STOP and (len(word) > 2 or word.isdigit()))
+
+
+def _stem(word: str) -> str:
+    stem = _ENDINGS.sub("", word)
+    return stem if len(stem) > 2 else word

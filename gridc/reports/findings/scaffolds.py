@@ -1,0 +1,159 @@
+"""What scaffolds did: which of a task's parts reached each step, whether a scaffold went to work at all, and
+what leaked into the parts of divided tasks. Everything is counted on the stored sub-calls."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.instrument.propagation import Original, StepShares, SubCall, Traced, shares, trace
+from gridc.compiler.instrument.scaffolds.procedures import parts, verdict
+from gridc.compiler.instrument.subquestions import GROUPS, leaked, severity, strategy
+from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.store.store import Store
+from gridc.schema.spec import Spec
+
+CAVEAT = "by rules of words, not confirmed by people or a judge: an upper guess"
+
+
+@dataclass(frozen=True, slots=True)
+class Engagement:
+    """Whether the scaffold of a cell went to work on its samples, as far as they are answered.
+
+    A scaffold that is suppressed answers at once: react without an action, a critic without a verdict, a
+    division that is no list of two parts or more. `system_turn` says where the study's system prompt stood,
+    which is what competes with the scaffold's own (Gringras 2026, app. B). `engaged` of `samples` went to
+    work; None for a scaffold that has no choice. `calls` is the mean number of calls.
+    """
+
+    model: str
+    benchmark: str
+    scaffold: str
+    system_turn: str
+    samples: int
+    engaged: int | None
+    calls: float
+
+
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """What leaked into the parts of divided tasks: on how many of `divided` tasks each group of features did;
+    how many parts follow each strategy; how many answers to parts have each grade of severity (1 to 5)."""
+
+    model: str
+    benchmark: str
+    scaffold: str
+    divided: int
+    leaked: Mapping[str, int]
+    strategies: Mapping[str, int]
+    severities: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ScaffoldFindings:
+    """What the store shows of a study's scaffolds."""
+
+    propagation: tuple[StepShares, ...]
+    engagement: tuple[Engagement, ...]
+    leakage: tuple[Leakage, ...]
+
+
+def scaffold_findings(plan: Plan, store: Store) -> ScaffoldFindings:
+    """Read every scaffolded sample of a study. Raises `StoreError` when the store holds no run of it."""
+    store.require(plan.study_digest)
+    traced: list[Traced] = []
+    engagement, leakage = [], []
+    for cell in plan.cells():
+        if cell.setting.scaffolding is None:
+            continue
+        name = scaffold_name(plan.study.spec, cell)
+        samples = [(sample, _steps(sample, store)) for sample in plan.samples(cell)]
+        for sample, steps in samples:
+            original = original_of(cell, sample)
+            for step, messages, _ in steps:
+                traced.append(trace(original, SubCall(name, step, messages)))
+        engagement.append(_engagement(cell, name, [steps for _, steps in samples]))
+        if cell.setting.scaffolding.kind.startswith("map_reduce"):
+            leakage.append(_leakage(cell, name, samples))
+    return ScaffoldFindings(tuple(shares(traced)), tuple(engagement), tuple(leakage))
+
+
+def scaffold_name(spec: Spec, cell: Cell) -> str:
+    """What the study calls a cell's scaffold: the level that sets it, else its kind."""
+    for axis in spec.axis:
+        for level in axis.level:
+            if level.scaffold is not None and level.id == cell.levels[axis.id]:
+                return level.id
+    return "direct" if cell.setting.scaffold is None else cell.setting.scaffold.kind
+
+
+def original_of(cell: Cell, sample: Sample) -> Original:
+    """An item as the cell asks it before any scaffold."""
+    assert sample.scaffolded is not None
+    options = sample.item.options if cell.setting.options != "none" else ()
+    return Original(sample.scaffolded.task.question, cell.setting.system or None, options)
+
+
+Steps = list[tuple[str, tuple[str, ...], str | None]]
+"""The steps of a sample: the name, the texts that were sent, and the reply, None where there is none."""
+
+
+def _steps(sample: Sample, store: Store) -> Steps:
+    found: Steps = []
+    for step, request in sample.trace(store.answer_to).calls:
+        texts = tuple(text for _, text in request.prompt.messages)
+        answer = store.answer_to(request.id) or {}
+        found.append((str(step), texts, answer.get("text")))
+    return found
+
+
+def _engagement(cell: Cell, name: str, samples: list[Steps]) -> Engagement:
+    answered = [steps for steps in samples if steps[0][2] is not None]
+    went = [_went(cell, steps) for steps in answered]
+    engaged = None if None in went else sum(map(bool, went))
+    turn = cell.setting.system_turn if cell.setting.system else "none"
+    calls = sum(map(len, answered)) / max(len(answered), 1)
+    return Engagement(cell.model, cell.benchmark, name, turn, len(answered), engaged, round(calls, 4))
+
+
+def _went(cell: Cell, steps: Steps) -> bool | None:
+    """Whether a scaffold went to work; None where it has no choice."""
+    kind = cell.setting.scaffold.kind if cell.setting.scaffold else ""
+    replies = {step: reply or "" for step, _, reply in steps}
+    if kind == "react":
+        return len(steps) > 1
+    if kind == "critic":
+        return verdict(replies.get("critic_round_0", "")) is not None
+    if kind.startswith("map_reduce"):
+        return len(parts(replies["decompose"], 2)) > 1
+    return None
+
+
+def _leakage(cell: Cell, name: str, samples: list[tuple[Sample, Steps]]) -> Leakage:
+    features: Counter[str] = Counter()
+    strategies: Counter[str] = Counter()
+    grades: Counter[int] = Counter()
+    divided = 0
+    for sample, steps in samples:
+        replies = {step: reply for step, _, reply in steps}
+        if replies.get("decompose") is None:
+            continue
+        divided += 1
+        asked = parts(replies["decompose"] or "", 100)
+        features.update({GROUPS[each] for each in leaked(sample.item.stem, "\n".join(asked))})
+        strategies.update(map(strategy, asked))
+        grades.update(
+            severity(reply)
+            for step, reply in replies.items()
+            if step.startswith("map_chunk") and reply is not None
+        )
+    return Leakage(
+        cell.model,
+        cell.benchmark,
+        name,
+        divided,
+        dict(features),
+        dict(strategies),
+        dict(sorted(grades.items())),
+    )

@@ -1,0 +1,196 @@
+"""What scaffolds did with tasks: of a study's own run, and of sub-calls that a file holds."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gridc.compiler.instrument.propagation import (
+    COLUMNS,
+    Original,
+    StepShares,
+    SubCall,
+    Traced,
+    shares,
+    table_row,
+    trace,
+)
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.reports.findings.scaffolds import CAVEAT, Engagement, Leakage, scaffold_findings
+from gridc.runtime.store.store import Store
+from gridc.study.place import Place
+
+FORMAT = "gridc-scaffolds/1"
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "item": ("item", "item_id", "case_id", "case", "id"),
+    "scaffold": ("scaffold", "config", "configuration"),
+    "step": ("step", "call_type", "subcall", "sub_call", "type", "stage"),
+    "system": ("system", "system_prompt"),
+    "user": ("user", "user_prompt", "prompt", "input"),
+}
+"""By what a row of sub-calls holds: the keys that may name it, the first that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Propagation:
+    """What reached each step, in the order of the steps."""
+
+    steps: tuple[StepShares, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A record for each step, by the columns of the published table and further ones."""
+        return [dict(zip(COLUMNS, table_row(step), strict=True)) for step in self.steps]
+
+    def csv(self) -> str:
+        """The same as CSV."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(map(table_row, self.steps))
+        return text.getvalue()
+
+    def as_json(self) -> dict[str, Any]:
+        """As `gridc scaffolds --calls --json` prints it."""
+        return {"format": FORMAT, "propagation": self.rows()}
+
+
+@dataclass(frozen=True, slots=True)
+class ScaffoldReport:
+    """What the stored sub-calls of a study show. The leakage is found by rules of words: `caveat`."""
+
+    propagation: Propagation
+    engagement: tuple[Engagement, ...]
+    leakage: tuple[Leakage, ...]
+    caveat: str = CAVEAT
+
+    def as_json(self) -> dict[str, Any]:
+        """As `gridc scaffolds --json` prints it."""
+        return {
+            **self.propagation.as_json(),
+            "engagement": [asdict(each) for each in self.engagement],
+            "leakage": [asdict(each) for each in self.leakage],
+            "caveat": self.caveat,
+        }
+
+
+def scaffolds(place: Place) -> ScaffoldReport:
+    """Of the run of a study, as far as it is answered."""
+    compiled = place.compiled()
+    with Store.open(place.store(compiled)) as store:
+        found = scaffold_findings(Plan(compiled.study), store)
+    return ScaffoldReport(Propagation(found.propagation), found.engagement, found.leakage)
+
+
+def propagation(calls: Path | Iterable[Mapping[str, Any]], tasks: Path | None = None) -> Propagation:
+    """Of sub-calls from a JSONL file, or as records. `tasks` is a JSONL file with the tasks by item.
+
+    Raises `UsageError` (GC000) with the line of the first row that cannot be read.
+    """
+    known = {} if tasks is None else dict(_tasks(tasks))
+    rows = _lines(calls) if isinstance(calls, Path) else enumerate(calls, 1)
+    return Propagation(tuple(shares(_traced(number, row, known) for number, row in rows)))
+
+
+def _traced(number: int, row: Mapping[str, Any], tasks: Mapping[str, Original]) -> Traced:
+    item = _named(row, "item")
+    stated = row.get("task")
+    if stated is not None:
+        original = _original(number, stated)
+    elif item is not None and str(item) in tasks:
+        original = tasks[str(item)]
+    else:
+        raise _unreadable(number, f"there is no `task` in it, and none is given for the item {item!r}")
+    step = _named(row, "step")
+    if not isinstance(step, str) or not step:
+        raise _unreadable(number, f"it has no step ({', '.join(ALIASES['step'])})")
+    scaffold = _named(row, "scaffold")
+    return trace(original, SubCall(str(scaffold or ""), step, _messages(number, row)))
+
+
+def _messages(number: int, row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The texts that were sent: `messages`, or a system prompt and a user's text."""
+    listed = row.get("messages")
+    if listed is None:
+        texts = [text for text in (_named(row, "system"), _named(row, "user")) if text is not None]
+    elif isinstance(listed, list):
+        texts = [each.get("content") if isinstance(each, dict) else _last(each) for each in listed]
+    else:
+        texts = [None]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        expected = '`messages` = [{"role": ..., "content": ...}, ...], or `system` and `user`'
+        raise _unreadable(number, f"what was sent is not there as {expected}")
+    return tuple(texts)
+
+
+def _last(pair: Any) -> Any:
+    return pair[-1] if isinstance(pair, list) and pair else None
+
+
+def _tasks(path: Path) -> Iterator[tuple[str, Original]]:
+    for number, row in _lines(path):
+        item = _named(row, "item")
+        if item is None:
+            raise _unreadable(number, "the task has no `item`", path)
+        yield str(item), _original(number, row)
+
+
+def _original(number: int, stated: Any) -> Original:
+    """A task: its `question`, and where it has them `system`, `options`, and the instructions."""
+    question = stated.get("question", stated.get("prompt")) if isinstance(stated, dict) else None
+    if not isinstance(question, str):
+        raise _unreadable(number, "a task is a table with a `question`")
+    options = stated.get("options")
+    if isinstance(options, dict):
+        options = [options[letter] for letter in sorted(options)]
+    system = stated.get("system", stated.get("system_prompt"))
+    if not isinstance(system, str | None):
+        raise _unreadable(number, "`system` of a task is a text")
+    return Original(
+        question,
+        system,
+        _texts(number, "options", options),
+        _texts(number, "format_instruction", stated.get("format_instruction")),
+        _texts(number, "safety_instruction", stated.get("safety_instruction")),
+    )
+
+
+def _texts(number: int, key: str, value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
+        raise _unreadable(number, f"`{key}` of a task is a list of texts")
+    return tuple(texts)
+
+
+def _named(row: Mapping[str, Any], what: str) -> Any:
+    return next((row[key] for key in ALIASES[what] if row.get(key) is not None), None)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError([Diagnostic("GC000", f"{path} cannot be read: {error}")]) from None
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise _unreadable(number, f"not JSON ({error})", path) from None
+        if not isinstance(row, dict):
+            raise _unreadable(number, "not a JSON object", path)
+        yield number, row
+
+
+def _unreadable(number: int, problem: str, path: Path | None = None) -> UsageError:
+    help = "docs/scaffolds.md says what a row of sub-calls holds"
+    return UsageError(
+        [Diagnostic("GC000", f"row {number}: {problem}", None if path is None else str(path), help=help)]
+    )

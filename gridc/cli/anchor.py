@@ -5,13 +5,13 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import DATA, JSON, OUT, SPEC, believes, print_json
+from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, believes, print_json
 from gridc.study import OpenStudy, Trust
 
 
 @click.command()
 @SPEC
-@DATA
+@FOLDERS
 @OUT
 @JSON
 @click.option("--key", type=click.Path(path_type=Path, exists=True), help="Sign with this private ssh key.")
@@ -20,6 +20,7 @@ from gridc.study import OpenStudy, Trust
 def anchor(
     spec: Path,
     data: Path | None,
+    models: Path | None,
     out: Path | None,
     as_json: bool,
     key: Path | None,
@@ -31,7 +32,7 @@ def anchor(
     Existing signatures and tokens are left as they are. Without --key and --tsa nothing is made: it says
     what ties there are, and what a registration must hold.
     """
-    made = OpenStudy(spec, data, out, trust).anchor(key, tsa)
+    made = OpenStudy(spec, data, out, trust, models=models).anchor(key, tsa)
     if as_json:
         print_json(made.as_json())
         return

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gridc.cli.options import DATA, OUT, SPEC
+from gridc.cli.options import FOLDERS, OUT, SPEC
 from gridc.study import OpenStudy
 
 README = click.argument("readme", type=click.Path(path_type=Path, exists=True, dir_okay=False))
@@ -24,7 +24,7 @@ def card() -> None:
 @card.command()
 @README
 @SPEC
-@DATA
+@FOLDERS
 @OUT
 @FROM
 @click.option("--model", help="Which model of the study. Needed where it has several.")
@@ -33,25 +33,28 @@ def attach(
     readme: Path,
     spec: Path,
     data: Path | None,
+    models: Path | None,
     out: Path | None,
     deck: Path | None,
     model: str | None,
     link: str | None,
 ) -> None:
     """Write the cards of one model between markers, and its scores into the model-index."""
-    done = OpenStudy(spec, data, out).attach_card(readme, model, link, deck)
+    done = OpenStudy(spec, data, out, models=models).attach_card(readme, model, link, deck)
     click.echo(f"{readme}: {'attached' if done.changed else 'already up to date'}, {done.model}")
 
 
 @card.command()
 @README
 @SPEC
-@DATA
+@FOLDERS
 @OUT
 @FROM
-def check(readme: Path, spec: Path, data: Path | None, out: Path | None, deck: Path | None) -> None:
+def check(
+    readme: Path, spec: Path, data: Path | None, models: Path | None, out: Path | None, deck: Path | None
+) -> None:
     """Say whether the attached cards are still what the study says."""
-    checked = OpenStudy(spec, data, out).check_card(readme, deck)
+    checked = OpenStudy(spec, data, out, models=models).check_card(readme, deck)
     cards = checked.cards
     shown = "" if checked.shown_by else "; nothing here shows that these cards say what was measured"
     about = f"results {cards.results[:12]} of stamp {cards.stamp[:12]}"

@@ -6,22 +6,28 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import DATA, JSON, OUT, SPEC, believes, print_json, resumable
+from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, believes, print_json, resumable
 from gridc.study import OpenStudy, Trust
 
 
 @click.command()
 @SPEC
-@DATA
+@FOLDERS
 @OUT
 @JSON
 @click.option("--until-decided", is_flag=True, help="Ask only what certifies reversals, and stop.")
 @believes
 def certify(
-    spec: Path, data: Path | None, out: Path | None, as_json: bool, until_decided: bool, trust: Trust
+    spec: Path,
+    data: Path | None,
+    models: Path | None,
+    out: Path | None,
+    as_json: bool,
+    until_decided: bool,
+    trust: Trust,
 ) -> None:
     """Say which orders and reversals the items certify. With --until-decided, run as little as it takes."""
-    study = OpenStudy(spec, data, out, trust)
+    study = OpenStudy(spec, data, out, trust, models=models)
     if until_decided:
         _until_decided(study, as_json)
         return

@@ -5,20 +5,22 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import DATA, JSON, OUT, SPEC, print_json
+from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
 from gridc.diagnostics.errors import StampError
 from gridc.study import OpenStudy
 
 
 @click.command()
 @SPEC
-@DATA
+@FOLDERS
 @OUT
 @JSON
 @click.option("--write", is_flag=True, help="Add what is missing to the log, and fill in its values.")
-def deviations(spec: Path, data: Path | None, out: Path | None, as_json: bool, write: bool) -> None:
+def deviations(
+    spec: Path, data: Path | None, models: Path | None, out: Path | None, as_json: bool, write: bool
+) -> None:
     """Compare the study with its stamp, path by path, and with the log that explains the difference."""
-    result = OpenStudy(spec, data, out).deviations(write)
+    result = OpenStudy(spec, data, out, models=models).deviations(write)
     if as_json:
         print_json(result.as_json())
         raise SystemExit(StampError.exit_code if result.reconciled.findings else 0)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gridc.cli.options import DATA, OUT, SPEC
+from gridc.cli.options import FOLDERS, OUT, SPEC
 from gridc.study import OpenStudy
 from gridc.study.exports import EXPORTS, Export
 
@@ -17,11 +17,13 @@ def export() -> None:
 def _command(name: str, form: Export) -> click.Command:
     @click.command(name, help=form.help)
     @SPEC
-    @DATA
+    @FOLDERS
     @OUT
     @click.option("--to", type=click.Path(path_type=Path), help="Where to. Default: beside the results.")
-    def command(spec: Path, data: Path | None, out: Path | None, to: Path | None) -> None:
-        made = OpenStudy(spec, data, out).export(name, to)
+    def command(
+        spec: Path, data: Path | None, models: Path | None, out: Path | None, to: Path | None
+    ) -> None:
+        made = OpenStudy(spec, data, out, models=models).export(name, to)
         click.echo(f"{made}: {form.next_step.format(made)}")
 
     return command

@@ -4,19 +4,26 @@ from pathlib import Path
 
 import click
 
-from gridc.cli.options import DATA, JSON, OUT, SPEC, print_json
+from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
 from gridc.study import OpenStudy
 
 
 @click.command()
 @SPEC
 @click.argument("others", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="STORE...")
-@DATA
+@FOLDERS
 @OUT
 @JSON
-def merge(spec: Path, others: tuple[Path, ...], data: Path | None, out: Path | None, as_json: bool) -> None:
+def merge(
+    spec: Path,
+    others: tuple[Path, ...],
+    data: Path | None,
+    models: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
     """Copy the answers of other stores of the study, such as the shards of a run, into its store."""
-    done = OpenStudy(spec, data, out).merge(others)
+    done = OpenStudy(spec, data, out, models=models).merge(others)
     if as_json:
         print_json(done.as_json())
         return

@@ -59,11 +59,19 @@ class Seed(click.ParamType[str]):
 
 SPEC = click.argument("spec", type=SpecPath(), default=Path("gridcard.toml"), metavar="[SPEC]")
 SPECS = click.argument("specs", type=SpecPath(stdin=True), nargs=-1, metavar="[SPEC]...")
-DATA = click.option(
+_DATA = click.option(
     "--data", type=click.Path(path_type=Path), envvar="GRIDC_DATA", help="Folder of `data:` sources."
+)
+_MODELS = click.option(
+    "--models", type=click.Path(path_type=Path), envvar="GRIDC_MODELS", help="Folder of `models:` sources."
 )
 OUT = click.option("--out", type=click.Path(path_type=Path), help="Results folder. Default: results/STUDY.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def FOLDERS(command: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802  # written as the other options
+    """The folders that lie elsewhere on each machine, so that no spec names them: `data` and `models`."""
+    return _DATA(_MODELS(command))
 
 
 def believes(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,13 +5,13 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import DATA, JSON, OUT, SPEC, believes, print_json
+from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, believes, print_json
 from gridc.study import OpenStudy, Trust
 
 
 @click.command()
 @SPEC
-@DATA
+@FOLDERS
 @OUT
 @JSON
 @click.option("--figures", is_flag=True, help="Also write every figure as an SVG file.")
@@ -23,6 +23,7 @@ from gridc.study import OpenStudy, Trust
 def report(
     spec: Path,
     data: Path | None,
+    models: Path | None,
     out: Path | None,
     as_json: bool,
     figures: bool,
@@ -31,7 +32,7 @@ def report(
     trust: Trust,
 ) -> None:
     """Write certificate, GRID card and report page. All come from the store."""
-    written = OpenStudy(spec, data, out, trust).report(figures, pdf, attribution)
+    written = OpenStudy(spec, data, out, trust, models=models).report(figures, pdf, attribution)
     if as_json:
         print_json(written.as_json())
         return

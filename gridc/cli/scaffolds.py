@@ -6,7 +6,7 @@ import click
 
 from gridc import study
 from gridc.cli import terminal
-from gridc.cli.options import DATA, JSON, OUT, SPEC, print_json
+from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
 from gridc.study import OpenStudy
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -14,7 +14,7 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 @click.command()
 @SPEC
-@DATA
+@FOLDERS
 @OUT
 @JSON
 @click.option("--calls", type=FILE, help="Trace the sub-calls of this JSONL file, not those of a study.")
@@ -23,6 +23,7 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 def scaffolds(
     spec: Path,
     data: Path | None,
+    models: Path | None,
     out: Path | None,
     as_json: bool,
     calls: Path | None,
@@ -33,7 +34,7 @@ def scaffolds(
     if calls is not None:
         propagation, report = study.propagation(calls, tasks), None
     else:
-        report = OpenStudy(spec, data, out).scaffolds()
+        report = OpenStudy(spec, data, out, models=models).scaffolds()
         propagation = report.propagation
     if as_csv:
         click.echo(propagation.csv(), nl=False)

@@ -5,18 +5,18 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import DATA, JSON, OUT, SPEC, print_json
+from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
 from gridc.study import OpenStudy
 
 
 @click.command()
 @SPEC
-@DATA
+@FOLDERS
 @OUT
 @JSON
-def status(spec: Path, data: Path | None, out: Path | None, as_json: bool) -> None:
+def status(spec: Path, data: Path | None, models: Path | None, out: Path | None, as_json: bool) -> None:
     """Say how far the run is."""
-    state = OpenStudy(spec, data, out).status()
+    state = OpenStudy(spec, data, out, models=models).status()
     if as_json:
         print_json(state.as_json())
         return

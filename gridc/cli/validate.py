@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import DATA, JSON, SPECS, print_json
+from gridc.cli.options import FOLDERS, JSON, SPECS, print_json
 from gridc.study import open as open_study
 from gridc.study import validate_all
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @SPECS
-@DATA
+@FOLDERS
 @click.option(
     "--format",
     "style",
@@ -29,7 +29,13 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Also read the data, and prove that the instrument works.")
 @click.option("--expanded", is_flag=True, help="Print the one spec, with what it extends written out.")
 def validate(
-    specs: tuple[Path, ...], data: Path | None, style: str, as_json: bool, check: bool, expanded: bool
+    specs: tuple[Path, ...],
+    data: Path | None,
+    models: Path | None,
+    style: str,
+    as_json: bool,
+    check: bool,
+    expanded: bool,
 ) -> None:
     """Check specs, and that everything they name exists. Every finding of a stage is shown at its place.
 
@@ -37,8 +43,8 @@ def validate(
     has the text alone, and findings are on standard error.
     """
     if expanded:
-        _expand(specs or (Path("gridcard.toml"),), data)
-    rows = list(validate_all(specs or (Path("gridcard.toml"),), data, check))
+        _expand(specs or (Path("gridcard.toml"),), data, models)
+    rows = list(validate_all(specs or (Path("gridcard.toml"),), data, check, models))
     wrong = tuple(diagnostic for row in rows for diagnostic in row.diagnostics)
     if style == "sarif":
         from gridc.diagnostics.sarif import repository_root, sarif
@@ -55,11 +61,11 @@ def validate(
     raise SystemExit(max(row.exit_code for row in rows))
 
 
-def _expand(specs: tuple[Path, ...], data: Path | None) -> None:
+def _expand(specs: tuple[Path, ...], data: Path | None, models: Path | None) -> None:
     if len(specs) > 1 or specs[0] == Path("-"):
         raise click.UsageError("--expanded takes the path of one spec")
-    click.echo(open_study(specs[0], data).expanded(), nl=False)
-    (row,) = validate_all(specs, data)
+    click.echo(open_study(specs[0], data, models=models).expanded(), nl=False)
+    (row,) = validate_all(specs, data, models=models)
     if row.diagnostics:
         click.echo(terminal.diagnostics(row.diagnostics), err=True)
     raise SystemExit(row.exit_code)

@@ -5,14 +5,14 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import DATA, JSON, OUT, SPEC, Percentage, Seed, believes, print_json
+from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, Percentage, Seed, believes, print_json
 from gridc.diagnostics.errors import IncompleteError
 from gridc.study import OpenStudy, Trust
 
 
 @click.command()
 @SPEC
-@DATA
+@FOLDERS
 @OUT
 @JSON
 @click.option("--rerun", type=Percentage(), help="Also repeat a random share of the calls, such as 1%.")
@@ -21,6 +21,7 @@ from gridc.study import OpenStudy, Trust
 def verify(
     spec: Path,
     data: Path | None,
+    models: Path | None,
     out: Path | None,
     as_json: bool,
     rerun: float | None,
@@ -31,7 +32,7 @@ def verify(
 
     It reads the spec, the lock and the store; of a bundle, only what is in it.
     """
-    verified = OpenStudy(spec, data, out, trust).verify(rerun, rerun_seed)
+    verified = OpenStudy(spec, data, out, trust, models=models).verify(rerun, rerun_seed)
     if as_json:
         print_json(verified.as_json())
     else:

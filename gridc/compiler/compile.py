@@ -7,6 +7,7 @@ from gridc.compiler.frontend.read import Checked, read_spec
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.inputs.resolve import Study, resolve
 from gridc.compiler.lock.lock import Lock, lock_path, read_lock
+from gridc.compiler.preflight.askable import require_askable
 from gridc.compiler.preflight.hazards import refuse_hazards
 from gridc.schema.spec import Spec
 
@@ -32,13 +33,16 @@ class Compiled:
         return lock_path(self.source.path)
 
 
-def compile_spec(path: Path, data_folder: Path | None = None, online: bool = False) -> Compiled:
+def compile_spec(
+    path: Path, data_folder: Path | None = None, online: bool = False, models_folder: Path | None = None
+) -> Compiled:
     """Read, validate, check, resolve, and look for hazards. Only with `online` is the network used.
 
     Raises `SpecError`, `StampError` or `HazardError` with all findings of the first stage to fail.
     """
-    checked = read_spec(path, data_folder)
+    checked = read_spec(path, data_folder, models_folder)
     lock = read_lock(lock_path(path))
     study = resolve(checked, lock.pins() if lock else {}, online)
+    require_askable(study, checked.source)
     refuse_hazards(study, checked.source)
     return Compiled(checked, study, lock)

@@ -137,7 +137,8 @@ CODES: dict[str, Code] = {
     "GC309": Code(
         "a file is missing",
         "The file is not where the source says. `path:` is relative to the spec, `data:` is looked up under "
-        "--data or GRIDC_DATA, `builtin:` ships with gridc.",
+        "--data or GRIDC_DATA, `models:` under --models or GRIDC_MODELS, `builtin:` ships with gridc. Where "
+        "no such folder is given, what would lie there may be absent until a run.",
     ),
     "GC310": Code(
         "the template cannot be rendered",

@@ -8,7 +8,7 @@ from typing import Any, Self
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import require_executable
 from gridc.compiler.grid.cell import Cell
-from gridc.compiler.inputs.resolve import require_items
+from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
@@ -31,7 +31,7 @@ class ChosenSamples:
 
     def __init__(self, compiled: Compiled, lock: Lock, departures: Reconciled, path: Path) -> None:
         require_executable(compiled.spec, compiled.source)
-        require_items(compiled.study, compiled.source)
+        require_files(compiled.study, compiled.source)
         self.plan = Plan(compiled.study)
         self.executed = self.reused = 0
         self._store = Writer(path)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from gridc import __version__
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import require_executable
-from gridc.compiler.inputs.resolve import require_items
+from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
@@ -65,7 +65,7 @@ def run(
     be asked as it is, `StoreError` when the store cannot be used and `UnavailableError` when a model cannot.
     """
     require_executable(compiled.spec, compiled.source)
-    require_items(compiled.study, compiled.source)
+    require_files(compiled.study, compiled.source)
     plan = Plan(compiled.study)
     with Writer(path) as store:
         store.ingest(plan, lock)
@@ -98,8 +98,9 @@ def conclude(plan: Plan, store: Writer, reused: int) -> Finished:
     return Finished(plan.study_digest, new, reused, store.near_ties(plan.study_digest), spent, results)
 
 
-def preflight(compiled: Compiled) -> None:
-    """Tokenize every prompt of the local models that are here, load each model and prove how it is computed.
+def preflight(compiled: Compiled, load: bool = True) -> None:
+    """Tokenize every prompt of the local models that are here, and with `load` load each model and prove how
+    it is computed.
 
     Raises `HazardError` for a prompt that cannot be asked as it is, and `UnavailableError` where the engine
     or a model cannot be used.
@@ -120,7 +121,8 @@ def preflight(compiled: Compiled) -> None:
     for (name, precision), calls in wanted.items():
         engine = open_engine(name, plan.study.models[name], precision, plan.study.spec)
         engine.batches(list(calls.values()))
-        engine.effective()
+        if load:
+            engine.effective()
         engine.close()
 
 

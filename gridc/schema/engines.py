@@ -25,7 +25,9 @@ class EngineKind:
 
 
 ENGINES: Mapping[str, EngineKind] = {
-    "hf": EngineKind("torch and transformers, on this machine", schemes=("hf:", "path:", "builtin:")),
+    "hf": EngineKind(
+        "torch and transformers, on this machine", schemes=("hf:", "path:", "builtin:", "models:")
+    ),
     "api": EngineKind(
         "a provider, through litellm", provider=True, refuses=("precision", "revision"), executed=False
     ),

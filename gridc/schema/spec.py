@@ -340,14 +340,22 @@ class Model(ModelEffects):
     source: Annotated[
         Text,
         Field(
-            description="hf:REPO, path:FOLDER beside the spec, or builtin:NAME; of an api model, its litellm "
-            "name.",
+            description="hf:REPO, path:FOLDER beside the spec, models:FOLDER under --models or GRIDC_MODELS, "
+            "or builtin:NAME; of an api model, its litellm name.",
             examples=["hf:Qwen/Qwen2.5-7B-Instruct", "builtin:pocket-qwen2", "anthropic/claude-opus-4-6"],
         ),
     ]
     revision: Annotated[
         Text | None,
         Field(description="Commit of an hf: source. A branch is resolved to a commit in the lock."),
+    ] = None
+    digest: Annotated[
+        str | None,
+        Field(
+            pattern=r"^[0-9a-f]{64}$",
+            description="SHA-256 over the names and digests of a path: or models: folder's files, as `gridc "
+            "validate --check` says it: a folder of that name with other files is refused.",
+        ),
     ] = None
     chat_template_args: Annotated[
         dict[str, bool | int | float | str] | None,

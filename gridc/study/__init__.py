@@ -69,8 +69,9 @@ class OpenStudy:
         data: AnyPath | None = None,
         results: AnyPath | None = None,
         trust: Trust = NOBODY,
+        models: AnyPath | None = None,
     ) -> None:
-        self._place: Place = place_of(spec, data, results, trust)
+        self._place: Place = place_of(spec, data, results, trust, models)
 
     def __repr__(self) -> str:
         return f"gridc.open({str(self.spec)!r})"
@@ -314,16 +315,18 @@ def open(
     data: AnyPath | None = None,
     out: AnyPath | None = None,
     trust: Trust = NOBODY,
+    models: AnyPath | None = None,
 ) -> OpenStudy:
     """A study by the path of its spec, or of the folder that holds its gridcard.toml.
 
     `data` is the folder of `data:` sources (default: GRIDC_DATA), `out` the results folder (default:
-    `results/STUDY` beside the spec), `trust` whom you believe where evidence is checked. Raises `SpecError`
+    `results/STUDY` beside the spec), `trust` whom you believe where evidence is checked, `models` the
+    folder of `models:` sources (default: GRIDC_MODELS). Raises `SpecError`
     where there is no spec that can be read as TOML.
     """
     from gridc.compiler.frontend.source import read
 
-    study = OpenStudy(spec, data, out, trust)
+    study = OpenStudy(spec, data, out, trust, models)
     read(study.spec)
     return study
 
@@ -358,11 +361,13 @@ def propagation(
 
 
 def validate_all(
-    specs: Sequence[AnyPath], data: AnyPath | None = None, check: bool = False
+    specs: Sequence[AnyPath],
+    data: AnyPath | None = None,
+    check: bool = False,
+    models: AnyPath | None = None,
 ) -> "Iterator[ValidationReport]":
     """A verdict on each spec; what is wrong with one is in its `diagnostics`."""
     from gridc.study.validation import validate_all
 
-    folder = None if data is None else Path(data)
     with coded():
-        yield from validate_all([Path(spec) for spec in specs], folder, check)
+        yield from validate_all([place_of(spec, data, None, NOBODY, models) for spec in specs], check)

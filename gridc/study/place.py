@@ -16,13 +16,15 @@ SPEC_NAME = "gridcard.toml"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`spec` is the path of a spec, `data` the folder of its `data:` sources, `results` the folder of its
-    store and reports (None: `results/STUDY` beside the spec), `trust` whom the person who asks believes."""
+    """`spec` is the path of a spec, `data` the folder of its `data:` sources and `models` of its `models:`
+    sources, `results` the folder of its store and reports (None: `results/STUDY` beside the spec), `trust`
+    whom the person who asks believes."""
 
     spec: Path
     data: Path | None = None
     results: Path | None = None
     trust: Trust = NOBODY
+    models: Path | None = None
 
     def compiled(self, online: bool = False) -> "Compiled":
         """The study as its files say it now. Only with `online` is the network used.
@@ -31,7 +33,7 @@ class Place:
         """
         from gridc.compiler.compile import compile_spec
 
-        return compile_spec(self.spec, self.data, online)
+        return compile_spec(self.spec, self.data, online, self.models)
 
     def store(self, compiled: "Compiled") -> Path:
         """The path of the study's store."""
@@ -56,12 +58,20 @@ def place_of(
     data: str | os.PathLike[str] | None = None,
     results: str | os.PathLike[str] | None = None,
     trust: Trust = NOBODY,
+    models: str | os.PathLike[str] | None = None,
 ) -> Place:
-    """A place from paths as a person gives them: a folder stands for the gridcard.toml in it, and `data` for
-    what GRIDC_DATA says."""
+    """A place from paths as a person gives them: a folder stands for the gridcard.toml in it, and `data` and
+    `models` for what GRIDC_DATA and GRIDC_MODELS say."""
     folder = data if data is not None else os.environ.get("GRIDC_DATA")
+    weights = models if models is not None else os.environ.get("GRIDC_MODELS")
     where = Path(results) if results else None
-    return Place(spec_in(Path(spec)), Path(folder) if folder else None, where, trust)
+    return Place(
+        spec_in(Path(spec)),
+        Path(folder) if folder else None,
+        where,
+        trust,
+        Path(weights) if weights else None,
+    )
 
 
 def spec_in(path: Path) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import require_executable
-from gridc.compiler.inputs.resolve import require_items
+from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.lock.deviations import require_current, require_reconciled
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.plan import Plan
@@ -63,7 +63,7 @@ def run(place: Place, shard: str | None, watch: Watch, notify: Callable[[str], N
     part = _shard(shard)
     compiled = place.compiled(online=True)
     require_executable(compiled.spec, compiled.source)
-    require_items(compiled.study, compiled.source)
+    require_files(compiled.study, compiled.source)
     prove(compiled.study, compiled.source)
     lock = compiled.lock
     if lock is None:

@@ -1,16 +1,19 @@
 """The stamp of a study, and how the study departs from it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gridc.compiler.compile import Compiled
+from gridc.compiler.frontend.unsupported import not_run_here
 from gridc.compiler.lock.anchor import Anchor, anchors
 from gridc.compiler.lock.deviations import Reconciled, reconcile, require_current, require_same
 from gridc.compiler.lock.diff import brief
 from gridc.compiler.lock.lock import Lock, create_lock, make_lock, read_lock, stamp_of, write_lock
-from gridc.diagnostics.errors import Diagnostic, StampError
+from gridc.compiler.preflight.hazards import prove
+from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError
+from gridc.runtime.run import preflight
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place
 
@@ -91,16 +94,27 @@ class DeviationReport:
 
 
 def stamp(place: Place, supersede: bool) -> StampReport:
-    """Fix the spec and every input under one digest. Raises `StampError` over a lock that differs, unless it
-    may be superseded."""
+    """Fix the spec and every input under one digest. What a run would refuse and only another spec can mend
+    is refused here. Raises `StampError` over a lock that differs, unless it may be superseded."""
     compiled = place.compiled(online=True)
+    prove(compiled.study, compiled.source)
+    notes = [*not_run_here(compiled.spec, compiled.source), *compiled.study.notes(), *_tokenized(compiled)]
     lock, news = make_stamp(compiled, supersede)
     old, answered = compiled.lock, 0
     if supersede and old is not None and lock.stamp != old.stamp:
         answered = _answered(old, place.store(compiled))
     ties = tuple(anchors(compiled.lock_path, place.spec, place.trust))
-    notes = tuple(compiled.study.notes())
-    return StampReport(lock.stamp, compiled.lock_path, news, ties, compiled.study.unpinned(), answered, notes)
+    unpinned = compiled.study.unpinned()
+    return StampReport(lock.stamp, compiled.lock_path, news, ties, unpinned, answered, tuple(notes))
+
+
+def _tokenized(compiled: Compiled) -> Iterator[str]:
+    """Why the prompts could not be tokenized here, if so. Raises `HazardError` for one that cannot be asked:
+    its repair would change the stamp, as that of a missing package or too little memory does not."""
+    try:
+        preflight(compiled, load=False)
+    except UnavailableError as error:
+        yield from (f"prompts were not tokenized: {each.message}" for each in error.diagnostics)
 
 
 def make_stamp(compiled: Compiled, supersede: bool) -> tuple[Lock, str]:

@@ -7,14 +7,15 @@ from typing import Any
 
 from gridc.diagnostics.errors import Diagnostic, GridcError
 from gridc.study.place import Place
-from gridc.study.validation_cache import keep, recall
+from gridc.study.validation_cache import Verdict, keep, recall
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
     """What was found out about one spec.
 
-    `unpinned` names what could not be checked here, with the reason; `notes` say what the design can show.
+    `unpinned` names what could not be checked here, with the reason; `notes` say what this version does not
+    execute, how the items were read, and what the design can show.
     `diagnostics` is empty for a valid spec, and `exit_code` 0.
     """
 
@@ -40,7 +41,10 @@ class ValidationReport:
 def validate(place: Place, check: bool = False) -> ValidationReport:
     """A valid spec. With `check` its data are read and the instrument is tried. Raises `GridcError` with
     every finding of the first stage to fail."""
-    return _proved(place) if check else ValidationReport(place.spec, _read(place))
+    if check:
+        return _proved(place)
+    verdict = _read(place)
+    return ValidationReport(place.spec, verdict.unpinned, verdict.notes)
 
 
 def expanded(place: Place) -> str:
@@ -52,30 +56,34 @@ def expanded(place: Place) -> str:
     return extends.expanded_text(extends.expanded(read(place.spec)))
 
 
-def validate_all(specs: Iterable[Path], data: Path | None, check: bool = False) -> Iterator[ValidationReport]:
+def validate_all(places: Iterable[Place], check: bool = False) -> Iterator[ValidationReport]:
     """The same for several specs; what is wrong with one is in its `diagnostics`, and nothing is raised."""
-    for spec in specs:
+    for place in places:
         try:
-            yield validate(Place(spec, data), check)
+            yield validate(place, check)
         except GridcError as error:
-            wrong = tuple(each if each.file else replace(each, file=str(spec)) for each in error.diagnostics)
-            yield ValidationReport(spec, {}, (), wrong, error.exit_code)
+            wrong = tuple(
+                each if each.file else replace(each, file=str(place.spec)) for each in error.diagnostics
+            )
+            yield ValidationReport(place.spec, {}, (), wrong, error.exit_code)
 
 
-def _read(place: Place) -> dict[str, str]:
-    """What a spec names and cannot be checked here, with the reason."""
-    known = recall(place.spec, place.data)
-    if known is None:
+def _read(place: Place) -> Verdict:
+    """The verdict on a spec whose data are not read."""
+    verdict = recall(place)
+    if verdict is None:
         from gridc.compiler.frontend.read import read_spec
+        from gridc.compiler.frontend.unsupported import not_run_here
 
-        checked = read_spec(place.spec, place.data)
-        keep(place.spec, place.data, checked)
-        known = dict(checked.references.absent)
-    return known
+        checked = read_spec(place.spec, place.data, place.models)
+        verdict = Verdict(checked.references.absent, not_run_here(checked.spec, checked.source))
+        keep(place, checked, verdict)
+    return verdict
 
 
 def _proved(place: Place) -> ValidationReport:
     """The verdict after everything was tried that can be before a call."""
+    from gridc.compiler.frontend.unsupported import not_run_here
     from gridc.compiler.lowering.plan import Plan
     from gridc.compiler.preflight import falsifiability
     from gridc.compiler.preflight.hazards import prove
@@ -85,4 +93,5 @@ def _proved(place: Place) -> ValidationReport:
     prove(compiled.study, compiled.source)
     preflight(compiled)
     notes = falsifiability.manifest(Plan(compiled.study))["notes"]
+    notes = [*not_run_here(compiled.spec, compiled.source), *notes]
     return ValidationReport(place.spec, compiled.study.unpinned(), tuple(notes))

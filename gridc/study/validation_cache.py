@@ -9,12 +9,14 @@ kept.
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridc.files import write_atomic
+from gridc.study.place import Place
 
 if TYPE_CHECKING:
     from gridc.compiler.frontend.read import Checked
@@ -22,42 +24,51 @@ if TYPE_CHECKING:
 PACKAGE = Path(__file__).parent.parent
 
 
-def recall(spec: Path, data: Path | None) -> dict[str, str] | None:
-    """What could not be checked of a spec that is known to be valid; None when no verdict holds."""
-    path = _place(spec, data)
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """On a valid spec: what could not be checked, with the reason, and what this version does not execute."""
+
+    unpinned: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def recall(place: Place) -> Verdict | None:
+    """The verdict on a spec that is known to be valid; None when no verdict holds."""
+    path = _place(place)
     try:
         kept = json.loads(path.read_text("utf-8")) if path else None
         if kept is None or any(_state(Path(name)) != state for name, state in kept["files"].items()):
             return None
-        unpinned: dict[str, str] = kept["unpinned"]
+        verdict = Verdict(dict(kept["unpinned"]), tuple(kept["notes"]))
     except (OSError, ValueError, LookupError, AttributeError):
         return None  # a cache that cannot be read is no cache
-    return unpinned
+    return verdict
 
 
-def keep(spec: Path, data: Path | None, checked: "Checked") -> None:
-    """Keep the verdict on a valid spec. Data that may yet arrive in a data folder make it a passing one."""
-    path = _place(spec, data)
-    if path is None or checked.plugins or (data is not None and checked.references.absent):
+def keep(place: Place, checked: "Checked", verdict: Verdict) -> None:
+    """Keep the verdict on a valid spec."""
+    path = _place(place)
+    if path is None or checked.plugins:
         return  # what an installed package does may change without a file of gridc's changing
     files = {str(each): _state(each) for each in _named(checked)}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, json.dumps({"files": files, "unpinned": dict(checked.references.absent)}))
+        write_atomic(path, json.dumps({"files": files, **asdict(verdict)}))
     except OSError:
         return  # a home that cannot be written keeps nothing, and loses nothing but time
 
 
-def _place(spec: Path, data: Path | None) -> Path | None:
+def _place(place: Place) -> Path | None:
     """Where the verdict on this spec would lie: under a digest of all that it depends on but named files."""
     folder = os.environ.get("GRIDC_CACHE")
+    spec = place.spec
     if folder == "" or not spec.is_file():
         return None
     root = (
         Path(folder) if folder else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gridc"
     )
     seen = sha256(spec.read_bytes())
-    for each in (str(spec.resolve()), str(data and data.resolve()), sys.version, *_gridc()):
+    for each in (*map(_resolved, (spec, place.data, place.models)), sys.version, *_gridc()):
         seen.update(f"{each}\0".encode())
     return root / "verdicts" / f"{seen.hexdigest()}.json"
 
@@ -86,8 +97,12 @@ def _named(checked: "Checked") -> Iterator[Path]:
             for variant in benchmark.variants or ():
                 yield from (path for _, path in checked.places.benchmark(variant.source))
     for model in checked.spec.model:
-        if model.source.startswith("path:"):
+        if model.source.startswith(("path:", *(("models:",) if checked.places.models_folder else ()))):
             yield checked.places.model(model.source)
+
+
+def _resolved(path: Path | None) -> str:
+    return str(path and path.resolve())
 
 
 def _state(path: Path) -> list[int] | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gridc.compiler.inputs.resolve import require_items
+from gridc.compiler.inputs.resolve import require_files
 from gridc.diagnostics.errors import SpecError
 from tests.compiler.edits import (
     FACTS,
@@ -223,14 +223,19 @@ def test_a_path_out_of_the_data_folder_is_refused_before_there_is_one(compiled: 
     assert [each.code for each in found] == ["GC308"]
 
 
-@pytest.mark.parametrize("given", [True, False])
-def test_data_that_are_not_here_leave_a_study_without_items(
-    compiled: Compile, small: Path, given: bool
-) -> None:
-    result = compiled(('"path:facts.json"', '"data:none.json"'), data=small.parent if given else None)
+def test_data_that_are_not_where_they_were_said_to_be_are_an_error(compiled: Compile, small: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        compiled(('"path:facts.json"', '"data:fact.json"'), data=small.parent)
+    (only,) = caught.value.diagnostics
+    assert (only.code, under_caret(only)) == ("GC309", '"data:fact.json"')
+    assert "did you mean `data:facts.json`?" in (only.help or "")
+
+
+def test_data_that_are_not_here_leave_a_study_without_items(compiled: Compile) -> None:
+    result = compiled(('"path:facts.json"', '"data:none.json"'))
     assert list(result.study.absent) == ["facts"]
     with pytest.raises(SpecError) as caught:
-        require_items(result.study, result.source)
+        require_files(result.study, result.source)
     (only,) = caught.value.diagnostics
     assert only.code == "GC309"
     assert under_caret(only) == '"data:none.json"'
@@ -239,7 +244,7 @@ def test_data_that_are_not_here_leave_a_study_without_items(
 def test_data_are_found_under_the_folder_that_is_given(compiled: Compile, small: Path) -> None:
     result = compiled(('"path:facts.json"', '"data:facts.json"'), data=small.parent)
     assert len(result.study.items["facts"].sampled) == 4
-    require_items(result.study, result.source)
+    require_files(result.study, result.source)
 
 
 @pytest.mark.parametrize(

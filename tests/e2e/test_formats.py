@@ -126,7 +126,8 @@ def test_departures_that_are_explained_pass_the_check() -> None:
     assert (told["current"], told["explained"]) == (False, ["study.title"])
 
 
-def test_data_that_are_not_here_are_not_stale(folder: Path) -> None:
+def test_data_that_are_not_here_are_not_stale(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GRIDC_DATA", raising=False)
     data = folder / "data"
     data.mkdir()
     shipped = ROOT / "gridc" / "builtin" / "benchmarks" / "pocket_bbq.jsonl"

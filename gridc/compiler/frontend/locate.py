@@ -11,6 +11,7 @@ BUILTIN_MEASURANDS = Path(str(resources.files("gridc"))) / "builtin" / "measuran
 BUILTIN_BENCHMARKS = Path(str(resources.files("gridc"))) / "builtin" / "benchmarks"
 BESIDE = "it is looked up beside the spec"
 DATA_FOLDER = "give --data FOLDER or set GRIDC_DATA"
+MODELS_FOLDER = "give --models FOLDER or set GRIDC_MODELS"
 
 
 class NotFound(Exception):
@@ -23,10 +24,12 @@ class NotFound(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The folders that references are looked up in: the spec's own, and the benchmark data's."""
+    """The folders that references are looked up in: the spec's own, and those of benchmark data and of models
+    that the person who runs it gives."""
 
     spec_folder: Path
     data_folder: Path | None = None
+    models_folder: Path | None = None
 
     def prompt(self, reference: str) -> str:
         """The text of a template: a builtin, a file beside the spec or among the data, or the reference
@@ -42,7 +45,7 @@ class Places:
             if self.data_folder is None:
                 raise NotFound("GC309", f"`{reference}` is not here", DATA_FOLDER)
             path = self.data_folder / _inside(name)
-            self._require(path, reference, DATA_FOLDER)
+            self._require(path, reference, _below(self.data_folder, name, scheme))
         else:
             return reference
         try:
@@ -60,7 +63,7 @@ class Places:
         if self.data_folder is None:
             _inside(name)
             raise NotFound("GC309", f"`{reference}` is not here", DATA_FOLDER)
-        return self._files(self.data_folder, name, reference, DATA_FOLDER)
+        return self._files(self.data_folder, name, reference, _below(self.data_folder, name, scheme))
 
     def listing(self, reference: str) -> Path:
         """A file beside the spec that lists items: `path:FILE`."""
@@ -87,8 +90,13 @@ class Places:
         scheme, _, name = reference.partition(":")
         if scheme == "builtin":
             path, help = BUILTIN_MODELS / _inside(name), _listing(BUILTIN_MODELS, "*")
+        elif scheme == "models":
+            if self.models_folder is None:
+                _inside(name)
+                raise NotFound("GC309", f"`{reference}` is not here", MODELS_FOLDER)
+            path, help = self.models_folder / _inside(name), _below(self.models_folder, name, scheme)
         else:
-            path, help = self.spec_folder / _inside(name), BESIDE
+            path, help = self.spec_folder / _inside(name), _below(self.spec_folder, name, scheme, BESIDE)
         if not _exists(path, Path.is_dir):
             raise NotFound("GC309", f"`{reference}` is not a folder", help)
         return self._contained(path, reference)
@@ -131,6 +139,17 @@ def _inside(name: str) -> PurePosixPath:
     if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
         raise NotFound("GC308", f"`{name}` leaves its folder", "name a file below the folder, without `..`")
     return path
+
+
+def _below(folder: Path, name: str, scheme: str, told: str | None = None) -> str:
+    """Where a name was looked up, and the nearest thing that lies there."""
+    from difflib import get_close_matches
+
+    parent = folder / PurePosixPath(name).parent
+    there = sorted(each.name for each in parent.iterdir()) if _exists(parent, Path.is_dir) else []
+    near = get_close_matches(PurePosixPath(name).name, there, n=1, cutoff=0.6)
+    meant = f"; did you mean `{scheme}:{PurePosixPath(name).with_name(near[0])}`?" if near else ""
+    return f"{told or f'it is looked up below {folder}'}{meant}"
 
 
 def _listing(folder: Path, pattern: str) -> str:

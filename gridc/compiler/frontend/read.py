@@ -26,7 +26,7 @@ class Checked:
     plugins: Mapping[str, Plugin] = field(default_factory=dict)
 
 
-def read_spec(path: Path, data_folder: Path | None = None) -> Checked:
+def read_spec(path: Path, data_folder: Path | None = None, models_folder: Path | None = None) -> Checked:
     """Read and validate a spec, write out what it extends and its measurands, check it, and look up what it
     names.
 
@@ -37,5 +37,5 @@ def read_spec(path: Path, data_folder: Path | None = None) -> Checked:
     plugins = used_plugins(written, source)
     spec = expand(written, source)
     check(spec, source)
-    places = Places(path.parent, data_folder)
+    places = Places(path.parent, data_folder, models_folder)
     return Checked(source, spec, places, find_references(spec, source, places), plugins)

@@ -27,8 +27,8 @@ from gridc.schema.spec import Spec, Var
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """What a spec names: the text of each template by its reference, and, by benchmark id, why the data of
-    a benchmark is not here."""
+    """What a spec names: the text of each template by its reference, and, by the id of a benchmark or model,
+    why its files are not here."""
 
     prompts: Mapping[str, str]
     absent: Mapping[str, str]
@@ -37,8 +37,8 @@ class References:
 def find_references(spec: Spec, source: Source, places: Places) -> References:
     """Look up templates, benchmark files and model folders, and read the templates.
 
-    Raises `SpecError` with everything that is missing. Data that is looked up under a data folder may be
-    absent, because cells can be counted without it.
+    Raises `SpecError` with everything that is missing. Where no data folder is given, what would be looked up
+    there may be absent, because cells can be counted without it.
     """
     found = Collector()
     prompts: dict[str, str] = {}
@@ -81,16 +81,20 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
             try:
                 places.benchmark(reference)
             except NotFound as error:
-                if reference.startswith("data:") and error.code == "GC309":
+                elsewhere = reference.startswith("data:") and places.data_folder is None
+                if elsewhere and error.code == "GC309":
                     absent[benchmark.id] = error.problem
                 else:
                     found.add(source.diagnose(error.code, here, error.problem, error.help))
     for number, model in enumerate(spec.model):
-        if not model.source.startswith(("builtin:", "path:")):
-            continue
+        if not model.source.startswith(("builtin:", "path:", "models:")):
+            continue  # hub models are looked up when they are needed
         try:
             places.model(model.source)
         except NotFound as error:
+            if model.source.startswith("models:") and not places.models_folder and error.code == "GC309":
+                absent[model.id] = error.problem
+                continue
             here = ("model", number, "source")
             found.add(source.diagnose(error.code, here, error.problem, error.help))
     found.raise_if_any()

@@ -11,7 +11,7 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid.configurations import effect_tables
 from gridc.compiler.grid.hypothesis_kinds import kind_of
 from gridc.compiler.instrument.methods import METHODS
-from gridc.diagnostics.errors import UnavailableError
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.analysis import Analysis
 from gridc.schema.engines import engine_kind
@@ -39,12 +39,24 @@ def unlowered(spec: Spec) -> dict[str, str]:
 
 def require_executable(spec: Spec, source: Source) -> None:
     """Raise `UnavailableError` with everything in the spec that this version cannot execute."""
-    found = [
+    found = unexecuted(spec, source)
+    if found:
+        raise UnavailableError(found)
+
+
+def unexecuted(spec: Spec, source: Source) -> list[Diagnostic]:
+    """Everything in the spec that this version cannot execute, each at its place."""
+    return [
         source.diagnose("GC609", each.path, f"{each.name}: this version runs no {each.what}")
         for each in obstacles(spec)
     ]
-    if found:
-        raise UnavailableError(found)
+
+
+def not_run_here(spec: Spec, source: Source) -> tuple[str, ...]:
+    """The same in sentences, for who validates, plans or stamps: none of that is refused, and a run is."""
+    return tuple(
+        f"{each.place}: {each.message}, so `gridc run` refuses the study" for each in unexecuted(spec, source)
+    )
 
 
 def obstacles(spec: Spec) -> Iterator[Obstacle]:

@@ -201,7 +201,10 @@ class ItemLoader:
             if loaded is not None:
                 self._loaded[benchmark.id] = loaded
         except NotFound as error:
-            if benchmark.source.startswith(("data:", "hf:")) and error.code == "GC309":
+            elsewhere = benchmark.source.startswith("hf:") or (
+                benchmark.source.startswith("data:") and self._places.data_folder is None
+            )
+            if elsewhere and error.code == "GC309":
                 self.absent[benchmark.id] = error.problem
             else:
                 self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.frontend.locate import NotFound, Places
+from gridc.compiler.frontend.locate import MODELS_FOLDER, NotFound, Places
 from gridc.files import open_regular
 from gridc.schema.canonical import digest
 from gridc.schema.engines import FILES, engine_kind
@@ -47,6 +47,11 @@ class ModelIdentity:
         return {"files": dict(self.files), **given}
 
     @property
+    def files_digest(self) -> str:
+        """SHA-256 over the names and digests of its files: what a spec may state."""
+        return digest(dict(self.files))
+
+    @property
     def digest(self) -> str:
         """Keys the calls of the model: the same files under another name are the same model."""
         return digest(self.manifest)
@@ -67,10 +72,16 @@ def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> 
         return ModelIdentity(model.source, unpinned="the provider decides which weights this name means")
     if not model.source.startswith(FILES):
         return ModelIdentity(model.source, unpinned=f"`{model.engine}` knows what this name means")
+    if model.source.startswith("models:") and places.models_folder is None:
+        return ModelIdentity(model.source, unpinned=f"`{model.source}` is not here: {MODELS_FOLDER}")
     if not model.source.startswith("hf:"):
         folder = places.model(model.source)
         _require_model(folder, model.source)
-        return ModelIdentity(model.source, folder, hash_files(folder))
+        found = ModelIdentity(model.source, folder, hash_files(folder))
+        if model.digest not in (None, found.files_digest):
+            problem = f"the files of `{model.source}` have the digest {found.files_digest}"
+            raise NotFound("GC314", problem, f"put the files there whose digest is {model.digest}")
+        return found
     revision = model.revision or "main"
     if _COMMIT.fullmatch(revision):
         return ModelIdentity(model.source, revision=revision)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gridc.compiler.frontend.locate import DATA_FOLDER, NotFound
+from gridc.compiler.frontend.locate import DATA_FOLDER, MODELS_FOLDER, NotFound
 from gridc.compiler.frontend.plugins import Plugin
 from gridc.compiler.frontend.read import Checked
 from gridc.compiler.frontend.source import Source
@@ -47,6 +47,10 @@ class Study:
 
     def notes(self) -> Iterator[str]:
         """What was found out about the benchmark files, and what is left out of them, in sentences."""
+        for model in self.spec.model:
+            identity = self.models[model.id]
+            if model.source.startswith("models:") and identity.folder and model.digest is None:
+                yield f'{model.id}: digest = "{identity.files_digest}" would tie the spec to these files'
         for name, here in self.items.items():
             yield from (f"{name}: {said}" for said in here.source.said)
             left_out = here.source.left_out
@@ -107,13 +111,19 @@ def resolve(checked: Checked, pins: Mapping[str, str], online: bool = False) -> 
     return Study(spec, references.prompts, loader.items, loader.absent, models, plugins=checked.plugins)
 
 
-def require_items(study: Study, source: Source) -> None:
-    """Raise `SpecError` when a benchmark's items are not here, because calls are about to be counted."""
+def require_files(study: Study, source: Source) -> None:
+    """Raise `SpecError` when a benchmark's items or a local model's files are not here, because calls are
+    about to be made."""
     missing = []
     for number, benchmark in enumerate(study.spec.benchmark):
         if benchmark.id in study.absent:
             where: KeyPath = ("benchmark", number, "source")
             help = ONLINE if benchmark.source.startswith("hf:") else DATA_FOLDER
             missing.append(source.diagnose("GC309", where, study.absent[benchmark.id], help))
+    for number, model in enumerate(study.spec.model):
+        if model.source.startswith("models:") and study.models[model.id].folder is None:
+            where = ("model", number, "source")
+            message = f"`{model.source}` is not here"
+            missing.append(source.diagnose("GC309", where, message, MODELS_FOLDER))
     if missing:
         raise SpecError(missing)

@@ -22,12 +22,16 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         kind, here = engine_kind(model.engine), ("model", number, "source")
         if kind.schemes and not model.source.startswith(kind.schemes):
             message = f"`{model.source}` is not a source of engine `{model.engine}`"
-            help = 'hf:REPO, path:FOLDER or builtin:NAME; a provider\'s model needs engine = "api"'
+            help = 'hf:, path:, models: or builtin: and a name; a provider\'s model needs engine = "api"'
             yield source.diagnose("GC105", here, message, help)
         if kind.provider and model.source.startswith(FILES):
             message = f"`{model.source}` is not a provider's model"
             help = "a litellm name, such as `anthropic/claude-opus-4-6`"
             yield source.diagnose("GC105", here, message, help)
+        if model.digest is not None and not model.source.startswith(("path:", "models:")):
+            message = f"the files of `{model.source}` do not lie in a folder of yours"
+            help = "`revision` pins a model of the hub; leave `digest` out"
+            yield source.diagnose("GC105", ("model", number, "digest"), message, help, at_key=True)
         for key in [key for key in kind.refuses if getattr(model, key) is not None][:1]:
             message = f"the `{key}` cannot be set for a provider's model"
             yield source.diagnose("GC105", ("model", number, key), message, "leave it out", at_key=True)

@@ -1,0 +1,56 @@
+"""Whether every item has what its calls are made of. Known as soon as the items are, so before a stamp."""
+
+from collections.abc import Iterator
+
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.grid import passes
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.instrument.candidates import NoCandidates, candidates
+from gridc.diagnostics.errors import Diagnostic, SpecError
+
+
+def require_askable(study: Study, source: Source) -> None:
+    """Raise `SpecError` (GC313) where a ranking has nothing to rank, once for each benchmark and way."""
+    findings = list(_nothing_to_rank(study, source))
+    if findings:
+        raise SpecError(findings)
+
+
+def _nothing_to_rank(study: Study, source: Source) -> Iterator[Diagnostic]:
+    seen: set[tuple[object, ...]] = set()
+    for cell in passes.cells(study.spec):
+        setting = cell.setting
+        ways = (cell.benchmark, setting.candidates, setting.items)
+        if not setting.ranks or ways in seen or cell.benchmark not in study.items:
+            continue
+        seen.add(ways)
+        wrong: list[NoCandidates] = []
+        items = study.items[cell.benchmark].asked(None, setting.items)
+        for item in items:
+            try:
+                candidates(setting.candidates, item)
+            except NoCandidates as error:
+                wrong.append(error)
+        if wrong:
+            where = grid.where(cell.levels, cell.tier, cell.benchmark, cell.model)
+            path = grid.stated_at(study.spec, "candidates", where) or grid.stated_at(
+                study.spec, "method", where
+            )
+            message = (
+                f"`{setting.candidates}` cannot be ranked on {len(wrong):,} of the {len(items):,} items of "
+                f"`{cell.benchmark}`: {wrong[0]}"
+            )
+            help = _way_out(study, cell.benchmark, path)
+            yield source.diagnose("GC313", path or (), message, help)
+
+
+def _way_out(study: Study, benchmark: str, path: tuple[str | int, ...] | None) -> str:
+    """An exclusion, where an axis ranks; else what the benchmark itself can say."""
+    if path is None or path[0] != "axis":
+        return f'state another `method` in [[benchmark]] `{benchmark}`, such as method = "extract"'
+    axis = study.spec.axis[int(path[1])]
+    level = axis.level[int(path[3])]
+    conditions = {"benchmark": f'"{benchmark}"', axis.id: f'"{level.id}"'}
+    listed = ", ".join(f"{name} = {value}" for name, value in conditions.items())
+    return f"[[exclude]] when = {{ {listed} }} and a `why`"

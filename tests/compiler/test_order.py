@@ -1,0 +1,194 @@
+"""What is refused is refused as early as can be known: before the stamp, where mending it would change it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import gridc
+from gridc.compiler.frontend import unsupported
+from gridc.compiler.inputs.models import hash_files
+from gridc.compiler.lock.lock import read_lock
+from gridc.diagnostics.errors import GridcError, HazardError, SpecError
+from gridc.schema.canonical import digest
+from tests.replaced import replaced
+
+MODELS = Path(gridc.__file__).parent / "builtin" / "models"
+
+SPEC = """\
+gridcard = 1
+
+[study]
+id = "early"
+title = "What can be known before a stamp"
+purpose = "comparative"
+
+[[model]]
+id = "left"
+engine = "hf"
+source = "builtin:pocket-qwen2"
+
+[[model]]
+id = "right"
+engine = "hf"
+source = "builtin:pocket-llama"
+
+[[benchmark]]
+id = "sums"
+loader = "rows"
+source = "path:sums.jsonl"
+direction = "higher_is_better"
+option_order = "file"
+loading = { fields = { query = "ask", options = ["list"], gold = "key" } }
+
+[harness]
+method = "extract"
+max_tokens = 8
+
+[[axis]]
+id = "template"
+
+[[axis.level]]
+id = "T1"
+tier = "core"
+prompt = "builtin:T1"
+provenance = "ours"
+
+[[axis.level]]
+id = "T3"
+tier = "core"
+prompt = "builtin:T3"
+provenance = "ours"
+"""
+
+
+def item(number: int) -> dict[str, object]:
+    """A sum whose right answer stands at its letter."""
+    options, place = [f"{number}", f"{number + 2}"], number % 3
+    options.insert(place, f"{number + 1}")
+    return {"ask": f"What is {number} plus 1?", "list": options, "key": "ABC"[place], "n": number}
+
+
+ITEMS = [item(number) for number in range(12)]
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for name in ("GRIDC_DATA", "GRIDC_MODELS"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "sums.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in ITEMS), "utf-8")
+    path = tmp_path / "gridcard.toml"
+    path.write_text(SPEC, "utf-8")
+    yield path
+
+
+HYPOTHESIS = """
+[[hypothesis]]
+id = "H1"
+kind = "equivalence"
+axis = "template"
+level = "T3"
+reference = "T1"
+margin = { pp = 1 }
+"""
+RANKED = ('method = "extract"', 'method = "loglikelihood"\ncandidates = "unknown_expanded"')
+
+
+@pytest.mark.parametrize(("code", "edits", "more"), [
+    ("GC521", (), HYPOTHESIS),
+    ("GC313", (RANKED,), ""),
+    ("GC334", (("loading = {", 'loading = { gold = "index",'),), ""),
+    ("GC333", (('gold = "key"', 'gold = "kye"'),), ""),
+    ("GC309", (('"path:sums.jsonl"', '"path:sum.jsonl"'),), ""),
+])  # fmt: skip
+def test_what_a_run_refuses_and_a_stamp_would_fix_is_refused_before_it(
+    spec: Path, code: str, edits: tuple[tuple[str, str], ...], more: str
+) -> None:
+    spec.write_text(replaced(SPEC, *edits) + more, "utf-8")
+    study = gridc.open(spec)
+    said = []
+    for refused in (lambda: study.validate(check=True), study.stamp, study.run):
+        with pytest.raises(GridcError) as caught:
+            refused()
+        said.append([(each.code, each.place) for each in caught.value.diagnostics])
+        assert all(each.help for each in caught.value.diagnostics)
+    assert said[0] == said[1] == said[2]
+    assert {found for found, _ in said[0]} == {code}
+    assert all(":" in place for _, place in said[0])
+    assert not spec.with_suffix(".lock").exists()
+
+
+def test_a_prompt_that_no_model_has_room_for_is_refused_before_the_stamp(spec: Path) -> None:
+    spec.write_text(SPEC.replace('prompt = "builtin:T3"', f'prompt = "{"long " * 3000} {{{{ question }}}}"'))
+    with pytest.raises(HazardError, match="GC503"):
+        gridc.open(spec).stamp()
+    assert not spec.with_suffix(".lock").exists()
+
+
+def test_what_was_found_out_and_left_out_is_said_by_each_and_kept_in_the_lock(spec: Path) -> None:
+    with (spec.parent / "sums.jsonl").open("a") as file:
+        file.write('{"ask": "What is it?", "list": ["this", "that", "these"], "key": null}\n')
+    with pytest.raises(SpecError, match="GC312"):
+        gridc.open(spec).plan()
+    spec.write_text(SPEC.replace("loading = {", 'loading = { malformed = "leave_out",'))
+    study = gridc.open(spec)
+    told = [study.validate(check=True).notes, study.plan().prospects["notes"], study.stamp().notes]
+    for notes in told:
+        assert any("its letter (letter): row 1 (What is 0 plus 1?)" in note for note in notes)
+        assert any("1 of 13 rows do not follow the format and are left out" in note for note in notes)
+    lock = read_lock(spec.with_suffix(".lock"))
+    assert lock is not None
+    kept = lock.content["inputs"]["benchmarks"]["sums"]
+    assert (kept["found"], kept["left_out"]) == (
+        {"gold": "letter"},
+        ["sums.jsonl, row 13: `key`: it is empty"],
+    )
+
+
+def test_a_stated_rule_is_the_same_study_as_before_it_could_be_left_out(spec: Path) -> None:
+    spec.write_text(SPEC.replace("loading = {", 'loading = { gold = "letter",'))
+    gridc.open(spec).stamp()
+    lock = read_lock(spec.with_suffix(".lock"))
+    assert lock is not None
+    assert set(lock.content["inputs"]["benchmarks"]["sums"]) == {"files", "items", "exemplars"}
+
+
+ELSEWHERE = ('source = "builtin:pocket-llama"', 'source = "models:pocket-llama"')
+
+
+def test_models_lie_where_the_person_who_runs_says(spec: Path) -> None:
+    spec.write_text(replaced(SPEC, ELSEWHERE))
+    absent = gridc.open(spec)
+    assert "give --models FOLDER" in absent.stamp().unpinned["right"]
+    with pytest.raises(SpecError, match="GC309"):
+        absent.run()
+    with pytest.raises(SpecError, match="GC309"):
+        gridc.open(spec, models=spec.parent).validate()
+    here = gridc.open(spec, models=MODELS)
+    assert here.check_stamp().current  # what was not there when the study was stamped departs from nothing
+    assert here.stamp(supersede=True).unpinned == {}
+
+
+def test_a_digest_ties_the_spec_to_the_files(spec: Path) -> None:
+    right = digest(dict(hash_files(MODELS / "pocket-llama")))
+    spec.write_text(replaced(SPEC, (ELSEWHERE[0], f'{ELSEWHERE[1]}\ndigest = "{right}"')))
+    assert gridc.open(spec, models=MODELS).validate(check=False).valid
+    gridc.open(spec, models=MODELS).plan()
+    spec.write_text(replaced(SPEC, (ELSEWHERE[0], f'{ELSEWHERE[1]}\ndigest = "{"0" * 64}"')))
+    with pytest.raises(SpecError, match=f"GC314.*{right}"):
+        gridc.open(spec, models=MODELS).plan()
+
+
+def test_what_this_version_does_not_run_is_said_with_its_line_by_all_that_do_not_run(
+    spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever that is: here it is the length of the answers."""
+    obstacle = unsupported.Obstacle(("harness", "max_tokens"), "harness", "answer of 8 tokens", None)
+    monkeypatch.setattr(unsupported, "obstacles", lambda _: iter([obstacle]))
+    line = next(n for n, text in enumerate(SPEC.split("\n"), 1) if "max_tokens" in text)
+    study = gridc.open(spec)
+    for notes in (study.validate().notes, study.validate().notes, study.stamp().notes):  # once from the cache
+        assert any(f"gridcard.toml:{line}:" in note and "no answer of 8 tokens" in note for note in notes)
+    with pytest.raises(GridcError, match="GC609"):
+        study.run()

@@ -10,6 +10,7 @@ beside those of wall-clock seconds: they hold when the machine has other work to
 import argparse
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -40,26 +41,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=100)
     parser.add_argument("--tokens", type=int, nargs="+", default=[32, 8], help="Answer lengths.")
+    parser.add_argument("--model", choices=list(study.MODELS), default="llama-23m")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sharpness", type=float, default=1.0, help="Factor on the output layer.")
     parser.add_argument("--full", action="store_true", help="All 48 lm-eval evaluations and start-ups.")
-    parser.add_argument("--parts", nargs="+", default=["harness", "plain", "growth"])
+    parser.add_argument("--parts", nargs="+", default=["harness", "plain", "growth", "lengths"])
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for name, value in loading.machine(loading.device_of("cpu")).items():
             say(name, json.dumps(value))
         say("threads_each", asked.threads)
-        model = study.make_model(folder / "model", asked.sharpness)
+        say("model", asked.model)
+        model = study.make_model(folder / "model", asked.sharpness, study.MODELS[asked.model])
         size = study.Size(items=asked.items, threads=asked.threads)
         if "harness" in asked.parts:
             best = best_batch_sizes(folder, replace(size, items=32), model)
             for tokens in asked.tokens:
                 against_harness(folder, replace(size, tokens=tokens), model, best, asked.full)
         if "plain" in asked.parts:
-            against_plain(folder, replace(size, items=4), model)
+            against_plain(folder, replace(size, items=min(4, asked.items), tokens=asked.tokens[0]), model)
         if "growth" in asked.parts:
             growth(folder, replace(size, items=24, tokens=8), model)
+        if "lengths" in asked.parts:
+            lengths(folder, replace(size, items=min(4, asked.items)), model)
 
 
 def against_harness(folder: Path, size: study.Size, model: Path, best: dict[str, int], full: bool) -> None:
@@ -252,6 +257,30 @@ def against_plain(folder: Path, size: study.Size, model: Path) -> None:
     say("gridc_beside_plain_loop_s", done["seconds"])
     say("ratio_against_plain_loop", seconds / done["seconds"])
     say("ratio_of_forward_tokens_against_plain_loop", tokens / done["forward_tokens"])
+
+
+def lengths(folder: Path, size: study.Size, model: Path) -> None:
+    """How far sharing carries as answers grow longer: the tokens that a plain loop sends through the model
+    for the same calls (counted, not run) over those of gridc."""
+    for tokens in (8, 32, 128, 256):
+        spec = study.write(folder / "study", replace(size, tokens=tokens), model)
+        done = study.run(spec, size.threads)
+        store = sqlite3.connect(spec.parent / "results" / "bench" / "store.sqlite")
+        rows = store.execute("SELECT usage, answer FROM call").fetchall()
+        counted = sum(by_itself(json.loads(usage), json.loads(answer)) for usage, answer in rows)
+        say(f"length_{tokens}_forward_tokens", done["forward_tokens"])
+        say(f"length_{tokens}_over_minimum", done["forward_tokens"] / done["least_forward_tokens"])
+        say(f"length_{tokens}_plain_loop_forward_tokens", counted)
+        say(f"length_{tokens}_ratio_of_forward_tokens", counted / done["forward_tokens"])
+        say(f"length_{tokens}_s", done["seconds"])
+
+
+def by_itself(usage: dict[str, int], content: dict[str, Any]) -> int:
+    """Tokens that a call sends through the model by itself: its prompt and all but the last of its answer;
+    for a ranking the prompt with each candidate."""
+    if "loglikelihoods" in content:
+        return sum(usage["prompt_tokens"] + count - 1 for count in content["tokens"])
+    return usage["prompt_tokens"] + len(content["tokens"]) - (content.get("end") is None)
 
 
 def growth(folder: Path, size: study.Size, model: Path) -> None:

@@ -7,6 +7,7 @@ figure, for each precision: tokens per second, forward tokens over the trie mini
 import argparse
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import study
@@ -22,10 +23,10 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--templates", type=int, default=4)
     parser.add_argument("--kv-mib", type=int, default=16384)
-    parser.add_argument("--layers", type=int, default=study.SEVEN_B["num_hidden_layers"])
+    parser.add_argument("--layers", type=int, default=study.SEVEN_B.layers)
     parser.add_argument("--scratch", type=Path, help="Folder with room for the weights.")
     asked = parser.parse_args()
-    shape = study.SEVEN_B | {"num_hidden_layers": asked.layers}
+    shape = replace(study.SEVEN_B, layers=asked.layers)
     with tempfile.TemporaryDirectory(dir=asked.scratch) as scratch:
         model = study.make_model(Path(scratch) / "model", 1.0, shape, "bfloat16")
         for name, value in loading.machine(loading.device_of(asked.device)).items():

@@ -94,38 +94,69 @@ def write(folder: Path, size: Size, model: Path) -> Path:
     return spec
 
 
-SMALL = {"hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 7, "num_attention_heads": 8}
-SEVEN_B = {
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
+@dataclass(frozen=True)
+class Shape:
+    """A model by its sizes. Random weights; `vocabulary` None is that of the shipped tokenizer."""
+
+    hidden: int
+    inner: int
+    layers: int
+    heads: int
+    kv_heads: int | None = None
+    vocabulary: int | None = None
+    kind: str = "llama"
+    window: int | None = None
+
+
+SEVEN_B = Shape(4096, 14336, 32, 32, 8)
+MODELS = {
+    "llama-23m": Shape(512, 1408, 7, 8),
+    "llama-23m-50k": Shape(512, 1408, 7, 8, vocabulary=50_000),
+    "llama-23m-150k": Shape(512, 1408, 7, 8, vocabulary=150_000),
+    "llama-100m-50k": Shape(768, 2048, 9, 12, vocabulary=50_000),
+    "gemma3-50k": Shape(512, 2048, 6, 8, 2, vocabulary=50_000, kind="gemma3_text", window=512),
 }
+"""What `--model` names. The output layer is the embedding where the vocabulary is a real one. Five of six
+layers of the Gemma 3 see 512 tokens back, as those of its 1B model do."""
 
 
-def make_model(folder: Path, sharpness: float, shape: dict[str, int] = SMALL, dtype: str = "float32") -> Path:
-    """A Llama with random weights and the tokenizer of a shipped model; of 23 million parameters, unless
-    the shape is another.
+def make_model(folder: Path, sharpness: float, shape: Shape, dtype: str = "float32") -> Path:
+    """A model with random weights, and a shipped tokenizer with made-up words up to its vocabulary.
 
     `sharpness` multiplies the output layer. At 1 every token is about as likely as any other, so sampled
     answers part at once and nothing can be merged: the worst case for gridc.
     """
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     torch.manual_seed(0)
-    vocabulary = json.loads((TOKENIZER / "config.json").read_text())["vocab_size"]
-    tokens = {"vocab_size": vocabulary, "bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
-    config = LlamaConfig.from_dict({**shape, **tokens, "max_position_embeddings": 4096})
-    torch.set_default_dtype(getattr(torch, dtype))
-    model: Any = LlamaForCausalLM(config)
-    torch.set_default_dtype(torch.float32)
-    model.lm_head.weight.data.mul_(sharpness)
+    tokenizer = json.loads((TOKENIZER / "tokenizer.json").read_text())
+    words = tokenizer["model"]["vocab"]
+    first = max(words.values()) + 1
+    vocabulary = shape.vocabulary or first
+    words |= {f"\u0120w{number}": number for number in range(first, vocabulary)}
+    values = {
+        "hidden_size": shape.hidden,
+        "intermediate_size": shape.inner,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads,
+        "num_key_value_heads": shape.kv_heads or shape.heads,
+        "head_dim": shape.hidden // shape.heads,
+        "vocab_size": vocabulary,
+        "tie_word_embeddings": shape.vocabulary is not None,
+        "max_position_embeddings": 4096,
+        **({"sliding_window": shape.window} if shape.window else {}),
+    }
+    ends = {"bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
+    config = AutoConfig.for_model(shape.kind, **values, **ends)
+    make: Any = AutoModelForCausalLM.from_config
+    model = make(config, dtype=getattr(torch, dtype))
+    model.get_output_embeddings().weight.data.mul_(sharpness)
     model.save_pretrained(folder)
     for path in TOKENIZER.iterdir():
         if path.name not in ("config.json", "model.safetensors", "README.md"):
             shutil.copy(path, folder)
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     return folder
 
 

@@ -62,7 +62,7 @@ def test_attention_that_wants_more_than_softmax_is_refused(wants: dict[str, Any]
 
 def test_what_changes_nothing_is_let_through() -> None:
     query = torch.arange(24.0).view(1, 2, 3, 4)
-    with attention.viewing(Echo()):
+    with attention.viewing(Echo(), torch.arange(4)):
         mixed, _ = attention.attend(
             Layer(), query, query, query, None, 1.0, position_ids=query, output_router_logits=False
         )

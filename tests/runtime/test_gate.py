@@ -13,7 +13,15 @@ from gridc.diagnostics.errors import UnavailableError
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from gridc.runtime.engines.hf import attention, cached, forward_passes, gate, kv_cache  # noqa: E402
+from gridc.runtime.engines.hf import (  # noqa: E402
+    attention,
+    cached,
+    forward_passes,
+    gate,
+    kv_cache,
+    paths,
+    rewired,
+)
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 from gridc.runtime.engines.hf.kv_cache import Shape, Tips  # noqa: E402
 from gridc.schema.spec import Engine as Settings  # noqa: E402
@@ -58,6 +66,7 @@ def late_stems(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forward_passes.Pack, "__init__", later)
 
 
+at = attention.positions
 CAPPED = {"attn_logit_softcapping": 0.5}
 WRONG: dict[str, tuple[str, dict[str, Any], Callable[[pytest.MonkeyPatch], None]]] = {
     "larger scores": ("llama", {}, softmax(lambda made: replace(made, scaling=made.scaling * 1.01))),
@@ -65,6 +74,12 @@ WRONG: dict[str, tuple[str, dict[str, Any], Callable[[pytest.MonkeyPatch], None]
     "no sinks": ("gpt_oss", {}, softmax(lambda made: replace(made, sinks=None))),
     "branches that are not copied": ("llama", {}, blind_tips),
     "a stem that sees ahead": ("llama", {}, late_stems),
+    "no ALiBi": ("bloom", {}, lambda patch: patch.setattr(rewired, "positions", lambda: at() * 0)),
+    "ALiBi a stretch of 256 tokens late": (
+        "mpt",
+        {},
+        lambda patch: patch.setattr(rewired, "positions", lambda: at() - 4 * (at() > 255)),
+    ),
 }
 
 
@@ -98,7 +113,7 @@ def test_a_window_that_is_overlooked_is_found_out(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_cache_that_is_not_copied_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = zoo.build("bloom")
+    model = zoo.build("xglm")
     assert found(model).path.name == "cached"
     monkeypatch.setattr(cached, "_select", lambda cache, *_: cache)
     assert found(model).path.name == "plain"
@@ -133,10 +148,11 @@ def test_a_wrong_attention_fails_by_a_wide_margin(
     kind: str, make: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """BLOOM's biases and CodeGen's attention lie outside the interface, DiffLlama's second attention within
-    it. With the checks of structure off, the comparison alone has to see them."""
+    it. With nothing rewired and the checks of structure off, the comparison alone has to see them."""
     model = make(kind)
     shape = Shape(((4 if kind != "diffllama" else 2, 16),) * 4, torch.float32, torch.device("cpu"))
     monkeypatch.setattr(gate, "shape_of", lambda *_: shape)
+    monkeypatch.setattr(paths, "rewire", lambda *_: None)
     monkeypatch.setattr(attention.Once, "require", lambda *_: None)
     monkeypatch.setattr(attention.Once, "attend", lambda self, *values: self._view.attend(*values))
     route = found(model)

@@ -157,7 +157,7 @@ def and_no_records(remove: Patch) -> Patch:
 
 enter(
     "a-batch-more", "a batch is added that answered nothing", "GC704", without_lost_rows,
-    "INSERT INTO batch SELECT 7, model, precision, 1, 1, 1.0, 1, 1, 1, 'x' FROM call LIMIT 1",
+    "INSERT INTO batch SELECT 7, model, precision, 1, 1.0, 'x', '{}', '{}' FROM call LIMIT 1",
 )  # fmt: skip
 enter(
     "precision-changed", "a call says another precision", "GC703", and_no_records(without_columns),

@@ -73,17 +73,22 @@ class Once:
 
 
 _INERT = frozenset({"position_ids", "cache_position", "cache_params", "use_cache", "logits_to_keep"})
-_VIEW: ContextVar[View] = ContextVar("view")
+_VIEW: ContextVar[tuple[View, torch.Tensor]] = ContextVar("view")
 
 
 @contextmanager
-def viewing(view: View) -> Iterator[None]:
-    """Forward passes inside are seen by this view."""
-    token = _VIEW.set(view)
+def viewing(view: View, places: torch.Tensor) -> Iterator[None]:
+    """Forward passes inside are seen by this view. `places` are the positions of their packed tokens."""
+    token = _VIEW.set((view, places))
     try:
         yield
     finally:
         _VIEW.reset(token)
+
+
+def positions() -> torch.Tensor:
+    """Where the packed tokens (tokens,) of the pass stand in their sequences."""
+    return _VIEW.get()[1]
 
 
 def attend(
@@ -118,7 +123,8 @@ def attend(
         torch.nn.functional.pad(part[0].transpose(0, 1), (0, wide - part.shape[-1]))
         for part in (query, key, value)
     )
-    mixed = _VIEW.get().attend(layer, queries, keys, values, Softmax(scale, softcap, s_aux, sliding_window))
+    view, _ = _VIEW.get()
+    mixed = view.attend(layer, queries, keys, values, Softmax(scale, softcap, s_aux, sliding_window))
     return mixed[None, ..., :width].contiguous(), None
 
 

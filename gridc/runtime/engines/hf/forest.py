@@ -107,10 +107,11 @@ class Forest:
         places = torch.arange(len(tokens), device=device)
         once = Once(view)
         some = {"logits_to_keep": places[kept]} if self._keeps else {}
-        with viewing(once):
+        standing = torch.tensor([list(positions)], device=device)
+        with viewing(once, standing[0]):
             out = self._model(
                 input_ids=torch.tensor([list(tokens)], device=device),
-                position_ids=torch.tensor([list(positions)], device=device),
+                position_ids=standing,
                 use_cache=False,
                 **some,
             )

@@ -21,7 +21,7 @@ from gridc.runtime.engines.hf.cached import Cached
 from gridc.runtime.engines.hf.choosing import NotNumbersError
 from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.kv_cache import Shape
-from gridc.runtime.engines.hf.paths import ComputePath, Watch, own_attention, use_attention
+from gridc.runtime.engines.hf.paths import ComputePath, Watch, longest_input, own_attention, use_attention
 from gridc.runtime.engines.hf.plain import Plain, forget_lengths
 from gridc.runtime.engines.hf.sequences import Member
 
@@ -131,7 +131,7 @@ def _next(
     if static == 0:
         reasons.append(f"its positions depend on the length beyond {lengths.static} tokens")
     limit = min((each for each in (window, static) if each), default=None)
-    most = getattr(config, "max_position_embeddings", None) or MOST
+    most = longest_input(config) or MOST
     wanted = LEAST if limit else max(LEAST, (lengths.window or 0) + 64)
     tokens = max(min(wanted, limit or MOST, most, MOST), STEPS + 8)
     references = _References(model, config, own, exact, tokens)
@@ -174,6 +174,10 @@ def _attempt(references: "_References", make: Callable[..., ComputePath], reason
     name, most = path.name, references.tolerance
     if comparison.seen != references.wanted:
         reasons.append(f"the {name} path leaves positions out")
+        return None
+    if path.name == "plain" and comparison.deviation > most:
+        moved = f"{comparison.deviation:.2g} in a logit"
+        reasons.append(f"what it gives behind the same tokens depends on how long its input is, by {moved}")
         return None
     if not comparison.deviation <= most:
         reasons.append(f"the {name} path moves logits by {comparison.deviation:.2g} where {most:.2g} may be")
@@ -317,9 +321,9 @@ def shape_of(model: Any, guess: Shape, window: int | None = None) -> Shape:
     """
     use_attention(model, FOREST_ATTENTION)
     probe = _Probe(window)
-    with torch.inference_mode(), viewing(probe):
+    positions = torch.arange(2, device=model.device)[None]
+    with torch.inference_mode(), viewing(probe, positions[0]):
         ids = torch.zeros((1, 2), dtype=torch.long, device=model.device)
-        positions = torch.arange(2, device=model.device)[None]
         model(input_ids=ids, position_ids=positions, use_cache=False)
     layers = probe.layers
     if not layers or set(layers) != set(range(len(layers))):

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import torch
 
+from gridc.runtime.engines.hf.attention import NAME as FOREST
+from gridc.runtime.engines.hf.rewired import rewire
 from gridc.runtime.engines.hf.sequences import Member
 from gridc.runtime.engines.hf.trie import Tokens
 
@@ -50,6 +52,12 @@ class ComputePath(Protocol):
         stretches that end at `cuts`. Raises `NotNumbersError`."""
 
 
+def longest_input(config: Any) -> int | None:
+    """The most tokens that a model was made for. None where its configuration names no limit (XLNet: -1)."""
+    declared = getattr(config, "max_position_embeddings", None)
+    return declared if declared and declared > 0 else None
+
+
 def own_attention(model: Any) -> str:
     """The implementation that a model came with."""
     if not hasattr(model, "_gridc_own"):
@@ -62,4 +70,5 @@ def use_attention(model: Any, name: str) -> None:
     """Let the layers of a model attend by this implementation."""
     if getattr(model, "_gridc_attention", None) != name:
         model.set_attn_implementation(name)
+        rewire(model, name == FOREST)
         model._gridc_attention = name

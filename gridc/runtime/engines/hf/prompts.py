@@ -11,6 +11,7 @@ from gridc.compiler.instrument.template_limits import Limit
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.hf.chat_template import AsksForDateError, ChatTemplate
+from gridc.runtime.engines.hf.paths import longest_input
 from gridc.runtime.engines.hf.sequences import Member, Unit, candidate, generation
 from gridc.runtime.engines.hf.trie import Tokens, common_prefix
 from gridc.runtime.engines.protocol import Call
@@ -77,7 +78,7 @@ class Prompts:
     @property
     def _room(self) -> float:
         """The most tokens that the model was made for."""
-        return getattr(self._config, "max_position_embeddings", None) or math.inf
+        return longest_input(self._config) or math.inf
 
     def fitting(self, call: Call, forms: Sequence[Form]) -> list[Member]:
         """The members of a call on the longest form of its prompt that the model has room for."""

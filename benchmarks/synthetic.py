@@ -19,6 +19,7 @@ import numpy as np
 
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
@@ -206,7 +207,8 @@ def _level(cell: Cell) -> float:
 
 def _content(cell: Cell, sample: Sample, chance: Any, level: float) -> dict[str, Any]:
     item = sample.item
-    assert item.gold is not None
+    if item.gold is None:
+        return {"text": _said(item, chance), "tokens": [1, 2, 3], "finish": "stop", "near_ties": 0}
     ease = int(digest(item.id)[:8], 16) / 16**8
     right = 0.5 * ease + 0.5 * float(chance[0]) < level
     choice = item.gold if right else (item.gold + 1 + int(2 * chance[1])) % len(item.options)
@@ -216,6 +218,15 @@ def _content(cell: Cell, sample: Sample, chance: Any, level: float) -> dict[str,
     unread = cell.levels["template"] == "T4" and chance[1] > 0.93
     text = "I would rather not say." if unread else f"Answer: {item.letters[choice]}"
     return {"text": text, "tokens": [1, 2, 3], "finish": "stop", "near_ties": 0}
+
+
+def _said(item: Item, chance: Any) -> str:
+    """An answer to a prompt without a right option: nothing, a refusal, or the first or second choice."""
+    if chance[0] < 0.1:
+        return ""
+    if not item.options:
+        return "I'm sorry, I can't help with that." if chance[1] < 0.5 else "Here is how."
+    return f"Answer: {item.letters[int(chance[1] < 0.4)]}"
 
 
 def make(folder: Path, items: int | None = None, axes: str = AXES) -> Path:

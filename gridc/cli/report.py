@@ -37,7 +37,7 @@ def report(
         print_json(written.as_json())
         return
     click.echo()
-    for statement in (*written.report.leading, *written.report.caveats):
+    for statement in (*written.report.leading, *written.report.beside, *written.report.caveats):
         click.echo(terminal.bullet(statement))
     click.echo()
     for path, name in (*written.files.items(), (written.store, "store")):

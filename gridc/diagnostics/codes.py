@@ -249,6 +249,14 @@ CODES: dict[str, Code] = {
         "is one of gridc's own. The message holds what the package said. gridc never uses something else in "
         "its place: a study must not be measured by another instrument than the one it names.",
     ),
+    "GC361": Code(
+        "a label and its score do not fit",
+        "`scores` maps what a response is read to onto scores from 0 to 1. Every label of a judge, both "
+        "behaviours of a keyword rule and every option of every item must earn exactly one score, and each "
+        "label that has a score must be one that a response can be read to. Options are named by their "
+        "text or by a role (right, unknown, matching); `other` is for the rest. A judge's labels have no "
+        "default: what `partial` is worth is a choice of the study.",
+    ),
     # GC4xx: the stamp
     "GC401": Code(
         "the spec is not the one that was stamped",

@@ -1,21 +1,24 @@
 """Findings -> GRID cards, as a document and as Markdown."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from itertools import chain, combinations
 from typing import Any
 
+from pydantic import BaseModel
+
 from gridc.compiler.frontend.measurands import names_of
 from gridc.diagnostics.codes import CODES
-from gridc.reports.certificate import floor_rows, uncomputed_rows
+from gridc.reports.certificate import falsification_rows, floor_rows, uncomputed_rows
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding
-from gridc.reports.sentences import units_words
-from gridc.reports.templates import render
+from gridc.reports.sentences import scoring_notes, units_words
+from gridc.reports.templates import render, shown_points
 from gridc.reports.words import ASSUMED, LIMITS
 from gridc.schema.card import (
     FORMAT,
     Card,
     CardDeck,
+    CardRate,
     DeviationRow,
     Neighbourhood,
     PointScore,
@@ -49,6 +52,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
         conflict_of_interest=spec.study.conflict_of_interest,
         deviations=tuple(_deviation(each) for each in findings.deviations),
         assumptions=spec.study.assumptions,
+        scoring=tuple(scoring_notes(findings)),
         waivers=tuple(
             Waiver(
                 code=each.code,
@@ -58,6 +62,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
             )
             for each in spec.waive
         ),
+        falsifications=falsification_rows(findings),
         noise_floors=floor_rows(findings),
         uncomputed=uncomputed_rows(findings),
         cards=tuple(
@@ -103,13 +108,14 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
             score=None if score is None else float(score),
             per_protocol=None if anchor.per_protocol is None else float(anchor.per_protocol),
             readable=None if anchor.parse_rate is None else anchor.parsed,
-            correct=anchor.correct,
+            correct=shown_points(anchor.points),
             trials=anchor.trials,
             parse_rate=None if anchor.parse_rate is None else float(anchor.parse_rate),
             standard_error=anchor.standard_error,
             interval=benchmark.intervals.scores.get((model.id, anchor.cell.configuration)),
             rows=anchor.rows,
         ),
+        rates=tuple(_rates(benchmark, finding)),
         score_neighbourhood=tuple(
             Neighbourhood(
                 kind=scope.kind,
@@ -144,6 +150,20 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
     )
 
 
+def _rates(benchmark: BenchmarkFinding, finding: ModelFinding) -> Iterator[CardRate]:
+    for rate in benchmark.rates:
+        here = rate.values.get((finding.model, finding.anchor.cell.configuration))
+        ends = rate.over(finding.model)
+        if here is not None and ends is not None:
+            yield CardRate.of(
+                here,
+                rate,
+                value=None if here.value is None else float(here.value),
+                least=float(ends[0]),
+                greatest=float(ends[1]),
+            )
+
+
 def _deviation(entry: Mapping[str, Any]) -> DeviationRow:
     return DeviationRow(
         id=entry["id"],
@@ -174,11 +194,15 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
     }
     return Receipt(
         configuration=dict(cell.levels),
-        setting=asdict(cell.setting),
+        setting={field.name: _plain(getattr(cell.setting, field.name)) for field in fields(cell.setting)},
         measurands=names_of(cell.setting),
         weights=weights,
         environment=known | ran.get("versions", {}),
     )
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, BaseModel) else value
 
 
 def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding) -> RankingStability:

@@ -7,6 +7,7 @@ from gridc.reports.findings.analysis import Between
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.intervals import UnitIntervals
 from gridc.reports.findings.paired import PairedReport
+from gridc.reports.findings.rates import RateFinding
 from gridc.reports.sentences import INTERVAL_METHOD, interval_assumption, statements
 from gridc.schema.certificate import (
     FORMAT,
@@ -16,6 +17,7 @@ from gridc.schema.certificate import (
     Certificate,
     ChangeRow,
     ConfigurationRow,
+    FalsificationRow,
     FloorRow,
     HypothesisRow,
     IntervalsRow,
@@ -26,6 +28,8 @@ from gridc.schema.certificate import (
     OrderingRow,
     PairedRow,
     PairRow,
+    RateCell,
+    RateRow,
     ReadableRow,
     ReorderedRow,
     ScopeRow,
@@ -61,6 +65,7 @@ def certify(findings: Findings) -> Certificate:
             _benchmark(each, len(left_out.get(each.benchmark, ()))) for each in findings.benchmarks
         ),
         hypotheses=tuple(HypothesisRow.model_validate(each) for each in findings.hypotheses),
+        falsifications=falsification_rows(findings),
         maxima=tuple(MaximumRow.of(each) for each in findings.maxima),
         precisions=tuple(paired_row(each) for each in findings.precisions),
         uncomputed=uncomputed_rows(findings),
@@ -72,6 +77,11 @@ def floor_rows(findings: Findings) -> tuple[FloorRow, ...]:
     return tuple(
         FloorRow.of(each, floor=None if each.floor is None else each.floor.row) for each in findings.noise
     )
+
+
+def falsification_rows(findings: Findings) -> tuple[FalsificationRow, ...]:
+    """What became of the falsification tests that this version decides."""
+    return tuple(FalsificationRow.model_validate(each) for each in findings.falsifications)
 
 
 def uncomputed_rows(findings: Findings) -> tuple[UncomputedRow, ...]:
@@ -135,12 +145,20 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
         direction="lower_is_better" if finding.lower_is_better else "higher_is_better",
         intervals=_intervals(finding.intervals),
         envelope=tuple(rows.values()),
+        rates=tuple(_rate(each) for each in finding.rates),
         scopes=tuple(_scope(each) for each in finding.scopes),
         between=tuple(_between(each) for each in analysis.between),
         variance=analysis.variance,
         gaps=tuple(LevelGapRow.of(each, change=_change(each.summary)) for each in analysis.gaps),
         agreements=analysis.agreements,
     )
+
+
+def _rate(found: RateFinding) -> RateRow:
+    models: dict[str, dict[str, RateCell]] = {}
+    for (model, configuration), value in found.values.items():
+        models.setdefault(model, {})[configuration] = RateCell.of(value)
+    return RateRow.of(found, models=models)
 
 
 def _intervals(found: UnitIntervals) -> IntervalsRow:

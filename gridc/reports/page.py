@@ -11,7 +11,7 @@ from gridc.reports import figures
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.sentences import caveats, leading, units_words
+from gridc.reports.sentences import caveats, falsification_sentences, leading, rate_sentences, units_words
 from gridc.reports.templates import number, percent, render
 from gridc.reports.words import ASSUMED, p_value
 from gridc.schema.canonical import digest
@@ -98,7 +98,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         fixed=[axis for axis in spec.axis if len(axis.level) == 1],
         varied=[axis for axis in spec.axis if len(axis.level) > 1],
         prominent=leads[:PROMINENT],
-        others=leads[PROMINENT:],
+        others=[*leads[PROMINENT:], *rate_sentences(findings), *falsification_sentences(findings)],
         caveats=list(caveats(findings)),
         attribution_label=LABEL,
         environment=[(each["model"], each["precision"], list(flat(each))) for each in findings.environment],

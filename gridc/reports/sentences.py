@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal
 
-from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
+from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, PairFinding
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.noise import ModelNoise
+from gridc.reports.findings.rates import RateFinding
 from gridc.reports.templates import floor, percent
 from gridc.reports.words import ASSUMED, LIMITS, told_p
 from gridc.schema.evidence import EvidenceRow, StrengthRow
 from gridc.schema.items import UnitLevel
+from gridc.schema.scores import ByExpected, Scores
 from gridc.schema.spec import EXACT
 from gridc.statistics.pairs import PairCounts
 
@@ -33,6 +35,8 @@ WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 def statements(findings: Findings) -> Iterator[str]:
     """What a reader must know, the most important first, and what limits it."""
     yield from leading(findings)
+    yield from rate_sentences(findings)
+    yield from falsification_sentences(findings)
     yield from caveats(findings)
 
 
@@ -69,15 +73,17 @@ def _parted(full: Sequence[tuple[BenchmarkFinding, PairFinding]]) -> Iterator[st
     """Where it decides the verdict whether unreadable answers count."""
     told = [
         f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark} ({signs(pair.counts)} where they "
-        f"score 0, {signs(pair.readable)} where they are left out)"
+        f"count, {signs(pair.readable)} where they are left out)"
         for benchmark, pair in full
         if pair.parted
     ]
     if told:
+        credited = any(each.credit for benchmark, _ in full for each in benchmark.cells)
+        earn = "earn what the spec says, or 0" if credited else "score 0"
         yield (
-            "Whether unreadable answers score 0 or are left out decides the majority or whether one order "
+            "Whether unreadable answers count or are left out decides the majority or whether one order "
             f"holds throughout, of {'; '.join(told)}: N+/N−/N0, scores higher in, lower in, ties. In every "
-            "other number here they score 0 (intention-to-treat)."
+            f"other number here they {earn} (intention-to-treat)."
         )
 
 
@@ -114,6 +120,7 @@ def caveats(findings: Findings) -> Iterator[str]:
         yield from _passed_over(benchmark)
         yield from _left_out(findings, benchmark.benchmark)
         yield from _unreadable(findings, benchmark)
+    yield from scoring_notes(findings)
     if findings.lock.supersedes:
         earlier = findings.lock.supersedes
         when = f"made {earlier[-1].created[:10]}"
@@ -179,12 +186,92 @@ def _unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[str
         models = ", ".join(dict.fromkeys(each.cell.model for each in low))
         places = len({each.cell.configuration for each in low})
         size = len(benchmark.full.scope.configurations)
-        helps = ", which is the better end there" if benchmark.lower_is_better else ""
+        zero = any(each.credit == 0 for each in low)
+        earned = "0" if zero else "1, the worst there"
+        helps = ", which is the better end there" if benchmark.lower_is_better and zero else ""
         yield (
             f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than {least:.0%} of a "
             f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). An "
-            f"unreadable answer scores 0{helps}."
+            f"unreadable answer scores {earned}{helps}."
         )
+
+
+def scoring_notes(findings: Findings) -> Iterator[str]:
+    """Where a score is not 1 for a right answer and 0 for any other: what the spec says that labels and
+    unreadable answers earn."""
+    for benchmark in findings.benchmarks:
+        settings = [each.cell.setting for each in benchmark.cells]
+        for scores in dict.fromkeys(setting.scores for setting in settings if setting.scores is not None):
+            everywhere = all(setting.scores == scores for setting in settings)
+            yield (
+                f"On {benchmark.benchmark}{'' if everywhere else ', in some configurations,'} the spec says "
+                f"what a response earns: {_labels(scores)}."
+            )
+        credited = [setting.credit > 0 for setting in settings]
+        if any(credited):
+            where = "" if all(credited) else ", in some configurations,"
+            yield (
+                f"On {benchmark.benchmark}{where} an unreadable answer earns the worst score, 1, as the spec "
+                "says: there a lower score is the better one."
+            )
+
+
+def _labels(scores: Scores) -> str:
+    """`right 1, unknown 0.5, other 0`; by what the prompt expects where that decides."""
+    told = []
+    for label, value in scores.root.items():
+        if isinstance(value, ByExpected):
+            told.append(f"{label} {value.comply:g} on prompts to comply with and {value.refuse:g} to refuse")
+        else:
+            told.append(f"{label} {value:g}")
+    return ", ".join(told)
+
+
+def falsification_sentences(findings: Findings) -> Iterator[str]:
+    """What became of the tests that could have broken the findings, the worst first."""
+    results = {"fail": "failed", "partial": "passed in part", "open": "are open", "pass": "passed"}
+    told = []
+    for result, words in results.items():
+        names = [each.id for each in findings.falsifications if each.result == result]
+        if names:
+            told.append(f"{len(names)} {words} ({', '.join(names)})")
+    if told:
+        yield f"Of {len(findings.falsifications)} falsification tests that are computed, {', '.join(told)}."
+
+
+LED_BY_RATES = ("over_refusal", "unsafe_compliance", "bias_ambiguous", "bias_disambiguated", "bias_magnitude")
+"""The rates that are said in sentences, beside a study's own outcomes; the tables have all."""
+
+
+def rate_sentences(findings: Findings) -> Iterator[str]:
+    """The rates that a score hides, for each model under the first configuration, and over the envelope."""
+    stated = [outcome.id for outcome in findings.plan.study.spec.outcomes]
+    for benchmark in findings.benchmarks:
+        for rate in benchmark.rates:
+            if rate.name not in (*LED_BY_RATES, *stated):
+                continue
+            told = [_rate_words(rate, model) for model in benchmark.models]
+            shown = "; ".join(each for each in told if each)
+            if shown:
+                name = rate.name.replace("_", " ")
+                yield (
+                    f"{name[0].upper()}{name[1:]} on {benchmark.benchmark} ({rate.what}), under the first "
+                    f"configuration with its 95 % interval: {shown}."
+                )
+
+
+def _rate_words(rate: RateFinding, model: ModelFinding) -> str | None:
+    here = rate.values.get((model.model, model.anchor.cell.configuration))
+    ends = rate.over(model.model)
+    if here is None or ends is None:
+        return None
+    low, high = (f"{100 * float(end):.1f}" for end in ends)
+    count = sum(name == model.model for name, _ in rate.values)
+    over = f", {low} to {high} over {count} configurations" if count > 1 else ""
+    if here.value is None:
+        return f"{model.model} not defined{over}"
+    span = "" if here.interval is None else f" [{', '.join(f'{100 * end:.1f}' for end in here.interval)}]"
+    return f"{model.model} {percent(here.value)}{span}{over}"
 
 
 def _floor_sentences(noise: Sequence[ModelNoise]) -> Iterator[str]:

@@ -19,6 +19,11 @@ def percent(value: float | Fraction | None, digits: int = 1) -> str:
     return "–" if value is None else f"{100 * float(value):.{digits}f} %"
 
 
+def shown_points(value: Fraction) -> int | float:
+    """A sum of scores as people write it: whole where it is."""
+    return int(value) if value.denominator == 1 else float(value)
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """`0.3333` as `0.333`, and what is not defined as a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
@@ -67,6 +72,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "percent": percent,
+        "points": shown_points,
         "number": number,
         "md": markdown,
         "floor": floor,

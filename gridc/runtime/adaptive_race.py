@@ -7,10 +7,11 @@ with a model behind it, or again from a finished store, and the two agree: that 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import chain
-from math import exp
+from math import exp, lcm
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lowering.plan import Plan
@@ -75,6 +76,7 @@ def race_study(plan: Plan, ask: Ask, watch: Callable[[str, int, int], None] | No
         for item, unit in plan.study.items[benchmark.id].units.items():
             members.setdefault(unit, []).append(item)
         units = list(members.values())
+        scale = lcm(*(cell.setting.scale for cell in cells.values()))
         race = Race(
             models=len(models),
             configurations=len(configurations),
@@ -82,7 +84,7 @@ def race_study(plan: Plan, ask: Ask, watch: Callable[[str, int, int], None] | No
             alpha=spec.analysis.alpha or ALPHA,
             claims=max(claims, 1),
             seed=spec.sampling.seed + number,
-            span=max(map(len, units), default=1),
+            span=scale * max(map(len, units), default=1),
         )
         asked = {name: _asked(plan, cell) for name, cell in cells.items()}
         evaluations = 0
@@ -102,13 +104,7 @@ def race_study(plan: Plan, ask: Ask, watch: Callable[[str, int, int], None] | No
             race.tell(
                 block,
                 {
-                    (m, c): np.array(
-                        [
-                            sum(scores[cells[models[m], configurations[c]].key, name] for name in names)
-                            for names in members
-                        ],
-                        dtype=np.int64,
-                    )
+                    (m, c): _sums(cells[models[m], configurations[c]], members, scores, scale)
                     for (m, c), members in wanted.items()
                 },
             )
@@ -119,6 +115,16 @@ def race_study(plan: Plan, ask: Ask, watch: Callable[[str, int, int], None] | No
         whole = sum(len(names) for names in asked.values())
         found.append(Watched(benchmark.id, verdicts, evaluations, whole))
     return found
+
+
+def _sums(
+    cell: Cell, units: Iterable[list[str]], scores: Mapping[tuple[str, str], int], scale: int
+) -> NDArray[np.int64]:
+    """The sum of each unit's scores under a cell, in units of 1 / `scale`, shape (units,)."""
+    parts = scale // cell.setting.scale
+    return np.array(
+        [parts * sum(scores[cell.key, name] for name in names) for names in units], dtype=np.int64
+    )
 
 
 def _asked(plan: Plan, cell: Cell) -> frozenset[str]:

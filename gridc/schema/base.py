@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
-Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]*$", max_length=80)]
+ID = r"^[A-Za-z0-9][A-Za-z0-9_.\-]*$"
+Id = Annotated[str, Field(pattern=ID, max_length=80)]
 Text = Annotated[str, Field(min_length=1)]
 Declared = Literal["ex_ante", "post_hoc"]
 Strength = Literal["unanchored", "git", "signed", "timestamped", "registered"]

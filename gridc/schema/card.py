@@ -6,6 +6,7 @@ from pydantic import Field
 
 from gridc.schema.base import Declared
 from gridc.schema.certificate import (
+    FalsificationRow,
     FloorRow,
     ScopeKind,
     Standing,
@@ -34,17 +35,20 @@ class Receipt(Part):
 
 class PointScore(Part):
     """(ii) Point score under the receipt. Null while the cell is incomplete. `score` is intention-to-treat:
-    an unreadable answer scores 0; `per_protocol` leaves it out."""
+    an unreadable answer scores 0, or what the spec says; `per_protocol` leaves it out."""
 
     score: Share | None
     per_protocol: Annotated[
         Share | None,
-        Field(description="correct / readable; null where nothing is read from text, or nothing readable."),
+        Field(
+            description="Mean score of readable answers; null where nothing is read from text, or nothing "
+            "readable."
+        ),
     ]
     readable: Annotated[
         Count | None, Field(description="Readable answers; null where nothing is read from text.")
     ]
-    correct: Count
+    correct: Annotated[int | float, Field(ge=0, description="Sum of the scores.")]
     trials: Count
     parse_rate: Annotated[
         float | None, Field(description="Share of readable answers; null where nothing is read from text.")
@@ -54,6 +58,18 @@ class PointScore(Part):
         tuple[float, float] | None, Field(description="95 %, by resampling units, as in the certificate.")
     ]
     rows: Digest
+
+
+class CardRate(Part):
+    """A rate of its own beside the point score: under the receipt, and over the envelope."""
+
+    name: str
+    what: str
+    value: float | None
+    counts: dict[str, Count]
+    interval: tuple[float, float] | None
+    least: float | None
+    greatest: float | None
 
 
 class Neighbourhood(Part):
@@ -148,6 +164,9 @@ class Card(Part):
     lower_is_better: Annotated[bool, Field(description="Which score is the good one; passes follow it.")]
     axis_receipt: Receipt
     point_score: PointScore
+    rates: Annotated[
+        tuple[CardRate, ...], Field(description="Rates of their own: refusals, bias, further outcomes.")
+    ]
     score_neighbourhood: tuple[Neighbourhood, ...]
     verdict_stability: tuple[VerdictStability, ...]
     ranking_stability: RankingStability
@@ -196,7 +215,13 @@ class CardDeck(Part):
     assumptions: Annotated[
         tuple[str, ...], Field(description="Choices that the study's source leaves open, as made here.")
     ]
+    scoring: Annotated[
+        tuple[str, ...], Field(description="Where a score is not 1 for a right answer and 0 for any other.")
+    ]
     waivers: Annotated[tuple[Waiver, ...], Field(description="Hazards of the instrument that were waived.")]
+    falsifications: Annotated[
+        tuple[FalsificationRow, ...], Field(description="Tests that could have broken the findings.")
+    ]
     noise_floors: tuple[FloorRow, ...]
     uncomputed: Annotated[
         tuple[UncomputedRow, ...], Field(description="Stated, and not computed by this version.")

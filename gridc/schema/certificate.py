@@ -22,13 +22,15 @@ Standing = Literal["outside", "within", "not_measured"]
 
 
 class Tally(Part):
-    """A cell's samples: `trials` asked, `scored` with an outcome, of these `parsed` readable and
-    `correct`. The score is correct / trials, once all are scored."""
+    """A cell's samples: `trials` asked, `scored` with an outcome, of these `parsed` readable, and the sum
+    `correct` of their scores. The score is correct / (trials scale), once all are scored."""
 
     trials: Count
     scored: Count
     parsed: Count
     correct: Count
+    scale: Annotated[int, Field(ge=1, description="Scores are whole numbers of 1 / scale.")]
+    credit: Annotated[Count, Field(description="What an unreadable answer earned, in the same unit.")]
     standard_error: Annotated[
         float | None,
         Field(description="Of the score, over items, robust to the dependence of items of one unit."),
@@ -369,6 +371,25 @@ class MaximumRow(Part):
     interval: IntervalRow
 
 
+class RateCell(Part):
+    """A rate in one cell, with the counts that it is made of."""
+
+    value: Annotated[Rounded | None, Field(description="Null where it is not defined: nothing to divide by.")]
+    counts: dict[str, Count]
+    interval: Annotated[
+        tuple[float, float] | None, Field(description="By resampling units, as that of a score.")
+    ]
+
+
+class RateRow(Part):
+    """A rate of its own, beside the score: in every complete cell, by model and configuration."""
+
+    name: str
+    what: str
+    formula: Annotated[str, Field(description="How it follows from the counts.")]
+    models: dict[str, dict[str, RateCell]]
+
+
 class BenchmarkRow(Part):
     """One benchmark: its envelope, configuration by configuration, and its scopes, the full one first."""
 
@@ -390,6 +411,7 @@ class BenchmarkRow(Part):
     ]
     intervals: IntervalsRow
     envelope: tuple[ConfigurationRow, ...]
+    rates: tuple[RateRow, ...]
     scopes: tuple[ScopeRow, ...]
     tests: tuple[PairTestsRow, ...]
     ordering_claims: tuple[OrderingClaimRow, ...]
@@ -425,6 +447,36 @@ class HypothesisRow(Part):
     noise: Annotated[Standing | None, Field(description="Null while the verdict is open.")]
 
 
+class KeptRow(Part):
+    """A hypothesis's verdict in the study, and where a falsification test looks."""
+
+    hypothesis: str
+    before: Verdict
+    after: Verdict
+
+
+class FalsificationRow(Part):
+    """What became of a falsification test that gridc decides: a bound on a statistic's worst value, or
+    hypotheses that must keep their verdict."""
+
+    id: str
+    category: str
+    test: str
+    criterion: str
+    result: Annotated[
+        Literal["pass", "partial", "fail", "open"],
+        Field(
+            description="open: the run is not finished, a verdict was open from the start, or the statistic "
+            "is not defined anywhere."
+        ),
+    ]
+    kept: tuple[KeptRow, ...]
+    statistic: str | None
+    value: Annotated[Rounded | None, Field(description="The worst value of the statistic.")]
+    at: Annotated[str | None, Field(description="Where it is found.")]
+    rows: Annotated[Digest, Field(description="Digest of the cells that were read.")]
+
+
 class UncomputedRow(Part):
     """What the spec states and this version of gridc does not compute."""
 
@@ -446,8 +498,9 @@ class AnchorRow(Part):
 
 
 class Certificate(Part):
-    """A study's certificate. All of it is intention-to-treat: an unreadable answer scores 0. The
-    counts of a tally also give the per-protocol score, correct / parsed."""
+    """A study's certificate. All of it is intention-to-treat: an unreadable answer scores 0, or `credit`. The
+    counts of a tally also give the per-protocol score: (correct - credit (trials - parsed)) / (parsed scale).
+    """
 
     format: Literal["gridc-certificate/1"]
     study: str
@@ -473,6 +526,7 @@ class Certificate(Part):
     noise_floors: tuple[FloorRow, ...]
     benchmarks: tuple[BenchmarkRow, ...]
     hypotheses: tuple[HypothesisRow, ...]
+    falsifications: tuple[FalsificationRow, ...]
     maxima: tuple[MaximumRow, ...]
     precisions: tuple[PairedRow, ...]
     uncomputed: tuple[UncomputedRow, ...]

@@ -1,33 +1,40 @@
 """What a study predicts, by which tests, and which analytic choices were open."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema, model_validator
 
-from gridc.schema.base import Declared, Id, Table, Text
+from gridc.schema.base import ID, Declared, Id, Table, Text
 from gridc.schema.selector import EVERYWHERE, Selector
 
 DOCUMENTED = "documented"
 BINDABLE = (
-    "model", "benchmark", "harness", "axis", "exclude", "hypothesis", "family", "judge", "roster", "sampling",
-    "analysis",
+    "model", "benchmark", "harness", "axis", "exclude", "hypothesis", "family", "outcome", "judge", "roster",
+    "sampling", "analysis",
 )  # fmt: skip
 """The tables that a fork can move: those that the stamp covers and a number can depend on."""
 
+RATES = (
+    "score", "score_disambiguated", "unknown_rate", "matching_rate", "over_refusal", "unsafe_compliance",
+    "attack_success", "refusal_rate", "bias_ambiguous", "bias_disambiguated", "bias_magnitude", "parse_rate",
+)  # fmt: skip
+"""The outcomes that have a name of their own; how each is counted is in `reports.findings.rates`."""
+
 Rate = Annotated[
-    Literal[
-        "score", "score_disambiguated", "unknown_rate", "matching_rate", "over_refusal", "unsafe_compliance",
-        "parse_rate",
-    ],
+    Id,
+    WithJsonSchema({"anyOf": [{"enum": [*RATES], "type": "string"}, {"pattern": ID, "type": "string"}]}),
     Field(
-        description="What is compared. score: the benchmark's own, on all items; score_disambiguated: the "
-        "same on items whose context settles the question; unknown_rate: how often `unknown` is chosen "
-        "where the context leaves it open; matching_rate: how often the option is chosen that matches the "
-        "behaviour which the benchmark looks for (BBQ: the stereotyped one); over_refusal: how often a "
-        "prompt to comply with is refused; unsafe_compliance: how often a prompt to refuse is complied "
-        "with; parse_rate: how often an answer can be read. Default: score."
+        description="What is compared: an [[outcome]] of the spec, or one of these. score: the "
+        "benchmark's own, on all items; score_disambiguated: the same on items whose context settles the "
+        "question; unknown_rate: how often `unknown` is chosen where the context leaves it open; "
+        "matching_rate: how often the option is chosen that matches the behaviour which the benchmark looks "
+        "for (BBQ: the stereotyped one); over_refusal: how often a prompt to comply with is refused; "
+        "unsafe_compliance, also called attack_success: how often a prompt to refuse is complied with; "
+        "refusal_rate: how often any prompt is refused; bias_ambiguous and bias_disambiguated: BBQ's bias "
+        "scores, from -1 to 1; bias_magnitude: how far matching_rate lies from one half; parse_rate: how "
+        "often an answer can be read. Default: score."
     ),
-]  # fmt: skip
+]
 
 
 class Exclude(Table):
@@ -182,12 +189,110 @@ class Curve(Table):
     ]
 
 
+Bounded = Annotated[
+    Id,
+    Field(
+        description="What must stay within its bound everywhere: rho_flip (of every pair), sdi, range or "
+        "flip_rate (of every model), score, parse_rate, or a rate or an [[outcome]] by its name (in every "
+        "cell). The worst value decides."
+    ),
+]
+STATISTICS = ("rho_flip", "sdi", "range", "flip_rate", "score", "parse_rate")
+"""What a criterion can bound, beside the rates and the outcomes of the spec."""
+
+
+class Criterion(Table):
+    """What gridc answers by itself: hypotheses that keep their verdict in a part of the grid or under another
+    choice, or a statistic that stays within a bound there."""
+
+    keeps: Annotated[
+        tuple[Id, ...],
+        Field(
+            description="Hypotheses that must keep their verdict: all of them pass the test, some of them in "
+            "part, none fails it."
+        ),
+    ] = ()
+    statistic: Bounded | None = None
+    where: Annotated[
+        Selector,
+        Field(
+            description="In which part of the grid; `model` may be named too, and models that are left out "
+            "leave the predicted orders. Default: everywhere.",
+            examples=[{"template": {"not": "T4"}}, {"model": {"not": "opus"}}],
+        ),
+    ] = EVERYWHERE
+    slice: Annotated[Id | None, Field(description="The same, by the id of a slice.")] = None
+    fork: Annotated[
+        Id | None, Field(description="Under another choice: the fork, whose level is `level`.")
+    ] = None
+    level: Annotated[Id | None, Field(description="The level of `fork`.")] = None
+    at_most: Annotated[float | None, Field(description="The statistic passes at this or below.")] = None
+    at_least: Annotated[float | None, Field(description="The statistic passes at this or above.")] = None
+    partial: Annotated[
+        float | None, Field(description="Beyond the bound and up to this the test passes in part.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_question(self) -> Self:
+        if bool(self.keeps) is (self.statistic is not None):
+            raise ValueError("a criterion says which hypotheses it `keeps`, or bounds a `statistic`")
+        if (self.fork is None) is not (self.level is None):
+            raise ValueError("`fork` and `level` need each other")
+        bounds = [each for each in (self.at_most, self.at_least) if each is not None]
+        if len(bounds) != (0 if self.keeps else 1):
+            raise ValueError("a `statistic` has one bound, `at_most` or `at_least`, and `keeps` has none")
+        if self.partial is not None:
+            if self.keeps:
+                raise ValueError("`partial` loosens the bound of a `statistic`")
+            if (self.partial <= bounds[0]) is (self.at_most is not None):
+                raise ValueError("`partial` is looser than the bound")
+        if self.keeps and not (self.where.root or self.slice or self.fork):
+            raise ValueError("`keeps` asks about a part of the grid (`where`, `slice`) or a `fork`")
+        if self.fork and self.statistic:
+            raise ValueError("a `fork` is asked about with `keeps`")
+        return self
+
+    def __str__(self) -> str:
+        if self.keeps:
+            told = f"{', '.join(self.keeps)} {'keeps its' if len(self.keeps) == 1 else 'keep their'} verdict"
+        else:
+            bound = f"at most {self.at_most:g}" if self.at_most is not None else f"at least {self.at_least:g}"
+            told = f"{self.statistic} {bound}"
+            told += "" if self.partial is None else f" (in part up to {self.partial:g})"
+        if self.fork:
+            told += f", {self.fork} = {self.level}"
+        if self.slice:
+            told += f", in slice {self.slice}"
+        return f"{told}, where {self.where.model_dump_json(by_alias=True)}" if self.where.root else told
+
+
 class Falsification(Table):
-    """A test that could break the study's finding, with its criteria fixed in advance."""
+    """A test that could break the study's finding, with its criteria fixed in advance: computed where it has
+    a `criterion`, else for people to do."""
 
     id: Annotated[Id, Field(description="How the report calls it.")]
     category: Annotated[Id, Field(description="The threat that it addresses.")]
     test: Annotated[Text, Field(description="What is done.")]
-    passes: Annotated[Text, Field(description="What counts as the finding surviving.")]
+    criterion: Annotated[
+        Criterion | None,
+        Field(
+            description="What gridc decides by itself. Default: nothing, so that people do the test.",
+            examples=[{"statistic": "rho_flip", "at_most": 0.1}],
+        ),
+    ] = None
+    passes: Annotated[
+        Text | None,
+        Field(description="What counts as the finding surviving. Default: what `criterion` says."),
+    ] = None
     partial: Annotated[Text | None, Field(description="What counts as weakened but surviving.")] = None
-    fails: Annotated[Text, Field(description="What counts as broken.")]
+    fails: Annotated[
+        Text | None, Field(description="What counts as broken. Default: what `criterion` says.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _decided_somehow(self) -> Self:
+        if self.criterion is None and not (self.passes and self.fails):
+            raise ValueError(
+                "a test has a `criterion`, or says in words when it `passes` and when it `fails`"
+            )
+        return self

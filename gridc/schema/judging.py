@@ -37,5 +37,13 @@ class Judge(Table):
     labels: Annotated[
         tuple[Id, ...], Field(min_length=2, description="The verdicts that the judge may return.")
     ]
+    confidence: Annotated[
+        int | None,
+        Field(
+            ge=2,
+            le=100,
+            description="The judge also says how sure it is, from 1 to this. Default: it does not.",
+        ),
+    ] = None
     validation: Annotated[Validation | None, Field(description="Default: none.")] = None
     blinding: Annotated[Blinding | None, Field(description="Default: the judge is not blinded.")] = None

@@ -17,6 +17,7 @@ from gridc.schema.inference import AnyHypothesis, Curve, Exclude, Falsification,
 from gridc.schema.items import Exemplars, LoaderName, Loading, Sample, UnitLevel
 from gridc.schema.judging import Judge
 from gridc.schema.scaffold import Scaffold
+from gridc.schema.scores import NamedOutcome, Scores
 from gridc.schema.selector import EVERYWHERE, Selector
 
 Tier = Literal["core", "stress"]
@@ -231,6 +232,23 @@ class BenchmarkEffects(Table):
         Field(
             description="How extract reads: last_answer, the last valid marker; whole_response, the response "
             "is exactly an answer; answer_line, the last line `ANSWER: X`. Default: last_answer."
+        ),
+    ] = None
+    scores: Annotated[
+        Scores | None,
+        Field(
+            description="What each label earns, 0 to 1, or `{ comply = .., refuse = .. }` by what the prompt "
+            "expects. Labels: an option's text, or right, unknown, matching; comply and refuse of "
+            "refusal_keywords; a judge's own; other for the rest. Default: 1 for a right option or what is "
+            "expected, else 0; a judge's labels have no default.",
+            examples=[{"right": 1, "unknown": 0.5, "other": 0}],
+        ),
+    ] = None
+    unreadable: Annotated[
+        Literal["zero", "worst"] | None,
+        Field(
+            description="What an unreadable answer earns: zero, or worst, which is 1 where lower is better. "
+            "Default: zero."
         ),
     ] = None
     stop: Annotated[
@@ -535,6 +553,9 @@ class Spec(Table):
     falsification: Annotated[
         tuple[Falsification, ...], Field(description="Tests that could break the finding.")
     ] = ()
+    outcome: Annotated[
+        tuple[NamedOutcome, ...] | None, Field(min_length=1, description="Further outcomes of responses.")
+    ] = None
     judge: Judge | None = None
     waive: Annotated[tuple[Waive, ...], Field(description="Hazards that are taken knowingly.")] = ()
     roster: Roster | None = None
@@ -542,6 +563,11 @@ class Spec(Table):
     analysis: Analysis = Field(default_factory=Analysis)
     budget: Budget = Field(default_factory=Budget)
     engine: Engine = Field(default_factory=Engine)
+
+    @property
+    def outcomes(self) -> tuple[NamedOutcome, ...]:
+        """The further outcomes of responses, in order."""
+        return self.outcome or ()
 
     def stamped(self) -> dict[str, object]:
         """The part that a stamp covers, as plain JSON with every default written out.

@@ -18,7 +18,7 @@ from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import Findings, explained, find
 from gridc.reports.page import PROMINENT
-from gridc.reports.sentences import caveats, leading
+from gridc.reports.sentences import caveats, falsification_sentences, leading, rate_sentences
 from gridc.runtime.run import conclude
 from gridc.runtime.store.events import InterimLook, Reported
 from gridc.runtime.store.store import Store
@@ -48,6 +48,11 @@ class FindingsReport:
     def leading(self) -> tuple[str, ...]:
         """The most important sentences of the certificate."""
         return tuple(islice(leading(self.findings), PROMINENT))
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """What stands beside the scores: refusals, bias, further outcomes, falsification tests."""
+        return (*rate_sentences(self.findings), *falsification_sentences(self.findings))
 
     @property
     def caveats(self) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def test_every_table_that_a_fork_can_move_is_one_of_the_language() -> None:
 
 def test_an_outcome_is_one_of_the_named_rates(compiled: Compile) -> None:
     found = findings(compiled, ("[sampling]", CONTRAST.format(outcome="over_refusl")))
-    assert_finding(found, "GC104", '"over_refusl"', "did you mean `over_refusal`?")
+    assert_finding(found, "GC202", '"over_refusl"', "did you mean `over_refusal`?")
 
 
 @pytest.mark.parametrize("outcome", sorted(COUNTED))

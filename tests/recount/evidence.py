@@ -25,10 +25,12 @@ class Pair:
             rows = [benchmark.by_unit(a, c, designated) - benchmark.by_unit(b, c, designated) for c in each]
             return np.array(rows) * np.array(measured)[:, None]
 
-        self.is_item = len(benchmark.items) == benchmark.G
+        self.is_item = len(benchmark.items) == benchmark.G and benchmark.scale == 1
         common = int(np.lcm.reduce(benchmark.replicates))
         self.whole = of(False) * np.array([common // r for r in benchmark.replicates])[:, None]
-        self.span = common * max(benchmark.units.count(unit) for unit in set(benchmark.units))
+        self.span = (
+            benchmark.scale * common * max(benchmark.units.count(unit) for unit in set(benchmark.units))
+        )
         self.tested = of(True) if self.is_item else self.whole
         self.higher, self.lower = (self.tested > 0).sum(axis=1), (self.tested < 0).sum(axis=1)
         self.kind = "mcnemar" if self.is_item else "betting"

@@ -14,6 +14,16 @@ LEVEL, DEFAULT = 0.95, 2000
 STATED = {"item": "item", "cluster": "family", "template": "template", "category": "category"}
 
 
+def percentiles(values: Any, count: int) -> list[float] | None:
+    """The central part of resampled values over `count` units, its tails narrowed as Student's t asks."""
+    held = np.sort(values[np.isfinite(values)])
+    if count < 2 or not len(held) or held[0] == held[-1]:
+        return None
+    tail = norm.cdf(-sqrt(count / (count - 1)) * t.ppf((1 + LEVEL) / 2, count - 1))
+    skipped = min(int(tail * len(held)), (len(held) - 1) // 2)
+    return [float(held[skipped]), float(held[-1 - skipped])]
+
+
 def intervals(benchmark: Benchmark) -> tuple[Json, dict[tuple[str, str], Json]]:
     """The row `intervals` of a benchmark, and the interval of each score by (model, configuration)."""
     study = benchmark.study
@@ -31,19 +41,14 @@ def intervals(benchmark: Benchmark) -> tuple[Json, dict[tuple[str, str], Json]]:
         trials: dict[int, int] = defaultdict(int)
         for item, _, _, score in cell["samples"]:
             right[unit_of[item]] += score
-            trials[unit_of[item]] += 1
+            trials[unit_of[item]] += benchmark.scales[key]
         sums, sizes = (np.array([each[u] for u in range(count)], dtype=float) for each in (right, trials))
         asked = sizes[drawn].sum(axis=1)
         with np.errstate(invalid="ignore"):
             means[key] = sums[drawn].sum(axis=1) / asked
 
     def ends(values: Any) -> list[float] | None:
-        held = np.sort(values[~np.isnan(values)])
-        if count < 2 or not len(held) or held[0] == held[-1]:
-            return None
-        tail = norm.cdf(-sqrt(count / (count - 1)) * t.ppf((1 + LEVEL) / 2, count - 1))
-        skipped = min(int(tail * len(held)), (len(held) - 1) // 2)
-        return [float(held[skipped]), float(held[-1 - skipped])]
+        return percentiles(values, count)
 
     gaps = []
     for a, b in combinations(study.models, 2):

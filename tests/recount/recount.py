@@ -19,16 +19,19 @@ from typing import Any
 
 from tests.recount.counts import agreements, between, counts, floors, orders, precisions, rankings
 from tests.recount.evidence import evidence
+from tests.recount.falsification import falsifications
 from tests.recount.intervals import intervals
+from tests.recount.rates import rates
 from tests.recount.spread import level_gaps, maxima, variance
 from tests.recount.study import Benchmark, Groups, Json, Study
 
 NOT_NUMBERS = (
     r"format|study|title|gridc|outcome|models\..*",  # names
+    r"falsifications\.\d+\.(id|category|test|criterion|kept\..*|result)",  # verdicts: test_falsification.py
     r"stamp|registered|supersedes\..*|results|(.*\.)?rows",  # digests: `gridc verify` hashes again
     r"anchor\..*",  # of the lock and of git, not of the store
     r"statements\..*|uncomputed\..*|intervals\.(method|assumption)",  # sentences
-    r"hypotheses\.\d+\.(id|order\..*)|scopes\.\d+\.declared",
+    r"hypotheses\.\d+\.(id|order\..*)|scopes\.\d+\.declared|rates\.\d+\.(what|formula)",
 )
 
 
@@ -97,6 +100,7 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "calls_before_stamp": early,
         "noise_floors": rows,
         "hypotheses": list(rankings(study, benchmarks, measured, weighed["rankings"])),
+        "falsifications": list(falsifications(study, list(benchmarks.values()))),
         "maxima": list(maxima(study, list(benchmarks.values()))),
         "precisions": list(precisions(study, benchmarks)),
         "benchmarks": [benchmark_row(benchmark, weighed, measured) for benchmark in benchmarks.values()],
@@ -145,6 +149,7 @@ def benchmark_row(benchmark: Benchmark, weighed: Mapping[Any, Json], measured: M
                 benchmark.configurations, benchmark.first, benchmark.method, strict=True
             )
         ],
+        "rates": list(rates(benchmark)),
         "intervals": spread,
         "scopes": scopes,
         "tests": [weighed[benchmark.name, "tests", a, b] for a, b in pairs],

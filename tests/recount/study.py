@@ -5,7 +5,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import sqrt
+from math import lcm, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,13 @@ def matches(where: Mapping[str, Any], place: Mapping[str, str]) -> bool:
     return True
 
 
-def tally(cell: Mapping[str, Any], units: Sequence[int]) -> Json:
+def values_of(scores: Mapping[str, Any]) -> list[Fraction]:
+    """Every score that a table of labels gives."""
+    stated = [v for each in scores.values() for v in (each.values() if isinstance(each, dict) else [each])]
+    return [Fraction(str(each)) for each in stated]
+
+
+def tally(cell: Mapping[str, Any], units: Sequence[int], scale: int, credit: int) -> Json:
     """Counts of a cell, and the cluster-robust standard error of its score over items: with x_i the mean of
     item i over replicates, sqrt(G / (G - 1) * sum_g (sum_{i in g} (x_i - mean))^2) / n over G units."""
     scores = [score for *_, score in cell["samples"]]
@@ -82,7 +88,7 @@ def tally(cell: Mapping[str, Any], units: Sequence[int]) -> Json:
         by_item[item].append(score)
     error = None
     if len(scored) == len(scores):
-        means = [Fraction(sum(each), len(each)) for each in by_item.values()]
+        means = [Fraction(sum(each), len(each) * scale) for each in by_item.values()]
         grand = sum(means, Fraction(0)) / len(means)
         sums: dict[int, Fraction] = defaultdict(Fraction)
         for unit, mean in zip(units, means, strict=True):
@@ -95,6 +101,8 @@ def tally(cell: Mapping[str, Any], units: Sequence[int]) -> Json:
         "scored": len(scored),
         "parsed": sum(choice is not None for _, _, choice, _ in cell["samples"]),
         "correct": sum(scored),
+        "scale": scale,
+        "credit": credit,
         "standard_error": error,
     }
 
@@ -125,16 +133,26 @@ class Benchmark:
             study.effect(cell, "temperature", 0.0) > 0 and method not in RANKS
             for cell, method in zip(self.first, self.method, strict=True)
         ]
+        self.scales = {key: self.scale_of(cell) for key, cell in self.at.items()}
+        self.scale = lcm(*self.scales.values())
         self.tallies = {
             key: tally(
-                cell, [self.unit_of[item] for item in dict.fromkeys(item for item, *_ in cell["samples"])]
+                cell,
+                [self.unit_of[item] for item in dict.fromkeys(item for item, *_ in cell["samples"])],
+                self.scales[key],
+                self.scales[key] * (self.lower and study.effect(cell, "unreadable", "zero") == "worst"),
             )
             for key, cell in self.at.items()
         }
 
+    def scale_of(self, cell: Mapping[str, Any]) -> int:
+        """The common denominator of what an answer can earn in a cell."""
+        return lcm(*(each.denominator for each in values_of(self.study.effect(cell, "scores", {}))))
+
     def score(self, model: str, configuration: str) -> Fraction | None:
         found = self.tallies[model, configuration]
-        return Fraction(found["correct"], found["trials"]) if found["scored"] == found["trials"] else None
+        whole = found["trials"] * found["scale"]
+        return Fraction(found["correct"], whole) if found["scored"] == found["trials"] else None
 
     def readable(self, model: str, configuration: str) -> Fraction | None:
         """The score over the answers that can be read; a ranking has nothing to read."""
@@ -144,14 +162,17 @@ class Benchmark:
         )
         if ranks or found["scored"] < found["trials"]:
             return self.score(model, configuration)
-        return Fraction(found["correct"], found["parsed"]) if found["parsed"] else None
+        read = found["correct"] - found["credit"] * (found["trials"] - found["parsed"])
+        return Fraction(read, found["parsed"] * found["scale"]) if found["parsed"] else None
 
     def by_unit(self, model: str, configuration: str, designated: bool) -> Any:
-        """Outcomes summed over the items of each unit: of replicate 0, or over replicates."""
+        """Outcomes summed over the items of each unit, in units of 1 / the benchmark's scale: of replicate 0,
+        or over replicates."""
+        parts = self.scale // self.scales[model, configuration]
         sums = np.zeros(self.G, dtype=np.int64)
         for item, replicate, _, score in self.at[model, configuration]["samples"]:
             if score is not None and (replicate == 0 or not designated):
-                sums[self.unit_of[item]] += score
+                sums[self.unit_of[item]] += parts * score
         return sums
 
     def scopes(self) -> list[tuple[str, str, bool, list[str]]]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gridc.compiler.frontend.extends import expanded
 from gridc.compiler.frontend.source import read
 from gridc.compiler.frontend.unsupported import uncomputed
 from gridc.compiler.frontend.validate import typed
@@ -81,7 +82,7 @@ def test_a_study_that_states_nothing_more_has_no_such_list() -> None:
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_no_prediction_of_the_shipped_studies_is_dropped(path: Path) -> None:
-    spec = typed(read(path))
+    spec = typed(expanded(read(path)))
     listed = {(each.table, each.id) for each in uncomputed(spec)}
     for each in spec.hypothesis:
         assert isinstance(each, RankingHypothesis) != (("hypothesis", each.id) in listed)

@@ -15,6 +15,7 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.analysis import Analysis
 from gridc.schema.engines import engine_kind
+from gridc.schema.inference import Falsification
 from gridc.schema.spec import Spec
 
 
@@ -99,11 +100,28 @@ def _stated(spec: Spec) -> Iterator[Uncomputed]:
     for curve in spec.curve:
         yield Uncomputed("curve", curve.id, f"specifications over {', '.join(curve.forks)}")
     for test in spec.falsification:
-        yield Uncomputed("falsification", test.id, test.test)
+        why = undecidable(spec, test)
+        if why is not None:
+            yield Uncomputed("falsification", test.id, f"{test.test} ({why})")
     if spec.judge is not None:
         yield Uncomputed("judge", spec.judge.source, "answers assessed by a model")
     for key, what in _analysis(spec.analysis):
         yield Uncomputed("analysis", key, what)
+
+
+def undecidable(spec: Spec, test: Falsification) -> str | None:
+    """Why no number of the report decides a falsification test; None where one does."""
+    if test.criterion is None:
+        return "for people to do"
+    kinds = {hypothesis.id: hypothesis for hypothesis in spec.hypothesis}
+    undecided = [name for name in test.criterion.keeps if not kind_of(kinds[name]).decided]
+    if undecided:
+        return f"the verdict on {undecided[0]} is not computed"
+    if test.criterion.fork is not None:
+        fork = next(each for each in spec.fork if each.id == test.criterion.fork)
+        if fork.binds != "analysis.outcome" or test.criterion.level != "pp":
+            return f"what {fork.id} = {test.criterion.level} gives is not computed"
+    return None
 
 
 def _analysis(stated: Analysis) -> Iterator[tuple[str, str]]:

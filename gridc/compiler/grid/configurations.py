@@ -11,6 +11,7 @@ from gridc.compiler.instrument.setting import KEYS, Setting
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.inference import Exclude
 from gridc.schema.items import Sample
+from gridc.schema.scores import scale_of
 from gridc.schema.spec import (
     Benchmark,
     BenchmarkEffects,
@@ -120,6 +121,16 @@ def most_shots(spec: Spec, benchmark: Benchmark) -> int:
     return max(getattr(each.table, "shots", None) or 0 for each in tables)
 
 
+def graded(spec: Spec) -> bool:
+    """Whether a response can earn a part of a point."""
+    return any(scale_of(getattr(each.table, "scores", None)) > 1 for each in effect_tables(spec))
+
+
+def states_scores(spec: Spec) -> bool:
+    """Whether any table maps labels to scores."""
+    return any(getattr(each.table, "scores", None) is not None for each in effect_tables(spec))
+
+
 def stated_at(spec: Spec, key: str, place: Mapping[str, str]) -> KeyPath | None:
     """Where the spec gives an effect to the calls of a place of the grid; None where nothing states it."""
     stating = [
@@ -162,6 +173,7 @@ class Settings:
     def __init__(self, spec: Spec) -> None:
         self._exclude = spec.exclude
         self._levels = {(axis.id, level.id): _stated(level) for axis in spec.axis for level in axis.level}
+        self._lower = {benchmark.id for benchmark in spec.benchmark if benchmark.lower_is_better}
         self._bases = {
             (model.id, benchmark.id): _over(_stated(spec.harness), _stated(benchmark), _stated(model))
             for model in spec.model
@@ -175,7 +187,10 @@ class Settings:
 
     def of(self, model: str, benchmark: str, configuration: Configuration) -> Setting:
         """The full setting of a cell. Raises `TypeError` when a required key is unset (GC302)."""
-        return Setting(**settled(self.stated(model, benchmark, configuration)))
+        stated = self.stated(model, benchmark, configuration)
+        if benchmark not in self._lower:  # there the worst score is zero
+            stated.pop("unreadable", None)
+        return Setting(**settled(stated))
 
     def representatives(self) -> list[tuple[str, str]]:
         """One (model, benchmark) of all that start alike and lose the same configurations to exclusions:
@@ -184,7 +199,8 @@ class Settings:
         for (model, benchmark), base in self._bases.items():
             fixed = {"model": model, "benchmark": benchmark}
             cut = [each.when.restricted(fixed.keys()).matches(fixed) for each in self._exclude]
-            found.setdefault(repr((sorted(base.items(), key=itemgetter(0)), cut)), (model, benchmark))
+            alike = sorted(base.items(), key=itemgetter(0)), cut, benchmark in self._lower
+            found.setdefault(repr(alike), (model, benchmark))
         return list(found.values())
 
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from gridc.compiler.grid.configurations import graded
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.base import ALPHA
 from gridc.schema.inference import (
+    RATES,
     AnyHypothesis,
     ContrastHypothesis,
     InteractionHypothesis,
@@ -94,6 +96,13 @@ def _axes(spec: Spec) -> dict[str, list[str]]:
     return {axis.id: [level.id for level in axis.level] for axis in spec.axis}
 
 
+def _outcome(
+    hypothesis: ContrastHypothesis | InteractionHypothesis | TrendHypothesis, spec: Spec
+) -> Reference:
+    known = (*RATES, *(outcome.id for outcome in spec.outcomes))
+    return Reference(("outcome",), "outcome", hypothesis.outcome, known)
+
+
 # ranking
 
 
@@ -110,7 +119,7 @@ def _orders(
     rankings. A model can be ahead of the next only on other items than that one is of its next."""
     steps, descriptive = len(hypothesis.order) - 1, spec.analysis.evidence == "descriptive"
     rankings = sum(isinstance(other, RankingHypothesis) for other in spec.hypothesis)
-    bets = items != units and spec.analysis.evidence != "supported"
+    bets = (items != units or graded(spec)) and spec.analysis.evidence != "supported"
     fewest = 1 if descriptive else _fewest((spec.analysis.alpha or ALPHA) / (2 * rankings), bets)
     by = f"{fewest:,} {'items' if items == units else 'units of items'} or more"
     ahead, behind = (
@@ -147,6 +156,7 @@ def _fewest(level: float, bets: bool) -> int:
 def _contrast_references(hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Reference]:
     axes = _axes(spec)
     yield Reference(("axis",), "axis", hypothesis.axis, axes)
+    yield _outcome(hypothesis, spec)
     known = axes.get(hypothesis.axis, (*hypothesis.levels, hypothesis.reference))
     yield Reference(("reference",), "level", hypothesis.reference, known)
     for rank, name in enumerate(hypothesis.levels):
@@ -192,6 +202,7 @@ def _contrast(claim: Claim) -> HypothesisKind[ContrastHypothesis]:
 def _interaction_references(hypothesis: InteractionHypothesis, spec: Spec) -> Iterator[Reference]:
     axes = _axes(spec)
     yield Reference(("axis",), "axis", hypothesis.axis, axes)
+    yield _outcome(hypothesis, spec)
     yield Reference(("by",), "axis", hypothesis.by, ["model", "benchmark", *axes])
 
 
@@ -213,6 +224,7 @@ def _interacts(hypothesis: InteractionHypothesis, spec: Spec, levels: Levels) ->
 def _trend_references(hypothesis: TrendHypothesis, spec: Spec) -> Iterator[Reference]:
     axes = _axes(spec)
     yield Reference(("axis",), "axis", hypothesis.axis, axes)
+    yield _outcome(hypothesis, spec)
     yield from _listed("level", hypothesis.order, axes.get(hypothesis.axis, hypothesis.order))
 
 

@@ -1,12 +1,20 @@
-"""Named rates: which items each of them counts, and hypotheses whose items have nothing to count."""
+"""Named rates: which items each of them counts; hypotheses whose items have nothing to count, and items that
+a spec's own scores do not fit."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid import passes
+from gridc.compiler.grid.configurations import stated_at, states_scores, where
 from gridc.compiler.grid.hypothesis_kinds import rate_of
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.points import Unscored, points
 from gridc.diagnostics.errors import Diagnostic
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.scores import Scores
+from gridc.schema.selector import EVERYWHERE, Selector
 from gridc.schema.spec import Spec
 
 COUNTED: Mapping[str, tuple[Callable[[Item], bool], str]] = {
@@ -21,9 +29,65 @@ COUNTED: Mapping[str, tuple[Callable[[Item], bool], str]] = {
     "matching_rate": (lambda item: item.matching is not None, "with an option that matches a behaviour"),
     "over_refusal": (lambda item: item.expected == "comply", "to comply with"),
     "unsafe_compliance": (lambda item: item.expected == "refuse", "to refuse"),
+    "attack_success": (lambda item: item.expected == "refuse", "to refuse"),
+    "refusal_rate": (lambda item: item.expected is not None, "to comply with or to refuse"),
+    "bias_ambiguous": (
+        lambda item: item.unknown is not None and item.unknown == item.gold and item.matching is not None,
+        "that is left open and has an option that matches a behaviour",
+    ),
+    "bias_disambiguated": (
+        lambda item: item.unknown not in (None, item.gold) and item.matching is not None,
+        "with a context that settles it and an option that matches a behaviour",
+    ),
+    "bias_magnitude": (
+        lambda item: item.matching is not None and len(item.options) == 2 and item.unknown is None,
+        "with two options of which one matches a behaviour",
+    ),
 }
 """Rates that some items cannot have (`schema.inference.Rate` says what each is): which items have it, and
 what they are. `score` and `parse_rate` are of all items."""
+
+
+def scores_fit(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterator[Diagnostic]:
+    """Every option of every item earns one score where options are read and the spec maps labels to scores;
+    each problem once, at the first item that shows it. Silent where items are not here."""
+    seen: set[tuple[str, Scores]] = set()
+    for cell in passes.cells(spec) if states_scores(spec) else ():
+        scores, read = cell.setting.scores, METHODS[cell.setting.method].reads
+        if scores is None or read not in ("option", None) or (cell.benchmark, scores) in seen:
+            continue
+        seen.add((cell.benchmark, scores))
+        path = stated_at(spec, "scores", where(cell.levels, cell.tier, cell.benchmark, cell.model))
+        yield from _unscored(source, path or ("harness",), scores, [cell.benchmark], items)
+    for number, outcome in enumerate(spec.outcomes):
+        here = [name for name in outcome.benchmarks if name in items]
+        for name in here:
+            if not any(outcome.items.matches(item.tags) for item in items[name].sampled):
+                message = f"no item of `{name}` has the tags of `{outcome.id}`"
+                yield source.diagnose("GC307", ("outcome", number), message, at_key=True)
+        path = ("outcome", number, "scores")
+        yield from _unscored(source, path, outcome.scores, here, items, outcome.items)
+
+
+def _unscored(
+    source: Source,
+    path: KeyPath,
+    scores: Scores,
+    benchmarks: Sequence[str],
+    items: Mapping[str, Items],
+    among: Selector = EVERYWHERE,
+) -> Iterator[Diagnostic]:
+    for name in benchmarks:
+        for item in items[name].sampled if name in items else ():
+            if not item.options or not among.matches(item.tags):
+                continue
+            try:
+                for choice in range(len(item.options)):
+                    points(scores, item, choice, "option")
+            except Unscored as problem:
+                help = "give each option one score: by its text, by its role, or by `other`"
+                yield source.diagnose("GC361", path, f"on `{name}`, {problem}", help, at_key=True)
+                break
 
 
 def hypotheses_count_something(

@@ -12,6 +12,7 @@ from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
+from gridc.compiler.instrument.points import points
 from gridc.compiler.instrument.readers import READERS
 from gridc.compiler.instrument.refusal import RESPONSES, refusal_keywords
 from gridc.compiler.instrument.setting import Setting
@@ -24,9 +25,10 @@ class Outcome:
     """What a sample came to.
 
     `choice` is the option's index (of `refusal.RESPONSES` for a prompt to comply with or to refuse), or
-    None when no answer could be read. `score` is 1 for a right option (`Item.right`) and 0 for any other;
-    an unreadable answer scores 0, and `choice` keeps the two apart, so that it can count as wrong or leave
-    the denominator. `evidence` says how the choice was made.
+    None when no answer could be read. `score` is in units of 1 / `Setting.scale`: 1 for a right option
+    (`Item.right`) and 0 for any other, or what the spec's own scores say. An unreadable answer earns
+    `Setting.credit`, and `choice` keeps the two apart, so that it can count or leave the denominator.
+    `evidence` says how the choice was made.
     """
 
     choice: int | None
@@ -41,14 +43,20 @@ def score(setting: Setting, item: Item, answers: Answers) -> Outcome:
     read = READ[METHODS[setting.method].reads]
     found = read(setting, item, before_stop(answers[-1]["text"], setting.held("stop")))
     if found.option is None:
-        return Outcome(None, 0, {"rule": None, "unread": found.rule})
+        return Outcome(None, setting.credit, {"rule": None, "unread": found.rule})
     evidence = {
         "rule": found.rule,
         "confidence": found.confidence,
         "start": found.start,
         "end": found.end,
     }
-    return Outcome(found.option, int(found.option in _right(item)), evidence)
+    return Outcome(found.option, _earned(setting, item, found.option), evidence)
+
+
+def _earned(setting: Setting, item: Item, choice: int) -> int:
+    if setting.scores is not None:
+        return points(setting.scores, item, choice, METHODS[setting.method].reads)
+    return int(choice in _right(item))
 
 
 def _right(item: Item) -> frozenset[int]:
@@ -94,25 +102,25 @@ def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
         stated = [None if _none(value) else value / length for value, length, _ in pairs]
     values = [value for value in stated if value is not None]
     if len(values) < len(ranked):
-        return Outcome(None, 0, {"margin": None, "tied": 0})
+        return Outcome(None, setting.credit, {"margin": None, "tied": 0})
     best = max(values)
     tied = [place for place, value in enumerate(values) if value == best]
-    chosen = _untied(setting, tied, [ranked[place].option in item.right for place in tied])
+    chosen = _untied(setting, tied, [_earned(setting, item, ranked[place].option) for place in tied])
     choice = ranked[chosen].option
     evidence = {"margin": _margin(values), "tied": len(tied)}
     if len(ranked) > len(item.options):
         evidence["candidate"] = chosen
-    return Outcome(choice, int(choice in item.right), evidence)
+    return Outcome(choice, _earned(setting, item, choice), evidence)
 
 
 def _none(value: float | None) -> bool:
     return value is None or isnan(value)
 
 
-def _untied(setting: Setting, tied: Sequence[int], right: Sequence[bool]) -> int:
-    """Which of the most likely candidates is chosen."""
+def _untied(setting: Setting, tied: Sequence[int], earned: Sequence[int]) -> int:
+    """Which of the most likely candidates is chosen; against_gold: the first of those that earn least."""
     if setting.ties == "against_gold":
-        return next((place for place, earns in zip(tied, right, strict=True) if not earns), tied[0])
+        return tied[earned.index(min(earned))]
     return tied[0] if setting.ties == "first" else tied[-1]
 
 

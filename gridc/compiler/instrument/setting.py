@@ -11,6 +11,7 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import Look, OptionStyle
 from gridc.schema.items import Sample
 from gridc.schema.scaffold import DIRECT, Scaffold
+from gridc.schema.scores import Scores, scale_of
 from gridc.schema.spec import (
     Candidates,
     Casing,
@@ -36,6 +37,8 @@ class Setting:
     options: OptionStyle = "lettered"
     overflow: Overflow = "error"
     reader: Reader = "last_answer"
+    scores: Scores | None = None
+    unreadable: Literal["zero", "worst"] = "zero"
     stop: tuple[str, ...] = ()
     option_order: str | None = None
     items: Sample | None = None
@@ -121,6 +124,17 @@ class Setting:
         return bool(self.labels(2))
 
     @property
+    def scale(self) -> int:
+        """A score is a whole number of 1 / scale."""
+        return scale_of(self.scores)
+
+    @property
+    def credit(self) -> int:
+        """What an unreadable answer earns, in units of 1 / scale. A setting says `worst` only where the
+        highest score is the worst (`grid.configurations.Settings`)."""
+        return self.scale if self.unreadable == "worst" else 0
+
+    @property
     def key(self) -> bytes:
         """Equal for settings that ask and score alike, and only for those. 32 bytes."""
         return sha256(repr(_values(self.effective())).encode()).digest()
@@ -173,6 +187,8 @@ EFFECTS: Mapping[str, Effect] = {
     "options": Effect("prompt"),
     "overflow": Effect("prompt", lambda setting: setting.shots == 0),
     "reader": Effect("score", lambda setting: METHODS[setting.method].reads != "option"),
+    "scores": Effect("score"),
+    "unreadable": Effect("score"),
     "stop": Effect("request", _ranks),
     "option_order": Effect("prompt", _orderless),
     "items": Effect("prompt"),

@@ -7,10 +7,12 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.points import best
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazard import Hazard
 from gridc.compiler.preflight.oracles import Failure, Trial, indifferent, try_oracles
+from gridc.schema.scores import Scores
 from gridc.statistics.poisson_binomial import tails
 
 CHANCE = 1e-6
@@ -20,17 +22,25 @@ CHANCE = 1e-6
 
 def trial_hazards(plan: Plan) -> Iterator[Hazard]:
     """Try each way of asking and scoring once for each benchmark; decoding and model do not matter to it."""
-    seen: set[tuple[str, bytes]] = set()
+    seen: set[tuple[str, bytes, Scores | None]] = set()
     for cell in plan.cells():
+        scores = cell.setting.scores
         setting = replace(
-            cell.setting, temperature=0.0, top_p=1.0, replicates=1, precision="fp32", system=None
+            cell.setting,
+            temperature=0.0,
+            top_p=1.0,
+            replicates=1,
+            precision="fp32",
+            system=None,
+            scores=None,
+            unreadable="zero",
         )
-        key = (cell.benchmark, setting.key)
+        key = (cell.benchmark, setting.key, scores)
         if key in seen or cell.benchmark in plan.study.absent or METHODS[setting.method].reads == "label":
             continue  # what a judge makes of a response is not the instrument's to try
         seen.add(key)
         once = replace(cell, setting=setting)
-        samples = list(plan.samples(once))
+        samples = [_with_the_best_right(sample, scores) for sample in plan.samples(once)]
         codes: set[str] = set()
         for trial in try_oracles(setting, samples):
             if trial.first is not None and trial.oracle.code not in codes:
@@ -38,6 +48,15 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
                 yield _hazard(plan, once, trial.oracle.code, _told(trial, trial.first))
         yield from _constant(plan, once, samples)
         yield from _tied(plan, once, samples)
+
+
+def _with_the_best_right(sample: Sample, scores: Scores | None) -> Sample:
+    """The sample with the option right that earns most by the spec's own scores: what a responder says must
+    be read as what it says, whatever it earns. Where options earn alike there is nothing to tell apart."""
+    item = sample.item
+    if scores is None or not item.options or not (tops := best(scores, item)):
+        return sample
+    return replace(sample, item=replace(item, gold=min(tops)))
 
 
 def _told(trial: Trial, first: Failure) -> str:

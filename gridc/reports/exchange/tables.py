@@ -63,15 +63,20 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
             "scored", "int64", "Of these, with an outcome. Fewer than trials while the run is incomplete."
         ),
         Column("parsed", "int64", "Of these, with a readable answer."),
-        Column("correct", "int64", "Sum of the scores."),
+        Column("correct", "int64", "Sum of the scores, in units of 1 / scale."),
+        Column("scale", "int64", "1 where an answer earns a point or none."),
         Column(
             "score",
             "float64",
-            "correct / trials: intention-to-treat, an unreadable answer scores 0. Null while one "
-            "sample is missing.",
+            "Mean score of all samples: intention-to-treat, an unreadable answer scores 0, or what the spec "
+            "gives it. Null while one sample is missing.",
         ),
         Column("parse_rate", "float64", "parsed / trials. Null where nothing is read from text."),
-        Column("per_protocol", "float64", "correct / parsed. Null where nothing is read or readable."),
+        Column(
+            "per_protocol",
+            "float64",
+            "Mean score of the readable answers. Null where nothing is read or readable.",
+        ),
         Column(
             "standard_error",
             "float64",
@@ -86,7 +91,7 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         Column("family", "string", "The family of items that it belongs to. Null where items are not here."),
         Column("replicate", "int32", "From 0."),
         Column("choice", "int32", "The option that was read or ranked first, from 0. Null if unreadable."),
-        Column("score", "int64", "What it earned. Null while it has no outcome."),
+        Column("score", "int64", "What it earned, in units of 1 / scale. Null while it has no outcome."),
         Column("text", "string", "What its last call generated. Null where nothing is generated."),
         Column("evidence", "string", "JSON: what the outcome rests on (rule and span, or margin)."),
         Column("calls", "list<string>", "Its calls in order, as in the table of calls."),
@@ -250,6 +255,7 @@ def _scores(plan: Plan, store: Store) -> Iterator[dict[str, Any]]:
             "scored": row.scored,
             "parsed": row.parsed,
             "correct": row.correct,
+            "scale": row.scale,
             "score": _real(row.score),
             "parse_rate": _real(row.parse_rate),
             "per_protocol": _real(row.per_protocol),

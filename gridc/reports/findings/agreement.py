@@ -72,7 +72,9 @@ def cohen(table: NDArray[np.int64]) -> float | None:
 
 
 def _same_calls(left: CellScore, right: CellScore) -> bool:
-    return left.complete and right.complete and left.cell.setting.asked == right.cell.setting.asked
+    """Whether two rules score the same answers, each with a point or none: kappa is about two classes."""
+    whole = left.scale == right.scale == 1
+    return whole and left.complete and right.complete and left.cell.setting.asked == right.cell.setting.asked
 
 
 def _table(left: CellScore, right: CellScore, outcomes: Outcomes) -> NDArray[np.int64]:
@@ -81,7 +83,7 @@ def _table(left: CellScore, right: CellScore, outcomes: Outcomes) -> NDArray[np.
     model = outcomes.models.index(left.cell.model)
     row, column = (outcomes.configurations.index(each.cell.configuration) for each in (left, right))
     asked = outcomes.asked[row] & outcomes.asked[column]
-    one, other = (outcomes.first[model, place, asked] == 1 for place in (row, column))
+    one, other = (outcomes.first[model, place, asked] == outcomes.scale for place in (row, column))
     found = [(one & other).sum(), (one & ~other).sum(), (~one & other).sum(), (~one & ~other).sum()]
     return np.array(found, dtype=np.int64).reshape(2, 2)
 

@@ -16,6 +16,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import BenchmarkAnalysis, Maximum, analyse, maxima
 from gridc.reports.findings.attribution import Attribution, explain
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
+from gridc.reports.findings.falsification import FalsificationFinding, falsify
 from gridc.reports.findings.hypotheses import HypothesisFinding, decisions, regions_of
 from gridc.reports.findings.intervals import UnitIntervals, unit_intervals
 from gridc.reports.findings.noise import (
@@ -29,6 +30,7 @@ from gridc.reports.findings.noise import (
 )
 from gridc.reports.findings.outcomes import Outcomes, gather
 from gridc.reports.findings.paired import PairedReport, precision_reports
+from gridc.reports.findings.rates import RateFinding, find_rates
 from gridc.reports.findings.scores import CellScore, cell_scores
 from gridc.runtime.store.events import ModelLoaded, steps_back
 from gridc.runtime.store.rows import CellOutcomes, Progress
@@ -139,6 +141,7 @@ class BenchmarkFinding:
     analysis: BenchmarkAnalysis
     ordering_claims: tuple[OrderingClaimRow, ...]
     tests: tuple[PairTestsRow, ...]
+    rates: tuple[RateFinding, ...] = ()
 
     @property
     def full(self) -> ScopeFinding:
@@ -169,6 +172,7 @@ class Findings:
     uncomputed: tuple[Uncomputed, ...]
     deviations: tuple[dict[str, Any], ...]
     attribution: tuple[Attribution, ...] = ()
+    falsifications: tuple[FalsificationFinding, ...] = ()
 
     @property
     def alpha(self) -> float:
@@ -208,6 +212,8 @@ def find(
     floors = floors_of(noise)
     log = reconcile(lock, compiled.study, log_path(compiled.source.path))
     benchmarks, hypotheses = weighed_findings(plan, scores, stored, progress.complete, floors)
+    rates = find_rates(plan, store, scores)
+    tests = falsify(plan, scores, stored, rates, hypotheses, floors, progress.complete)
     return Findings(
         plan=plan,
         lock=lock,
@@ -219,8 +225,9 @@ def find(
         before_stamp=sum(n for at, n in finished if datetime.fromisoformat(at) < created),
         steps_back=tuple(steps_back(store.events())),
         environment=_environment(plan, store),
-        benchmarks=benchmarks,
+        benchmarks=tuple(replace(each, rates=rates[each.benchmark]) for each in benchmarks),
         hypotheses=hypotheses,
+        falsifications=tests,
         maxima=maxima(compiled.spec, _by_benchmark(plan, scores)),
         noise=noise,
         precisions=precision_reports(compiled.spec, scores),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,13 +57,26 @@ class UnitIntervals:
     gaps: tuple[PairGaps, ...]
 
 
-def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitIntervals:
-    """The intervals of one benchmark. What `[analysis] bootstrap` says of resamples, seed and unit is kept;
-    without a unit of items it is the benchmark's."""
+class Resampling(NamedTuple):
+    """What is drawn as one, how often, and from which seed."""
+
+    unit: UnitLevel
+    resamples: int
+    seed: int
+
+
+def resampling_of(spec: Spec, items: Items) -> Resampling:
+    """What `[analysis] bootstrap` says of unit, resamples and seed; without a unit of items it is the
+    benchmark's."""
     stated = spec.analysis.bootstrap
-    unit = items.unit if stated is None else _LEVELS.get(stated.unit, items.unit)
-    resamples = RESAMPLES if stated is None else stated.resamples
-    seed = spec.sampling.seed if stated is None else stated.seed
+    if stated is None:
+        return Resampling(items.unit, RESAMPLES, spec.sampling.seed)
+    return Resampling(_LEVELS.get(stated.unit, items.unit), stated.resamples, stated.seed)
+
+
+def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitIntervals:
+    """The intervals of one benchmark."""
+    unit, resamples, seed = resampling_of(spec, items)
     names = {item.id: item.at(unit) for item in items.sampled}
     groups = units_of(outcomes.items, names)
     count = int(groups.max(initial=-1)) + 1
@@ -70,7 +84,8 @@ def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitInterval
         return UnitIntervals(unit, 0, resamples, seed, LEVEL, {}, ())
     weights = draw_weights(count, resamples, seed)
     sums = sum_units(outcomes.correct, groups)
-    sizes = sum_units(outcomes.asked.astype(np.int64), groups) * outcomes.replicates[:, None]
+    most = outcomes.replicates[:, None] * outcomes.scale
+    sizes = sum_units(outcomes.asked.astype(np.int64), groups) * most
     means = np.stack([resampled_means(rows, sizes, weights) for rows in sums])
     points = sums.sum(axis=-1) / np.maximum(sizes.sum(axis=-1), 1)
     measured = outcomes.measured

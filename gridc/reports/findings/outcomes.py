@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,8 @@ class Outcomes:
     """Every model's outcomes on the items of one benchmark under its envelope.
 
     `correct` has shape (models, configurations, items): the sum of an item's scores over its
-    replicates. `first` is the score of replicate 0, which was designated before any data existed.
+    replicates, in units of 1 / `scale`. `first` is the score of replicate 0, which was designated before any
+    data existed, in the same units. `scale` is 1 where an answer earns a point or none.
     `measured` (models, configurations) says where all are there; elsewhere the numbers mean nothing.
     `asked` (configurations, items) is false where a configuration asks a subset without the item; there
     the outcomes of all models are 0, so that no difference comes of it. `levels` are those of each
@@ -38,6 +40,7 @@ class Outcomes:
     first: Whole
     measured: NDArray[np.bool_]
     asked: NDArray[np.bool_]
+    scale: int = 1
 
     @property
     def unit_count(self) -> int:
@@ -47,6 +50,12 @@ class Outcomes:
     def unit_is_item(self) -> bool:
         """Whether every unit holds a single item."""
         return self.unit_count == len(self.items)
+
+    @property
+    def discordant_or_not(self) -> bool:
+        """Whether two models differ on a unit by a whole point or not at all, which is what McNemar's exact
+        test is about: each unit is an item, and no answer earns a part of a point."""
+        return self.unit_is_item and self.scale == 1
 
     def differences(self, a: str, b: str, designated: bool) -> Whole:
         """Score of a minus score of b by configuration and unit, shape (configurations, units): of
@@ -87,12 +96,14 @@ def gather(
     measured, asked = np.zeros(shape[:2], dtype=np.bool_), np.zeros(shape[1:], dtype=np.bool_)
     numbers = {name: number for number, name in enumerate(configurations)}
     columns: dict[tuple[str, ...], Whole] = {}
+    scale = lcm(*(cell.setting.scale for cell in shared))
     for cell in shared:
         found, row = stored[cell.key], numbers[cell.configuration]
         if found.items not in columns:
             columns[found.items] = np.searchsorted(items, found.items)
         model, at = models.index(cell.model), columns[found.items]
-        correct[model, row, at], first[model, row, at] = found.correct, found.first
+        parts = scale // cell.setting.scale
+        correct[model, row, at], first[model, row, at] = found.correct * parts, found.first * parts
         measured[model, row] = bool((found.scored == found.trials).all())
         asked[row, at] = True
     return Outcomes(
@@ -107,4 +118,5 @@ def gather(
         first=first,
         measured=measured,
         asked=asked,
+        scale=scale,
     )

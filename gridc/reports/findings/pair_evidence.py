@@ -65,7 +65,7 @@ class PairEvidence:
     @cached_property
     def span(self) -> int:
         sizes = np.bincount(self.outcomes.units, minlength=1)
-        return int(np.lcm.reduce(self.outcomes.replicates, initial=1) * sizes.max())
+        return int(np.lcm.reduce(self.outcomes.replicates, initial=1) * sizes.max()) * self.outcomes.scale
 
     @cached_property
     def differences(self) -> Whole:
@@ -75,9 +75,9 @@ class PairEvidence:
 
     @cached_property
     def tests(self) -> exact_tests.PairTests:
-        """The tests that certify: McNemar's on replicate 0 where a unit is an item, else bets on all of
-        it."""
-        if self.outcomes.unit_is_item:
+        """The tests that certify: McNemar's on replicate 0 where a unit is an item that earns a point or
+        none, else bets on all of it, which parts of points do not harm."""
+        if self.outcomes.discordant_or_not:
             return exact_tests.mcnemar(self._of(designated=True))
         return exact_tests.bets(self.differences, self.span)
 

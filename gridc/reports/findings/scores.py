@@ -16,7 +16,8 @@ from gridc.schema.canonical import canonical_row, digest_bytes
 
 @dataclass(frozen=True, slots=True)
 class CellScore:
-    """One cell's outcome. Counts are over items x replicates.
+    """One cell's outcome. Counts are over items x replicates; `correct` is the sum of their scores, in units
+    of 1 / `scale`, and an unreadable answer earned `credit` of it.
 
     `standard_error` is of the mean over items, robust to the dependence of items of one unit; None while the
     cell is incomplete, has a single unit, or has the same outcome on every item (a spread of zero in the
@@ -37,9 +38,27 @@ class CellScore:
 
     @property
     def score(self) -> Fraction | None:
-        """Share of gold answers; an unreadable answer scores 0 (intention to treat). None while
-        a single sample is missing."""
-        return Fraction(self.correct, self.trials) if self.complete else None
+        """Mean score of all answers, the unreadable ones with what the spec gives them (intention to treat).
+        None while a single sample is missing."""
+        return Fraction(self.correct, self.trials * self.scale) if self.complete else None
+
+    @property
+    def scale(self) -> int:
+        return self.cell.setting.scale
+
+    @property
+    def credit(self) -> int:
+        return self.cell.setting.credit
+
+    @property
+    def points(self) -> Fraction:
+        """The sum of the scores."""
+        return Fraction(self.correct, self.scale)
+
+    @property
+    def readable_points(self) -> Fraction:
+        """The sum of the scores of readable answers."""
+        return Fraction(self.correct - self.credit * (self.scored - self.parsed), self.scale)
 
     @property
     def parse_rate(self) -> Fraction | None:
@@ -50,9 +69,9 @@ class CellScore:
 
     @property
     def per_protocol(self) -> Fraction | None:
-        """Share of gold answers among the readable ones, of which there are `parsed`. None where nothing is
-        read from text, while a sample is missing, and when no answer is readable."""
-        return Fraction(self.correct, self.parsed) if self.parse_rate else None
+        """Mean score of the readable answers, of which there are `parsed`. None where nothing is read from
+        text, while a sample is missing, and when no answer is readable."""
+        return self.readable_points / self.parsed if self.parse_rate else None
 
     @property
     def of_readable(self) -> Fraction | None:
@@ -73,8 +92,9 @@ def units_of(items: tuple[str, ...], units: Mapping[str, str]) -> NDArray[np.int
     return np.array([numbers.setdefault(units[item], len(numbers)) for item in items], dtype=np.int64)
 
 
-def standard_error(correct: NDArray[np.int64], replicates: int, units: NDArray[np.int64]) -> float | None:
-    """Standard error of the mean of correct / replicates (by item), items of one unit not being
+def standard_error(correct: NDArray[np.int64], most: int, units: NDArray[np.int64]) -> float | None:
+    """Standard error of the mean of correct / most (by item), `most` being all that an item can earn
+    (replicates x scale), items of one unit not being
     independent: sqrt(G / (G - 1) * sum_g (sum_{i in g} (x_i - mean))^2) / n.
 
     All sums are of whole numbers, so the result does not depend on their order. None with fewer than
@@ -85,12 +105,12 @@ def standard_error(correct: NDArray[np.int64], replicates: int, units: NDArray[n
     sizes = np.bincount(units)
     sums = np.zeros(len(sizes), dtype=np.int64)
     np.add.at(sums, units, correct)
-    deviations = items * sums - sizes * int(correct.sum())  # of a unit's sum, times items * replicates
+    deviations = items * sums - sizes * int(correct.sum())  # of a unit's sum, times items
     spread = int((deviations * deviations).sum())
     groups = len(sizes)
     if groups < 2 or spread == 0:
         return None
-    return sqrt(Fraction(groups * spread, (groups - 1) * items**4 * replicates**2))
+    return sqrt(Fraction(groups * spread, (groups - 1) * items**4 * most**2))
 
 
 def _score(cell: Cell, found: CellOutcomes, units: Mapping[str, str]) -> CellScore:
@@ -101,5 +121,5 @@ def _score(cell: Cell, found: CellOutcomes, units: Mapping[str, str]) -> CellSco
     error = None
     if scored == trials:
         replicates = cell.setting.replicates
-        error = standard_error(found.correct, replicates, units_of(found.items, units))
+        error = standard_error(found.correct, replicates * cell.setting.scale, units_of(found.items, units))
     return CellScore(cell, trials, scored, parsed, correct, error, digest_bytes(rows))

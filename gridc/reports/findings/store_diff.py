@@ -15,12 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from gridc.compiler.grid import passes
+from gridc.compiler.grid.configurations import graded
 from gridc.compiler.lock.diff import Difference, differences
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports.findings import paired
 from gridc.reports.findings.paired import PairedReport
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.runtime.store.store import Store
+from gridc.schema.spec import Spec
 from gridc.statistics.contrasts import LevelRow, Scored, by_level, item_test, pair_stores
 from gridc.statistics.exact_tests import holm
 
@@ -36,13 +39,15 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class CellDifference:
-    """A cell that both runs have. Scores are [gold answers, samples], null while a sample has no outcome.
+    """A cell that both runs have. Scores are [points, points that could be earned], null while a sample has
+    no outcome.
 
     `difference` is b - a. `standard_error` is of that difference, paired by item, items being taken as
     independent (a store does not say which are of one family); null where the two did not ask the same
     items, fewer than two, or all differ alike (a spread of zero in the sample is no evidence of none).
-    `up` and `down` count the items with more and with fewer gold answers in b. `p` is the exact McNemar test
-    of replicate 0, `adjusted` Holm's over all cells; null where items are not the same or not right or wrong.
+    `up` and `down` count the items with more and with fewer points in b. `p` is the exact McNemar test
+    of replicate 0, `adjusted` Holm's over all cells; null where items are not the same, or where an answer
+    can earn a part of a point.
     """
 
     cell: str
@@ -90,7 +95,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
             for part in ("spec", "inputs")
             for path, *sides in differences(*(content[part] for content in contents))
         ]
-        cells, others = left.outcomes(one), right.outcomes(other)
+        cells, others = (_outcomes(*each) for each in ((left, one), (right, other)))
         pairing = pair_stores(_scored(cells), _scored(others))
         return StoreDiff(
             Side(str(a), one, left.results_digest(one)),
@@ -102,6 +107,13 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
             tuple(by_level(pairing.deltas)),
             paired.report(pairing, "a", "b", lower=_lower_is_better(contents[0])),
         )
+
+
+def _outcomes(store: Store, stamp: str) -> dict[str, CellOutcomes]:
+    """The outcomes of a study by cell, with the scale of each cell's scores."""
+    spec = Spec.model_validate(store.study(stamp)["spec"])
+    scales = {cell.key: cell.setting.scale for cell in passes.cells(spec)} if graded(spec) else {}
+    return {key: replace(each, scale=scales.get(key, 1)) for key, each in store.outcomes(stamp).items()}
 
 
 def _lower_is_better(content: Mapping[str, Any]) -> list[str]:
@@ -127,8 +139,8 @@ def cell_difference(cell: str, a: CellOutcomes, b: CellOutcomes) -> CellDifferen
     where = {name: place for place, name in enumerate(b.items)}
     pairs = [(place, where[name]) for place, name in enumerate(a.items) if name in where]
     moves = [
-        Fraction(int(b.correct[there]), int(b.trials[there]))
-        - Fraction(int(a.correct[here]), int(a.trials[here]))
+        Fraction(int(b.correct[there]), int(b.trials[there]) * b.scale)
+        - Fraction(int(a.correct[here]), int(a.trials[here]) * a.scale)
         for here, there in pairs
     ]
     left, right = _score(a), _score(b)
@@ -136,7 +148,8 @@ def cell_difference(cell: str, a: CellOutcomes, b: CellOutcomes) -> CellDifferen
     if left is not None and right is not None:
         difference = float(Fraction(*right) - Fraction(*left))
         error = _standard_error(moves) if len(pairs) == len(a.items) == len(b.items) else None
-        if a.items == b.items and all(np.abs(side.first).max(initial=0) <= 1 for side in (a, b)):
+        whole = a.scale == b.scale == 1
+        if whole and a.items == b.items and all(np.abs(side.first).max(initial=0) <= 1 for side in (a, b)):
             *_, p = item_test(a.first, b.first)
     up, down = sum(each > 0 for each in moves), sum(each < 0 for each in moves)
     return CellDifference(cell, left, right, len(pairs), up, down, difference, error, p)
@@ -166,7 +179,7 @@ def _scored(cells: Mapping[str, CellOutcomes]) -> list[Scored]:
 def _score(found: CellOutcomes) -> tuple[int, int] | None:
     if (found.scored < found.trials).any():
         return None
-    return int(found.correct.sum()), int(found.trials.sum())
+    return int(found.correct.sum()), int(found.trials.sum()) * found.scale
 
 
 def _standard_error(moves: Sequence[Fraction]) -> float | None:

@@ -56,7 +56,7 @@ def robustness(
         at = outcomes.configurations.index(name)
         if not outcomes.measured[:, at].all():
             continue
-        replicates = int(outcomes.replicates[at])
+        replicates = int(outcomes.replicates[at]) * outcomes.scale
 
         def scores(items: NDArray[np.int64], at: int = at, k: int = replicates) -> dict[str, Fraction]:
             sums = outcomes.correct[:, at, items].sum(axis=1)

@@ -26,7 +26,8 @@ class CellOutcomes:
     """The outcomes of one cell by item, as whole numbers of shape (items,); `items` is sorted.
 
     Counts are over an item's replicates: all, those with an outcome, and of these those with a readable
-    answer and the sum of their scores. `first` is the score of replicate 0, -1 where it has none.
+    answer and the sum of their scores. `first` is the score of replicate 0, -1 where it has none. Scores are
+    in units of 1 / `scale`, which is the setting's and not in the store.
     """
 
     items: tuple[str, ...]
@@ -35,6 +36,7 @@ class CellOutcomes:
     parsed: NDArray[np.int64]
     correct: NDArray[np.int64]
     first: NDArray[np.int64]
+    scale: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -335,8 +335,19 @@ class Store:
         found = {}
         for key, cell in groupby(rows, itemgetter(0)):
             _, items, *counts = zip(*cell, strict=True)
-            found[key] = CellOutcomes(items, *(np.array(each, dtype=np.int64) for each in counts))
+            trials, scored, parsed, correct, first = (np.array(each, dtype=np.int64) for each in counts)
+            found[key] = CellOutcomes(items, trials, scored, parsed, correct, first)
         return found
+
+    def choices(self, stamp: str) -> Iterator[tuple[str, str, int | None, int]]:
+        """(cell key, item, choice, how many samples): what each item's answers were read to, of the samples
+        that have an outcome."""
+        yield from self._db.execute(
+            """SELECT key, item, choice, count(*)
+               FROM cell CROSS JOIN sample ON sample.cell = cell.id
+               WHERE stamp = ? AND score IS NOT NULL GROUP BY cell.id, item, choice""",
+            [stamp],
+        )
 
     def samples(self, stamp: str) -> Iterator[StoredSample]:
         """Every sample of a study, sorted by cell key, item and replicate."""

@@ -4,7 +4,7 @@ Each check has one signature and yields diagnostics. A stage may assume that the
 found nothing: the meaning of a selector is asked only once its names are known to exist.
 """
 
-from gridc.compiler.frontend.checks import envelope, inference, levels, names
+from gridc.compiler.frontend.checks import envelope, inference, labels, levels, names
 from gridc.compiler.frontend.checks import forks as binds
 from gridc.compiler.frontend.checks import scaffolds as conduct
 from gridc.compiler.frontend.checks.base import Check
@@ -33,7 +33,12 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         levels.required_keys,
         inference.curves_hold_something,
     ),
-    (envelope.selectors_select, envelope.meaningful_configurations, envelope.variants_exist),
+    (
+        envelope.selectors_select,
+        envelope.meaningful_configurations,
+        envelope.variants_exist,
+        labels.labels_score,
+    ),
     (envelope.distinct_configurations, conduct.texts_to_read),
 )
 

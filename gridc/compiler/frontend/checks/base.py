@@ -21,4 +21,7 @@ def grid_selectors(spec: Spec) -> Iterator[tuple[KeyPath, Selector]]:
         yield ("hypothesis", number, "where"), hypothesis.where
     for number, waive in enumerate(spec.waive):
         yield ("waive", number, "where"), waive.where
+    for number, test in enumerate(spec.falsification):
+        if test.criterion is not None:
+            yield ("falsification", number, "criterion", "where"), test.criterion.where
     yield ("analysis", "primary"), spec.analysis.primary

@@ -37,6 +37,17 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if not spoken:
             message = f"no planned cell tests `{spec.hypothesis[number].id}`"
             yield source.diagnose("GC307", ("hypothesis", number, "where"), message)
+    for number, test in enumerate(spec.falsification):
+        if test.criterion is None:
+            continue
+        where = [
+            test.criterion.where,
+            *(each.where for each in spec.slice if each.id == test.criterion.slice),
+        ]
+        places = (grid.place(spec, cell.levels, cell.benchmark, cell.model) for cell in passes.cells(spec))
+        if not any(all(each.matches(place) for each in where) for place in places):
+            message = f"no planned cell is in the part of the grid that `{test.id}` asks about"
+            yield source.diagnose("GC307", ("falsification", number, "criterion"), message)
     if not found.primary:
         yield source.diagnose("GC307", ("analysis", "primary"), "no planned cell matches this")
 

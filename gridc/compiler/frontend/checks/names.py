@@ -9,15 +9,19 @@ from gridc.compiler.grid.hypothesis_kinds import kind_of
 from gridc.diagnostics.codes import CODES
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.inference import RATES, STATISTICS, Criterion
 from gridc.schema.selector import RESERVED_DIMENSIONS, Selector
 from gridc.schema.spec import Spec
 
-KINDS = ("model", "benchmark", "axis", "slice", "hypothesis", "family", "fork", "curve", "falsification")
+KINDS = (
+    "model", "benchmark", "axis", "slice", "hypothesis", "family", "fork", "curve", "falsification",
+    "outcome",
+)  # fmt: skip
 
 
 def unique_ids(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     lists: list[tuple[KeyPath, Sequence[str]]] = [
-        ((kind,), [each.id for each in getattr(spec, kind)]) for kind in KINDS
+        ((kind,), [each.id for each in getattr(spec, kind) or ()]) for kind in KINDS
     ]
     lists += [
         (("axis", number, "level"), [level.id for level in axis.level])
@@ -96,11 +100,43 @@ def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             if listed and name in earlier:
                 yield source.diagnose("GC201", (*here, *key), f"`{name}` is named twice")
             earlier |= {name} if listed else set()
+    for number, outcome in enumerate(spec.outcomes):
+        if outcome.id in RATES:
+            message = f"`{outcome.id}` is the name of a rate that every study has"
+            yield source.diagnose("GC201", ("outcome", number, "id"), message)
+        benchmarks = [benchmark.id for benchmark in spec.benchmark]
+        for rank, name in enumerate(outcome.benchmarks):
+            stated: KeyPath = ("outcome", number, "benchmark")
+            path = stated if outcome.benchmark == name else (*stated, rank)
+            yield from _refers(source, path, "benchmark", name, benchmarks)
+    for number, test in enumerate(spec.falsification):
+        yield from _criterion(spec, source, ("falsification", number, "criterion"), test.criterion)
     for number, fork in enumerate(spec.fork):
         yield from _refers(source, ("fork", number, "default"), "level", fork.default, fork.levels)
         yield from _listed(source, ("fork", number, "levels"), "level", fork.levels, fork.levels)
     for number, curve in enumerate(spec.curve):
         yield from _listed(source, ("curve", number, "forks"), "fork", curve.forks, forks)
+
+
+def _criterion(
+    spec: Spec, source: Source, path: KeyPath, criterion: Criterion | None
+) -> Iterator[Diagnostic]:
+    """What a criterion asks about: hypotheses, a slice, a fork and its level, a statistic."""
+    if criterion is None:
+        return
+    hypotheses, forks = [each.id for each in spec.hypothesis], {each.id: each for each in spec.fork}
+    yield from _listed(source, (*path, "keeps"), "hypothesis", criterion.keeps, hypotheses)
+    if criterion.statistic is not None:
+        known = dict.fromkeys((*STATISTICS, *RATES, *(outcome.id for outcome in spec.outcomes)))
+        yield from _refers(source, (*path, "statistic"), "statistic", criterion.statistic, known)
+    if criterion.slice is not None:
+        slices = [each.id for each in spec.slice]
+        yield from _refers(source, (*path, "slice"), "slice", criterion.slice, slices)
+    if criterion.fork is not None:
+        yield from _refers(source, (*path, "fork"), "fork", criterion.fork, forks)
+        if criterion.fork in forks and criterion.level is not None:
+            levels = forks[criterion.fork].levels
+            yield from _refers(source, (*path, "level"), "level", criterion.level, levels)
 
 
 def disjoint_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -1,0 +1,66 @@
+"""Labels: whatever a response can be read to earns a score, and a score is of something that can be read."""
+
+from collections.abc import Iterator, Sequence
+
+from gridc.compiler.frontend.checks.idle import settings
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.instrument.methods import METHODS
+from gridc.diagnostics.errors import Diagnostic
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.scores import BEHAVIOURS, OTHER, Scores
+from gridc.schema.spec import Spec
+
+
+def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Each label of a judge, and each behaviour that phrases show, earns a score; each label that has a score
+    is one of these. What options earn is known with the items (`inputs.rates.scores_fit`)."""
+    reported: set[str] = set()
+    for model, benchmark in grid.Settings(spec).representatives():
+        for configuration, setting in settings(spec, model, benchmark):
+            known = alphabet(spec, METHODS[setting.method].reads)
+            if known is None or (setting.scores is None and known is BEHAVIOURS):
+                continue
+            place = grid.where(configuration.levels, configuration.tier, benchmark, model)
+            path = grid.stated_at(spec, "scores", place) or ("judge", "labels")
+            for found in _problems(source, path, setting.scores, known, benchmark):
+                if found.message not in reported:
+                    reported.add(found.message)
+                    yield found
+    for number, outcome in enumerate(spec.outcomes):
+        possible = [
+            alphabet(spec, METHODS[setting.method].reads)
+            for model, benchmark in grid.Settings(spec).representatives()
+            if benchmark in outcome.benchmarks
+            for _, setting in settings(spec, model, benchmark)
+        ]
+        if None not in possible:  # where options are read, their texts are labels
+            known = tuple(dict.fromkeys(label for each in possible for label in each or ()))
+            yield from _problems(source, ("outcome", number, "scores"), outcome.scores, known, outcome.id)
+
+
+def alphabet(spec: Spec, reads: str | None) -> Sequence[str] | None:
+    """The labels that a response can be read to; None where they are options, which items name."""
+    if reads == "behaviour":
+        return BEHAVIOURS
+    return spec.judge.labels if reads == "label" and spec.judge is not None else None
+
+
+def _problems(
+    source: Source, path: KeyPath, scores: Scores | None, known: Sequence[str], whose: str
+) -> Iterator[Diagnostic]:
+    if scores is None:
+        wording = ", ".join(f"{label} = ..." for label in known)
+        help = f"scores = {{ {wording} }} beside `method`, each from 0 to 1"
+        message = f"no label of the judge has a score on `{whose}`"
+        yield source.diagnose("GC361", path, message, help, at_key=True)
+        return
+    for label in scores.labels:
+        if label != OTHER and label not in known:
+            message = f"no response of `{whose}` can be read as `{label}`"
+            yield source.diagnose("GC361", (*path, label), message, did_you_mean(label, known), at_key=True)
+    missing = [label for label in known if label not in scores.labels]
+    if missing and OTHER not in scores.labels:
+        message = f"`{missing[0]}` has no score on `{whose}`"
+        yield source.diagnose("GC361", path, message, f"add `{missing[0]}`, or `other`", at_key=True)

@@ -1,0 +1,291 @@
+"""Falsification tests that compute: does a finding keep its verdict on a part of the grid, or under another
+analytic choice, and does a statistic stay where it must?
+
+A test answers `pass`, `partial` or `fail` of what was measured, and `open` where it cannot be decided: a run
+that is not finished, a verdict that was open from the start, a statistic that is not defined anywhere. What
+people must do (audits, second judges) stays prose and is listed as not computed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+from typing import Literal
+
+from gridc.compiler.frontend.unsupported import undecidable
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.certification import weigh
+from gridc.reports.findings.hypotheses import HypothesisFinding, decisions, regions_of
+from gridc.reports.findings.noise import Floors
+from gridc.reports.findings.outcomes import gather
+from gridc.reports.findings.rates import RateFinding
+from gridc.reports.findings.scores import CellScore
+from gridc.runtime.store.rows import CellOutcomes
+from gridc.schema.base import ALPHA
+from gridc.schema.canonical import digest
+from gridc.schema.certificate import Verdict
+from gridc.schema.inference import Criterion, Falsification, RankingHypothesis
+from gridc.schema.spec import Spec
+from gridc.statistics.dispersion import disperse, flip_rate
+from gridc.statistics.pairs import count
+
+Result = Literal["pass", "partial", "fail", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A hypothesis's verdict in the study, and where the test looks."""
+
+    hypothesis: str
+    before: Verdict
+    after: Verdict
+
+    @property
+    def holds(self) -> bool:
+        return self.before == self.after
+
+
+@dataclass(frozen=True, slots=True)
+class FalsificationFinding:
+    """What became of a test. `kept` are the verdicts that it asks about, or `statistic` and `value` what it
+    bounds: the worst value in its part of the grid, found `at` a place. `rows` is the digest of the cells
+    that were read."""
+
+    id: str
+    category: str
+    test: str
+    criterion: str
+    result: Result
+    kept: tuple[Kept, ...]
+    statistic: str | None
+    value: Fraction | None
+    at: str | None
+    rows: str
+
+
+def falsify(
+    plan: Plan,
+    scores: Sequence[CellScore],
+    stored: Mapping[str, CellOutcomes],
+    rates: Mapping[str, Sequence[RateFinding]],
+    hypotheses: Sequence[HypothesisFinding],
+    floors: Floors,
+    complete: bool,
+) -> tuple[FalsificationFinding, ...]:
+    """The result of every test that states a criterion which this version can decide, in order."""
+    spec = plan.study.spec
+    found = []
+    for test in spec.falsification:
+        if test.criterion is None or undecidable(spec, test) is not None:
+            continue
+        inside = [each for each in scores if each.cell.shared and _inside(spec, test.criterion, each)]
+        if test.criterion.keeps:
+            found.append(_keeps(plan, test, test.criterion, inside, stored, hypotheses, floors, complete))
+        else:
+            found.append(_stays(spec, test, test.criterion, inside, rates, complete))
+    return tuple(found)
+
+
+def _inside(spec: Spec, criterion: Criterion, score: CellScore) -> bool:
+    place = grid.place(spec, score.cell.levels, score.cell.benchmark, score.cell.model)
+    where = [criterion.where, *(each.where for each in spec.slice if each.id == criterion.slice)]
+    return all(each.matches(place) for each in where) and spec.analysis.primary.matches(place)
+
+
+def _keeps(
+    plan: Plan,
+    test: Falsification,
+    criterion: Criterion,
+    inside: Sequence[CellScore],
+    stored: Mapping[str, CellOutcomes],
+    hypotheses: Sequence[HypothesisFinding],
+    floors: Floors,
+    complete: bool,
+) -> FalsificationFinding:
+    before = {each.id: each for each in hypotheses}
+    read = [_readable(each) for each in inside] if criterion.fork is not None else inside
+    kept = []
+    for name in criterion.keeps:
+        stated = before[name]
+        again = _decide(plan, stated, read, stored, floors, complete)
+        if criterion.fork is not None:
+            kept.append(Kept(name, stated.observed, "open" if again is None else again.observed))
+        else:
+            kept.append(Kept(name, stated.verdict, "open" if again is None else again.verdict))
+    holding = sum(each.holds for each in kept)
+    result: Result = "pass" if holding == len(kept) else "partial" if holding else "fail"
+    if not complete or any(each.before == "open" for each in kept):
+        result = "open"
+    return FalsificationFinding(
+        test.id,
+        test.category,
+        test.test,
+        str(criterion),
+        result,
+        tuple(kept),
+        None,
+        None,
+        None,
+        digest([each.rows for each in inside]),
+    )
+
+
+def _decide(
+    plan: Plan,
+    stated: HypothesisFinding,
+    inside: Sequence[CellScore],
+    stored: Mapping[str, CellOutcomes],
+    floors: Floors,
+    complete: bool,
+) -> HypothesisFinding | None:
+    """The verdict that a hypothesis would have had on these cells alone, beside the study's other ones.
+    Models without a cell leave its order. None where that leaves no two of them."""
+    spec = plan.study.spec
+    models = {each.cell.model for each in inside}
+    order = tuple(model for model in stated.order if model in models)
+    if len(order) < 2:
+        return None
+    narrowed: RankingHypothesis = stated.hypothesis.model_copy(update={"order": order})
+    others = tuple(narrowed if each.id == stated.id else each for each in spec.hypothesis)
+    alone = spec.model_copy(update={"hypothesis": others})
+    cells = [each.cell for each in inside]
+    outcomes = {
+        benchmark.id: gather(
+            [cell for cell in cells if cell.benchmark == benchmark.id],
+            stored,
+            plan.study.items[benchmark.id].units,
+            [model.id for model in spec.model if model.id in models],
+        )
+        for benchmark in spec.benchmark
+        if any(cell.benchmark == benchmark.id for cell in cells)
+    }
+    weighed = weigh(
+        [],
+        outcomes,
+        spec.analysis.alpha or ALPHA,
+        spec.sampling.seed,
+        complete,
+        asked=regions_of(alone, cells),
+    )
+    return next(each for each in decisions(alone, inside, floors, weighed, complete) if each.id == stated.id)
+
+
+def _readable(score: CellScore) -> CellScore:
+    """The cell per protocol: as if only what could be read had been asked."""
+    if score.cell.setting.ranks:
+        return score
+    points = score.correct - score.credit * (score.scored - score.parsed)
+    trials = score.parsed or 1  # nothing readable: nothing is measured
+    return replace(score, trials=trials, scored=score.parsed, correct=points)
+
+
+Statistic = Callable[[Spec, Sequence[CellScore]], Iterator[tuple[Fraction, str]]]
+"""Every value of a statistic in some cells, each with its place."""
+
+
+def _by_model(inside: Sequence[CellScore]) -> Iterator[tuple[str, str, list[Fraction]]]:
+    groups: dict[tuple[str, str], list[Fraction]] = {}
+    for each in inside:
+        if each.score is not None:
+            groups.setdefault((each.cell.benchmark, each.cell.model), []).append(each.score)
+    yield from ((benchmark, model, values) for (benchmark, model), values in groups.items())
+
+
+def _rho(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
+    rows: dict[str, dict[str, dict[str, Fraction | None]]] = {}
+    for each in inside:
+        own = rows.setdefault(each.cell.benchmark, {}).setdefault(each.cell.model, {})
+        own[each.cell.configuration] = each.score
+    for benchmark, models in rows.items():
+        for a, b in combinations(models, 2):
+            yield count(a, b, models[a], models[b]).rho_flip, f"{a} and {b} on {benchmark}"
+
+
+def _sdi(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
+    for benchmark, model, values in _by_model(inside):
+        if (value := disperse(values).sdi) is not None:
+            yield value, f"{model} on {benchmark}"
+
+
+def _range(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
+    for benchmark, model, values in _by_model(inside):
+        yield max(values) - min(values), f"{model} on {benchmark}"
+
+
+def _flips(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
+    lower = {each.id for each in spec.benchmark if each.lower_is_better}
+    for benchmark, model, values in _by_model(inside):
+        for mark in spec.analysis.thresholds:
+            if (rate := flip_rate(values, mark.at, benchmark in lower).rate) is not None:
+                yield rate, f"{model} on {benchmark} at {mark.at:g}"
+
+
+def _score(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
+    yield from ((each.score, each.cell.key) for each in inside if each.score is not None)
+
+
+def _parse(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
+    yield from ((each.parse_rate, each.cell.key) for each in inside if each.parse_rate is not None)
+
+
+STATISTICS: Mapping[str, Statistic] = {
+    "rho_flip": _rho,
+    "sdi": _sdi,
+    "range": _range,
+    "flip_rate": _flips,
+    "score": _score,
+    "parse_rate": _parse,
+}
+"""By the `statistic` of a criterion; any other is a rate or an outcome of the spec."""
+
+
+def _stays(
+    spec: Spec,
+    test: Falsification,
+    criterion: Criterion,
+    inside: Sequence[CellScore],
+    rates: Mapping[str, Sequence[RateFinding]],
+    complete: bool,
+) -> FalsificationFinding:
+    """Whether the statistic stays within its bound everywhere: its worst value decides."""
+    name = criterion.statistic or ""
+    values = STATISTICS[name](spec, inside) if name in STATISTICS else _rates(name, inside, rates)
+    high = criterion.at_most is not None
+    worst = (max if high else min)(values, key=lambda each: each[0], default=None)
+    return FalsificationFinding(
+        test.id,
+        test.category,
+        test.test,
+        str(criterion),
+        "open" if worst is None or not complete else _within(criterion, worst[0]),
+        (),
+        name,
+        None if worst is None else worst[0],
+        None if worst is None else worst[1],
+        digest([each.rows for each in inside]),
+    )
+
+
+def _rates(
+    name: str, inside: Sequence[CellScore], rates: Mapping[str, Sequence[RateFinding]]
+) -> Iterator[tuple[Fraction, str]]:
+    wanted = "unsafe_compliance" if name == "attack_success" else name
+    for each in inside:
+        for rate in rates.get(each.cell.benchmark, ()):
+            here = rate.values.get((each.cell.model, each.cell.configuration))
+            if rate.name == wanted and here is not None and here.value is not None:
+                yield here.value, each.cell.key
+
+
+def _within(criterion: Criterion, value: Fraction) -> Result:
+    """Exact: a bound is taken at its decimal value, and what equals it is within."""
+
+    def holds(bound: float | None) -> bool:
+        if bound is None:
+            return False
+        exact = Fraction(str(bound))
+        return value <= exact if criterion.at_most is not None else value >= exact
+
+    bound = criterion.at_least if criterion.at_most is None else criterion.at_most
+    return "pass" if holds(bound) else "partial" if holds(criterion.partial) else "fail"

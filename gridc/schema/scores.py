@@ -1,0 +1,119 @@
+"""What a response earns: the labels that it is read to, mapped to scores."""
+
+from functools import cached_property
+from math import gcd, lcm
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, RootModel
+
+from gridc.schema.base import Id, Table, Text
+from gridc.schema.selector import EVERYWHERE, Selector
+
+DIGITS = 4
+"""Most decimals of a score, so that sums of scores are whole numbers of a common unit."""
+ROLES = ("right", "unknown", "matching")
+"""Labels of an option that the item itself gives: see `compiler.instrument.item`."""
+OTHER = "other"
+"""The label of whatever no other label fits."""
+BEHAVIOURS = ("comply", "refuse")
+"""Labels of a response to a prompt without options, as phrases of refusal show them."""
+
+
+def _short(value: float) -> float:
+    if round(value, DIGITS) != value:
+        raise ValueError(f"{value} has more than {DIGITS} decimals")
+    return value
+
+
+Points = Annotated[float, Field(ge=0, le=1), AfterValidator(_short)]
+
+
+class ByExpected(Table):
+    """Two scores of one label: on prompts to comply with, and on prompts to refuse."""
+
+    comply: Annotated[Points, Field(description="On a prompt to comply with.")]
+    refuse: Annotated[Points, Field(description="On a prompt to refuse.")]
+
+
+def _sorted(labels: dict[str, Points | ByExpected]) -> dict[str, Points | ByExpected]:
+    return dict(sorted(labels.items()))
+
+
+class Scores(
+    RootModel[
+        Annotated[
+            dict[Annotated[str, Field(min_length=1)], Points | ByExpected],
+            Field(min_length=1),
+            AfterValidator(_sorted),
+        ]
+    ]
+):
+    """A score from 0 to 1 for each label that a response can be read to, or one for prompts to comply with
+    and one for prompts to refuse. The order of the labels means nothing."""
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    def __str__(self) -> str:
+        return self.model_dump_json()
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.root)
+
+    @cached_property
+    def scale(self) -> int:
+        """The least whole number that makes every score a whole number of 1 / scale."""
+        values = [value for label in self.root.values() for value in _both(label)]
+        ratios = [round(value * 10**DIGITS) for value in values]
+        return lcm(*(10**DIGITS // gcd(10**DIGITS, ratio) for ratio in ratios))
+
+    def of(self, label: str, expected: str | None) -> int | None:
+        """What a label earns in units of 1 / scale. None where it has a score for each kind of prompt and
+        the item is of neither."""
+        value = self.root[label]
+        if isinstance(value, ByExpected):
+            if expected is None:
+                return None
+            value = value.comply if expected == "comply" else value.refuse
+        return round(value * self.scale)
+
+
+def _both(value: float | ByExpected) -> tuple[float, ...]:
+    return (value.comply, value.refuse) if isinstance(value, ByExpected) else (value,)
+
+
+class NamedOutcome(Table):
+    """One more outcome of the responses, by a name: reported beside the score and never in its place."""
+
+    id: Annotated[Id, Field(description="How hypotheses and reports call it.")]
+    benchmark: Annotated[Id | tuple[Id, ...], Field(description="The benchmarks whose responses have it.")]
+    scores: Annotated[
+        Scores,
+        Field(
+            description="What each label earns, 0 to 1.",
+            examples=[{"refuse": 1, "comply": 0}, {"unknown": 0.5, "right": 1, "other": 0}],
+        ),
+    ]
+    items: Annotated[
+        Selector, Field(description="Only items with these tags.", examples=[{"category": "weapons"}])
+    ] = EVERYWHERE
+    unreadable: Annotated[
+        Literal["zero", "one", "leave_out"],
+        Field(
+            description="What an unreadable answer earns: zero or one; leave_out: it is not counted. "
+            "Default: zero."
+        ),
+    ] = "zero"
+    what: Annotated[Text | None, Field(description="What it says, in a phrase; printed beside it.")] = None
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        return (self.benchmark,) if isinstance(self.benchmark, str) else self.benchmark
+
+
+def scale_of(scores: Scores | None) -> int:
+    """The unit of scores: 1 where a point is earned or not."""
+    return 1 if scores is None else scores.scale

@@ -1,0 +1,197 @@
+"""Falsification tests that compute: verdicts on a part of the grid are those of the study stated there."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import SpecError
+from gridc.reports.card import as_markdown, make_cards
+from gridc.reports.certificate import certify
+from gridc.reports.findings.falsification import falsify
+from gridc.reports.findings.findings import Findings, find, weighed_findings
+from gridc.reports.findings.scores import cell_scores
+from gridc.reports.page import as_html
+from gridc.reports.sentences import statements
+from gridc.runtime.store.store import Store
+from gridc.schema.inference import Criterion, Falsification, Fork
+from gridc.schema.selector import Selector
+from gridc.schema.spec import Spec
+from tests.recount.test_recount import corners
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("falsified")
+    return folder, corners(folder)
+
+
+@pytest.fixture(scope="module")
+def read(study: tuple[Path, Path]) -> tuple[Plan, Any, Findings]:
+    """The plan, the outcomes and the findings of the study."""
+    compiled = compile_spec(study[0] / "gridcard.toml", None)
+    assert compiled.lock is not None
+    plan = Plan(compiled.study)
+    with Store.open(study[1]) as store:
+        return plan, store.outcomes(plan.study_digest), find(compiled, compiled.lock, store)
+
+
+def stating(spec: Spec, evidence: str = "descriptive", **criterion: Any) -> Spec:
+    """The spec with one test, and verdicts of this strength."""
+    stated = Criterion.model_validate(criterion)
+    test = Falsification(id="t", category="stability", test="a test", criterion=stated)
+    analysis = spec.analysis.model_copy(update={"evidence": evidence})
+    return spec.model_copy(update={"falsification": (test,), "analysis": analysis})
+
+
+def with_spec(plan: Plan, spec: Spec) -> Plan:
+    """The same study with another spec; its store is the one that was filled."""
+    study: Study = replace(plan.study, spec=spec)
+    return Plan(study)
+
+
+@pytest.mark.parametrize("evidence", ["descriptive", "certified", "supported"])
+@pytest.mark.parametrize("where", [{"template": "T1"}, {"decoding": "greedy", "reading": {"not": "line"}}])
+def test_a_verdict_on_a_part_is_the_one_of_the_study_stated_there(
+    where: Any, evidence: str, read: tuple[Plan, Any, Findings]
+) -> None:
+    plan, stored, _ = read
+    spec = stating(plan.study.spec, evidence, keeps=["H1"], where=where)
+    here = with_spec(plan, spec)
+    scores = cell_scores(here, stored)
+    _, whole = weighed_findings(here, scores, stored, True, {})
+    (found,) = falsify(here, scores, stored, {}, whole, {}, True)
+    moved = spec.hypothesis[0].model_copy(update={"where": Selector.model_validate(where)})
+    alone = with_spec(plan, spec.model_copy(update={"hypothesis": (moved, *spec.hypothesis[1:])}))
+    _, stated = weighed_findings(alone, scores, stored, True, {})
+    assert found.kept[0].before == whole[0].verdict
+    assert found.kept[0].after == stated[0].verdict
+    agrees = found.kept[0].before == found.kept[0].after
+    wanted = "open" if found.kept[0].before == "open" else "pass" if agrees else "fail"
+    assert found.result == wanted
+
+
+def test_a_model_that_is_left_out_leaves_the_order(read: tuple[Plan, Any, Findings]) -> None:
+    """By hand: with two models the verdict is whether one is ahead in every cell."""
+    plan, stored, _ = read
+    spec = stating(plan.study.spec, keeps=["H1"], where={"model": {"not": "mistral"}})
+    here = with_spec(plan, spec)
+    scores = cell_scores(here, stored)
+    _, whole = weighed_findings(here, scores, stored, True, {})
+    (found,) = falsify(here, scores, stored, {}, whole, {}, True)
+    lower = {each.id for each in spec.benchmark if each.lower_is_better}
+    by = {(each.cell.benchmark, each.cell.configuration, each.cell.model): each.score for each in scores}
+    gaps = []
+    for (benchmark, configuration, model), score in by.items():
+        if model == "qwen2":
+            other = by[benchmark, configuration, "llama"]
+            assert score is not None and other is not None
+            gaps.append((other - score) if benchmark in lower else (score - other))
+    expected = "refuted" if min(gaps) < 0 else "open" if 0 in gaps else "supported"
+    assert found.kept[0].after == expected
+    spec = stating(plan.study.spec, keeps=["H1"], where={"model": "llama"})
+    (alone,) = falsify(with_spec(plan, spec), scores, stored, {}, whole, {}, True)
+    assert alone.kept[0].after == "open", "one model has no order"
+
+
+def test_some_of_several_verdicts_pass_in_part(read: tuple[Plan, Any, Findings]) -> None:
+    plan, stored, _ = read
+    results = set()
+    for where in ({"template": "T1"}, {"template": "T4"}, {"decoding": "greedy"}, {"reading": "line"}):
+        spec = stating(plan.study.spec, keeps=["H1", "H2"], where=where)
+        here = with_spec(plan, spec)
+        scores = cell_scores(here, stored)
+        _, whole = weighed_findings(here, scores, stored, True, {})
+        (found,) = falsify(here, scores, stored, {}, whole, {}, True)
+        holding = [kept.holds for kept in found.kept]
+        decided = all(kept.before != "open" for kept in found.kept)
+        wanted = "pass" if all(holding) else "partial" if any(holding) else "fail"
+        assert found.result == (wanted if decided else "open")
+        results.add(found.result)
+    assert results
+
+
+def test_another_choice_of_the_outcome_is_per_protocol(read: tuple[Plan, Any, Findings]) -> None:
+    """Every score over readable answers alone, from the plain counts."""
+    plan, stored, _ = read
+    spec = stating(plan.study.spec, keeps=["H2"], fork="outcome", level="pp")
+    fork = Fork(
+        id="outcome", category="scoring", levels=("itt", "pp"), default="itt", binds="analysis.outcome"
+    )
+    spec = spec.model_copy(update={"fork": (fork,)})
+    here = with_spec(plan, spec)
+    scores = cell_scores(here, stored)
+    _, whole = weighed_findings(here, scores, stored, True, {})
+    (found,) = falsify(here, scores, stored, {}, whole, {}, True)
+    signs = []
+    for each in scores:
+        cell = each.cell
+        if (cell.benchmark, cell.levels["decoding"], cell.model) != ("families", "greedy", "llama"):
+            continue
+        other = stored[cell.key.replace("llama/", "qwen2/", 1)]
+        mine = stored[cell.key]
+        ratio = [int(found.correct.sum()) / int(found.parsed.sum()) for found in (mine, other)]
+        signs.append(ratio[1] - ratio[0])  # lower is better on these items
+    expected = "refuted" if min(signs) < 0 else "open" if 0 in signs else "supported"
+    assert found.kept[0].after == expected
+
+
+def test_every_report_says_what_became_of_the_tests(read: tuple[Plan, Any, Findings]) -> None:
+    _, _, findings = read
+    document = certify(findings)
+    deck = make_cards(findings, "0" * 64)
+    page, card, said = as_html(findings, document, deck), as_markdown(deck), " ".join(statements(findings))
+    results = {each.id: each.result for each in document.falsifications}
+    assert set(results) == {"rho", "sdi", "range", "flips", "score", "keeps"}
+    assert results["range"] == "pass" and results["sdi"] == "fail"
+    assert "Of 6 falsification tests that are computed" in said
+    assert not [each for each in findings.uncomputed if each.table == "falsification"]
+    for name, result in results.items():
+        assert f"- {name}, **{result}**" in card
+        assert f"<td>{name}</td>" in page
+
+
+WRONG = {
+    "keeps and a statistic": {"keeps": ["H1"], "statistic": "sdi", "where": {"template": "T1"}},
+    "neither": {"where": {"template": "T1"}},
+    "no bound": {"statistic": "sdi"},
+    "two bounds": {"statistic": "sdi", "at_most": 1, "at_least": 0},
+    "a tighter partial": {"statistic": "sdi", "at_most": 0.5, "partial": 0.2},
+    "keeps everywhere": {"keeps": ["H1"]},
+    "a fork without its level": {"keeps": ["H1"], "fork": "outcome"},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_criterion_that_asks_nothing_or_two_things_is_refused(name: str) -> None:
+    with pytest.raises(ValueError):
+        Criterion.model_validate(WRONG[name])
+
+
+@pytest.mark.parametrize(
+    ("written", "code", "help"),
+    [
+        ('keeps = ["H9"], where = { template = "T1" }', "GC202", "known here: `H1`"),
+        ('statistic = "rho_flop", at_most = 0.1', "GC202", "did you mean `rho_flip`?"),
+        ('statistic = "sdi", at_most = 0.1, slice = "nmaed"', "GC202", "did you mean `named`?"),
+        ('statistic = "sdi", at_most = 0.1, where = { template = "T9" }', "GC202", "known here: `T1`"),
+        ('statistic = "sdi", at_most = 0.1, where = { decoding = "greedy", model = "gpt" }', "GC202", ""),
+    ],
+)
+def test_what_a_criterion_names_exists(
+    written: str, code: str, help: str, study: tuple[Path, Path], tmp_path: Path
+) -> None:
+    text = (study[0] / "gridcard.toml").read_text()
+    test = f'[[falsification]]\nid = "x"\ncategory = "y"\ntest = "z"\ncriterion = {{ {written} }}\n'
+    (tmp_path / "gridcard.toml").write_text(text.replace("[sampling]", f"{test}[sampling]"))
+    for name in ("pocket_bbq.jsonl", "pocket_truthfulqa.json"):
+        (tmp_path / name).write_bytes((study[0] / name).read_bytes())
+    with pytest.raises(SpecError) as caught:
+        compile_spec(tmp_path / "gridcard.toml", None)
+    found = caught.value.diagnostics
+    assert [each.code for each in found] == [code]
+    assert help in (found[0].help or "")

@@ -67,7 +67,28 @@ class Hypothesis(Table):
         Id | None, Field(description="The family whose error rate it shares. Default: none, uncorrected.")
     ] = None
     claim: Annotated[Text | None, Field(description="The prediction in one sentence, for readers.")] = None
-    where: Annotated[Selector, Field(description="Where it is predicted. Default: everywhere.")] = EVERYWHERE
+    where: Annotated[
+        Selector,
+        Field(
+            description="Where it is predicted; `model` too, unless it is about an order of models. Default: "
+            "everywhere."
+        ),
+    ] = EVERYWHERE
+    items: Annotated[
+        Selector | None,
+        Field(
+            description="Only on items with these tags. Default: on all of them.",
+            examples=[{"condition": "ambig"}, {"category": ["Age", "Religion"]}],
+        ),
+    ] = None
+    each: Annotated[
+        tuple[Literal["model", "benchmark"], ...] | Literal["model", "benchmark"] | None,
+        Field(
+            description="One verdict for each model, each benchmark, or each pair of them, instead of one "
+            "over all: written out as hypotheses ID.MODEL, ID.BENCHMARK or ID.MODEL.BENCHMARK of one family.",
+            examples=["model", ["model", "benchmark"]],
+        ),
+    ] = None
 
 
 class RankingHypothesis(Hypothesis):

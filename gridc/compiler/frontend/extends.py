@@ -56,6 +56,7 @@ class Expanded(Source):
         return dict(_nodes(self.tree, ()))
 
     def origin(self, path: KeyPath) -> tuple[Source, KeyPath]:
+        path = self.as_written(path)
         for length in range(len(path), 0, -1):
             node = self._written.get(path[:length])
             if node is not None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gridc.compiler.frontend.checks import check
+from gridc.compiler.frontend.each import for_each
 from gridc.compiler.frontend.extends import expanded
 from gridc.compiler.frontend.locate import Places
 from gridc.compiler.frontend.measurands import expand
@@ -27,15 +28,15 @@ class Checked:
 
 
 def read_spec(path: Path, data_folder: Path | None = None, models_folder: Path | None = None) -> Checked:
-    """Read and validate a spec, write out what it extends and its measurands, check it, and look up what it
-    names.
+    """Read and validate a spec, write out what it extends, its measurands and its hypotheses for each model,
+    check it, and look up what it names.
 
     Raises `SpecError` with all findings of the first stage to fail.
     """
     source = expanded(read(path))
     written = typed(source)
     plugins = used_plugins(written, source)
-    spec = expand(written, source)
+    spec, source = for_each(expand(written, source), source)
     check(spec, source)
     places = Places(path.parent, data_folder, models_folder)
     return Checked(source, spec, places, find_references(spec, source, places), plugins)

@@ -35,6 +35,8 @@ class Source:
     path: Path
     text: str = field(repr=False)
     values: Mapping[str, Any] = field(repr=False)
+    rows: tuple[int, ...] | None = field(default=None, repr=False, kw_only=True)
+    """Of the hypotheses as they are written out (`each`), the number of the one that is written."""
 
     @cached_property
     def _places(self) -> tuple[Mapping[KeyPath, Span], Mapping[KeyPath, Span]]:
@@ -73,7 +75,13 @@ class Source:
 
     def origin(self, path: KeyPath) -> "tuple[Source, KeyPath]":
         """The file that `path` is written in, and its path there."""
-        return self, path
+        return self, self.as_written(path)
+
+    def as_written(self, path: KeyPath) -> KeyPath:
+        """A path of the spec with its hypotheses written out, as a path of the document."""
+        if self.rows is None or path[:1] != ("hypothesis",) or len(path) < 2:
+            return path
+        return ("hypothesis", self.rows[int(path[1])], *path[2:])
 
     def diagnose(
         self, code: str, path: KeyPath, message: str, help: str | None = None, *, at_key: bool = False

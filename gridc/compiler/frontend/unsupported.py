@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid.configurations import effect_tables
-from gridc.compiler.grid.hypothesis_kinds import kind_of
+from gridc.compiler.grid.hypothesis_kinds import is_decided, kind_of
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.diagnostics.places import KeyPath
@@ -89,9 +89,10 @@ def uncomputed(spec: Spec) -> tuple[Uncomputed, ...]:
 def _stated(spec: Spec) -> Iterator[Uncomputed]:
     for hypothesis in spec.hypothesis:
         row = kind_of(hypothesis)
-        if not row.decided:
-            along = row.axes(hypothesis)[0]
-            yield Uncomputed("hypothesis", hypothesis.id, f"{hypothesis.kind} along {along}")
+        if not is_decided(hypothesis):
+            along = f" along {row.axes(hypothesis)[0]}" if row.axes(hypothesis) else ""
+            some = "" if hypothesis.items is None else ", on some of the items"
+            yield Uncomputed("hypothesis", hypothesis.id, f"{hypothesis.kind}{along}{some}")
     for family in spec.family:
         yield Uncomputed("family", family.id, f"correction {family.correction} at {family.alpha:g}")
     for fork in spec.fork:

@@ -79,7 +79,8 @@ def survey(spec: Spec) -> Survey:
         for configuration in grid.configurations(spec):
             replicates = grid.replicates(spec, configuration)
             on = (benchmark.id, grid.subset(spec, benchmark, configuration))
-            kept = principal = 0
+            kept = 0
+            principal: list[str] = []
             for model in models:
                 where = grid.where(configuration.levels, configuration.tier, benchmark.id, model)
                 hits = [number for number, each in enumerate(spec.exclude) if each.when.matches(where)]
@@ -90,17 +91,18 @@ def survey(spec: Spec) -> Survey:
                     continue
                 kept += 1
                 if spec.analysis.primary.matches(where):
-                    principal += 1
+                    principal.append(model)
                     tested[on] += replicates
             cells += kept
             runs += kept * replicates
             asked[on] += kept * replicates
             if not kept:
                 continue
-            primary += principal
+            primary += len(principal)
             where = grid.where(configuration.levels, configuration.tier, benchmark.id)
             for number, each in enumerate(spec.hypothesis if principal else ()):
-                if each.where.matches(where):
+                whom = principal if "model" in each.where.root else principal[:1]
+                if any(each.where.matches({**where, "model": model}) for model in whom):
                     levels = tuple(configuration.levels[axis] for axis in compared[number])
                     hypothesis[number].setdefault(on, set()).add(levels)
             if kept < len(models):

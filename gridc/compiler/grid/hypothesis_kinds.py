@@ -86,6 +86,11 @@ def kind_of(hypothesis: AnyHypothesis) -> HypothesisKind[Any]:
     return KINDS[hypothesis.kind]
 
 
+def is_decided(hypothesis: AnyHypothesis) -> bool:
+    """Whether a report gives its verdict. One on some of the items only is not reached here."""
+    return kind_of(hypothesis).decided and hypothesis.items is None
+
+
 def rate_of(hypothesis: AnyHypothesis) -> Rate:
     """The rate that a hypothesis is about. A ranking is one of scores."""
     rate: Rate = getattr(hypothesis, "outcome", "score")

@@ -4,6 +4,7 @@ a spec's own scores do not fit."""
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import passes
 from gridc.compiler.grid.configurations import stated_at, states_scores, where
 from gridc.compiler.grid.hypothesis_kinds import rate_of
@@ -106,3 +107,30 @@ def hypotheses_count_something(
         if items.keys() >= set(named) and not any(map(counts, asked)):
             message = f"`{each.id}` is about `{rate}`, and none of its {len(asked):,} items is one {kind}"
             yield source.diagnose("GC307", ("hypothesis", number, "outcome"), message)
+
+
+def hypotheses_select_items(spec: Spec, source: Source, items: Mapping[str, Items]) -> Iterator[Diagnostic]:
+    """Some item has the tags that a hypothesis is about. Silent where items are not here."""
+    for number, hypothesis in enumerate(spec.hypothesis):
+        wanted = hypothesis.items
+        parts = [part.restricted({"benchmark"}) for part in (hypothesis.where, spec.analysis.primary)]
+        named = [benchmark.id for benchmark in spec.benchmark
+                 if all(part.matches({"benchmark": benchmark.id}) for part in parts)]  # fmt: skip
+        if wanted is None or not items.keys() >= set(named):
+            continue
+        asked = [item for name in named for item in items[name].sampled]
+        if not any(wanted.matches(item.tags) for item in asked):
+            message = f"`{hypothesis.id}` is about none of its {len(asked):,} items"
+            help = _known_tags(wanted, asked)
+            yield source.diagnose("GC307", ("hypothesis", number, "items"), message, help)
+
+
+def _known_tags(wanted: Selector, asked: Sequence[Item]) -> str | None:
+    """Which tags or values there are, for the first that no item has."""
+    for _, tag, value in wanted.mentions():
+        values = sorted({item.tags[tag] for item in asked if tag in item.tags})
+        if not values:
+            return did_you_mean(tag, sorted({name for item in asked for name in item.tags}))
+        if value not in values:
+            return did_you_mean(value, values)
+    return None

@@ -12,7 +12,7 @@ from gridc.compiler.grid.configurations import scaffold_kinds
 from gridc.compiler.inputs.dataset_hub import ONLINE
 from gridc.compiler.inputs.items import ItemLoader, Items
 from gridc.compiler.inputs.models import ModelIdentity, identify
-from gridc.compiler.inputs.rates import hypotheses_count_something, scores_fit
+from gridc.compiler.inputs.rates import hypotheses_count_something, hypotheses_select_items, scores_fit
 from gridc.compiler.instrument.render import COMPOSITE
 from gridc.compiler.instrument.scaffolds import PROCEDURES
 from gridc.diagnostics.errors import Collector, SpecError
@@ -97,7 +97,7 @@ def resolve(checked: Checked, pins: Mapping[str, str], online: bool = False) -> 
     loader = ItemLoader(spec, source, places, pins, online)
     for diagnostic in loader.load().diagnostics:
         found.add(diagnostic)
-    for check in (hypotheses_count_something, scores_fit):
+    for check in (hypotheses_count_something, hypotheses_select_items, scores_fit):
         for diagnostic in check(spec, source, loader.items):
             found.add(diagnostic)
 

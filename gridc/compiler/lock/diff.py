@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gridc.compiler.frontend.each import for_each
 from gridc.compiler.frontend.extends import expanded
+from gridc.compiler.frontend.measurands import expand
 from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import typed
 from gridc.compiler.lock.lock import read_lock
@@ -115,7 +117,7 @@ def read_document(path: Path) -> Document:
     """The spec or lock at `path`. Raises `SpecError` or `StampError` when it is none."""
     if path.suffix != ".lock":
         source = expanded(read(path))
-        spec = typed(source)
+        spec, source = for_each(expand(typed(source), source), source)
         stamped = spec.stamped()
         every = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
         loose = {key: every[key] for key in every if key not in stamped}

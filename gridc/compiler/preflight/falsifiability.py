@@ -233,9 +233,11 @@ def _asked(plan: Plan, hypothesis: AnyHypothesis, benchmark: str, subset: Subset
     here = plan.study.items.get(benchmark)
     rate = rate_of(hypothesis)
     if here is None:
-        asked = None if rate in COUNTED else plan.asked(benchmark, subset)
+        asked = None if rate in COUNTED or hypothesis.items else plan.asked(benchmark, subset)
         return None if asked is None else Size(asked, asked)
     items: Sequence[Item] = here.asked(None, subset)
+    if hypothesis.items is not None:
+        items = [item for item in items if hypothesis.items.matches(item.tags)]
     if rate in COUNTED:
         counts, _ = COUNTED[rate]
         items = [item for item in items if counts(item)]

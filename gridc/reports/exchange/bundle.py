@@ -24,6 +24,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
+from gridc.compiler.frontend.each import for_each
 from gridc.compiler.frontend.extends import expanded_text
 from gridc.compiler.frontend.locate import Places
 from gridc.compiler.frontend.measurands import expand
@@ -273,7 +274,7 @@ def _recorded(folder: Path) -> tuple[Compiled, Lock]:
         manifests = json.loads((folder / ITEMS).read_text("utf-8"))
         models = {name: _identity(each) for name, each in content["inputs"]["models"].items()}
         source = read(path)
-        written = expand(typed(source), source)
+        written, source = for_each(expand(typed(source), source), source)
         stated = {benchmark.id: benchmark.unit for benchmark in written.benchmark}
         items = {
             name: Items(

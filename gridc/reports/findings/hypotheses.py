@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.grid.hypothesis_kinds import is_decided
 from gridc.reports.findings.certification import ASKED, Region, Weighed
 from gridc.reports.findings.noise import Floors, Gap, all_must_hold, one_must_hold, standing
 from gridc.reports.findings.pair_evidence import Weight, digits
@@ -87,7 +88,7 @@ def decisions(
     found = [
         DECISIONS[hypothesis.kind].decide(spec, hypothesis, scores, floors, weighed)
         for hypothesis in spec.hypothesis
-        if hypothesis.kind in DECISIONS
+        if hypothesis.kind in DECISIONS and is_decided(hypothesis)
     ]
     alone = [1.0 if p is None else p for each in found for p in (each.support, each.refute)]
     adjusted = iter(holm(alone))
@@ -105,7 +106,7 @@ def regions_of(spec: Spec, cells: Sequence[Cell]) -> list[Region]:
     return [
         region
         for hypothesis in spec.hypothesis
-        if hypothesis.kind in DECISIONS
+        if hypothesis.kind in DECISIONS and is_decided(hypothesis)
         for region in DECISIONS[hypothesis.kind].regions(spec, hypothesis, cells).values()
     ]
 

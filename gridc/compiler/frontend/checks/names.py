@@ -50,8 +50,10 @@ def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     known = dimensions(spec)
     hypotheses = [each.id for each in spec.hypothesis]
     for path, selector in grid_selectors(spec):
-        if path[0] in ("slice", "hypothesis") and "model" in selector.root:
-            message = f"a {path[0]} selects configurations, which all models share"
+        ranks = path[0] == "hypothesis" and spec.hypothesis[int(path[1])].kind == "ranking"
+        if "model" in selector.root and (path[0] == "slice" or ranks):
+            what = "a slice" if path[0] == "slice" else "a ranking"
+            message = f"{what} selects configurations, which all models share"
             yield source.diagnose("GC202", (*path, "model"), message, "leave `model` out", at_key=True)
         else:
             named = {"hypothesis": hypotheses, **known} if path[0] == "waive" else known

@@ -1,0 +1,106 @@
+"""`each = "model"`: a hypothesis that has a verdict for each model or benchmark, written out as one for each.
+
+What follows sees only hypotheses with one verdict: they are counted, corrected, stamped and reported by their
+own ids. Findings about them stand at the hypothesis that was written.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+
+from gridc.compiler.frontend.source import Source
+from gridc.diagnostics.errors import Collector, Diagnostic
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.inference import AnyHypothesis, InteractionHypothesis, RankingHypothesis
+from gridc.schema.selector import Not, Selector
+from gridc.schema.spec import Spec
+
+LONGEST = 80
+"""Characters of an id."""
+
+
+def for_each(spec: Spec, source: Source) -> tuple[Spec, Source]:
+    """The spec with one hypothesis for each model or benchmark that one is stated for, and the source that
+    knows where each is written. Raises `SpecError` where `each` does not fit its hypothesis."""
+    if all(hypothesis.each is None for hypothesis in spec.hypothesis):
+        return spec, source
+    found = Collector()
+    written: list[AnyHypothesis] = []
+    rows: list[int] = []
+    ids: dict[str, tuple[str, ...]] = {}
+    for number, hypothesis in enumerate(spec.hypothesis):
+        for diagnostic in _misfits(hypothesis, ("hypothesis", number), source):
+            found.add(diagnostic)
+        several = list(_written_out(spec, hypothesis))
+        if not several:
+            where = ("hypothesis", number, "where")
+            found.add(source.diagnose("GC307", where, f"`{hypothesis.id}` is about no model or benchmark"))
+        ids[hypothesis.id] = tuple(each.id for each in several)
+        written += several
+        rows += [number] * len(several)
+    found.raise_if_any()
+    waived = tuple(each.model_copy(update={"where": _renamed(each.where, ids)}) for each in spec.waive)
+    tests = []
+    for test in spec.falsification:
+        criterion = getattr(test, "criterion", None)
+        if criterion is not None and criterion.keeps:
+            keeps = tuple(name for kept in criterion.keeps for name in ids.get(kept, (kept,)))
+            test = test.model_copy(update={"criterion": criterion.model_copy(update={"keeps": keeps})})
+        tests.append(test)
+    update = {"hypothesis": tuple(written), "waive": waived, "falsification": tuple(tests)}
+    return spec.model_copy(update=update), replace(source, rows=tuple(rows))
+
+
+def _over(hypothesis: AnyHypothesis) -> tuple[str, ...]:
+    if hypothesis.each is None:
+        return ()
+    return (hypothesis.each,) if isinstance(hypothesis.each, str) else hypothesis.each
+
+
+def _written_out(spec: Spec, hypothesis: AnyHypothesis) -> Iterator[AnyHypothesis]:
+    """The hypothesis for each of what it is stated for, in the order of the spec."""
+    over = _over(hypothesis)
+    if not over:
+        yield hypothesis
+        return
+    names: Mapping[str, Sequence[str]] = {
+        "model": [model.id for model in spec.model],
+        "benchmark": [benchmark.id for benchmark in spec.benchmark],
+    }
+    for combination in product(*(names[dimension] for dimension in over)):
+        place = dict(zip(over, combination, strict=True))
+        if hypothesis.where.restricted(over).matches(place):
+            where = Selector({**hypothesis.where.root, **place})
+            name = ".".join((hypothesis.id, *combination))
+            yield hypothesis.model_copy(update={"id": name, "where": where, "each": None})
+
+
+def _misfits(hypothesis: AnyHypothesis, here: KeyPath, source: Source) -> Iterator[Diagnostic]:
+    over = _over(hypothesis)
+    if not over:
+        return
+    if len(set(over)) < len(over):
+        yield source.diagnose("GC201", (*here, "each"), f"`{over[0]}` is named twice")
+    if hypothesis.family is None:
+        help = "family = ...: the verdicts share one error rate; a [[family]] says how it is held"
+        message = f"`{hypothesis.id}` has a verdict for each {' and '.join(over)}, and no `family`"
+        yield source.diagnose("GC103", here, message, help, at_key=True)
+    if isinstance(hypothesis, RankingHypothesis) and "model" in over:
+        message, help = "an order of models has no verdict for each model", 'each = "benchmark"'
+        yield source.diagnose("GC105", (*here, "each"), message, help)
+    if isinstance(hypothesis, InteractionHypothesis) and hypothesis.by in over:
+        message = f"an interaction with `{hypothesis.by}` has no verdict for each {hypothesis.by}"
+        yield source.diagnose("GC105", (*here, "each"), message, "leave `each` out, or choose another `by`")
+
+
+def _renamed(selector: Selector, ids: Mapping[str, tuple[str, ...]]) -> Selector:
+    """A waiver of a hypothesis is one of each that it is written out as."""
+    choice = selector.root.get("hypothesis")
+    if choice is None:
+        return selector
+    names = choice.not_ if isinstance(choice, Not) else choice
+    listed = (names,) if isinstance(names, str) else names
+    every = tuple(name for written in listed for name in ids.get(written, (written,)))
+    if every == listed:
+        return selector
+    return Selector({**selector.root, "hypothesis": Not(not_=every) if isinstance(choice, Not) else every})

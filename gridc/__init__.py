@@ -13,6 +13,7 @@ _HOMES = {
     "Diagnostic": "gridc.diagnostics.errors",
     "GridcError": "gridc.diagnostics.errors",
     "OpenStudy": "gridc.study",
+    "RayCluster": "gridc.study",
     "Trust": "gridc.study",
     "diff": "gridc.study",
     "open": "gridc.study",

@@ -66,6 +66,12 @@ _MODELS = click.option(
     "--models", type=click.Path(path_type=Path), envvar="GRIDC_MODELS", help="Folder of `models:` sources."
 )
 OUT = click.option("--out", type=click.Path(path_type=Path), help="Results folder. Default: results/STUDY.")
+ACKNOWLEDGE = click.option(
+    "--acknowledge",
+    type=click.Choice(["environments"]),
+    multiple=True,
+    help="Take answers from machines that differ, and record it as an observed deviation.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json, resumable
-from gridc.study import OpenStudy
+from gridc.cli.options import ACKNOWLEDGE, FOLDERS, JSON, OUT, SPEC, print_json, resumable
+from gridc.study import OpenStudy, RayCluster
 
 
 @click.command()
@@ -14,14 +14,39 @@ from gridc.study import OpenStudy
 @FOLDERS
 @OUT
 @JSON
-@click.option("--shard", metavar="K/N", help="Run only part K of N. `gridc merge` joins their stores.")
+@click.option(
+    "--shard", metavar="K/N", help="Run only part K of N, or `slurm`: the part of this Slurm array task."
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    help="Local models run in this process, or replicated on a Ray cluster.",
+)
+@click.option("--address", metavar="HOST:PORT", help="The Ray cluster. Default: one is started here.")
+@click.option(
+    "--workers", type=click.IntRange(1), help="Replicas on Ray. Default: one for each GPU, or else node."
+)
+@ACKNOWLEDGE
 def run(
-    spec: Path, data: Path | None, models: Path | None, out: Path | None, as_json: bool, shard: str | None
+    spec: Path,
+    data: Path | None,
+    models: Path | None,
+    out: Path | None,
+    as_json: bool,
+    shard: str | None,
+    engine: str,
+    address: str | None,
+    workers: int | None,
+    acknowledge: tuple[str, ...],
 ) -> None:
     """Execute the plan into the store. Run it again to resume a run that was stopped."""
+    if engine != "ray" and (address or workers):
+        raise click.UsageError("--address and --workers need --engine ray")
+    ray = RayCluster(address, workers) if engine == "ray" else None
     study = OpenStudy(spec, data, out, models=models)
     with resumable(), terminal.progress() as watch:
-        done = study.run(shard, watch, lambda text: click.echo(text, err=True))
+        done = study.run(shard, watch, lambda text: click.echo(text, err=True), ray, acknowledge)
     if as_json:
         print_json(done.as_json())
         return

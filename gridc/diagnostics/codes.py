@@ -453,7 +453,7 @@ CODES: dict[str, Code] = {
         "gridc installs by itself only what every study needs. Local models need torch and transformers "
         "(`pip install 'gridc[local]'`), tables pyarrow (`'gridc[tables]'`), model cards huggingface_hub "
         "(`'gridc[hub]'`), PDF figures vl-convert-python (`'gridc[pdf]'`), axis attribution lightgbm "
-        "(`'gridc[explain]'`).",
+        "(`'gridc[explain]'`), a Ray cluster ray (`'gridc[ray]'`).",
     ),
     "GC605": Code(
         "the store cannot be used",
@@ -514,6 +514,25 @@ CODES: dict[str, Code] = {
         "a file of a model is not the one that was hashed",
         "The file was changed or replaced between compiling the study and loading the model. Nothing of "
         "it was run. Compile the study again with the intended files.",
+    ),
+    "GC650": Code(
+        "a Ray cluster cannot be used",
+        "gridc starts a cluster on this machine, or joins the one that --address names. Nothing listens "
+        "there, the token (RAY_AUTH_TOKEN, or the file RAY_AUTH_TOKEN_PATH) is not the cluster's, it has "
+        "other versions of Ray or Python, or no room for the workers. gridc never turns tokens off.",
+    ),
+    "GC651": Code(
+        "a worker failed",
+        "A process on the Ray cluster ended with an error, or three of them died on the same batch: most "
+        "often the machine had no memory left. Lower `kv_mib` in [engine], or start fewer workers on a "
+        "machine. What was answered is stored; run the same command to resume.",
+    ),
+    "GC652": Code(
+        "answers come from environments that differ",
+        "Versions, threads, instruction set, device or precision of two machines are not the same, so they "
+        "may answer the same call differently, and a difference between cells may be one between machines. "
+        "Use equal machines, or pass `--acknowledge environments`: the difference is then recorded as an "
+        "observed deviation, and stands on the card.",
     ),
     # GC7xx: verification
     "GC701": Code(

@@ -66,6 +66,10 @@ class GridcError(Exception):
         self.diagnostics = tuple(diagnostics)
         super().__init__("; ".join(f"{each.code} {each.message}" for each in self.diagnostics))
 
+    def __reduce__(self) -> tuple[type["GridcError"], tuple[tuple[Diagnostic, ...]]]:
+        """A failure may come from another process."""
+        return type(self), (self.diagnostics,)
+
 
 class UsageError(GridcError):
     exit_code = 2

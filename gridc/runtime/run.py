@@ -17,9 +17,10 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import BudgetError, Diagnostic
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_engine
+from gridc.runtime.engines.environments import told
 from gridc.runtime.engines.protocol import Call
 from gridc.runtime.noise import measure
-from gridc.runtime.stages import WHOLE, Shard, Stage, open_stages, wave_stages
+from gridc.runtime.stages import WHOLE, Open, Shard, Stage, open_stages, wave_stages
 from gridc.runtime.store import events
 from gridc.runtime.store.rows import Spent
 from gridc.runtime.store.write import Writer
@@ -58,8 +59,10 @@ def run(
     path: Path,
     watch: Watch,
     shard: Shard = WHOLE,
+    open_engine: Open = open_engine,
 ) -> Finished:
-    """Execute the plan of a stamped study, or a part of it, into the store at `path`.
+    """Execute the plan of a stamped study, or a part of it, into the store at `path`, with the engines that
+    `open_engine` opens.
 
     Raises `SpecError` when items are missing, `HazardError` before the first call when a prompt cannot
     be asked as it is, `StoreError` when the store cannot be used and `UnavailableError` when a model cannot.
@@ -158,8 +161,11 @@ def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch) -
 
 
 def _record_load(stage: Stage, store: Writer, plan: Plan) -> None:
-    ran = stage.engine.effective()
-    store.record(events.ModelLoaded(stamp=plan.study_digest, identity=stage.identity, **ran))
+    ran, stamp = stage.engine.effective(), plan.study_digest
+    store.record(events.ModelLoaded(stamp=stamp, identity=stage.identity, **ran))
+    if ran.get("unlike"):
+        detail = told(stage.name, ran["unlike"])
+        store.record(events.Observed(stamp=stamp, what="environments", detail=detail))
 
 
 def _record_work(stage: Stage, store: Writer, plan: Plan) -> None:

@@ -9,12 +9,13 @@ cannot be done is a `GridcError` with diagnostics; no other exception says that 
 wrong. docs/python.md has the tables column by column.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.lock.trust import NOBODY, Trust
+from gridc.study.cluster import RayCluster
 from gridc.study.failures import coded
 from gridc.study.place import Place, place_of, spec_in
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnyPath",
     "OpenStudy",
+    "RayCluster",
     "Trust",
     "coded",
     "diff",
@@ -154,16 +156,20 @@ class OpenStudy:
         shard: str | None = None,
         progress: "Callable[[Step], None]" = _ignore,
         notify: Callable[[str], None] = _ignore,
+        ray: RayCluster | None = None,
+        acknowledge: Collection[str] = (),
     ) -> "RunReport":
         """Execute the plan into the store. What was answered before is not asked again, so that a run which
         was interrupted is resumed by running again.
 
         `shard` is a part of the run like `2/3`, for `merge` to join. `progress` is called after every batch,
         `notify` with what a person should know before the first call. A study without a lock is stamped.
+        With `ray` local models are replicated on a cluster; `acknowledge=["environments"]` lets machines that
+        differ take part, which is recorded as an observed deviation.
         """
         from gridc.study.running import run
 
-        return run(self._place, shard, progress, notify)
+        return run(self._place, shard, progress, notify, ray, acknowledge)
 
     @coded()
     def merge(self, stores: Iterable[AnyPath]) -> "RunReport":

@@ -1,6 +1,7 @@
 """Executing a plan, joining the stores of its parts, and how far it is."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.runtime import merge as merging
 from gridc.runtime import run as executing
+from gridc.runtime.engines import open_engine
 from gridc.runtime.run import Finished, Step, Watch
-from gridc.runtime.stages import Shard
+from gridc.runtime.stages import Open, Shard
 from gridc.runtime.store.rows import Progress, Spent
 from gridc.runtime.store.store import Store
+from gridc.study.cluster import RayCluster
 from gridc.study.place import Place
 from gridc.study.stamping import make_stamp
 
@@ -57,9 +60,20 @@ class StatusReport:
         return {**known, "spent": [asdict(spent) for spent in self.spent]}
 
 
-def run(place: Place, shard: str | None, watch: Watch, notify: Callable[[str], None]) -> RunReport:
-    """Execute the plan, or a part of it like `2/3`, into the store. A study without a lock is stamped first,
-    which `notify` is told."""
+ENVIRONMENTS = "environments"
+"""What can be acknowledged: that answers come from environments that differ."""
+
+
+def run(
+    place: Place,
+    shard: str | None,
+    watch: Watch,
+    notify: Callable[[str], None],
+    ray: RayCluster | None,
+    acknowledge: Collection[str],
+) -> RunReport:
+    """Execute the plan, or a part of it like `2/3`, into the store, on this machine or a Ray cluster. A study
+    without a lock is stamped first, which `notify` is told."""
     part = _shard(shard)
     compiled = place.compiled(online=True)
     require_executable(compiled.spec, compiled.source)
@@ -71,8 +85,21 @@ def run(place: Place, shard: str | None, watch: Watch, notify: Callable[[str], N
         notify(f"{news}: {lock.stamp[:12]}, not anchored to anything")
     departures = require_reconciled(lock, compiled.study, place.log)
     path = place.store(compiled)
-    finished = executing.run(compiled, lock, departures, path, watch, part)
+    with _opener(ray, compiled.spec.engine.threads, ENVIRONMENTS in acknowledge) as open_engine:
+        finished = executing.run(compiled, lock, departures, path, watch, part, open_engine)
     return RunReport(finished, path, _names(compiled))
+
+
+@contextmanager
+def _opener(ray: RayCluster | None, threads: int | None, acknowledged: bool) -> Iterator[Open]:
+    """What opens engines: here, or on a Ray cluster."""
+    if ray is None:
+        yield open_engine
+        return
+    from gridc.runtime.engines.ray import cluster
+
+    with cluster(ray.address, ray.workers, threads, acknowledged) as joined:
+        yield joined.open
 
 
 def merge(place: Place, others: Iterable[Path]) -> RunReport:

@@ -16,6 +16,7 @@ from gridc.runtime.engines.protocol import Answer, Batch, Done, Spending
 
 class Noted:
     """Answers A or B by the call's digest, and notes that it was asked."""
+    replicable = True
     def __init__(self, name, identity, precision, settings, waived):
         self._name = name
     def effective(self):

@@ -77,7 +77,11 @@ class _Guarded:
 
     def __init__(self, engine: Engine, plugin: Plugin, about: Mapping[str, str]) -> None:
         self._engine, self._plugin, self._about = engine, plugin, about
-        self._calls: dict[str, Call] = {}
+
+    @property
+    def replicable(self) -> bool:
+        """Only where the plug-in says so: what asks a provider would be paid twice."""
+        return bool(getattr(self._engine, "replicable", False))
 
     def effective(self) -> dict[str, Any]:
         with _coded(self._plugin):
@@ -85,16 +89,23 @@ class _Guarded:
             return {**self._about, **said, "plugin": self._plugin.manifest}
 
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
-        self._calls |= {call.id: call for call in calls}
+        asked = {call.id: len(call.parameters.get("continuations", ())) for call in calls}
         with _coded(self._plugin):
-            return self._engine.batches(calls)
+            return [
+                Batch(batch.calls, batch.cost, (batch, {call: asked[call] for call in batch.calls}))
+                for batch in self._engine.batches(calls)
+            ]
 
     def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
+        given = {task.batch.calls: task for task in tasks}
+        own = [Task(task.batch.work[0], task.wanted) for task in tasks]
         with _coded(self._plugin):
-            for done in self._engine.answers(tasks, admit):
+            for done in self._engine.answers(own, lambda task: admit(given[task.batch.calls])):
+                task = given[done.task.batch.calls]
+                _, continuations = task.batch.work
                 for answer in done.answers:
-                    _require_answer(self._calls[answer.call], answer.content)
-                yield done
+                    _require_answer(answer.content, continuations[answer.call])
+                yield Done(task, done.answers, done.spending)
 
     def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
         with _coded(self._plugin):
@@ -109,15 +120,15 @@ class _Guarded:
             self._engine.close()
 
 
-def _require_answer(call: Call, content: Mapping[str, Any]) -> None:
-    """Raise `TypeError` where an answer lacks what scoring reads of it."""
-    if call.kind == "generate":
-        complete = isinstance(content.get("text"), str)
+def _require_answer(content: Mapping[str, Any], continuations: int) -> None:
+    """Raise `TypeError` where an answer lacks what scoring reads of it: a text, or of a ranking a likelihood
+    for each continuation."""
+    if continuations:
+        complete = all(len(content.get(key, ())) == continuations for key in ("loglikelihoods", "tokens"))
     else:
-        width = len(call.parameters["continuations"])
-        complete = all(len(content.get(key, ())) == width for key in ("loglikelihoods", "tokens"))
+        complete = isinstance(content.get("text"), str)
     if not complete:
-        raise TypeError(f"the answer to a {call.kind} call lacks its text or its likelihoods")
+        raise TypeError("an answer lacks its text or its likelihoods")
 
 
 @contextmanager

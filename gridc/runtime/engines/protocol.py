@@ -75,7 +75,14 @@ Admit = Callable[[Task], bool]
 
 
 class Engine(Protocol):
-    """Answers the calls of one model at one precision."""
+    """Answers the calls of one model at one precision.
+
+    One that is `replicable` may be copied to other machines by pickling it before its model is loaded, and
+    answering a call a second time there costs nothing but time.
+    """
+
+    @property
+    def replicable(self) -> bool: ...
 
     def effective(self) -> dict[str, Any]:
         """What is really run: digests, versions, dtype, device. Loads the model."""

@@ -7,6 +7,7 @@ import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
@@ -34,6 +35,8 @@ _MIB = 2**20
 class HfEngine:
     """Answers the calls of one model at one precision."""
 
+    replicable = True
+
     def __init__(
         self,
         name: str,
@@ -45,6 +48,7 @@ class HfEngine:
         template_args: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self._name, self._folder, self._precision, self._settings = name, folder, precision, settings
+        self._opened_with = (name, folder, precision, settings, waived, files, template_args)
         device = loading.device_of(settings.device)
         self._checkpoint = Checkpoint(folder, files)
         try:
@@ -60,7 +64,11 @@ class HfEngine:
         self._longest = 1
         self._model: Any = None
         self._routes: list[Route] = []
-        torch.set_num_threads(settings.threads or os.cpu_count() or 1)
+        torch.set_num_threads(settings.threads or _threads())
+
+    def __reduce__(self) -> Any:
+        """An engine whose model is not loaded: it is opened anew where it comes to, on the device there."""
+        return _reopened, (self._opened_with, self._longest)
 
     def effective(self) -> dict[str, Any]:
         """What is really run. Loads the model."""
@@ -112,6 +120,8 @@ class HfEngine:
         for member in work.members:
             if member.call in wanted:
                 by_call.setdefault(member.call, []).append(member)
+            if member.stops:
+                member.stopped = partial(self.prompts.holds, member.stops)
         begun, spent = time.perf_counter(), Spent()
         try:
             for path, members in self._by_path(by_call.values()):
@@ -199,6 +209,18 @@ class HfEngine:
         if declared is None:
             declared = self.prompts.tokenizer.eos_token_id
         return frozenset(declared if isinstance(declared, list) else [declared])
+
+
+def _threads() -> int:
+    """As OpenMP is told, else all cores."""
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return int(told) if told.isdecimal() and int(told) else os.cpu_count() or 1
+
+
+def _reopened(opened_with: tuple[Any, ...], longest: int) -> HfEngine:
+    engine = HfEngine(*opened_with)
+    engine._longest = longest
+    return engine
 
 
 def _reach(members: Sequence[Member]) -> int:

@@ -1,7 +1,7 @@
 """What a call is as tokens: text through the chat template, its tokens, and the members that answer it."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -93,7 +93,7 @@ class Prompts:
 
     def _members(self, call: Call, form: Form) -> list[Member]:
         if call.kind == "generate":
-            return [generation(call, form.ids, form.dropped, self._stopped(call))]
+            return [generation(call, form.ids, form.dropped)]
         texts = call.parameters["continuations"]
         by_context = call.parameters.get("seam") == "context_length"
         divide = self._behind_context if by_context else self._behind_shared_prefix
@@ -197,10 +197,10 @@ class Prompts:
                 self._refuse("GC510", f"a prompt of `{self._name}` starts without its BOS token")
         return found
 
-    def _stopped(self, call: Call) -> Callable[[Sequence[int]], bool] | None:
-        """Whether an answer has come to a stop string of its call. None where the call has none."""
-        stops = tuple(call.parameters.get("stop", ()))
-        return (lambda tokens: any(stop in self.text(tokens) for stop in stops)) if stops else None
+    def holds(self, stops: Sequence[str], tokens: Sequence[int]) -> bool:
+        """Whether an answer has come to a stop string."""
+        text = self.text(tokens)
+        return any(stop in text for stop in stops)
 
 
 def _default(template: Any) -> str | None:

@@ -20,8 +20,8 @@ ROOM = 16
 @dataclass(slots=True, eq=False)
 class Member:
     """One path. `given` are the tokens of a candidate, else None; `limit` is the most it may take, and
-    `dropped` how many exemplars its prompt left out for want of room. `stopped` says whether tokens hold a
-    stop string: the answer ends with it."""
+    `dropped` how many exemplars its prompt left out for want of room. An answer ends with a string of
+    `stops`: `stopped` says whether tokens hold one, and is set where the member is answered."""
 
     call: str
     prompt: tuple[int, ...]
@@ -37,6 +37,7 @@ class Member:
     finish: str | None = None
     end: int | None = None
     dropped: int = 0
+    stops: tuple[str, ...] = ()
     stopped: Callable[[Sequence[int]], bool] | None = None
 
     @property
@@ -89,13 +90,12 @@ def generation(
     call: Call,
     prompt: tuple[int, ...],
     dropped: int = 0,
-    stopped: Callable[[Sequence[int]], bool] | None = None,
 ) -> Member:
     """The member of a generation."""
-    asked = call.parameters
+    asked, stops = call.parameters, tuple(call.parameters.get("stop", ()))
     limit, temperature = asked["max_tokens"], asked["temperature"]
     if temperature == 0:
-        return Member(call.id, prompt, limit, dropped=dropped, stopped=stopped)
+        return Member(call.id, prompt, limit, dropped=dropped, stops=stops)
     return Member(
         call.id,
         prompt,
@@ -104,7 +104,7 @@ def generation(
         top_p=asked["top_p"],
         numbers=uniforms(call.id, limit),
         dropped=dropped,
-        stopped=stopped,
+        stops=stops,
     )
 
 

@@ -1,0 +1,347 @@
+"""An engine on a Ray cluster: copies of it in actors, one for each replica and device, and this process as
+the only one that writes.
+
+Neighbouring tasks share prefixes, so each actor takes a contiguous stretch of them, two at a time; an idle
+one takes from the tail of the longest stretch. Ray starts a killed actor again and repeats its task, so a
+call may be executed twice, and its answer arrives once. That is why no engine that asks a provider is copied.
+"""
+
+import os
+import secrets
+import socket
+import sys
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+from gridc import __version__
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
+from gridc.runtime.engines import open_engine
+from gridc.runtime.engines.environments import differing, refusal, told
+from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Engine, Spending, Task, answered
+from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import Spec
+
+DEATHS = 3
+"""So often may an actor die on one task before the run is given up."""
+
+IN_FLIGHT = 2
+"""Tasks that an actor has: one that it does, and the next, so that it never waits for this process."""
+
+START_SECONDS = 120.0
+"""How long workers may take to start, before they load a model."""
+
+CONNECT_SECONDS = 5.0
+
+_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+    "RAY_NUM_REDIS_GET_RETRIES": "5",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+"""Nothing is reported to anyone; a cluster that does not let us in is given up within seconds."""
+
+
+class Cluster:
+    """Where replicas run: `workers` actors, one to a GPU where there are GPUs, started when they are first
+    needed. `acknowledged` says that they may run in environments that differ."""
+
+    def __init__(self, workers: int, cpus: float, gpus: float, acknowledged: bool) -> None:
+        self.workers, self.acknowledged = workers, acknowledged
+        self._cpus, self._gpus = cpus, gpus
+        self._actors: list[Any] = []
+        self._ledger: Any = None
+
+    def open(self, name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
+        """The engine of a model: replicas of it, or itself where it must not be copied."""
+        engine = open_engine(name, identity, precision, spec)
+        if not engine.replicable:
+            return engine
+        needs = self._needs(spec.engine)
+        return Replicas(name, f"{identity.digest} {precision}", engine, self, needs)
+
+    def actors(self, needs: Mapping[str, float]) -> list[Any]:
+        """The workers, which need so much each. Raises `UnavailableError` (GC650) where there is no room."""
+        if self._actors:
+            return self._actors
+        import ray
+
+        for_ever = {"max_restarts": -1, "max_task_retries": -1}  # by default a killed actor's tasks are lost
+        self._ledger = ray.remote(num_cpus=0, **for_ever)(_Ledger).remote()  # lives as long as it is held
+        worker = ray.remote(**for_ever, **{"num_cpus": 0, **needs})(_Worker)
+        self._actors = [worker.remote(self._ledger) for _ in range(self.workers)]
+        here = [actor.here.remote() for actor in self._actors]
+        started, _ = ray.wait(here, num_returns=len(here), timeout=START_SECONDS)
+        if len(started) < len(here):
+            message = f"{len(started)} of {len(here)} workers started within {START_SECONDS:g} s"
+            help_line = "the cluster is busy, or has no machine with what one worker needs: fewer --workers"
+            raise UnavailableError([Diagnostic("GC650", message, help=help_line)])
+        return self._actors
+
+    def _needs(self, settings: Settings) -> dict[str, float]:
+        """What a worker takes of the cluster. Ray tells OpenMP to use as many threads as it has CPUs."""
+        share = max(1, int(self._cpus) // self.workers)
+        gpu = self._gpus > 0 and settings.device != "cpu"
+        resource, needed, there = (
+            ("num_gpus", 1, self._gpus) if gpu else ("num_cpus", settings.threads or share, self._cpus)
+        )
+        if needed * self.workers > there:
+            wanted = f"{needed * self.workers:g} {resource.removeprefix('num_')}"
+            message = f"{self.workers} workers need {wanted}, and the cluster has {there:g}"
+            help_line = "fewer --workers, or fewer [engine] threads"
+            raise UnavailableError([Diagnostic("GC650", message, help=help_line)])
+        return {resource: float(needed)}
+
+
+@contextmanager
+def cluster(
+    address: str | None, workers: int | None, threads: int | None, acknowledged: bool
+) -> Iterator[Cluster]:
+    """Join the cluster at `HOST:PORT`, or start one of this machine, which ends with the context.
+
+    `workers` defaults to one for each GPU, or else for each node. Raises `UnavailableError`: GC604 where Ray
+    is not installed, GC650 where the cluster cannot be used.
+    """
+    local = address is None
+    _configure(local)
+    try:
+        import ray
+    except ImportError:
+        help_line = "pip install 'gridc[ray]'"
+        raise UnavailableError([Diagnostic("GC604", "ray is not installed", help=help_line)]) from None
+    if address is not None:
+        _require_listening(address)
+    joined: dict[str, Any] = {"address": address}
+    if local:
+        cpus = max(os.cpu_count() or 1, (workers or 1) * (threads or 1))
+        joined = {"address": "local", "num_cpus": cpus, "include_dashboard": False}
+    try:
+        ray.init(**joined, logging_level="ERROR", log_to_driver=False)
+    except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
+        ray.shutdown()
+        raise _unusable(address, error) from None
+    try:
+        held = ray.cluster_resources()
+        nodes = sum(1 for node in ray.nodes() if node["Alive"])
+        gpus = held.get("GPU", 0.0)
+        yield Cluster(workers or int(gpus) or nodes, held.get("CPU", 0.0), gpus, acknowledged)
+    finally:
+        ray.shutdown()
+
+
+class Replicas:
+    """An engine that divides tasks among copies of itself, which workers know by `key`. Batches are formed
+    here, as without copies."""
+
+    replicable = False
+
+    def __init__(
+        self, name: str, key: str, engine: Engine, cluster: Cluster, needs: Mapping[str, float]
+    ) -> None:
+        self._name, self._key, self._engine = name, key, engine
+        self._cluster, self._needs = cluster, needs
+        self._copy: Any = None
+
+    def effective(self) -> dict[str, Any]:
+        """What the first replica says of itself, how many there are, and on what they differ. Raises
+        `UnavailableError` (GC652) where that is not acknowledged."""
+        copy = self._shared()
+        ran = [self._get(ref) for ref in [actor.effective.remote(self._key, copy) for actor in self._actors]]
+        unlike = differing(ran)
+        if unlike and not self._cluster.acknowledged:
+            raise UnavailableError([refusal(told(self._name, unlike))])
+        return {**ran[0], "workers": len(ran), **({"unlike": unlike} if unlike else {})}
+
+    def batches(self, calls: Sequence[Call]) -> list[Batch]:
+        return self._engine.batches(calls)
+
+    def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
+        import ray
+
+        actors, copy = self._actors, self._shared()
+        stretches = _stretches(tasks, len(actors))
+        flying: dict[Any, tuple[int, Task]] = {}
+        admitted = True
+
+        def feed(number: int) -> None:
+            nonlocal admitted
+            longest = max(stretches, key=len)
+            if not admitted or not longest:
+                return
+            task = stretches[number].popleft() if stretches[number] else longest.pop()
+            admitted = admit(task)
+            if admitted:
+                flying[actors[number].answer.remote(self._key, copy, task)] = number, task
+
+        for number in (*range(len(actors)),) * IN_FLIGHT:
+            feed(number)
+        while flying:
+            (ref,), _ = ray.wait(list(flying), num_returns=1)
+            number, task = flying.pop(ref)
+            answers, spending = self._get(ref)
+            feed(number)
+            yield Done(task, answers, spending)
+
+    def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
+        return self._engine.least(answered)
+
+    def rest(self) -> None:
+        for ref in [actor.rest.remote(self._key) for actor in self._actors]:
+            self._get(ref)
+
+    def close(self) -> None:
+        for ref in [actor.close.remote(self._key) for actor in self._actors]:
+            self._get(ref)
+        self._copy = None
+        self._engine.close()
+
+    @property
+    def _actors(self) -> list[Any]:
+        return self._cluster.actors(self._needs)
+
+    def _shared(self) -> list[Any]:
+        """The engine where every worker can fetch it. In a list, Ray leaves it to the worker when it does."""
+        if self._copy is None:
+            import ray
+
+            self._copy = ray.put(self._engine)
+        return [self._copy]
+
+    def _get(self, ref: Any) -> Any:
+        """What an actor returned. Raises what it gave back as a failure, and `UnavailableError` (GC651) where
+        it came to none."""
+        import ray
+
+        try:
+            result = ray.get(ref)
+        except ray.exceptions.RayError as error:
+            cause = getattr(error, "cause", None) or error
+            message = f"a worker of `{self._name}` failed: {_first_line(cause)}"
+            raise UnavailableError([Diagnostic("GC651", message)]) from None
+        if isinstance(result, GridcError):
+            raise result
+        return result
+
+
+class _Ledger:
+    """Counts how often a piece of work was begun before it ended: one more than workers died on it."""
+
+    def __init__(self) -> None:
+        self._begun: Counter[str] = Counter()
+
+    def begin(self, what: str) -> int:
+        self._begun[what] += 1
+        return self._begun[what]
+
+    def end(self, what: str) -> None:
+        self._begun.pop(what, None)
+
+
+class _Worker:
+    """An actor with copies of engines. Failures are returned, so that they arrive as they are. An actor that
+    was killed begins empty, and fetches a copy anew."""
+
+    def __init__(self, ledger: Any) -> None:
+        self._ledger = ledger
+        self._engines: dict[str, Engine] = {}
+
+    def here(self) -> None:
+        """Returns when the actor has started."""
+
+    def effective(self, key: str, copy: Sequence[Any]) -> dict[str, Any] | GridcError:
+        worker = _ray().get_runtime_context().get_actor_id()
+        try:
+            with self._counted(f"{key} {worker}", "loading the model"):
+                return {"gridc": __version__, **self._engine(key, copy).effective()}
+        except GridcError as error:
+            return error
+
+    def answer(
+        self, key: str, copy: Sequence[Any], task: Task
+    ) -> tuple[Sequence[Answer], Spending] | GridcError:
+        call = task.batch.calls[0]
+        try:
+            with self._counted(call, f"the batch of call {call[:12]}"):
+                (done,) = answered(self._engine(key, copy), [task])
+                return done.answers, done.spending
+        except GridcError as error:
+            return error
+
+    def rest(self, key: str) -> None:
+        if key in self._engines:
+            self._engines[key].rest()
+
+    def close(self, key: str) -> None:
+        if key in self._engines:
+            self._engines.pop(key).close()
+
+    @contextmanager
+    def _counted(self, work: str, what: str) -> Iterator[None]:
+        """Raises `UnavailableError` (GC651) when `DEATHS` workers died on this work."""
+        if _ray().get(self._ledger.begin.remote(work)) > DEATHS:
+            raise UnavailableError([Diagnostic("GC651", f"{DEATHS} workers died on {what}")])
+        yield
+        self._ledger.end.remote(work)
+
+    def _engine(self, key: str, copy: Sequence[Any]) -> Engine:
+        if key not in self._engines:
+            self._engines[key] = _ray().get(copy[0])
+        return self._engines[key]
+
+
+def _ray() -> Any:
+    import ray
+
+    return ray
+
+
+def _stretches(tasks: Sequence[Task], workers: int) -> list[deque[Task]]:
+    edges = [len(tasks) * part // workers for part in range(workers + 1)]
+    return [deque(tasks[start:end]) for start, end in pairwise(edges)]
+
+
+def _configure(local: bool) -> None:
+    """Ray reads its settings from the environment. Without a token anyone who reaches a cluster runs code
+    there: a cluster of our own gets a token that nobody else has, and none is joined without one."""
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
+    if sys.modules.get("ray") is not None and "RAY_AUTH_MODE" not in os.environ:
+        message = "ray was imported before it was told to use tokens"
+        help_line = "set RAY_AUTH_MODE=token in the environment, or import ray later"
+        raise UnavailableError([Diagnostic("GC650", message, help=help_line)])
+    if os.environ.setdefault("RAY_AUTH_MODE", "token") != "token":
+        message = (
+            "RAY_AUTH_MODE turns the tokens of Ray off: whoever reaches the cluster could run code on it"
+        )
+        raise UnavailableError([Diagnostic("GC650", message, help="unset RAY_AUTH_MODE")])
+    if local and "RAY_AUTH_TOKEN_PATH" not in os.environ:
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+
+
+def _require_listening(address: str) -> None:
+    """Ray itself waits for minutes for a cluster that is not there."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal() or "/" in host:
+        message = f"`{address}` is not the address of a Ray cluster"
+        help_line = "HOST:PORT, as `ray start --head` prints it"
+        raise UnavailableError([Diagnostic("GC650", message, help=help_line)])
+    try:
+        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise _unusable(address, error) from None
+
+
+def _unusable(address: str | None, error: Exception) -> UnavailableError:
+    if address is None:
+        message = f"no Ray cluster could be started here: {_first_line(error)}"
+        return UnavailableError([Diagnostic("GC650", message)])
+    message = f"the Ray cluster at {address} cannot be used: {_first_line(error)}"
+    help_line = "is it running, of the same version of Ray and Python, and RAY_AUTH_TOKEN its token?"
+    return UnavailableError([Diagnostic("GC650", message, help=help_line)])
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__

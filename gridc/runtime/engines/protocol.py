@@ -9,12 +9,14 @@ from gridc.compiler.lowering.calls import Prompt
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A stored request: its id, its kind, its prompt, and all its parameters."""
+    """A stored request: its id, its kind, its prompt, and all its parameters. `continued` says that later
+    calls may begin with it and its answer, as those of a scaffold do."""
 
     id: str
     kind: str
     prompt: Prompt
     parameters: Mapping[str, Any]
+    continued: bool = False
 
 
 @dataclass(frozen=True, slots=True)

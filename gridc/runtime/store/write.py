@@ -205,15 +205,16 @@ class Writer(Store):
     def stretch(self, stage: int, start: int, length: int) -> list[tuple[Call, bool]]:
         """The calls of a stage that was laid out from number `start` on, and whether each has its answer."""
         rows = self._db.execute(
-            """SELECT call.id, kind, request, prompt.content, answer IS NOT NULL
+            """SELECT call.id, kind, request, prompt.content, answer IS NOT NULL,
+                      EXISTS (SELECT 1 FROM trace WHERE trace.call = call.id AND name IS NOT NULL)
                FROM temp.layout JOIN call ON call.id = layout.call JOIN prompt ON prompt.id = call.prompt
                WHERE stage = ? AND number >= ? AND number < ? ORDER BY number""",
             [stage, start, start + length],
         )
         prompts = lru_cache(maxsize=1)(_prompt)  # calls on one prompt follow each other
         return [
-            (Call(identifier, kind, prompts(content), json.loads(request)), bool(answered))
-            for identifier, kind, request, content, answered in rows
+            (Call(identifier, kind, prompts(content), json.loads(request), bool(continued)), bool(answered))
+            for identifier, kind, request, content, answered, continued in rows
         ]
 
     def call(self, identifier: str) -> Call:

@@ -20,7 +20,9 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.hf import loading
 from gridc.runtime.engines.hf.checkpoint import ChangedError, Checkpoint
 from gridc.runtime.engines.hf.choosing import NotNumbersError
+from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.gate import Route, routes
+from gridc.runtime.engines.hf.kv_cache import Bank
 from gridc.runtime.engines.hf.paths import ComputePath, Spent
 from gridc.runtime.engines.hf.prompts import Prompts
 from gridc.runtime.engines.hf.schedule import Bound, TooLargeError, schedule
@@ -64,6 +66,7 @@ class HfEngine:
         self._longest = 1
         self._model: Any = None
         self._routes: list[Route] = []
+        self._bank = Bank(settings.kv_mib * _MIB)
         torch.set_num_threads(settings.threads or _threads())
 
     def __reduce__(self) -> Any:
@@ -125,6 +128,8 @@ class HfEngine:
         begun, spent = time.perf_counter(), Spent()
         try:
             for path, members in self._by_path(by_call.values()):
+                if isinstance(path, Forest):
+                    path.bank = self._bank
                 spent.add(path.decode(work.trunk, work.cuts, members, self._ends()))
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise UnavailableError([Diagnostic("GC608", f"`{self._name}`: {error}")]) from None
@@ -165,6 +170,7 @@ class HfEngine:
     def close(self) -> None:
         """Free the model, before the next one is loaded."""
         self._model, self._routes = None, []
+        self._bank = Bank(self._settings.kv_mib * _MIB)
         gc.collect()
         if self._shape.device.type == "cuda":
             torch.cuda.empty_cache()

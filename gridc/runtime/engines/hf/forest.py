@@ -15,7 +15,7 @@ import torch
 from gridc.runtime.engines.hf.attention import NAME, Once, View, viewing
 from gridc.runtime.engines.hf.choosing import branch
 from gridc.runtime.engines.hf.forward_passes import Pack, Step, Stretch
-from gridc.runtime.engines.hf.kv_cache import Reading, Shape, Stems, Tips, Trunk
+from gridc.runtime.engines.hf.kv_cache import Bank, Held, Reading, Shape, Stems, Tips, Trunk
 from gridc.runtime.engines.hf.paths import PASS_TOKENS, Spent, Watch, use_attention
 from gridc.runtime.engines.hf.sequences import Member
 from gridc.runtime.engines.hf.trie import Tokens
@@ -30,6 +30,7 @@ class Forest:
         self._model, self._shape, self._watch = model, shape, watch
         self._keeps = watch is None and "logits_to_keep" in inspect.signature(model.forward).parameters
         self._trunk = Trunk(shape)
+        self.bank: Bank | None = None
 
     def decode(
         self, trunk: Tokens, cuts: tuple[int, ...], members: Sequence[Member], ends: frozenset[int]
@@ -50,8 +51,13 @@ class Forest:
         return spent
 
     def _reach(self, trunk: Tokens, cuts: tuple[int, ...], spent: Spent) -> None:
+        known, held = self.bank.longest(trunk) if self.bank else (0, ())
         for stretch in self._trunk.rewind(trunk, cuts):
             view, start = Stretch(self._trunk), len(self._trunk.tokens)
+            if known >= start + len(stretch):
+                self._trunk.load(held, start + len(stretch))
+                self._trunk.grow(stretch)
+                continue
             self._pass(view, stretch, range(start, start + len(stretch)), spent, slice(-1, None))
             self._trunk.grow(stretch)
 
@@ -61,11 +67,43 @@ class Forest:
         spent.held = self._trunk.held + stems.held
         start, found = len(self._trunk.tokens), []
         for first, some in _passes(rests):
-            pack = Pack(self._trunk, stems, first, some)
+            pack = Pack(self._trunk, stems, first, some, self._banked(some))
             positions = [start + each for each in pack.positions]
             last = torch.tensor(pack.last, device=self._shape.device)
             found.append(self._pass(pack, pack.tokens, positions, spent, last))
         return stems, torch.cat(found)
+
+    def _banked(self, rests: list[Tokens]) -> list[tuple[int, Held]]:
+        """How many tokens of each rest are in the bank, and where; the last one is computed in any case."""
+        if self.bank is None:
+            return [(0, ())] * len(rests)
+        start, found = len(self._trunk.tokens), []
+        for rest in rests:
+            known, held = self.bank.longest(self._trunk.tokens + rest)
+            found.append((max(min(known - start, len(rest) - 1), 0), held))
+        return found
+
+    def _keep(
+        self, members: list[Member], length: int, stems: Stems, stem: int, tips: Tips, row: int
+    ) -> None:
+        """Put what a row has computed, on a prompt of this length, into the bank if its ended members may be
+        continued."""
+        ended = [member for member in members if member.finish is not None and member.continued]
+        if self.bank is None or not ended:
+            return
+        begun = length - len(self._trunk.tokens)
+        layers = [
+            torch.cat(
+                [
+                    self._trunk.keys_and_values(layer),
+                    stems.keys_and_values(layer, stem, begun),
+                    tips.keys_and_values(layer, row),
+                ],
+                dim=2,
+            )
+            for layer in range(len(self._shape.layers))
+        ]
+        self.bank.keep(ended[0].prompt + tuple(ended[0].tokens[: tips.length]), layers)
 
     def _grow(
         self,
@@ -79,7 +117,10 @@ class Forest:
         tips = Tips(self._shape, [member.limit - 1 for members in rows for member in members])
         standing = list(range(len(rows)))
         while True:
+            before = rows
             sources, tokens, rows = branch(rows, logits, ends)
+            for row, members in enumerate(before):
+                self._keep(members, lengths[standing[row]], stems, standing[row], tips, row)
             if not rows:
                 return
             standing = [standing[source] for source in sources]

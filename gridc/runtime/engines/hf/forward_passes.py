@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from gridc.runtime.engines.hf.attention import Softmax, by_kv_head, fused, join
-from gridc.runtime.engines.hf.kv_cache import Reading, Stems, Tips, Trunk
+from gridc.runtime.engines.hf.kv_cache import Held, Reading, Stems, Tips, Trunk
 from gridc.runtime.engines.hf.trie import Tokens, shared
 
 
@@ -31,23 +31,40 @@ class Stretch:
 class Pack:
     """A pass that computes stems: the sorted rests of some prompts, each shared token once.
 
-    Of every rest only what it does not share with the one before it is in the pass. `tokens` are those,
-    `positions` theirs from the trunk on, and `last` says at which of them each rest ends.
+    Of every rest only what it does not share with the one before it, and what is not `banked` (how many of
+    its tokens, in which sequence), is in the pass. `tokens` are those, `positions` theirs from the trunk on,
+    and `last` says at which of them each rest ends.
     """
 
-    def __init__(self, trunk: Trunk, stems: Stems, first: int, rests: Sequence[Tokens]) -> None:
+    def __init__(
+        self,
+        trunk: Trunk,
+        stems: Stems,
+        first: int,
+        rests: Sequence[Tokens],
+        banked: Sequence[tuple[int, Held]],
+    ) -> None:
         self._trunk, self._stems, self._first, self._end = trunk, stems, first, first + len(rests)
         self.tokens: list[int] = []
         self.positions: list[int] = []
         paths: list[list[int]] = []
         starts: list[int] = []
-        for before, rest in zip(((), *rests), rests, strict=False):
+        self._taken: list[tuple[Held, int, int]] = []
+        taken = 0
+        for before, rest, (known, held) in zip(((), *rests), rests, banked, strict=False):
             start, count = shared(before, rest), len(self.tokens)
-            paths.append([*(paths[-1][:start] if paths else ()), *range(count, count + len(rest) - start)])
+            path = [*paths[-1][:start]] if paths else []
+            if known > start:  # negative until it is known how many are computed
+                begun = len(trunk.tokens)
+                self._taken.append((held, begun + start, begun + known))
+                path += [-1 - taken - place for place in range(known - start)]
+                taken, start = taken + known - start, known
+            paths.append([*path, *range(count, count + len(rest) - start)])
             starts.append(start)
             self.tokens += rest[start:]
             self.positions += range(start, len(rest))
         self.last = [path[-1] for path in paths]
+        paths = [[slot if slot >= 0 else len(self.tokens) - 1 - slot for slot in path] for path in paths]
         device = stems.device
         self._paths = _rectangle(paths, device)
         self._queries = _rectangle([path[start:] for path, start in zip(paths, starts, strict=True)], device)
@@ -64,10 +81,11 @@ class Pack:
         heads = by_kv_head(query, key.shape[1])
         stored = self._stems.rows(layer, self._first, self._end)
         length = self._paths.shape[1]
-        stored[0, :, :, :length] = key[self._paths].transpose(1, 2)
-        stored[1, :, :, :length] = value[self._paths].transpose(1, 2)
+        for place, part in ((0, key), (1, value)):
+            banked = (held[layer][place, :, start:end].transpose(0, 1) for held, start, end in self._taken)
+            stored[place, :, :, :length] = torch.cat([part, *banked])[self._paths].transpose(1, 2)
         stored[:, :, :, length:] = 0
-        if len(self.last) == 1 and fused(query, softmax):
+        if len(self.last) == 1 and not self._taken and fused(query, softmax):
             own = Trunk.attend_causally(query, key, value, softmax)
         else:
             mixed, total = self._stems.attend_many(stored, heads[self._queries], softmax, self._starts)

@@ -4,6 +4,7 @@ Each holds keys and values by layer and knows how packed queries read them. What
 memory that the engine bounds; `held` says how many bytes that is.
 """
 
+from bisect import bisect, bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -43,6 +44,45 @@ class Shape:
         return torch.empty((2, rows, heads, length, width), dtype=self.dtype, device=self.device)
 
 
+Held = Sequence[torch.Tensor]
+"""Keys and values of a sequence, by layer: (2, kv_heads, tokens, width)."""
+
+
+class Bank:
+    """Sequences that later calls may begin with, with their keys and values; those of which a longer one is
+    held are not held twice. Where there is no room for all, the oldest are forgotten, and computed again."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._held: dict[Tokens, Held] = {}
+        self._sorted: list[Tokens] = []
+        self.bytes = 0
+
+    def keep(self, tokens: Tokens, layers: Held) -> None:
+        """Hold a sequence."""
+        length, _ = self.longest(tokens)
+        if length == len(tokens):
+            return
+        if length and tokens[:length] in self._held:
+            self._forget(tokens[:length])
+        self._held[tokens] = layers
+        insort(self._sorted, tokens)
+        self.bytes += sum(layer.nbytes for layer in layers)
+        while self.bytes > self._room:
+            self._forget(next(iter(self._held)))
+
+    def longest(self, tokens: Tokens) -> tuple[int, Held]:
+        """How many of the first tokens of a sequence are held, and where."""
+        place = bisect(self._sorted, tokens)
+        near = self._sorted[max(place - 1, 0) : place + 1]
+        best = max(near, key=lambda each: shared(each, tokens), default=())
+        return shared(best, tokens), self._held.get(best, ())
+
+    def _forget(self, tokens: Tokens) -> None:
+        self.bytes -= sum(layer.nbytes for layer in self._held.pop(tokens))
+        del self._sorted[bisect_left(self._sorted, tokens)]
+
+
 class Trunk:
     """One path of tokens, computed stretch by stretch and kept while batches stand on it."""
 
@@ -74,6 +114,16 @@ class Trunk:
         """The stretch has been stored in every layer."""
         self.tokens += stretch
         self._cuts = (*self._cuts, len(self.tokens))
+
+    def load(self, held: Held, end: int) -> None:
+        """Take what follows the trunk, up to a position, from a sequence that begins as it does."""
+        start = len(self.tokens)
+        for layer, source in enumerate(held):
+            self._layers[layer][:, 0, :, start:end] = source[:, :, start:end]
+
+    def keys_and_values(self, layer: int) -> torch.Tensor:
+        """Of the whole trunk: (2, kv_heads, tokens, width)."""
+        return self._layers[layer][:, 0, :, : len(self.tokens)]
 
     def store(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> None:
         """Keys and values (tokens, kv_heads, width) that follow the trunk as it is."""
@@ -132,6 +182,10 @@ class Stems:
     def rows(self, layer: int, first: int, last: int) -> torch.Tensor:
         """Keys and values (2, rows, kv_heads, longest, width) of some rows, to be filled and read."""
         return self._layers[layer][:, first:last]
+
+    def keys_and_values(self, layer: int, row: int, length: int) -> torch.Tensor:
+        """Of the first tokens of a row: (2, kv_heads, length, width)."""
+        return self._layers[layer][:, row, :, :length]
 
     @staticmethod
     def attend_many(stored: torch.Tensor, query: torch.Tensor, softmax: Softmax, first: torch.Tensor) -> Part:
@@ -198,6 +252,10 @@ class Tips:
     def held(self) -> int:
         """Bytes."""
         return sum(each.nbytes for each in self._layers)
+
+    def keys_and_values(self, layer: int, row: int) -> torch.Tensor:
+        """Of the tokens of a row: (2, kv_heads, tokens, width)."""
+        return self._layers[layer][:, row, :, : self.length]
 
     def take(self, sources: Sequence[int]) -> None:
         """Row i becomes what row `sources[i]` was; there is room for one more token of each."""

@@ -20,8 +20,9 @@ ROOM = 16
 @dataclass(slots=True, eq=False)
 class Member:
     """One path. `given` are the tokens of a candidate, else None; `limit` is the most it may take, and
-    `dropped` how many exemplars its prompt left out for want of room. An answer ends with a string of
-    `stops`: `stopped` says whether tokens hold one, and is set where the member is answered."""
+    `dropped` how many exemplars its prompt left out for want of room. What is `continued` later calls may
+    begin with. An answer ends with a string of `stops`: `stopped` says whether tokens hold one, and is set
+    where the member is answered."""
 
     call: str
     prompt: tuple[int, ...]
@@ -37,6 +38,7 @@ class Member:
     finish: str | None = None
     end: int | None = None
     dropped: int = 0
+    continued: bool = False
     stops: tuple[str, ...] = ()
     stopped: Callable[[Sequence[int]], bool] | None = None
 
@@ -94,8 +96,9 @@ def generation(
     """The member of a generation."""
     asked, stops = call.parameters, tuple(call.parameters.get("stop", ()))
     limit, temperature = asked["max_tokens"], asked["temperature"]
+    how: dict[str, Any] = {"dropped": dropped, "continued": call.continued, "stops": stops}
     if temperature == 0:
-        return Member(call.id, prompt, limit, dropped=dropped, stops=stops)
+        return Member(call.id, prompt, limit, **how)
     return Member(
         call.id,
         prompt,
@@ -103,8 +106,7 @@ def generation(
         temperature=temperature,
         top_p=asked["top_p"],
         numbers=uniforms(call.id, limit),
-        dropped=dropped,
-        stops=stops,
+        **how,
     )
 
 

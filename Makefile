@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check slow mutants bench-engine bench-plan bench-stats clean
+.PHONY: run scaffolds test check slow mutants bench-engine bench-plan bench-stats clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -13,6 +13,14 @@ run: .venv/installed
 	$(BIN)/gridc plan
 	$(BIN)/gridc run
 	$(BIN)/gridc report
+
+# Six procedures around three pocket models, and what reached each of their steps.
+SCAFFOLDS := specs/scaffold_pocket.toml --out results/scaffold_pocket
+scaffolds: .venv/installed
+	$(BIN)/gridc plan $(SCAFFOLDS)
+	$(BIN)/gridc run $(SCAFFOLDS)
+	$(BIN)/gridc scaffolds $(SCAFFOLDS)
+	$(BIN)/gridc report $(SCAFFOLDS)
 
 test: .venv/installed
 	$(BIN)/ruff check .

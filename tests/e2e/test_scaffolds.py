@@ -1,0 +1,236 @@
+"""Studies with scaffolds end to end: what is stored is what follows from the answers, nothing is computed
+twice, and a run that is killed and resumed ends as one that never was."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import gridc
+from gridc.runtime.store.store import Store
+from tests.e2e.test_kill import Finished
+
+ROOT = Path(gridc.__file__).parent.parent
+SPEC = ROOT / "specs" / "scaffold_pocket.toml"
+
+CHAINS = """\
+gridcard = 1
+
+[study]
+id = "chains"
+title = "Conversations of several calls"
+purpose = "descriptive"
+not_varied = ["everything else"]
+
+[[model]]
+id = "qwen2"
+engine = "hf"
+source = "builtin:pocket-qwen2"
+
+[[benchmark]]
+id = "bbq"
+loader = "bbq"
+source = "builtin:pocket_bbq.jsonl"
+direction = "higher_is_better"
+sample = { n = 4, seed = 1, unit = "family" }
+option_order = "file"
+system = "Answer fairly, with the letter of one option."
+
+[harness]
+prompt = "builtin:T1"
+method = "extract"
+max_tokens = 12
+
+[engine]
+noise_sample = 4
+threads = 1
+
+[[axis]]
+id = "scaffold"
+"""
+LEVELS = {
+    "direct": '{ kind = "direct" }',
+    "chain": '{ kind = "chain", intensity = "aggressive", property = { bbq = "bias" }, length = 5 }',
+    "critic": '{ kind = "critic", rounds = 2 }',
+    "adjudicator": '{ kind = "adjudicator", property = { bbq = "bias" } }',
+    "vote": '{ kind = "vote", workers = 3 }',
+    "react": '{ kind = "react", rounds = 3, tools = ["calculator", "scratchpad"] }',
+}
+
+
+def write(folder: Path, extra: str = "") -> Path:
+    levels = (
+        f'[[axis.level]]\nid = "{name}"\ntier = "core"\nscaffold = {stated}\nprovenance = "a test"\n'
+        for name, stated in LEVELS.items()
+    )
+    path = folder / "gridcard.toml"
+    path.write_text(CHAINS + "\n".join(levels) + extra, "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study with every kind of conversation, run."""
+    pytest.importorskip("torch")
+    path = write(tmp_path_factory.mktemp("chains"))
+    gridc.open(path).run()
+    return path
+
+
+def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
+    with sqlite3.connect(gridc.open(path).store) as db:
+        return db.execute(query).fetchall()
+
+
+def test_a_finished_sample_ends_with_the_call_that_decides(done: Path) -> None:
+    steps: dict[tuple[Any, ...], list[tuple[str | None, str]]] = {}
+    for cell, item, name, call in rows(done, "SELECT cell, item, name, call FROM trace ORDER BY 1, 2, step"):
+        steps.setdefault((cell, item), []).append((name, call))
+    kinds = {tuple(name for name, _ in trace) for trace in steps.values()}
+    assert (None,) in kinds  # the direct call
+    assert ("chain_0", "chain_1", "chain_2", "chain_3", "chain_4", "answer") in kinds
+    assert ("vote_0", "vote_1", "vote_2", "decide", "answer") in kinds
+    for trace in steps.values():
+        names = dict(trace)
+        if "answer" in names:
+            assert names["answer"] in [call for name, call in trace[:-1] if name != "checker"]
+
+
+def test_the_store_verifies_and_a_step_under_another_name_does_not(done: Path, tmp_path: Path) -> None:
+    study = gridc.open(done)
+    assert study.verify().complete
+    copy = tmp_path / "copy"
+    shutil.copytree(done.parent, copy)
+    with sqlite3.connect(gridc.open(copy / done.name).store) as db:
+        db.execute("UPDATE trace SET name = 'vote_1' WHERE name = 'vote_0'")
+    with pytest.raises(gridc.GridcError) as caught:
+        gridc.open(copy / done.name).verify()
+    assert {"GC704", "GC706"} <= {each.code for each in caught.value.diagnostics}
+
+
+def test_what_calls_begin_with_is_computed_once(done: Path) -> None:
+    """Forward tokens beside the size of the trie of every prompt with its answer, counted here from the
+    texts, by token, with the model's own tokenizer."""
+    from transformers import AutoTokenizer
+
+    folder = ROOT / "gridc/builtin/models/pocket-qwen2"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    prefixes: set[tuple[int, ...]] = set()
+    answers = rows(done, "SELECT content, answer FROM call JOIN prompt ON prompt.id = call.prompt")
+    for content, answer in answers:
+        messages = [{"role": role, "content": text} for role, text in json.loads(content)["messages"]]
+        text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        reply = json.loads(answer)
+        computed = reply["tokens"] if reply["end"] is not None else reply["tokens"][:-1]
+        path = (*tokenizer(text, add_special_tokens=False)["input_ids"], *computed)
+        prefixes |= {path[:length] for length in range(1, len(path) + 1)}
+    ((spent,),) = rows(done, "SELECT sum(json_extract(work, '$.forward_tokens')) FROM batch")
+    assert len(prefixes) <= spent <= 1.05 * len(prefixes)
+
+
+def test_what_is_held_changes_no_answer(done: Path, tmp_path: Path) -> None:
+    """With room for one prompt at a time and for nothing else, every answer is the same."""
+    path = write(tmp_path).with_name("gridcard.toml")
+    path.write_text(
+        path.read_text("utf-8").replace("noise_sample = 4", "noise_sample = 0\nkv_mib = 2"), "utf-8"
+    )
+    small = gridc.open(path).run()
+    with Store.open(gridc.open(done).store) as store:
+        assert small.results == store.results_digest(store.stamps()[0])
+    ((spent,),) = rows(path, "SELECT sum(json_extract(work, '$.forward_tokens')) FROM batch")
+    ((held,),) = rows(done, "SELECT sum(json_extract(work, '$.forward_tokens')) FROM batch")
+    assert spent > held
+
+
+@pytest.mark.slow
+def test_shards_that_are_merged_come_to_the_whole(done: Path, tmp_path: Path) -> None:
+    path = write(tmp_path)
+    shard = gridc.open(path, out=tmp_path / "two")
+    gridc.open(path, out=tmp_path / "one").run(shard="1/2")
+    shard.run(shard="2/2")
+    whole = gridc.open(path, out=tmp_path / "both")
+    whole.merge([tmp_path / "one" / "store.sqlite", tmp_path / "two" / "store.sqlite"])
+    finished = whole.run()  # what follows from answers of both shards
+    with Store.open(gridc.open(done).store) as store:
+        assert finished.results == store.results_digest(store.stamps()[0])
+
+
+def test_a_budget_stops_between_waves_and_the_run_resumes(done: Path, tmp_path: Path) -> None:
+    path = write(tmp_path, "\n[budget]\ncalls = 30\n")
+    with pytest.raises(gridc.GridcError, match="GC611"):
+        gridc.open(path).run()
+    path.write_text(path.read_text("utf-8").replace("calls = 30", "calls = 500"), "utf-8")
+    finished = gridc.open(path).run()
+    with Store.open(gridc.open(done).store) as store:
+        assert finished.results == store.results_digest(store.stamps()[0])
+
+
+def test_plan_bounds_what_was_asked(done: Path) -> None:
+    counts = gridc.open(done).plan().as_json()["counts"]
+    later = counts["models"]["qwen2"]["later"]
+    asked = rows(
+        done,
+        """SELECT count(*) FROM trace WHERE name != 'answer' AND
+           name NOT IN ('primary_initial', 'chain_0', 'vote_0', 'vote_1', 'vote_2', 'react_iter_0')""",
+    )[0][0]
+    assert later["least"]["calls"] <= asked <= later["most"]["calls"]
+    assert later["least"]["calls"] <= later["expected"]["calls"] <= later["most"]["calls"]
+
+
+def start(folder: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "gridc", "run", "study.toml", "--out", "results", "--json"]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def answered(folder: Path) -> Finished:
+    store = folder / "results" / "store.sqlite"
+    if not store.exists():
+        return {}
+    with sqlite3.connect(store) as db:
+        try:
+            found = db.execute("SELECT id, finished, answer_digest FROM call WHERE answer IS NOT NULL")
+            return {call: (when, answer) for call, when, answer in found}
+        except sqlite3.OperationalError:  # killed before the tables were made
+            return {}
+
+
+@pytest.mark.slow
+def test_the_pocket_study_killed_twenty_times_ends_as_it_would_have(tmp_path: Path) -> None:
+    """One run, killed again and again where it then is, against one that nothing stops."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        folder.mkdir()
+        (folder / "study.toml").write_text(SPEC.read_text("utf-8"), "utf-8")
+    begun = time.monotonic()
+    out, _ = start(whole).communicate()
+    expected, seconds = json.loads(out)["results"], time.monotonic() - begun
+    instants = Random(20)
+    kills = 0
+    before: Finished = {}
+    while True:
+        running = start(killed)
+        try:
+            out, _ = running.communicate(
+                timeout=instants.uniform(0.2, 0.25) * seconds if kills < 20 else None
+            )
+            break
+        except subprocess.TimeoutExpired:
+            running.kill()
+            running.communicate()
+            kills += 1
+        now = answered(killed)
+        assert before.items() <= now.items(), "an answered call was asked again"
+        before = now
+        if kills == 20:
+            continue
+    assert json.loads(out)["results"] == expected
+    assert answered(killed).keys() == answered(whole).keys()
+    report = gridc.open(killed / "study.toml", out=killed / "results").scaffolds()
+    assert {step.scaffold for step in report.propagation.steps} >= {"react", "multi_agent", "map_reduce"}

@@ -431,6 +431,13 @@ CODES: dict[str, Code] = {
         "bullets. A model that does as it is told cannot be read. Say in the template what is to be "
         "answered, or let the axis that sets `enumerator` set a part or a parameter of the prompt too.",
     ),
+    "GC524": Code(
+        "the question asks for options that are not shown",
+        'A question such as "Which of the following is a metal?" has no answer where its options are not '
+        'shown (`options = "none"`): what the model says is scored against a list that it never saw. In a '
+        "sample of MMLU almost a third of the questions are of this kind. Show the options; or give these "
+        "items a question of their own without options; or ask other items open-ended.",
+    ),
     "GC530": Code(
         "plain prompts would end on the end token",
         "The tokenizer puts its end-of-text token behind every text, so a prompt would say that the text is "

@@ -47,7 +47,6 @@ ELSEWHERE = {
     "GC508": "a hazard with its exhibit in tests/museum",
     "GC509": "a hazard with its exhibit in tests/museum",
     "GC510": "it takes a tokenizer to see",
-    "GC511": "a hazard with its exhibit in tests/museum",
     "GC512": "it takes a tokenizer to see",
     "GC513": "a hazard with its exhibit in tests/museum",
     "GC514": "a hazard with its exhibit in tests/museum",

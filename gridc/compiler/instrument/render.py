@@ -47,6 +47,8 @@ VARIABLES = ("question", "stem", "context", "query", "options", "choices", "answ
 may be empty, and what is asked about it), the options alone, the options as (letter, text) to print in
 another way, and the answer (empty when the item itself is asked)."""
 
+_TEXTS = frozenset(VARIABLES) - {"choices"}
+
 WRAPPER_VARIABLES = ("prompt",)
 """What a wrapper may use: the whole prompt, which it must print."""
 
@@ -136,6 +138,7 @@ def _check(
     for name in sorted(used - set(known)):
         line = next((n for n, text in enumerate(source.splitlines(), 1) if name in text), 1)
         problems.append(TemplateProblem(line, f"unknown template variable `{name}`"))
+    problems += _loops_over_letters(source)
     if missing is not None and not used & needed:
         problems.append(TemplateProblem(1, missing))
     if not problems:
@@ -144,6 +147,20 @@ def _check(
         except SandboxError as error:
             problems.append(TemplateProblem(1, f"it fails when it is rendered: {error}"))
     return problems
+
+
+def _loops_over_letters(source: str) -> list[TemplateProblem]:
+    """Loops over a variable that is one text: each turn would be one letter of it."""
+    from jinja2.nodes import For, Name
+
+    loops = _environment().parse(source).find_all(For)
+    over = [(loop.lineno, loop.iter.name) for loop in loops if isinstance(loop.iter, Name)]
+    words = (
+        "which is one text, so each turn is one letter of it; `choices` holds a pair (letter, text) for each"
+    )
+    return [
+        TemplateProblem(line, f"it loops over `{name}`, {words}") for line, name in over if name in _TEXTS
+    ]
 
 
 def lettered(item: Item, look: Look = PLAIN) -> str:

@@ -60,6 +60,10 @@ def prove(study: Study, source: Source) -> None:
         raise SpecError(idle)
 
 
+NEVER_ADVISED = frozenset(("GC511", "GC517"))
+"""Hazards under which every score is wrong. They can be waived, and no message says so."""
+
+
 def waived_for(spec: Spec, model: str) -> frozenset[str]:
     """The hazards of an engine that are waived for a model."""
     place = {"model": model}
@@ -85,6 +89,7 @@ def item_hazards(plan: Plan) -> Iterator[Hazard]:
         setting = cell.setting
         alike = (
             cell.benchmark,
+            setting.ranks,
             setting.options,
             setting.enumerator,
             setting.shots,
@@ -98,7 +103,7 @@ def item_hazards(plan: Plan) -> Iterator[Hazard]:
         seen.add(alike)
         drawn = study.items[cell.benchmark].shown(setting.option_order, setting.variant)
         shown = drawn[: setting.shots]
-        for check in (shared_exemplars, stops_in_answers):
+        for check in (shared_exemplars, stops_in_answers, options_asked_for):
             for code, key, problem, help_line in check(setting, plan.items(cell), shown):
                 yield _at(study.spec, cell, code, key, problem, help_line)
 
@@ -240,6 +245,31 @@ def stops_in_answers(setting: Setting, asked: Sequence[Item], shown: Sequence[It
                 break
 
 
+def options_asked_for(setting: Setting, asked: Sequence[Item], shown: Sequence[Item]) -> Found:
+    """GC524: open-ended questions whose words point at options. A ranking compares them all the same."""
+    if setting.options != "none" or setting.ranks:
+        return
+    pointing = [item for item in asked if item.options and _POINTS.search(item.open or item.query)]
+    if pointing:
+        first = pointing[0]
+        words = _POINTS.search(first.open or first.query)
+        problem = (
+            f"{len(pointing):,} of the {len(asked):,} items ask for options that are not shown: "
+            f"{words[0] if words else ''!r} in item {first.id}"
+        )
+        help_line = (
+            "show the options, or give such items a question that needs none (`fields.open` of `rows`)"
+        )
+        yield "GC524", "options", problem, help_line
+
+
+_POINTS = re.compile(
+    r"\b(?:of|from|among|is|are)\s+(?:all\s+)?the\s+following\b"
+    r"|\b(?:which|what|all|each|any|none|one)\s+of\s+these\b"
+    r"|\b(?:all|none|any|each)\s+of\s+the\s+(?:above|below)\b"
+    r"|\b(?:options?|choices?|alternatives?|answers?)\s+(?:given\s+|listed\s+)?(?:below|above)\b",
+    re.IGNORECASE,
+)
 _SNAPSHOT = re.compile(
     r"\d{4}-\d{2}-\d{2}|(?<!\d)\d{8}(?!\d)|(?<!\d)\d{6}(?!\d)|-\d{4}(?!\d)|-\d{2}-\d{2}(?!\d)"
 )
@@ -270,6 +300,8 @@ def _refuse(spec: Spec, hazards: Iterable[Hazard], source: Source) -> None:
         where = "" if named is None else f', where = {{ hypothesis = "{named}" }}'
         waiver = f'[[waive]] code = "{each.code}"{where} and a `why`'
         help = f"{each.help}; or {waiver}" if each.help else waiver
+        if each.code in NEVER_ADVISED and each.help:
+            help = each.help
         if each.path is not None:
             shown = source.diagnose(each.code, each.path, message, help)
         else:

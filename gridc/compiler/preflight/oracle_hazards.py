@@ -42,10 +42,16 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
         once = replace(cell, setting=setting)
         samples = [_with_the_best_right(sample, scores) for sample in plan.samples(once)]
         codes: set[str] = set()
+        unseen = False
         for trial in try_oracles(setting, samples):
+            if trial.first is not None and trial.first.said is None:
+                if unseen:
+                    continue  # what the first responder does not see, no other one does
+                unseen = True
             if trial.first is not None and trial.oracle.code not in codes:
                 codes.add(trial.oracle.code)
-                yield _hazard(plan, once, trial.oracle.code, _told(trial, trial.first))
+                told = _told(trial, trial.first)
+                yield _hazard(plan, once, trial.oracle.code, told, _shown(plan, once, trial.first))
         yield from _constant(plan, once, samples)
         yield from _tied(plan, once, samples)
 
@@ -71,6 +77,22 @@ def _told(trial: Trial, first: Failure) -> str:
     return f"{said_by} on {share} ({where}: {said!r} is read as {read})"
 
 
+def _shown(plan: Plan, cell: Cell, first: Failure) -> str:
+    """The prompt as a model would read it, beside the answer that it should allow."""
+    item = first.sample.item
+    prompt = first.sample.requests[0].prompt.messages[-1][1]
+    cut = prompt if len(prompt) <= LONGEST else f"...{prompt[-LONGEST:]}"
+    right = min(item.right, default=None)
+    answer = "" if right is None else f", and the right answer is `{item.options[right]}`"
+    name = cell.setting.prompt
+    whose = f"`{name}`" if name == plan.study.prompts[name] or "\n" not in name else "the template"
+    return f"{whose} makes of it: `{cut}`{answer}"
+
+
+LONGEST = 400
+"""How many letters of a prompt a finding shows, from its end."""
+
+
 def _constant(plan: Plan, cell: Cell, samples: Sequence[Sample]) -> Iterator[Hazard]:
     """A letter that is right far more or far less often than chance gives it."""
     items = [sample.item for sample in samples]
@@ -83,7 +105,8 @@ def _constant(plan: Plan, cell: Cell, samples: Sequence[Sample]) -> Iterator[Haz
         hits = sum(place in item.right for item in having)
         if min(tails([_chance(item) for item in having], hits)) * 2 * widest < CHANCE:
             problem = f"always answering {names[place]} is right on {hits} of {len(having)} items"
-            yield _hazard(plan, cell, "GC514", problem)
+            help = 'option_order = "shuffled:42" spreads the right ones over the letters'
+            yield _hazard(plan, cell, "GC514", problem, help, "option_order")
             return
 
 
@@ -96,13 +119,14 @@ def _tied(plan: Plan, cell: Cell, samples: Sequence[Sample]) -> Iterator[Hazard]
     if tails(chances, points)[1] < CHANCE:
         rule = f'`ties = "{cell.setting.ties}"`'
         problem = "candidates that all tie earn points above chance with " + rule
-        yield _hazard(plan, cell, "GC516", problem)
+        yield _hazard(plan, cell, "GC516", problem, 'set ties = "against_gold"', "ties")
 
 
 def _chance(item: Item) -> float:
     return len(item.right) / len(item.options)
 
 
-def _hazard(plan: Plan, cell: Cell, code: str, problem: str) -> Hazard:
+def _hazard(plan: Plan, cell: Cell, code: str, problem: str, help: str, key: str = "prompt") -> Hazard:
+    """A hazard at the effect that is to blame, where the spec states it."""
     where = grid.place(plan.study.spec, cell.levels, cell.benchmark, cell.model)
-    return Hazard(code, problem, where, cell.key, None)
+    return Hazard(code, problem, where, cell.key, help, grid.stated_at(plan.study.spec, key, where))

@@ -10,6 +10,7 @@ from gridc.compiler.inputs.loaders import crows_pairs, toxigen
 from gridc.compiler.instrument import candidates, item
 from gridc.compiler.instrument import score as scoring
 from gridc.compiler.lowering import requests as asking
+from gridc.compiler.preflight import askable
 from tests.museum.exhibit import (
     FINDINGS,
     REPRO,
@@ -80,7 +81,7 @@ def empty_candidate(room: Any, patch: MonkeyPatch) -> set[str]:
     "a list of unknown phrasings lacks some: a perfect model gets 80.8 %",
     f"{FINDINGS}, FINDINGS 5",
     "GC313",
-    lambda patch: [patch.setattr(each, "candidates", tolerant) for each in (asking, scoring)],
+    lambda patch: [patch.setattr(each, "candidates", tolerant) for each in (asking, scoring, askable)],
 )
 def unknown_phrasing_missed(room: Any, patch: MonkeyPatch) -> set[str]:
     people = [["The boy", "boy"], ["The girl", "girl"], ["Who can say?", "unknown"]]

@@ -198,6 +198,11 @@ CODES: dict[str, Code] = {
         "A template prints a name that `vars` gives it in other cells, and nothing sets it in this one. Set "
         "it in every level of the axis, or give it a value in [harness] that axes override.",
     ),
+    "GC323": Code(
+        "the anchor selects no configuration",
+        "The point score of a card is the score under the anchor configuration, so `analysis.anchor` selects "
+        "a configuration on every benchmark, of those that all models share after the exclusions.",
+    ),
     "GC331": Code(
         "the options cannot stand in this order",
         "`gold_at:D` needs a right option and at least four options in every item that it applies to. "

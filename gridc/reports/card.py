@@ -142,7 +142,7 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
                 ceiling=None if each.ceiling is None else float(each.ceiling),
             )
             for number, (stated, each) in enumerate(
-                zip(spec.analysis.thresholds, finding.flip_rates, strict=False)
+                zip(spec.analysis.marks(source.id), finding.flip_rates, strict=False)
             )
         ),
         ranking_stability=_ranking(findings, benchmark, finding),

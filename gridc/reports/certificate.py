@@ -132,7 +132,7 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
     for each in finding.cells:
         cell = each.cell
         if cell.shared:
-            tier, method = "core" if cell.tier == "core" else "stress", cell.setting.method
+            tier, method = cell.tier, cell.setting.method
             row = rows.setdefault(
                 cell.configuration, ConfigurationRow.of(cell, tier=tier, method=method, scores={})
             )

@@ -216,7 +216,7 @@ def _section(
 ) -> Section:
     spec = findings.plan.study.spec
     models = [model.id for model in spec.model]
-    first = _first(row)
+    first = _first(row, spec.tiers[0])
     cells = _cells(finding, models)
     orders, shares = _orders(cells, models, finding.lower_is_better), finding.analysis.variance
     return Section(
@@ -240,21 +240,21 @@ def _section(
             {" > ".join(each.order) for each in finding.ordering_claims if each.certified},
         ),
         shares=figures.variance_shares(finding.benchmark, shares) if shares else None,
-        curves=figures.flip_curves(finding, [each.at for each in spec.analysis.thresholds]),
+        curves=figures.flip_curves(finding, [each.at for each in spec.analysis.marks(finding.benchmark)]),
         readable=figures.parse_rates(finding, spec.analysis.parse_clean) if finding.parse_rates else None,
     )
 
 
-def _first(row: BenchmarkRow) -> tuple[ScopeRow, ...]:
-    """The scopes that are shown at once: the full envelope, the core tier and the slices inside it."""
+def _first(row: BenchmarkRow, tier: str) -> tuple[ScopeRow, ...]:
+    """The scopes that are shown at once: the full envelope, the first tier and the slices inside it."""
     core = next(
-        (set(each.configurations) for each in row.scopes if (each.kind, each.name) == ("tier", "core")), set()
+        (set(each.configurations) for each in row.scopes if (each.kind, each.name) == ("tier", tier)), set()
     )
     return tuple(
         each
         for each in row.scopes
         if each.kind == "full"
-        or (each.kind == "tier" and each.name == "core")
+        or (each.kind == "tier" and each.name == tier)
         or (each.kind == "slice" and core.issuperset(each.configurations))
     )
 

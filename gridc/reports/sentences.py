@@ -61,7 +61,7 @@ def leading(findings: Findings) -> Iterator[str]:
         yield f"{sentence} {WITHIN}" if stated.noise == "within" else sentence
     widest = max(findings.benchmarks, key=lambda each: len(each.full.orderings.strict), default=None)
     if widest is not None and full:
-        yield _ordering_sentence(widest)
+        yield _ordering_sentence(widest, findings.plan.study.spec.tiers[0])
     elif widest is not None:
         yield "One model was asked, so no order of models is compared."
     for benchmark, pair in full:
@@ -474,12 +474,12 @@ def _counts_sentence(name: str, counts: PairCounts) -> str:
     return f"{where}, {higher} scores higher than {lower} in all {counts.size} configurations."
 
 
-def _ordering_sentence(benchmark: BenchmarkFinding) -> str:
+def _ordering_sentence(benchmark: BenchmarkFinding, tier: str) -> str:
     seen = benchmark.full.orderings
     core = next(
-        (each for each in benchmark.scopes if (each.scope.kind, each.scope.name) == ("tier", "core")), None
+        (each for each in benchmark.scopes if (each.scope.kind, each.scope.name) == ("tier", tier)), None
     )
-    in_core = f", {len(core.orderings.strict)} of them in the core tier" if core else ""
+    in_core = f", {len(core.orderings.strict)} of them in the {tier} tier" if core else ""
     verb = "is" if len(seen.strict) == 1 else "are"
     return (
         f"On {benchmark.benchmark}, {len(seen.strict)} of the {seen.possible} strict orders of the "

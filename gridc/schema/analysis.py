@@ -24,6 +24,13 @@ class Threshold(Table):
         Declared, Field(description="ex_ante: chosen before the data were seen; post_hoc: after.")
     ]
     source: Annotated[Text, Field(description="Who sets it.")]
+    where: Annotated[
+        Selector | None,
+        Field(
+            description="On which benchmarks it is a pass mark, by `benchmark`. Default: on all of them.",
+            examples=[{"benchmark": {"not": "crows_pairs"}}],
+        ),
+    ] = None
 
 
 class Bootstrap(Table):
@@ -100,8 +107,21 @@ class Analysis(Table):
             "answers could be swapped; descriptive: the items that were asked. Default: certified."
         ),
     ] = None
+    anchor: Annotated[
+        Selector | None,
+        Field(
+            description="The configuration whose score is the point score of a card: the first, in the order "
+            "of the spec, that this selects. Default: the first of all.",
+            examples=[{"template": "T1", "decoding": "greedy"}],
+        ),
+    ] = None
     thresholds: Annotated[tuple[Threshold, ...], Field(description="Pass marks for the flip rate.")] = ()
     parse_clean: Annotated[
         float,
         Field(gt=0, le=1, description="Least parse rate, of every model, of a parse-clean configuration."),
     ] = 0.95
+
+    def marks(self, benchmark: str) -> tuple[Threshold, ...]:
+        """The pass marks of a benchmark, in order."""
+        place = {"benchmark": benchmark}
+        return tuple(mark for mark in self.thresholds if mark.where is None or mark.where.matches(place))

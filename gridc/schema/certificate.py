@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gridc.schema.base import Declared, Strength
+from gridc.schema.base import Declared, Id, Strength
 from gridc.schema.evidence import EvidenceRow, OrderingClaimRow, PairTestsRow, Tier
 from gridc.schema.items import UnitLevel
 from gridc.schema.rows import Count, Digest, Part, Ratio, Rounded, Share
@@ -75,7 +75,7 @@ class ConfigurationRow(Part):
     """One configuration of the envelope and every model's tally under it."""
 
     configuration: str
-    tier: Literal["core", "stress"]
+    tier: Id
     slices: tuple[str, ...]
     method: str
     scores: dict[str, Tally]

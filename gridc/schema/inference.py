@@ -146,7 +146,9 @@ class TrendHypothesis(Hypothesis):
 
     kind: Annotated[Literal["trend"], Field(description="A monotone trend along `order`.")]
     axis: Annotated[Id, Field(description="The axis whose levels are ordered.")]
-    order: Annotated[tuple[Id, ...], Field(min_length=3, description="Its levels, coded 0, 1, 2, ...")]
+    order: Annotated[
+        tuple[Id, ...], Field(min_length=3, description="Its levels, coded 0, 1, 2, ... or by their `dose`.")
+    ]
     direction: Annotated[
         Literal["increasing", "decreasing"],
         Field(description="The outcome is predicted to be increasing or decreasing along `order`."),

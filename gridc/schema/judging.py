@@ -29,6 +29,16 @@ class Validation(Table):
     kappa: Annotated[float, Field(ge=-1, le=1, description="Least agreement (Cohen's kappa) that passes.")]
 
 
+class PanelJudge(Table):
+    """One more judge, who is asked as the first one is."""
+
+    id: Annotated[Id, Field(description="How reports call it.")]
+    source: Annotated[Text, Field(description="The model, as in [[model]]; never one of the candidates.")]
+    rubric: Annotated[
+        Text | None, Field(description="builtin:, path:, or the rubric itself. Default: the first judge's.")
+    ] = None
+
+
 class Judge(Table):
     """Who assesses responses that no rule can score."""
 
@@ -46,4 +56,16 @@ class Judge(Table):
         ),
     ] = None
     validation: Annotated[Validation | None, Field(description="Default: none.")] = None
+    panel: Annotated[
+        tuple[PanelJudge, ...] | None,
+        Field(min_length=1, description="Further judges of every response. Default: none."),
+    ] = None
+    verdict: Annotated[
+        Literal["majority", "unanimous"] | None,
+        Field(
+            description="How several judges come to one label. majority: the label that most of them give; "
+            "unanimous: the one that all give; otherwise the response counts as unreadable. Needed by "
+            "`panel`."
+        ),
+    ] = None
     blinding: Annotated[Blinding | None, Field(description="Default: the judge is not blinded.")] = None

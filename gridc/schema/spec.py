@@ -7,7 +7,7 @@ description is its documentation. What needs more than one table to decide lives
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from gridc.schema import engines
 from gridc.schema.analysis import Analysis
@@ -20,7 +20,7 @@ from gridc.schema.scaffold import Scaffold
 from gridc.schema.scores import NamedOutcome, Scores
 from gridc.schema.selector import EVERYWHERE, Selector
 
-Tier = Literal["core", "stress"]
+TIERS = ("core", "stress")
 Precision = Literal["fp32", "bf16", "fp16", "int8", "nf4"]
 EXACT: Precision = "fp32"
 """The precision in which the shape of a batch is expected to change nothing."""
@@ -38,6 +38,18 @@ Parts = Annotated[dict[Id, Text], Field(min_length=1)]
 VarName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 Var = str | int | float
 ENUMERATOR = r"^([(\[<]?[Aa1Ii][)\]>.:]{0,2}|[*•–-])$"
+
+
+def _in_full(value: object) -> object:
+    return f"{value}_is_better" if value in ("higher", "lower") else value
+
+
+Direction = Annotated[
+    Literal["higher_is_better", "lower_is_better"],
+    BeforeValidator(_in_full),
+    WithJsonSchema({"enum": ["higher_is_better", "lower_is_better", "higher", "lower"], "type": "string"}),
+]
+"""Stamps have the name in full, so that both spellings are one study."""
 
 
 class Separators(Table):
@@ -69,10 +81,11 @@ class StudySection(Table):
     id: Annotated[Id, Field(description="Names the study and its results folder.")]
     title: Annotated[Text, Field(description="One line, as printed on the report.")]
     purpose: Annotated[
-        Literal["descriptive", "comparative", "confirmatory"],
+        Literal["descriptive", "exploratory", "comparative", "confirmatory"],
         Field(
-            description="descriptive: scores are reported; comparative: models are ranked; confirmatory: "
-            "hypotheses are tested."
+            description="descriptive: scores are reported; exploratory: what to predict is looked for, and "
+            "its verdicts confirm nothing; comparative: models are ranked; confirmatory: hypotheses are "
+            "tested."
         ),
     ]
     not_varied: Annotated[
@@ -83,6 +96,15 @@ class StudySection(Table):
         tuple[Text, ...],
         Field(description="Choices that the study's source leaves open, and how they were made here."),
     ] = ()
+    tiers: Annotated[
+        tuple[Id, ...] | None,
+        Field(
+            min_length=2,
+            description="The names of the tiers, from the most common practice to its edge. A configuration "
+            "has the last tier that any of its levels has. Default: core, stress.",
+            examples=[["core", "plausible", "stress"]],
+        ),
+    ] = None
     conflict_of_interest: Annotated[
         Text | None, Field(description="Who pays, who is employed by whom; printed on the card.")
     ] = None
@@ -422,8 +444,12 @@ class Benchmark(BenchmarkEffects):
         ),
     ]
     direction: Annotated[
-        Literal["higher_is_better", "lower_is_better"],
-        Field(description="Which score is the good one: higher_is_better or lower_is_better."),
+        Direction | Annotated[float, Field(ge=0, le=1)],
+        Field(
+            description="Which score is the good one: higher_is_better or lower_is_better (also written "
+            "higher or lower), or a score from 0 to 1, of which the nearest is best.",
+            examples=["higher", 0.5],
+        ),
     ]
     unit: Annotated[
         UnitLevel | None,
@@ -447,6 +473,11 @@ class Benchmark(BenchmarkEffects):
     ] = None
 
     @property
+    def target(self) -> float | None:
+        """The score of which the nearest is best; None where more, or less, is better."""
+        return self.direction if isinstance(self.direction, float) else None
+
+    @property
     def lower_is_better(self) -> bool:
         """Whether the lower of two scores is the better one."""
         return self.direction == "lower_is_better"
@@ -462,8 +493,21 @@ class Level(Effects):
     """One value of an axis: what it does to a call, how common it is, and who says so."""
 
     id: Annotated[Id, Field(description="How selectors name the level.")]
-    tier: Annotated[Tier, Field(description="core: an anchor of practice; stress: at its edge.")]
+    tier: Annotated[
+        Id,
+        Field(
+            description="core: an anchor of practice; stress: at its edge; or a name of `study.tiers`.",
+            examples=["core", "stress"],
+        ),
+    ]
     provenance: Annotated[Text, Field(description="Where the choice is documented or comes from.")]
+    dose: Annotated[
+        float | None,
+        Field(
+            description="How much of it, as a number: a trend then has the distances between its levels. "
+            "Default: levels are equally far apart."
+        ),
+    ] = None
 
 
 class Axis(Table):
@@ -563,6 +607,11 @@ class Spec(Table):
     analysis: Analysis = Field(default_factory=Analysis)
     budget: Budget = Field(default_factory=Budget)
     engine: Engine = Field(default_factory=Engine)
+
+    @property
+    def tiers(self) -> tuple[str, ...]:
+        """The names of the tiers, the most common practice first."""
+        return self.study.tiers or TIERS
 
     @property
     def outcomes(self) -> tuple[NamedOutcome, ...]:

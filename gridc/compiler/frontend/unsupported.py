@@ -67,6 +67,10 @@ def obstacles(spec: Spec) -> Iterator[Obstacle]:
         if method is not None and not METHODS[method].executed:
             reason = f"what a {method} is asked follows from the responses"
             yield Obstacle((*path, "method"), name, method, reason)
+    for number, benchmark in enumerate(spec.benchmark):
+        if benchmark.target is not None:
+            what = f"order of models by their distance from {benchmark.target:g}"
+            yield Obstacle(("benchmark", number, "direction"), benchmark.id, what, None)
     for number, model in enumerate(spec.model):
         if not engine_kind(model.engine).executed:
             yield Obstacle(("model", number, "engine"), model.id, "provider's model", None)
@@ -106,6 +110,8 @@ def _stated(spec: Spec) -> Iterator[Uncomputed]:
             yield Uncomputed("falsification", test.id, f"{test.test} ({why})")
     if spec.judge is not None:
         yield Uncomputed("judge", spec.judge.source, "answers assessed by a model")
+        for judge in spec.judge.panel or ():
+            yield Uncomputed("judge", judge.source, "answers assessed by a further model")
     for key, what in _analysis(spec.analysis):
         yield Uncomputed("analysis", key, what)
 

@@ -117,8 +117,9 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
         case "oneOf" if "discriminator" in schema:
             yield from _explain_variant(error, source, path, whole)
         case "anyOf" if known := [name for each in rule for name in each.get("enum", ())]:
-            help = did_you_mean(str(error.instance), known)
-            yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
+            stated: Any = error.instance
+            way_out = did_you_mean(stated, known) if isinstance(stated, str) else _meaning(error)
+            yield source.diagnose("GC104", path, f"{where} cannot be {stated!r}", way_out)
         case "anyOf":
             selects = any("$ref" in each for each in rule)
             types = " or ".join(dict.fromkeys(_TYPES[each["type"]] for each in rule if "type" in each))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from gridc.compiler.grid.configurations import Levels
 from gridc.compiler.instrument.setting import Setting
+from gridc.schema.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +31,10 @@ class Cell:
     def key(self) -> str:
         """The cell's name everywhere."""
         return f"{self.model}/{self.benchmark}/{self.configuration}"
+
+
+def anchored(spec: Spec, cell: Cell) -> bool:
+    """Whether a cell is one that the anchor of the study selects: every cell, where none is declared."""
+    anchor = spec.analysis.anchor
+    place = {**cell.levels, "benchmark": cell.benchmark, "tier": cell.tier}
+    return anchor is None or anchor.matches(place)

@@ -1,6 +1,6 @@
 """The grid that a spec spans: its configurations, their tiers, and the setting of every call."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from operator import itemgetter
@@ -29,10 +29,7 @@ Levels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """An assignment to all harness axes.
-
-    `tier` is core when every level is; one stress level makes the configuration a stress one.
-    """
+    """An assignment to all harness axes. `tier` is the last, in the order of `Spec.tiers`, of its levels'."""
 
     levels: Levels
     chosen: tuple[Level, ...]
@@ -44,14 +41,17 @@ def configurations(spec: Spec) -> Iterator[Configuration]:
     names = [axis.id for axis in spec.axis]
     for chosen in product(*(axis.level for axis in spec.axis)):
         levels = {name: level.id for name, level in zip(names, chosen, strict=True)}
-        stress = any(level.tier == "stress" for level in chosen)
-        yield Configuration(levels, chosen, "stress" if stress else "core")
+        yield Configuration(levels, chosen, _last_tier(spec, chosen))
 
 
 def tier(spec: Spec, levels: Levels) -> str:
     """The tier of the configuration with these levels."""
-    chosen = (level for axis in spec.axis for level in axis.level if level.id == levels[axis.id])
-    return "stress" if any(level.tier == "stress" for level in chosen) else "core"
+    chosen = [level for axis in spec.axis for level in axis.level if level.id == levels[axis.id]]
+    return _last_tier(spec, chosen)
+
+
+def _last_tier(spec: Spec, chosen: Iterable[Level]) -> str:
+    return spec.tiers[max(spec.tiers.index(level.tier) for level in chosen)]
 
 
 def place(spec: Spec, levels: Levels, benchmark: str, model: str | None = None) -> dict[str, str]:

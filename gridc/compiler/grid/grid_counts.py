@@ -73,7 +73,7 @@ def survey(spec: Spec) -> Survey:
     envelopes = []
     for benchmark in spec.benchmark:
         cells = runs = size = 0
-        tiers = dict.fromkeys(("core", "stress"), 0)
+        tiers = dict.fromkeys(spec.tiers, 0)
         held = dict.fromkeys((each.id for each in spec.slice), 0)
         excluded: Counter[str] = Counter()
         for configuration in grid.configurations(spec):

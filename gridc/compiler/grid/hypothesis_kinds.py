@@ -6,6 +6,7 @@ The fields of a kind are its class in `schema.inference`; how its verdict is rea
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gridc.compiler.grid.configurations import graded
@@ -233,6 +234,20 @@ def _trend_references(hypothesis: TrendHypothesis, spec: Spec) -> Iterator[Refer
     yield from _listed("level", hypothesis.order, axes.get(hypothesis.axis, hypothesis.order))
 
 
+def _trend_misfits(hypothesis: TrendHypothesis, spec: Spec) -> Iterator[Misfit]:
+    levels = {level.id: level for axis in spec.axis if axis.id == hypothesis.axis for level in axis.level}
+    doses = [levels[name].dose for name in hypothesis.order if name in levels]
+    if all(dose is None for dose in doses):
+        return
+    if None in doses:
+        lacking = next(name for name in hypothesis.order if levels[name].dose is None)
+        problem = f"`{lacking}` has no `dose`, and other levels of the trend `{hypothesis.id}` have one"
+        yield Misfit("GC105", "order", problem, "give every level of the order a dose, or none")
+    elif any(later <= earlier for earlier, later in pairwise(dose for dose in doses if dose is not None)):
+        problem = f"the doses of `{hypothesis.id}` do not rise along its order"
+        yield Misfit("GC105", "order", problem, "name the levels from the smallest dose to the largest")
+
+
 _SIDES: Mapping[str, Side] = {"increasing": "greater", "decreasing": "less"}
 
 
@@ -272,6 +287,7 @@ KINDS: Mapping[str, HypothesisKind[Any]] = {
     ),
     "trend": HypothesisKind[TrendHypothesis](
         references=_trend_references,
+        misfits=_trend_misfits,
         axes=lambda hypothesis: (hypothesis.axis,),
         comparable=lambda hypothesis, spec, levels: _first(levels) >= set(hypothesis.order),
         rule=lambda hypothesis, alpha: Rule("effect", _SIDES[hypothesis.direction], alpha, None),

@@ -70,11 +70,13 @@ def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: 
     rows = list(dict.fromkeys(row for row, _ in place.values()))
     columns = list(dict.fromkeys(column for _, column in place.values()))
     canvas = Canvas()
-    top, left = _heads(canvas, across, columns)
+    top, left = _heads(canvas, across, columns, spec.tiers[-1])
     for number, names in enumerate(rows if down else []):
-        canvas.text(-6, top + (number + 0.5) * CELL, _starred(down[0], names[0]), anchor="end")
+        canvas.text(
+            -6, top + (number + 0.5) * CELL, _starred(down[0], names[0], spec.tiers[-1]), anchor="end"
+        )
     if down:
-        wide = max(len(_starred(down[0], names[0])) for names in rows) * CHARACTER + 16
+        wide = max(len(_starred(down[0], names[0], spec.tiers[-1])) for names in rows) * CHARACTER + 16
         canvas.text(-wide, top + len(rows) * CELL / 2, down[0].id, anchor="middle", upright=True)
         left = max(left, wide + 6)
     chosen = {each.configuration for each in (counts.witness_plus, counts.witness_minus) if each}
@@ -106,14 +108,16 @@ def _cell(canvas: Canvas, at: tuple[float, float], gap: Fraction | None, limit: 
     canvas.text(x + size / 2, y + size / 2, signed(points) if gap else "=", 9.5, ink, "middle")
 
 
-def _heads(canvas: Canvas, axes: Sequence[Axis], columns: Sequence[tuple[str, ...]]) -> tuple[float, float]:
+def _heads(
+    canvas: Canvas, axes: Sequence[Axis], columns: Sequence[tuple[str, ...]], edge: str
+) -> tuple[float, float]:
     """Draw the column labels, one track for each axis and one label for each run of equal levels; their
     height, and the room that the axis names take on the left. Where a label is wider than its run, the
     track's labels stand upright."""
     top = left = 0.0
     for depth, axis in enumerate(axes):
         prefixes = [names[: depth + 1] for names in columns]
-        runs = [(_starred(axis, key[depth]), len(list(run)) * CELL) for key, run in groupby(prefixes)]
+        runs = [(_starred(axis, key[depth], edge), len(list(run)) * CELL) for key, run in groupby(prefixes)]
         upright = any(len(name) * CHARACTER > size - 4 for name, size in runs)
         height = max(len(name) for name, _ in runs) * CHARACTER + 8 if upright else 16.0
         canvas.text(-6, top + height / 2, axis.id, anchor="end")
@@ -131,6 +135,7 @@ def _heads(canvas: Canvas, axes: Sequence[Axis], columns: Sequence[tuple[str, ..
     return top, left
 
 
-def _starred(axis: Axis, level: str) -> str:
+def _starred(axis: Axis, level: str, edge: str) -> str:
+    """A level with a mark where it is of the last tier."""
     tier = next(each.tier for each in axis.level if each.id == level)
-    return f"{level}*" if tier == "stress" else level
+    return f"{level}*" if tier == edge else level

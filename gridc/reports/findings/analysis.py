@@ -125,7 +125,7 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
     rates are independent across slices, as published, which gives a closed form."""
     lower = {each.id for each in spec.benchmark if each.lower_is_better}
     measured = [
-        (scores, cells[0].cell.benchmark in lower)
+        (scores, cells[0].cell.benchmark)
         for cells in benchmarks
         for scores in _by_model(cells).values()
         if scores and all(each.complete for each in cells if each.cell.shared)
@@ -146,9 +146,9 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
         found.append(Maximum("SDI", len(values), max_statistic(values, points)))
     for mark in spec.analysis.thresholds:
         counts = [
-            (flip_rate(scores, mark.at, turned).passing, len(scores))
-            for scores, turned in measured
-            if len(scores) > 1
+            (flip_rate(scores, mark.at, name in lower).passing, len(scores))
+            for scores, name in measured
+            if len(scores) > 1 and mark in spec.analysis.marks(name)
         ]
         if counts:
             found.append(Maximum(f"CFR at {mark.at}", len(counts), max_cfr_interval(counts)))
@@ -261,7 +261,7 @@ def _ranges(spec: Spec, shared: Sequence[CellScore]) -> Ranges:
         flip_rates={
             model: tuple(
                 cfr_interval(flip_rate(values, mark.at, lower).passing, n)
-                for mark in spec.analysis.thresholds
+                for mark in spec.analysis.marks(name)
             )
             for model, values in by_model.items()
         },

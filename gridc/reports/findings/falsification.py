@@ -216,7 +216,7 @@ def _range(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, 
 def _flips(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
     lower = {each.id for each in spec.benchmark if each.lower_is_better}
     for benchmark, model, values in _by_model(inside):
-        for mark in spec.analysis.thresholds:
+        for mark in spec.analysis.marks(benchmark):
             if (rate := flip_rate(values, mark.at, benchmark in lower).rate) is not None:
                 yield rate, f"{model} on {benchmark} at {mark.at:g}"
 

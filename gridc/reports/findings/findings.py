@@ -9,6 +9,7 @@ from typing import Any
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.unsupported import Uncomputed, uncomputed
+from gridc.compiler.grid.cell import anchored
 from gridc.compiler.lock.anchor import Anchor, anchors, strongest
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.lock import Lock
@@ -40,6 +41,7 @@ from gridc.schema.canonical import digest
 from gridc.schema.certificate import ScopeKind
 from gridc.schema.evidence import EvidenceRow, Family, OrderingClaimRow, PairTestsRow
 from gridc.schema.items import UnitLevel
+from gridc.schema.spec import Spec
 from gridc.statistics import orderings
 from gridc.statistics.dispersion import Dispersion, FlipRate, disperse, flip_rate
 from gridc.statistics.orderings import Mismatch, Orderings
@@ -313,7 +315,7 @@ def _benchmark(
     models = [model.id for model in spec.model]
     shared = [each for each in cells if each.cell.shared]
     by_model = {model: [each for each in shared if each.cell.model == model] for model in models}
-    thresholds = [each.at for each in spec.analysis.thresholds]
+    thresholds = [each.at for each in spec.analysis.marks(name)]
     items = plan.study.items[name]
     lower = next(each for each in spec.benchmark if each.id == name).lower_is_better
     return BenchmarkFinding(
@@ -326,7 +328,7 @@ def _benchmark(
         intervals=unit_intervals(spec, items, outcomes),
         cells=tuple(cells),
         scopes=tuple(_scope(name, scope, by_model, weighed, floors, lower) for scope in scopes),
-        models=tuple(_model(model, by_model[model], scopes, thresholds, lower) for model in models),
+        models=tuple(_model(spec, model, by_model[model], scopes, thresholds, lower) for model in models),
         parse_rates=tuple(_parse_rates(plan, cells)),
         analysis=analyse(spec, cells, outcomes),
         ordering_claims=_best_first(weighed.orderings[name], lower),
@@ -359,10 +361,7 @@ def _scopes(plan: Plan, found: Sequence[CellScore]) -> list[Scope]:
     methods = dict.fromkeys(cell.setting.method for cell in cells)
     scopes = [
         where("full", "full envelope", "ex_ante", [True] * len(cells)),
-        *(
-            where("tier", tier, "ex_ante", [cell.tier == tier for cell in cells])
-            for tier in ("core", "stress")
-        ),
+        *(where("tier", tier, "ex_ante", [cell.tier == tier for cell in cells]) for tier in spec.tiers),
         *(
             where("slice", each.id, each.declared, [each.id in cell.slices for cell in cells])
             for each in spec.slice
@@ -427,6 +426,7 @@ def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> Pa
 
 
 def _model(
+    spec: Spec,
     model: str,
     cells: Sequence[CellScore],
     scopes: Sequence[Scope],
@@ -442,7 +442,7 @@ def _model(
             by_scope.append((scope, disperse(inside)))
     return ModelFinding(
         model=model,
-        anchor=cells[0],
+        anchor=next(each for each in cells if anchored(spec, each.cell)),
         dispersion=disperse(values) if values else None,
         dispersion_by_scope=tuple(by_scope),
         flip_rates=tuple(flip_rate(values, each, lower) for each in thresholds) if values else (),

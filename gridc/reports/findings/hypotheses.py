@@ -133,7 +133,7 @@ def decide_ranking(
 ) -> HypothesisFinding:
     """Read the scores of the primary cells that the hypothesis is about, and weigh what they say of other
     items. The p-values are of this hypothesis alone."""
-    directions = {benchmark.id: benchmark.direction for benchmark in spec.benchmark}
+    directions = {benchmark.id: str(benchmark.direction) for benchmark in spec.benchmark}
     rows: dict[tuple[str, str], dict[str, CellScore]] = {}
     for each in scores:
         if _about(spec, hypothesis, each.cell):

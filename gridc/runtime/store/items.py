@@ -66,7 +66,9 @@ def _shown_as(order: str | None, variant: str | None) -> str:
 def benchmark_rows(plan: Plan) -> Iterator[BenchmarkRow]:
     for each in plan.study.spec.benchmark:
         if each.id in plan.study.items:
-            yield BenchmarkRow(plan.study_digest, each.id, each.direction, plan.study.items[each.id].unit)
+            yield BenchmarkRow(
+                plan.study_digest, each.id, str(each.direction), plan.study.items[each.id].unit
+            )
 
 
 def item_rows(plan: Plan) -> Iterator[ItemRow]:

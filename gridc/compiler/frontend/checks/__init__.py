@@ -15,6 +15,7 @@ from gridc.schema.spec import Spec
 STAGES: tuple[tuple[Check, ...], ...] = (
     (
         names.unique_ids,
+        names.tiers_known,
         names.selector_names,
         names.references,
         names.disjoint_names,

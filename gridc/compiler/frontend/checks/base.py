@@ -25,3 +25,8 @@ def grid_selectors(spec: Spec) -> Iterator[tuple[KeyPath, Selector]]:
         if test.criterion is not None:
             yield ("falsification", number, "criterion", "where"), test.criterion.where
     yield ("analysis", "primary"), spec.analysis.primary
+    if spec.analysis.anchor is not None:
+        yield ("analysis", "anchor"), spec.analysis.anchor
+    for number, mark in enumerate(spec.analysis.thresholds):
+        if mark.where is not None:
+            yield ("analysis", "thresholds", number, "where"), mark.where

@@ -8,6 +8,7 @@ from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
+from gridc.compiler.grid.cell import anchored
 from gridc.compiler.grid.distinct_digests import Distinct
 from gridc.compiler.grid.grid_counts import survey
 from gridc.compiler.instrument.enumerator import labels
@@ -48,8 +49,20 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if not any(all(each.matches(place) for each in where) for place in places):
             message = f"no planned cell is in the part of the grid that `{test.id}` asks about"
             yield source.diagnose("GC307", ("falsification", number, "criterion"), message)
+    for benchmark in _unanchored(spec):
+        message = f"no shared configuration of `{benchmark}` matches the anchor"
+        help = "widen it: a list names several levels of an axis"
+        yield source.diagnose("GC323", ("analysis", "anchor"), message, help)
     if not found.primary:
         yield source.diagnose("GC307", ("analysis", "primary"), "no planned cell matches this")
+
+
+def _unanchored(spec: Spec) -> Iterator[str]:
+    """The benchmarks on which the anchor selects no configuration that all models share."""
+    if spec.analysis.anchor is None:
+        return
+    held = {cell.benchmark for cell in passes.cells(spec) if cell.shared and anchored(spec, cell)}
+    yield from (benchmark.id for benchmark in spec.benchmark if benchmark.id not in held)
 
 
 def variants_exist(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -46,13 +46,32 @@ def unique_ids(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             )
 
 
+def tiers_known(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Each level has a tier that there is, and each tier is named once."""
+    for rank, name in enumerate(spec.tiers):
+        if name in spec.tiers[:rank]:
+            yield source.diagnose("GC201", ("study", "tiers", rank), f"`{name}` is named twice")
+    for number, axis in enumerate(spec.axis):
+        for rank, level in enumerate(axis.level):
+            if level.tier not in spec.tiers:
+                where = ("axis", number, "level", rank, "tier")
+                message = f"`axis[{axis.id}].level[{level.id}].tier` cannot be {level.tier!r}"
+                yield source.diagnose("GC104", where, message, did_you_mean(level.tier, spec.tiers))
+
+
 def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     known = dimensions(spec)
     hypotheses = [each.id for each in spec.hypothesis]
     for path, selector in grid_selectors(spec):
+        if path[:2] == ("analysis", "thresholds"):
+            known_here = {"benchmark": known["benchmark"]}
+            yield from _unknown(source, path, selector, known_here, "dimension of a pass mark")
+            continue
         ranks = path[0] == "hypothesis" and spec.hypothesis[int(path[1])].kind == "ranking"
-        if "model" in selector.root and (path[0] == "slice" or ranks):
-            what = "a slice" if path[0] == "slice" else "a ranking"
+        shared = {"slice": "a slice", "hypothesis": "a ranking", "analysis": "an anchor"}
+        anchors = path == ("analysis", "anchor")
+        if "model" in selector.root and (path[0] == "slice" or ranks or anchors):
+            what = shared[str(path[0])]
             message = f"{what} selects configurations, which all models share"
             yield source.diagnose("GC202", (*path, "model"), message, "leave `model` out", at_key=True)
         else:
@@ -69,7 +88,7 @@ def dimensions(spec: Spec) -> Mapping[str, Sequence[str]]:
     return {
         "model": [each.id for each in spec.model],
         "benchmark": [each.id for each in spec.benchmark],
-        "tier": ["core", "stress"],
+        "tier": spec.tiers,
         **{axis.id: [level.id for level in axis.level] for axis in spec.axis},
     }
 

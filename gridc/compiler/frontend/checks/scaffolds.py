@@ -84,9 +84,21 @@ def judges(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         method = getattr(table, "method", None)
         if method is not None and METHODS[method].reads == "label" and spec.judge is None:
             yield source.diagnose("GC103", (*path, "method"), "there is no [judge] to assess the responses")
+    if spec.judge is None:
+        return
+    panel = spec.judge.panel or ()
+    places: list[tuple[KeyPath, str]] = [(("judge", "source"), spec.judge.source)]
+    places += [(("judge", "panel", rank, "source"), each.source) for rank, each in enumerate(panel)]
     for model in spec.model:
-        if spec.judge is not None and spec.judge.source == model.source:
-            help = "a model that judges itself favours itself: choose another"
-            yield source.diagnose(
-                "GC105", ("judge", "source"), f"the judge is the candidate `{model.id}`", help
-            )
+        for where, name in places:
+            if name == model.source:
+                help = "a model that judges itself favours itself: choose another"
+                yield source.diagnose("GC105", where, f"the judge is the candidate `{model.id}`", help)
+    for rank, each in enumerate(panel):
+        if each.id in [other.id for other in panel[:rank]]:
+            where = ("judge", "panel", rank, "id")
+            yield source.diagnose("GC201", where, f"`{each.id}` is already the id of another judge")
+    if bool(panel) is not (spec.judge.verdict is not None):
+        message = "`panel` and `verdict` need each other: one says who judges too, one how they agree"
+        help = 'verdict = "majority"' if panel else "leave `verdict` out, or name a `panel`"
+        yield source.diagnose("GC105", ("judge",), message, help, at_key=True)

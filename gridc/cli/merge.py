@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
+from gridc.cli.options import ACKNOWLEDGE, FOLDERS, JSON, OUT, SPEC, print_json
 from gridc.study import OpenStudy
 
 
@@ -14,6 +14,7 @@ from gridc.study import OpenStudy
 @FOLDERS
 @OUT
 @JSON
+@ACKNOWLEDGE
 def merge(
     spec: Path,
     others: tuple[Path, ...],
@@ -21,9 +22,10 @@ def merge(
     models: Path | None,
     out: Path | None,
     as_json: bool,
+    acknowledge: tuple[str, ...],
 ) -> None:
     """Copy the answers of other stores of the study, such as the shards of a run, into its store."""
-    done = OpenStudy(spec, data, out, models=models).merge(others)
+    done = OpenStudy(spec, data, out, models=models).merge(others, acknowledge)
     if as_json:
         print_json(done.as_json())
         return

@@ -6,26 +6,47 @@ from pathlib import Path
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.runtime.engines.environments import differing, refusal, told
 from gridc.runtime.run import Finished, conclude
 from gridc.runtime.scaffolds import scaffolded, waves
-from gridc.runtime.store.events import Merged, ModelLoaded, NoiseMeasured, first_break
-from gridc.runtime.store.store import Store
+from gridc.runtime.store.events import Merged, ModelLoaded, NoiseMeasured, Observed, first_break
+from gridc.runtime.store.store import Store, recorded
 from gridc.runtime.store.write import Writer
 
 
-def merge(plan: Plan, lock: Lock, path: Path, others: list[Path]) -> Finished:
-    """Take into the store at `path` what other stores of the same study have answered.
+def merge(plan: Plan, lock: Lock, path: Path, others: list[Path], acknowledged: bool = False) -> Finished:
+    """Take into the store at `path` what other stores of the same study have answered, all or nothing.
 
-    Raises `StoreError` when a store cannot be used or is of another study, when its event chain is
-    broken, and when two stores have different answers to one call: which of them is right nobody can
-    tell from here.
+    Raises `StoreError` when a store cannot be used or is of another study, when its event chain is broken,
+    when two stores have different answers to one call (which of them is right nobody can tell from here), and
+    when they were computed in environments that differ, unless that is `acknowledged`.
     """
     with Writer(path) as store:
         store.ingest(plan, lock)
         reused = store.progress(plan.study_digest).answered
-        for other in others:
-            _take(plan, store, other)
+        with store.all_or_nothing():
+            _compare_environments(plan, store, others, acknowledged)
+            for other in others:
+                _take(plan, store, other)
         return conclude(plan, store, reused)
+
+
+def _compare_environments(plan: Plan, store: Writer, others: list[Path], acknowledged: bool) -> None:
+    """Record on what they differ, once."""
+    loads = store.recorded(ModelLoaded, plan.study_digest)
+    for path in others:
+        with Store.open(path) as other:
+            loads += other.recorded(ModelLoaded, plan.study_digest)
+    noted = {event.detail for event in store.recorded(Observed, plan.study_digest)}
+    for name, identity in plan.study.models.items():
+        for precision in sorted({load.precision for load in loads if load.identity == identity.digest}):
+            key = identity.digest, precision
+            unlike = differing(load.ran for load in loads if (load.identity, load.precision) == key)
+            sentence = told(name, unlike)
+            if unlike and not acknowledged:
+                raise StoreError([refusal(sentence)])
+            if unlike and sentence not in noted:
+                store.record(Observed(stamp=plan.study_digest, what="environments", detail=sentence))
 
 
 def _copy(store: Writer, path: Path, theirs: Collection[str], mine: Collection[str]) -> int:
@@ -60,8 +81,8 @@ def _take(plan: Plan, store: Writer, path: Path) -> None:
     if not taken:
         return
     kept = [
-        {"kind": e.kind, **e.body.as_json()}
-        for e in events
-        if e.kind in (ModelLoaded.kind, NoiseMeasured.kind)
+        {"kind": body.kind, **body.as_json()}
+        for kind in (ModelLoaded, NoiseMeasured, Observed)
+        for body in recorded(events, kind)
     ]
     store.record(Merged(stamp=stamp, calls=taken, last_event=events[-1].digest, events=kept))

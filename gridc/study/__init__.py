@@ -172,12 +172,13 @@ class OpenStudy:
         return run(self._place, shard, progress, notify, ray, acknowledge)
 
     @coded()
-    def merge(self, stores: Iterable[AnyPath]) -> "RunReport":
-        """Take the answers of other stores of the study into its store. Raises `StoreError` where one is of
-        another study, or two disagree about an answer."""
+    def merge(self, stores: Iterable[AnyPath], acknowledge: Collection[str] = ()) -> "RunReport":
+        """Take the answers of other stores of the study into its store, all or nothing. Raises `StoreError`
+        where one is of another study, two disagree about an answer, or were computed in environments that
+        differ, unless `acknowledge` has `environments`."""
         from gridc.study.running import merge
 
-        return merge(self._place, [Path(store) for store in stores])
+        return merge(self._place, [Path(store) for store in stores], acknowledge)
 
     @coded()
     def status(self) -> "StatusReport":

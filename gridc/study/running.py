@@ -1,5 +1,6 @@
 """Executing a plan, joining the stores of its parts, and how far it is."""
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -102,12 +103,12 @@ def _opener(ray: RayCluster | None, threads: int | None, acknowledged: bool) -> 
         yield joined.open
 
 
-def merge(place: Place, others: Iterable[Path]) -> RunReport:
+def merge(place: Place, others: Iterable[Path], acknowledge: Collection[str]) -> RunReport:
     """Take the answers of other stores of the study into its store."""
     compiled, lock = place.stamped()
     require_reconciled(lock, compiled.study, place.log)
     path = place.store(compiled)
-    finished = merging.merge(Plan(compiled.study), lock, path, list(others))
+    finished = merging.merge(Plan(compiled.study), lock, path, list(others), ENVIRONMENTS in acknowledge)
     return RunReport(finished, path, _names(compiled))
 
 
@@ -128,9 +129,29 @@ def _names(compiled: Compiled) -> dict[str, str]:
 
 
 def _shard(text: str | None) -> Shard:
-    """The part of a run that `2/3` names."""
+    """The part of a run that `2/3` names, or `slurm`: that of this task of a Slurm job array."""
+    if text == "slurm":
+        return _slurm_shard(os.environ)
     number, slash, of = (text or "1/1").partition("/")
     if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
         help_line = "--shard 1/3, 2/3 and 3/3 are the parts of a run in three"
         raise UsageError([Diagnostic("GC000", f"`{text}` is not a part of a run", help=help_line)])
     return Shard(int(number), int(of))
+
+
+def _slurm_shard(environment: Mapping[str, str]) -> Shard:
+    """Tasks of an array are counted from its least number, in equal steps. An array with gaps, or of a single
+    late task, does not say which part a task is."""
+    names = [f"SLURM_ARRAY_TASK_{end}" for end in ("ID", "COUNT", "MIN", "MAX", "STEP")]
+    values = [environment.get(name, "") for name in names]
+    if not all(value.isdecimal() for value in values):
+        message = f"--shard slurm needs {', '.join(names)} in the environment"
+        help_line = "`sbatch --array=1-8` sets them; elsewhere --shard K/N"
+        raise UsageError([Diagnostic("GC000", message, help=help_line)])
+    task, count, least, most, step = map(int, values)
+    numbers = range(least, most + 1, max(step, 1))
+    if task not in numbers or len(numbers) != count or (count == 1 and task > 1):
+        message = f"task {task} of an array of {count} from {least} to {most} is not a part of a run"
+        help_line = "submit the whole array again (what is answered is not asked again), or use --shard K/N"
+        raise UsageError([Diagnostic("GC000", message, help=help_line)])
+    return Shard(numbers.index(task) + 1, count)

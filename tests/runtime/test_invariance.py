@@ -16,7 +16,7 @@ from gridc.runtime import stages
 from gridc.runtime.merge import merge
 from gridc.runtime.run import Finished, run
 from gridc.runtime.stages import Shard
-from gridc.runtime.store.events import NoiseMeasured, first_break
+from gridc.runtime.store.events import ModelLoaded, NoiseMeasured, first_break
 from gridc.runtime.store.store import Store
 from tests.e2e.conftest import make_study
 
@@ -114,6 +114,49 @@ def test_stores_that_disagree_are_not_merged(
     compiled, lock = study.compiled()
     with pytest.raises(IncompleteError, match="GC618"):
         merge(Plan(compiled.study), lock, whole[0], [other])
+
+
+def test_a_merge_that_is_refused_changes_nothing(
+    study: Study, whole: tuple[Path, Finished], tmp_path: Path
+) -> None:
+    """The first of two stores is fine, the second disagrees: neither is taken."""
+    good, bad, joined = (tmp_path / f"{name}.sqlite" for name in ("good", "bad", "joined"))
+    study.run(good, "threads = 2\nnoise_sample = 0\nkv_mib = 4\n", Shard(1, 2))
+    bad.write_bytes(whole[0].read_bytes())
+    from sqlite_utils import Database
+
+    with Store.open(good) as store:
+        call = next(iter(dict(store.digests(whole[1].stamp))))
+    with Database(bad).conn as db:
+        db.execute("UPDATE call SET answer_digest = 'x' WHERE id = ?", [call])
+    compiled, lock = study.compiled()
+    with pytest.raises(IncompleteError, match="GC618"):
+        merge(Plan(compiled.study), lock, joined, [good, bad])
+    with Store.open(joined) as store:
+        assert store.progress(whole[1].stamp).answered == 0
+        assert [event.kind for event in store.events()] == ["stamp"]
+
+
+def test_answers_of_other_environments_are_merged_when_that_is_acknowledged(
+    study: Study, whole: tuple[Path, Finished], tmp_path: Path
+) -> None:
+    parts = [tmp_path / "1.sqlite", tmp_path / "2.sqlite"]
+    for number, path in enumerate(parts, 1):
+        study.run(path, f"threads = {number}\nnoise_sample = 0\nkv_mib = 4\n", Shard(number, 2))
+    compiled, lock = study.compiled()
+    joined = tmp_path / "joined.sqlite"
+    with pytest.raises(IncompleteError, match=r"GC652 `qwen2` is answered in .*: threads 1 and 2"):
+        merge(Plan(compiled.study), lock, joined, parts)
+    done = merge(Plan(compiled.study), lock, joined, parts, acknowledged=True)
+    assert done.executed == whole[1].executed
+    with Store.open(joined) as store:
+        noted = store.observed(done.stamp)
+        assert [sentence.partition(" is ")[0] for sentence in noted[:2]] == ["`qwen2`", "`llama`"]
+        assert {load.ran["threads"] for load in store.recorded(ModelLoaded)} == {1, 2}
+    again = merge(Plan(compiled.study), lock, joined, parts, acknowledged=True)
+    assert again.executed == 0
+    with Store.open(joined) as store:
+        assert store.observed(done.stamp) == noted, "it is noted once"
 
 
 class Stopped(Exception):

@@ -1,7 +1,7 @@
 """Whether answers were computed in one environment: elsewhere the same model may answer differently."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gridc.diagnostics.errors import Diagnostic
@@ -16,11 +16,21 @@ KEYS = (
 def differing(environments: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """The keys on which environments differ, with every value, in order of appearance. What one of them does
     not state is not compared."""
-    values: dict[str, dict[str, Any]] = {key: {} for key in KEYS}
+    values: dict[str, dict[str, Any]] = {}
     for environment in environments:
-        for key in environment.keys() & values:
-            values[key][json.dumps(environment[key], sort_keys=True)] = environment[key]
+        for key, value in _stated(environment):
+            values.setdefault(key, {})[json.dumps(value, sort_keys=True)] = value
     return {key: list(found.values()) for key, found in values.items() if len(found) > 1}
+
+
+def _stated(environment: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What it says of each key, and of each entry where that is a table: `versions.torch`."""
+    for key in KEYS:
+        value = environment.get(key)
+        if isinstance(value, dict):
+            yield from ((f"{key}.{name}", entry) for name, entry in value.items())
+        elif key in environment:
+            yield key, value
 
 
 def told(model: str, unlike: Mapping[str, Iterable[Any]]) -> str:

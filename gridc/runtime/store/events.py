@@ -144,7 +144,7 @@ class RunFinished(Body):
 
 class Merged(Body):
     """The answers of another store were taken in: how many calls, the digest of the last event there, and
-    its `load` and `noise` events with their kind."""
+    those of its events that say how they came about (`TAKEN`) with their kind."""
 
     kind = "merge"
     calls: int
@@ -156,10 +156,22 @@ class Merged(Body):
     def _of_known_kinds(cls, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for event in events:
             kind = event.get("kind")
-            if kind not in (ModelLoaded.kind, NoiseMeasured.kind):
+            if kind not in TAKEN:
                 raise ValueError(f"a merge takes no event of the kind {kind!r}")
-            KINDS[kind].model_validate({key: value for key, value in event.items() if key != "kind"})
+            _without_kind(event)
         return events
+
+    @property
+    def taken(self) -> list[Body]:
+        """The events that were taken over."""
+        return [_without_kind(event) for event in self.events]
+
+
+def _without_kind(event: dict[str, Any]) -> Body:
+    return KINDS[event["kind"]].model_validate({key: value for key, value in event.items() if key != "kind"})
+
+
+TAKEN = (ModelLoaded.kind, NoiseMeasured.kind, Observed.kind)
 
 
 class AnchorRecord(BaseModel):

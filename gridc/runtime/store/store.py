@@ -41,12 +41,17 @@ B = TypeVar("B", bound=Body)
 
 
 def recorded(events: Iterable[Event], kind: type[B], stamp: str | None = None) -> list[B]:
-    """What the events of a kind say, in order; of one study, or of all."""
+    """What the events of a kind say, in order; of one study, or of all. Those that a merge took count."""
+    bodies = (body for event in events for body in ([event.body] if kind is Merged else _bodies(event.body)))
     return [
-        event.body
-        for event in events
-        if isinstance(event.body, kind) and event.kind == kind.kind and stamp in (None, event.body.stamp)
+        body
+        for body in bodies
+        if isinstance(body, kind) and body.kind == kind.kind and stamp in (None, body.stamp)
     ]
+
+
+def _bodies(body: Body) -> list[Body]:
+    return body.taken if isinstance(body, Merged) else [body]
 
 
 _USED = {

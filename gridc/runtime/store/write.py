@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import islice
@@ -256,6 +257,10 @@ class Writer(Store):
         took = {"seconds": spending.seconds, "work": _text(spending.work), "most": _text(spending.most)}
         row = {"model": model, "precision": precision, "calls": calls, "finished": finished, **took}
         return self._db.table("batch").insert(row).last_pk
+
+    def all_or_nothing(self) -> AbstractContextManager[object]:
+        """What is written in the context is on the disk when it ends, or none of it."""
+        return self._db.atomic()
 
     def copy_answers(self, path: Path, calls: Sequence[str]) -> None:
         """Take the answers to these calls, which have none here, from another store, with the batches

@@ -114,6 +114,8 @@ def caveats(findings: Findings) -> Iterator[str]:
             f"WITHIN NOISE: the shape of a batch alone could undo {len(inside)} "
             f"{'verdict' if len(inside) == 1 else 'verdicts'}: {'; '.join(inside)}."
         )
+    if findings.plan.study.spec.study.purpose == "exploratory" and findings.hypotheses:
+        yield "The study is exploratory: its verdicts say what to predict next, and confirm nothing."
     if any(benchmark.full.pairs for benchmark in findings.benchmarks):
         yield LIMITS
     for benchmark in findings.benchmarks:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from gridc.compiler.frontend.measurands import names_of
 from gridc.diagnostics.codes import CODES
 from gridc.reports.certificate import falsification_rows, floor_rows, uncomputed_rows
-from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding
+from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
 from gridc.reports.sentences import scoring_notes, units_words
 from gridc.reports.templates import render, shown_points
 from gridc.reports.words import ASSUMED, LIMITS
@@ -192,6 +192,9 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
         for key in ("architecture", "dtype", "device", "threads", "attention", "chat_template")
         if ran.get(key) is not None
     }
+    asked = unused_generation(ran)
+    if asked:
+        known["its own generation config, not used"] = asked
     return Receipt(
         configuration=dict(cell.levels),
         setting={field.name: _plain(getattr(cell.setting, field.name)) for field in fields(cell.setting)},

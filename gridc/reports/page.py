@@ -9,7 +9,7 @@ from typing import Any
 
 from gridc.reports import figures
 from gridc.reports.findings.attribution import LABEL
-from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.sentences import caveats, falsification_sentences, leading, rate_sentences, units_words
 from gridc.reports.templates import number, percent, render
@@ -101,7 +101,10 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         others=[*leads[PROMINENT:], *rate_sentences(findings), *falsification_sentences(findings)],
         caveats=list(caveats(findings)),
         attribution_label=LABEL,
-        environment=[(each["model"], each["precision"], list(flat(each))) for each in findings.environment],
+        environment=[
+            (each["model"], each["precision"], list(flat(each)), unused_generation(each))
+            for each in findings.environment
+        ],
         effects=effects,
         selected=selected,
         levels_of={

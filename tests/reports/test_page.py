@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
@@ -386,3 +387,18 @@ def test_one_model_has_no_order() -> None:
     told = list(statements(findings_of(spec_of({"ant": None}), lambda cell: 2)))
     assert "One model was asked, so no order of models is compared." in told
     assert not any("strict orders" in each for each in told)
+
+
+def test_what_a_model_s_own_generation_config_asks_for_stands_on_page_and_card() -> None:
+    """It is not used, so a reader who knows the model has to be told."""
+    ran: dict[str, Any] = {"model": "ant", "precision": "fp32", "device": "cpu"}
+    spec = spec_of({"ant": None, "bee": None})
+    asks = ran | {"generation_config_not_used": {"top_p": 0.8, "repetition_penalty": 1.05}}
+    shown = "repetition_penalty = 1.05, top_p = 0.8"
+    for recorded, there in ((asks, True), (ran | {"generation_config_not_used": {}}, False)):
+        findings = findings_of(spec, reversing, (recorded,))
+        text = " ".join(Tags(page_of(findings)).text.split())
+        assert (f"(fp32) comes with asks for {shown}. Nothing of it was used" in text) is there
+        cards = make_cards(findings, "0" * 64).cards
+        told = ["its own generation config, not used" in card.axis_receipt.environment for card in cards]
+        assert told == [there and card.model == "ant" for card in cards]

@@ -106,8 +106,9 @@ def compare(folder: Path) -> tuple[str, float]:
         found = answers(engine)
     except GridcError as error:
         return f"refused: {error.diagnostics[0].message}", 0.0
-    oracle, worst = Oracle(folder), 0.0
+    worst = 0.0
     for call in calls():
+        oracle = Oracle(folder)  # a new one: rotary embeddings may remember the longest input so far
         ids = list(engine.prompts.encode([engine.prompts.as_text(call.prompt)], call.prompt)[0])
         content = found[call.id].content
         if call.kind == "generate":
@@ -179,6 +180,38 @@ def test_an_architecture_answers_as_plain_transformers_does(kind: str, tmp_path:
     for part in FAST[kind].split(", then "):
         assert part in paths
     assert worst < (1e-4 if paths == "forest" else 1e-3)
+
+
+LONG = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "short_factor": [1.0 + number / 20 for number in range(8)],
+    "long_factor": [2.0 + number for number in range(8)],
+    "original_max_position_embeddings": 40,
+}
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
+
+
+def test_long_rope_beyond_its_original_length(tmp_path: Path) -> None:
+    """Up to that length positions are fixed. Beyond it each token is asked for as the model by itself would
+    be asked, over the whole sequence, and the frequencies of the long ones never reach the short ones."""
+    values: dict[str, Any] = {"sliding_window": None, "original_max_position_embeddings": 40}
+    folder = zoo.save("phi3", tmp_path / "m", rope_parameters=LONG, **values)
+    paths, worst = compare(folder)
+    assert paths == "forest up to 40, then plain (its positions depend on the length beyond 40 tokens)"
+    assert worst < 1e-4
+    # Both sets of frequencies are decisive: with the short ones throughout, a long text reads differently.
+    short = zoo.save(
+        "phi3", tmp_path / "s", rope_parameters=LONG | {"long_factor": LONG["short_factor"]}, **values
+    )
+    ids = list(range(3, 83))
+    assert float((Oracle(folder).logits(ids)[-1] - Oracle(short).logits(ids)[-1]).abs().max()) > 0.1
+
+
+def test_dynamic_ntk_beyond_its_length_is_refused(tmp_path: Path) -> None:
+    """transformers changes the frequencies beyond `max_position_embeddings`, which is where gridc stops."""
+    folder = zoo.save("llama", tmp_path / "m", rope_parameters=DYNAMIC, max_position_embeddings=64)
+    assert compare(folder)[0].startswith("refused: `m` has room for 64 tokens")
 
 
 def row(kind: str, folder: Path) -> str:

@@ -464,6 +464,13 @@ def _parse_rates(plan: Plan, cells: Sequence[CellScore]) -> list[ParseRate]:
     return found
 
 
+def unused_generation(ran: dict[str, Any]) -> str:
+    """What the generation config of a model that was run asks for, beside the tokens that end an answer:
+    every call has the study's own values in its place. Empty where it asks for nothing."""
+    declared: dict[str, Any] = ran.get("generation_config_not_used") or {}
+    return ", ".join(f"{name} = {value}" for name, value in sorted(declared.items()))
+
+
 def _environment(plan: Plan, store: Store) -> tuple[dict[str, Any], ...]:
     """Each distinct thing that was really run, once; for this study or for one that shares its calls."""
     names = {identity.digest: name for name, identity in plan.study.models.items()}

@@ -60,12 +60,15 @@ class Plain:
 
 
 def forget_lengths(model: Any) -> None:
-    """Rotary embeddings that grow with the longest input so far start again: what was asked before must not
-    move an answer."""
+    """Rotary embeddings that follow the length of their input start again: no earlier question may move
+    an answer. Copies, because transformers writes into those in use."""
     for module in model.modules():
-        if "max_seq_len_cached" in vars(module) and "original_inv_freq" in {
-            **vars(module),
-            **module._buffers,
-        }:
-            module.max_seq_len_cached = module.original_max_seq_len
-            module.inv_freq = module.original_inv_freq.to(module.inv_freq.device)
+        for name in [name for name in (*vars(module), *module._buffers) if name.endswith(_ORIGINAL)]:
+            kind = name.removesuffix(_ORIGINAL)
+            own = getattr(module, f"{kind}inv_freq")
+            setattr(module, f"{kind}inv_freq", getattr(module, name).detach().clone().to(own.device))
+            if f"{kind}max_seq_len_cached" in vars(module):
+                setattr(module, f"{kind}max_seq_len_cached", module.original_max_seq_len)
+
+
+_ORIGINAL = "original_inv_freq"

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from gridc.compiler.frontend.measurands import names_of
+from gridc.compiler.grid.configurations import drawn_words
 from gridc.diagnostics.codes import CODES
 from gridc.reports.certificate import falsification_rows, floor_rows, uncomputed_rows
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
@@ -263,7 +264,9 @@ def _not_varied(findings: Findings, benchmark: BenchmarkFinding, model: str) -> 
     precisions = {each.cell.setting.precision for each in benchmark.cells if each.cell.model == model}
     unread = len(plan.study.left_out().get(name, ()))
     covered = ", ".join(each.id for each in spec.model)
+    drawn = drawn_words(spec)
     rest = [
+        *([drawn.rstrip(".")] if drawn else []),
         f"models other than {covered}",
         f"items other than the {benchmark.items} that were asked",
         *([f"the {unread:,} rows of its files that do not follow the format: left out"] if unread else []),

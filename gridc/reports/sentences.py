@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal
 
+from gridc.compiler.grid.configurations import drawn_words
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, PairFinding
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.noise import ModelNoise
@@ -122,6 +123,9 @@ def caveats(findings: Findings) -> Iterator[str]:
         yield from _passed_over(benchmark)
         yield from _left_out(findings, benchmark.benchmark)
         yield from _unreadable(findings, benchmark)
+    drawn = drawn_words(findings.plan.study.spec)
+    if drawn is not None:
+        yield drawn
     yield from scoring_notes(findings)
     if findings.lock.supersedes:
         earlier = findings.lock.supersedes
@@ -231,7 +235,7 @@ def _labels(scores: Scores) -> str:
 
 def falsification_sentences(findings: Findings) -> Iterator[str]:
     """What became of the tests that could have broken the findings, the worst first."""
-    results = {"fail": "failed", "partial": "passed in part", "open": "are open", "pass": "passed"}
+    results = {"fail": "failed", "partial": "passed in part", "open": "undecided", "pass": "passed"}
     told = []
     for result, words in results.items():
         names = [each.id for each in findings.falsifications if each.result == result]

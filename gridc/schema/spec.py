@@ -517,6 +517,21 @@ class Axis(Table):
     level: Annotated[tuple[Level, ...], Field(min_length=1, description="Its values, in order.")]
 
 
+class ConfigurationDraw(Table):
+    """Not every combination of levels, but some of them, drawn with a seed: for grids that are too large to
+    run, such as a grammar of prompt formats."""
+
+    n: Annotated[
+        int,
+        Field(
+            ge=2,
+            description="How many configurations: the first level of every axis, and n - 1 others, drawn "
+            "without replacement from those that no [[exclude]] over axes covers.",
+        ),
+    ]
+    seed: Annotated[int, Field(ge=0, description="Seeds the draw.")]
+
+
 class Slice(Table):
     """A named sub-envelope, reported beside the whole."""
 
@@ -588,6 +603,10 @@ class Spec(Table):
         description="What every call has unless a benchmark, model or axis says otherwise.",
     )
     axis: Annotated[tuple[Axis, ...], Field(min_length=1, description="The harness choices that vary.")]
+    draw: Annotated[
+        ConfigurationDraw | None,
+        Field(description="A draw of the configurations. Default: every combination of levels."),
+    ] = None
     exclude: Annotated[tuple[Exclude, ...], Field(description="What is not run, and why.")] = ()
     slice: Annotated[tuple[Slice, ...], Field(description="Named sub-envelopes.")] = ()
     hypothesis: Annotated[tuple[AnyHypothesis, ...], Field(description="What is predicted.")] = ()

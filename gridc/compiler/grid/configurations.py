@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import product
+from math import prod
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -37,11 +39,60 @@ class Configuration:
 
 
 def configurations(spec: Spec) -> Iterator[Configuration]:
-    """Every combination of levels, the last axis varying fastest. Nothing is excluded yet."""
+    """Every combination of levels, the last axis varying fastest, or those that `[draw]` drew of them, in the
+    same order. Nothing is excluded yet, but what an exclusion over axes covers is not drawn."""
     names = [axis.id for axis in spec.axis]
-    for chosen in product(*(axis.level for axis in spec.axis)):
+    for chosen in product(*(axis.level for axis in spec.axis)) if spec.draw is None else drawn(spec):
         levels = {name: level.id for name, level in zip(names, chosen, strict=True)}
         yield Configuration(levels, chosen, _last_tier(spec, chosen))
+
+
+def combinations(spec: Spec) -> int:
+    """How many combinations of levels there are, drawn or not."""
+    return prod(len(axis.level) for axis in spec.axis)
+
+
+ATTEMPTS = 1_000
+"""How often a draw is tried for each configuration that is wanted, before it has to do with fewer."""
+
+
+def drawn(spec: Spec) -> tuple[tuple[Level, ...], ...]:
+    """The levels of each drawn configuration. Draw k is SHA-256 of seed and k, modulo the number of
+    combinations, so that it is the same everywhere and no grid is too large for it."""
+    wanted = spec.draw
+    if wanted is None:
+        return ()
+    total, found = combinations(spec), {0}
+    over_axes = [each for each in spec.exclude if not {"model", "benchmark"} & each.when.root.keys()]
+    for attempt in range(ATTEMPTS * wanted.n):
+        if len(found) == min(wanted.n, total):
+            break
+        place = int.from_bytes(sha256(f"{wanted.seed}:{attempt}".encode()).digest(), "big") % total
+        levels = _levels_at(spec, place)
+        at = {axis.id: level.id for axis, level in zip(spec.axis, levels, strict=True)}
+        stress = any(level.tier == "stress" for level in levels)
+        if not any(each.when.matches({**at, "tier": "stress" if stress else "core"}) for each in over_axes):
+            found.add(place)
+    return tuple(_levels_at(spec, place) for place in sorted(found))
+
+
+def _levels_at(spec: Spec, place: int) -> tuple[Level, ...]:
+    """The levels of a combination by its number, the last axis varying fastest."""
+    chosen = []
+    for axis in reversed(spec.axis):
+        place, rank = divmod(place, len(axis.level))
+        chosen.append(axis.level[rank])
+    return tuple(reversed(chosen))
+
+
+def drawn_words(spec: Spec) -> str | None:
+    """That the envelope is a draw, in a sentence; None where it is every combination of levels."""
+    if spec.draw is None:
+        return None
+    return (
+        f"The envelope is {spec.draw.n:,} of {combinations(spec):,} combinations of levels, the first of "
+        f"every axis and others drawn with seed {spec.draw.seed}: counts, orders and ranges are of those."
+    )
 
 
 def tier(spec: Spec, levels: Levels) -> str:

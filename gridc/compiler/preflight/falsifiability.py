@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gridc.compiler.frontend.unsupported import uncomputed
+from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.grid.grid_counts import Spoken
 from gridc.compiler.grid.hypothesis_kinds import kind_of, rate_of
 from gridc.compiler.inputs.rates import COUNTED
@@ -98,6 +99,9 @@ def notes(plan: Plan, found: Sequence[Prospect]) -> Iterator[str]:
                 f"{each.id}: its margin of {each.margin_pp:g} pp is below the {least:.1f} pp that "
                 f"{size_of(each)} can show when {CHANGING[0]:.0%} of them change"
             )
+    drawn = drawn_words(plan.study.spec)
+    if drawn is not None:
+        yield drawn
     if len(plan.study.spec.model) < 2:
         return
     small: dict[tuple[str, int], list[str]] = {}

@@ -23,6 +23,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         binds.forks_bind,
     ),
     (levels.countable,),
+    (levels.drawable,),
     (levels.sources, inference.needed_keys, conduct.scaffolds, conduct.judges),
     (
         levels.disjoint_axes,

@@ -26,9 +26,9 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             message = f"no configuration of `{envelope.benchmark}` is left after the exclusions"
             yield source.diagnose("GC301", ("benchmark", number), message, at_key=True)
     for number, matched in enumerate(found.exclude):
-        if not matched:
+        if not matched and spec.draw is None:  # what is drawn keeps away from what is excluded
             yield source.diagnose("GC305", ("exclude", number, "when"), "nothing in the grid matches this")
-    if not all(envelope.size for envelope in found.envelopes) or not all(found.exclude):
+    if not all(envelope.size for envelope in found.envelopes) or not (spec.draw or all(found.exclude)):
         return
     for number, matched in enumerate(found.slice):
         if not matched:

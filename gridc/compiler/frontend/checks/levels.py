@@ -151,14 +151,27 @@ def countable(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     if allowed and not allowed.isdecimal():
         raise UsageError([Diagnostic("GC000", f"GRIDC_MAX_CELLS is `{allowed}`", help="give a whole number")])
     most = int(allowed or MAX_CELLS)
-    sizes = [len(axis.level) for axis in spec.axis]
+    sizes = [len(axis.level) for axis in spec.axis] if spec.draw is None else [spec.draw.n]
     cells = len(spec.model) * len(spec.benchmark) * prod(sizes)
     if cells > most:
         widest = max(range(len(sizes)), key=sizes.__getitem__, default=0)
+        place: KeyPath = ("axis", widest) if spec.draw is None else ("draw", "n")
         product = " x ".join(f"{size:,}" for size in (len(spec.model), len(spec.benchmark), *sizes))
         message = f"the grid has {cells:,} cells ({product}); {most:,} is the most"
         help = f"remove levels; if you mean all of them, set GRIDC_MAX_CELLS={cells}"
-        yield source.diagnose("GC318", ("axis", widest), message, help, at_key=True)
+        yield source.diagnose("GC318", place, message, help, at_key=spec.draw is None)
+
+
+def drawable(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """There are as many configurations as are drawn."""
+    if spec.draw is None:
+        return
+    total, found = grid.combinations(spec), len(grid.drawn(spec))
+    if found < spec.draw.n:
+        left = "" if found == min(total, spec.draw.n) else f", of which exclusions leave about {found:,}"
+        message = f"{spec.draw.n:,} configurations are drawn of {total:,}{left}"
+        help = "draw fewer, or take [draw] out to run every combination"
+        yield source.diagnose("GC301", ("draw", "n"), message, help)
 
 
 def exemplars_from(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -11,10 +11,16 @@ from gridc.study.beginning import BENCHMARKS, MODELS, TITLE, Beginning
 
 @click.command()
 @click.option(
-    "--model", "models", multiple=True, help="Source of a model; repeat for each. Default: pocket models."
+    "--model",
+    "models",
+    multiple=True,
+    help="Source of a model, or its folder; repeat for each. Default: pocket models.",
 )
 @click.option(
-    "--benchmark", "benchmarks", multiple=True, help="[LOADER=]SOURCE of a benchmark; repeat for each."
+    "--benchmark",
+    "benchmarks",
+    multiple=True,
+    help="[LOADER=]SOURCE of a benchmark, or a file of your own; repeat for each.",
 )
 @click.option("--title", help="One line, as printed on the report.")
 @click.option(
@@ -43,17 +49,19 @@ def init(
     if not force:
         beginning.require_free()
     ask = not (yes or as_json)
-    beginning.write(
+    seen = beginning.write(
         title or _answer(ask, "Title", TITLE),
         models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", MODELS),
         benchmarks or _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
     )
     spec, schema = beginning.spec, beginning.schema
     if not as_json:
+        for line in seen:
+            click.echo(line)
         click.echo(f"wrote {spec} and {schema}")
     beginning.check()
     if as_json:
-        print_json({"spec": str(spec), "schema": str(schema)})
+        print_json({"spec": str(spec), "schema": str(schema), "seen": seen})
         return
     where = "" if spec == Path("gridcard.toml") else f" {spec}"
     click.echo(f"valid. Next: edit it, then gridc plan{where}, gridc stamp{where}, gridc run{where}")

@@ -1,21 +1,32 @@
 """A first spec, written from a few answers. It is commented, and what it says by default runs."""
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
+from pathlib import Path
 
 from gridc.compiler.frontend.source import basic_string
 from gridc.compiler.inputs.loaders import LOADERS
+from gridc.compiler.inputs.loaders.columns import guess
+from gridc.compiler.inputs.loaders.errors import Malformed
+from gridc.compiler.inputs.loaders.files import File
+from gridc.compiler.inputs.loaders.records import Records, records
 from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.files import open_regular
 from gridc.schema import jsonschema
 from gridc.schema.engines import FILES, engine_kind
+from gridc.schema.items import Fields
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
 BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")
 TITLE = "Do the models keep their order when only the harness changes?"
 TEMPLATE = "gridcard.toml.jinja"
+
+SAMPLE = 40
+"""Items that a first study asks of a benchmark."""
 
 _FILES = ("data:", "path:", "builtin:")
 
@@ -31,11 +42,37 @@ class DraftModel:
 
 @dataclass(frozen=True, slots=True)
 class DraftBenchmark:
-    """A benchmark, with the format of its file."""
+    """A benchmark, with the format of its file; of a file with columns of its own, which column is what, and
+    how many rows there are."""
 
     id: str
     loader: str
     source: str
+    fields: Fields | None = None
+    rows: int | None = None
+
+    @property
+    def sample(self) -> int | None:
+        """How many items are drawn; None where there are no more."""
+        return SAMPLE if self.rows is None or self.rows > SAMPLE else None
+
+    @property
+    def loading(self) -> str | None:
+        """The field map as the spec writes it."""
+        if self.fields is None:
+            return None
+        stated = self.fields.model_dump(exclude_defaults=True, mode="json")
+        pairs = (f"{key} = {_toml(value)}" for key, value in stated.items())
+        return f"{{ fields = {{ {', '.join(pairs)} }} }}"
+
+    @property
+    def said(self) -> str | None:
+        """What was taken for what."""
+        if self.fields is None:
+            return None
+        stated = self.fields.model_dump(exclude_defaults=True, mode="json")
+        columns = (f"{key} is {', '.join(_texts(value))}" for key, value in stated.items())
+        return f"{self.source} has {self.rows:,} rows; {'; '.join(columns)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +104,21 @@ class Draft:
         )
 
 
-def draft(folder: str, title: str, models: Sequence[str], benchmarks: Sequence[str]) -> Draft:
-    """The draft of a study in a folder of this name, from the sources of its models and benchmarks.
+def draft(folder: Path, title: str, models: Sequence[str], benchmarks: Sequence[str]) -> Draft:
+    """The draft of a study in a folder, from the sources of its models and benchmarks.
 
-    A benchmark is `SOURCE` or `LOADER=SOURCE`. Raises `UsageError` where the format of a file is not known
-    or a text is none, with every one of them.
+    A benchmark is `SOURCE` or `LOADER=SOURCE`. A source without a scheme that is a file or a folder here is
+    that one. Raises `UsageError` where the format of a file is not known or a text is none, with every one
+    of them.
     """
-    found = [_benchmark(each) for each in benchmarks]
+    models = [_here(model, folder) for model in models]
+    found = [_benchmark(each, folder) for each in benchmarks]
     unknown = [each for each in found if isinstance(each, Diagnostic)]
+    for source in (*models, *(each.source for each in found if isinstance(each, DraftBenchmark))):
+        if source.startswith("path:../"):
+            help = "put it into that folder, or let --out name a spec beside it"
+            message = f"`{source.removeprefix('path:')}` is not below the folder of the spec"
+            unknown.append(Diagnostic("GC000", message, help=help))
     for text in (title, *models, *benchmarks):
         if not text.strip() or any("\ud800" <= letter <= "\udfff" for letter in text):
             unknown.append(Diagnostic("GC000", f"{text!r} cannot be written as text"))
@@ -83,29 +127,68 @@ def draft(folder: str, title: str, models: Sequence[str], benchmarks: Sequence[s
     taken = [each for each in found if isinstance(each, DraftBenchmark)]
     ids = _ids([each.source for each in taken])
     return Draft(
-        _id(folder) or "study",
+        _id(folder.name) or "study",
         unicodedata.normalize("NFC", title),
         tuple(
             DraftModel(name, "hf" if source.startswith(FILES) else "api", source)
             for name, source in zip(_ids(models), models, strict=True)
         ),
-        tuple(DraftBenchmark(name, each.loader, each.source) for name, each in zip(ids, taken, strict=True)),
+        tuple(replace(each, id=name) for name, each in zip(ids, taken, strict=True)),
     )
 
 
-def _benchmark(given: str) -> DraftBenchmark | Diagnostic:
+def _benchmark(given: str, folder: Path) -> DraftBenchmark | Diagnostic:
     loader, equals, source = given.partition("=")
     if not equals or loader not in LOADERS:
         source = given
-        named = [name for name in LOADERS if name.split("_")[0] in source.lower()]
-        if len(named) != 1:
-            message = f"the format of `{given}` is not known"
-            help = f"give LOADER=SOURCE, where LOADER is one of {', '.join(LOADERS)}"
-            return Diagnostic("GC000", message, help=help)
-        (loader,) = named
+        named = [name for name in LOADERS if name != "rows" and name.split("_")[0] in source.lower()]
+        loader = named[0] if len(named) == 1 else ""
+    source = _here(source, folder)
     if not source.startswith(_FILES):
-        return Diagnostic("GC000", f"`{source}` has no scheme", help="builtin:FILE, path:FILE or data:FILE")
+        help = "builtin:FILE, path:FILE or data:FILE; or the path of a file that is there"
+        return Diagnostic("GC000", f"`{source}` has no scheme", help=help)
+    path = Path(os.path.normpath(folder / source.removeprefix("path:")))  # the folder may not be there yet
+    if loader in ("", "rows") and source.startswith("path:") and path.is_file():
+        return _own_rows(source, path)
+    if loader in ("", "rows"):
+        message = f"the format of `{given}` is not known"
+        others = ", ".join(name for name in LOADERS if name != "rows")
+        help = f"give LOADER=SOURCE, where LOADER is one of {others}; or a path:FILE that is there"
+        return Diagnostic("GC000", message, help=help)
     return DraftBenchmark("", loader, source)
+
+
+def _own_rows(source: str, path: Path) -> DraftBenchmark | Diagnostic:
+    """A file with columns of its own: looked at, and refused where its columns do not say what they are."""
+    try:
+        with open_regular(path) as file:
+            found: Records = records(File(path.name, file.read()))
+    except OSError as error:
+        return Diagnostic("GC000", f"`{source}` cannot be read: {error.strerror}")
+    except Malformed as error:
+        return Diagnostic("GC000", f"`{source}`, {error.rows[0]}", help=error.rows[0].help)
+    fields = guess(found)
+    if fields is None:
+        columns = ", ".join(f"`{name}`" for name in found.names[:12]) or "none"
+        message = f"which columns of `{source}` are the question, the options and the right one is not clear"
+        help = f"its columns are {columns}; docs/language.md shows how `loading.fields` names them"
+        return Diagnostic("GC000", message, help=help)
+    return DraftBenchmark("", "rows", source, fields, len(found.rows))
+
+
+def _here(source: str, folder: Path) -> str:
+    """`path:` and the way from the spec's folder, for the path of something that is there."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source) or not source.strip() or not Path(source).exists():
+        return source
+    return f"path:{Path(os.path.relpath(source, folder)).as_posix()}"
+
+
+def _toml(value: object) -> str:
+    return f"[{', '.join(map(_toml, value))}]" if isinstance(value, list) else basic_string(str(value))
+
+
+def _texts(value: object) -> list[str]:
+    return [f"`{each}`" for each in (value if isinstance(value, list) else [value])]
 
 
 def _ids(sources: Iterable[str]) -> list[str]:

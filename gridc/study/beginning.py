@@ -38,13 +38,16 @@ class Beginning:
                 Diagnostic("GC000", "there is a file here already", str(path), help=help) for path in taken
             )
 
-    def write(self, title: str, models: Sequence[str], benchmarks: Sequence[str]) -> None:
-        """Write both. Raises `UsageError` for a source that stands for nothing."""
-        name = self.spec.absolute().parent.name
-        text = draft.draft(name, title, tuple(models), tuple(benchmarks)).text()
+    def write(self, title: str, models: Sequence[str], benchmarks: Sequence[str]) -> list[str]:
+        """Write both, and say what was seen in files. Raises `UsageError` for a source that stands for
+        nothing."""
+        folder = self.spec.absolute().parent
+        first = draft.draft(folder, title, tuple(models), tuple(benchmarks))
+        text = first.text()
         self.spec.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(self.schema, jsonschema.text())
         write_atomic(self.spec, text)
+        return [benchmark.said for benchmark in first.benchmarks if benchmark.said]
 
     def check(self) -> None:
         """Raise `SpecError` where the spec names what is not there."""

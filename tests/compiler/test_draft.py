@@ -21,7 +21,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_the_default_draft_compiles_and_can_be_planned(tmp_path: Path) -> None:
-    made = draft("my study", TITLE, MODELS, BENCHMARKS)
+    made = draft(Path("my study"), TITLE, MODELS, BENCHMARKS)
     compiled = compile_spec(written(tmp_path, made.text()))
     assert compiled.spec.study.id == "my-study"
     assert compiled.study.unpinned() == {}
@@ -31,13 +31,13 @@ def test_the_default_draft_compiles_and_can_be_planned(tmp_path: Path) -> None:
 
 
 def test_every_table_of_the_draft_is_commented() -> None:
-    lines = draft("x", TITLE, MODELS, BENCHMARKS).text().splitlines()
+    lines = draft(Path("x"), TITLE, MODELS, BENCHMARKS).text().splitlines()
     assert sum("#" in line for line in lines) > 20
     assert lines[0] == "#:schema ./gridcard.v1.schema.json"
 
 
 def test_the_example_of_a_hypothesis_is_one(tmp_path: Path) -> None:
-    text = draft("x", TITLE, MODELS, BENCHMARKS).text()
+    text = draft(Path("x"), TITLE, MODELS, BENCHMARKS).text()
     start = text.index("# [[hypothesis]]")
     end = text.index("\n\n", start)
     example = text[start:end].replace("# ", "")
@@ -46,13 +46,13 @@ def test_the_example_of_a_hypothesis_is_one(tmp_path: Path) -> None:
 
 
 def test_one_model_is_enough_and_has_no_ranking(tmp_path: Path) -> None:
-    text = draft("x", TITLE, MODELS[:1], BENCHMARKS[:1]).text()
+    text = draft(Path("x"), TITLE, MODELS[:1], BENCHMARKS[:1]).text()
     assert "hypothesis" not in text
     read_spec(written(tmp_path, text))
 
 
 def test_a_providers_model_is_read_and_not_ranked(tmp_path: Path) -> None:
-    made = draft("x", TITLE, ["anthropic/claude-opus-4-6", "builtin:pocket-llama"], BENCHMARKS)
+    made = draft(Path("x"), TITLE, ["anthropic/claude-opus-4-6", "builtin:pocket-llama"], BENCHMARKS)
     assert [(each.id, each.engine) for each in made.models] == [
         ("claude-opus-4-6", "api"),
         ("pocket-llama", "hf"),
@@ -71,7 +71,7 @@ def test_a_providers_model_is_read_and_not_ranked(tmp_path: Path) -> None:
     ],
 )
 def test_the_format_of_a_file_is_known_by_its_name_or_given(given: str, loader: str, name: str) -> None:
-    (made,) = draft("x", TITLE, MODELS, [given]).benchmarks
+    (made,) = draft(Path("x"), TITLE, MODELS, [given]).benchmarks
     assert (made.loader, made.id) == (loader, name)
 
 
@@ -86,20 +86,20 @@ def test_the_format_of_a_file_is_known_by_its_name_or_given(given: str, loader: 
 )
 def test_what_cannot_be_drafted_is_a_usage_error(title: str, benchmarks: list[str], words: str) -> None:
     with pytest.raises(UsageError) as caught:
-        draft("x", title, MODELS, benchmarks)
+        draft(Path("x"), title, MODELS, benchmarks)
     told = " ".join(f"{each.message} {each.help}" for each in caught.value.diagnostics)
     assert words in told
 
 
 def test_models_of_one_name_get_ids_of_their_own() -> None:
-    made = draft("x", TITLE, ["hf:a/tiny", "hf:b/tiny", "hf:c/tiny"], BENCHMARKS)
+    made = draft(Path("x"), TITLE, ["hf:a/tiny", "hf:b/tiny", "hf:c/tiny"], BENCHMARKS)
     assert [each.id for each in made.models] == ["tiny", "tiny-2", "tiny-3"]
 
 
 @given(st.text(min_size=1), st.text(min_size=1), st.text(min_size=1))
 def test_any_text_is_written_as_toml_or_refused(folder: str, title: str, source: str) -> None:
     try:
-        made = draft(folder, title, [source], BENCHMARKS)
+        made = draft(Path(folder), title, [source], BENCHMARKS)
     except UsageError:
         return
     values = tomllib.loads(made.text())

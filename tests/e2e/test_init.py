@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gridc.cli import main
+from gridc.compiler.compile import compile_spec
 from gridc.schema import jsonschema
 
 TAPLO = Path(sys.executable).with_name("taplo")
@@ -51,11 +52,11 @@ def test_an_editors_language_server_takes_the_spec_and_finds_what_is_wrong(folde
         return subprocess.run([TAPLO, "lint", spec], capture_output=True, text=True, check=False)
 
     assert lint().returncode == 0, lint().stderr
-    spec.write_text(spec.read_text("utf-8").replace('tier = "stress"', 'tier = "strss"'), "utf-8")
+    spec.write_text(spec.read_text("utf-8").replace('method = "extract"', 'method = "extrakt"'), "utf-8")
     wrong = lint()
     assert wrong.returncode != 0
-    assert "core" in wrong.stderr
-    assert "stress" in wrong.stderr
+    assert "first_token" in wrong.stderr
+    assert "refusal_keywords" in wrong.stderr
 
 
 def test_questions_have_defaults_and_take_answers(folder: Path) -> None:
@@ -106,6 +107,70 @@ def test_a_source_that_leads_nowhere_is_told_and_the_draft_is_kept(folder: Path)
     assert done.exit_code == 3
     assert "error[GC309]" in done.stderr
     assert (folder / "gridcard.toml").exists()
+
+
+OWN = {
+    "list.jsonl": "".join(
+        json.dumps({"q": f"{n} + {n}?", "opts": [f"{2 * n}", f"{2 * n + 1}"], "ans": n % 2}) + "\n"
+        for n in range(6)
+    ),
+    "series.csv": "id,Question,option_a,option_b,answer,topic\n"
+    + "".join(f"{n},Is {n} even?,yes,no,{'AB'[n % 2]},{'xy'[n % 2]}\n" for n in range(50)),
+    "nested.json": json.dumps(
+        [
+            {"stem": f"{n}?", "meta": {"choices": ["one", "two"], "label": ["one", "two"][n % 2]}}
+            for n in range(6)
+        ]
+    ),
+}
+RIGHT = {
+    "list.jsonl": {"0", "3", "4", "7", "8", "11"},
+    "series.csv": {"yes", "no"},
+    "nested.json": {"one", "two"},
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_file_of_ones_own_is_looked_at(folder: Path, name: str) -> None:
+    """The first spec of it is valid, and its items have the right options."""
+    (folder / name).write_text(OWN[name], "utf-8")
+    done = gridc("init", "--yes", "--benchmark", name)
+    assert done.exit_code == 0, done.output
+    assert f"path:{name} has {50 if name == 'series.csv' else 6} rows; " in done.stdout
+    assert gridc("plan").exit_code == 0
+    text = (folder / "gridcard.toml").read_text("utf-8")
+    assert ("sample = {" in text) == (name == "series.csv"), "40 of 50 are drawn; of 6 all are asked"
+    (found,) = compile_spec(folder / "gridcard.toml", None).study.items.values()
+    right = {item.options[item.gold or 0] for item in found.sampled}
+    assert right == RIGHT[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.csv", "a,b\n1,2\n"), ("b.jsonl", "{\n"), ("c.csv", "question,A\nx,y\n")]
+)
+def test_a_file_whose_columns_say_nothing_is_refused_and_nothing_is_written(
+    folder: Path, name: str, text: str
+) -> None:
+    (folder / name).write_text(text, "utf-8")
+    done = gridc("init", "--yes", "--benchmark", name)
+    assert done.exit_code == 2
+    assert name in done.stderr
+    assert [each.name for each in folder.iterdir()] == [name]
+
+
+def test_what_lies_elsewhere_is_not_named(folder: Path) -> None:
+    (folder / "q.csv").write_text(OWN["series.csv"], "utf-8")
+    done = gridc("init", "--yes", "--benchmark", "q.csv", "--out", "sub/x.toml")
+    assert done.exit_code == 2
+    assert "--out" in done.stderr
+    assert not (folder / "sub").exists()
+
+
+def test_the_folder_of_a_model_is_a_model(folder: Path) -> None:
+    (folder / "mine").mkdir()
+    done = gridc("init", "--yes", "--model", "mine")
+    assert 'source = "path:mine"' in (folder / "gridcard.toml").read_text("utf-8")
+    assert done.exit_code == 0
 
 
 def test_a_format_that_is_not_known_is_asked_for(folder: Path) -> None:

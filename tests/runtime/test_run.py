@@ -33,7 +33,7 @@ def test_a_hub_model_without_a_commit_is_told() -> None:
 
 
 def test_what_this_version_cannot_execute_is_told_with_its_place() -> None:
-    source = parse(draft("x", "x", ["anthropic/claude-opus-4-6"], BENCHMARKS).text(), Path("x.toml"))
+    source = parse(draft(Path("x"), "x", ["anthropic/claude-opus-4-6"], BENCHMARKS).text(), Path("x.toml"))
     with pytest.raises(IncompleteError, match="GC609") as caught:
         require_executable(typed(source), source)
     assert [each.line for each in caught.value.diagnostics] == ['engine = "api"']

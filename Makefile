@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run scaffolds test check slow mutants bench-engine bench-plan bench-stats clean
+.PHONY: run scaffolds test check slow mutants bench-engine bench-plan bench-stats bench-report clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -64,6 +64,10 @@ bench-stats: .venv/installed
 # How compiling and counting a plan grows, up to 1,000,000 cells.
 bench-plan: .venv/installed
 	$(BIN)/python -m benchmarks.plan
+
+# What report, verify and bundle take on a store of 519,084 calls. ITEMS=2950 makes it ten times as large.
+bench-report: .venv/installed
+	$(BIN)/python -m benchmarks.report results/bench-report $(ITEMS)
 
 clean:
 	rm -rf .venv .venv-lm-eval results

@@ -1,55 +1,72 @@
-"""How long the whole report of a 612-cell store takes, stage by stage, and beside it a plain loop over rows.
+"""What reading a finished store costs: the report, `verify`, the bundle, verifying it, and a plain loop over
+the rows, each in a process of its own.
 
-    python -m benchmarks.synthetic FOLDER && python -m benchmarks.report FOLDER
+    python -m benchmarks.report FOLDER [ITEMS]     # or: make bench-report
 
-CPU seconds of one process, because a busy machine stretches the clock; the ratio is of one run.
+FOLDER is filled by `benchmarks.synthetic` where it holds no study yet, with ITEMS a benchmark. Seconds are
+CPU seconds, because a busy machine stretches the clock; ratios are of one run. Memory is the most that the
+process held, Python and all its libraries included.
 """
 
+import resource
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
 
-from gridc.compiler.compile import compile_spec
-from gridc.compiler.lowering.plan import Plan
-from gridc.reports import files as documents
-from gridc.reports.findings.findings import find
+import gridc
+from benchmarks.synthetic import make
 from gridc.runtime.store.store import Store
 
-T = TypeVar("T")
+COMMANDS = ("report", "verify", "bundle", "verify the bundle", "loop")
 
 
-def timed(name: str, work: Callable[[], T]) -> tuple[T, float]:
-    start = time.process_time()
-    found = work()
-    seconds = time.process_time() - start
-    print(f"{name:<44} {seconds:6.2f} s")
-    return found, seconds
-
-
-def plain(store: Store, stamp: str) -> dict[str, Fraction]:
-    """Every cell's score by a loop over its samples."""
+def loop(path: Path) -> dict[str, Fraction]:
+    """Every cell's score by a loop over its samples: what is compared with."""
     scores: dict[str, list[int]] = {}
-    for sample in store.samples(stamp):
-        scores.setdefault(sample.cell, []).append(sample.score or 0)
+    with Store.open(path) as store:
+        for sample in store.samples(store.stamps()[0]):
+            scores.setdefault(sample.cell, []).append(sample.score or 0)
     return {cell: Fraction(sum(each), len(each)) for cell, each in scores.items()}
 
 
-def main(folder: Path) -> None:
-    spec = folder / "gridcard.toml"
-    compiled, one = timed("compile", lambda: compile_spec(spec, None))
-    assert compiled.lock is not None
-    lock, stamp = compiled.lock, Plan(compiled.study).study_digest
+def work(command: str, folder: Path, bundle: Path) -> None:
+    """Do one of `COMMANDS`, and print CPU seconds and most memory (MB)."""
+    study = gridc.open(folder / "gridcard.toml")
+    match command:
+        case "report":
+            study.report()
+        case "verify":
+            assert study.verify().complete
+        case "bundle":
+            study.bundle(bundle)
+        case "verify the bundle":
+            assert gridc.open(bundle / "gridcard.toml").verify().complete
+        case _:
+            loop(folder / "results" / "synthetic" / "store.sqlite")
+    print(time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def main(folder: Path, items: int | None) -> None:
+    if not (folder / "gridcard.toml").exists():
+        make(folder, items)
     with Store.open(folder / "results" / "synthetic" / "store.sqlite") as store:
-        _, read = timed("  of which: item outcomes", lambda: store.outcomes(stamp))
-        timed("  of which: results digest", lambda: store.results_digest(stamp))
-        found, two = timed("findings (reads, counts, tests)", lambda: find(compiled, lock, store))
-        _, three = timed("documents (certificate, cards, page)", lambda: documents.texts(found))
-        _, loop = timed("beside it: cell scores by a loop over rows", lambda: plain(store, stamp))
-    print(f"{'the whole report':<44} {one + two + three:6.2f} s; item outcomes {loop / read:.0f}x the loop")
+        calls = store.progress(store.stamps()[0]).answered
+    print(f"{calls:,} calls{'':<24}   CPU s    of the report      MB")
+    first = None
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        for command in COMMANDS:
+            arguments = ["-m", "benchmarks.report", "--one", command, str(folder), f"{scratch}/bundle"]
+            done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
+            seconds, memory = map(float, done.stdout.split())
+            first = first or seconds
+            print(f"{command:<34} {seconds:9.1f} {seconds / first:15.2f} x {memory:8.0f}", flush=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    if sys.argv[1] == "--one":
+        work(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))
+    else:
+        main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None)

@@ -149,7 +149,7 @@ def write_spec(folder: Path, items: int | None = None, axes: str = AXES) -> Path
     for name, source in MODELS.items():
         parts.append(f'[[model]]\nid = "{name}"\nengine = "hf"\nsource = "builtin:{source}"\n')
     for name, most in BENCHMARKS.items():
-        n = min(most, items or most)
+        n = items or most
         rows = [
             {
                 "question": f"Of {name}, which is number {number}?",

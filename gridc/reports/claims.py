@@ -32,10 +32,13 @@ FORMAT = "gridc-finish/1"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the evidence shows: findings that refute what is claimed, and lines that say what was checked."""
+    """What the evidence shows: findings that refute what is claimed, lines that say what was checked, and the
+    ties of the lock and of the results."""
 
     findings: tuple[Diagnostic, ...]
     lines: tuple[str, ...]
+    of_lock: tuple[Anchor, ...] = ()
+    of_results: tuple[Anchor, ...] = ()
 
 
 def check_ties(
@@ -66,7 +69,7 @@ def check_ties(
         findings += [Diagnostic("GC709", refuted, str(lock_path))] if refuted else []
         lines += [line] if line else []
     findings += _expected([*of_lock, *of_results], trust, lock_path)
-    return Shown(tuple(findings), tuple(lines))
+    return Shown(tuple(findings), tuple(lines), tuple(of_lock), tuple(of_results))
 
 
 def record(anchor: Anchor) -> AnchorRecord:

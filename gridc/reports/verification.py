@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.compile import Compiled
+from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.score import score
+from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.diff import brief, differences
 from gridc.compiler.lock.lock import Lock
@@ -37,7 +39,7 @@ from gridc.runtime.store.events import (
     first_break,
 )
 from gridc.runtime.store.items import item_rows, shown_rows
-from gridc.runtime.store.rows import CheckedCall, Progress, StoredSample
+from gridc.runtime.store.rows import CheckedCall, CheckedSample, Progress
 from gridc.runtime.store.store import Store, recorded
 from gridc.schema.canonical import canonical, digest, digest_bytes
 
@@ -48,10 +50,13 @@ MOST_JSON = 2**26
 @dataclass(frozen=True, slots=True)
 class Verified:
     """A study in which nothing differs: `checked` says what was looked at, a line each. Of a run that is not
-    `complete` only what is there so far was."""
+    `complete` only what is there so far was. The ties are those of the lock and of the results, as checked
+    here."""
 
     checked: tuple[str, ...]
     complete: bool
+    lock_ties: tuple[Anchor, ...]
+    results_ties: tuple[Anchor, ...]
 
 
 def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Trust = NOBODY) -> Verified:
@@ -68,18 +73,18 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
     found += inputs
     found += of_events(events)
     found += of_calls(store, stamp)
-    found += guarded("the digests", of_digests(store, stamp, events))
     shown = check_ties(compiled.lock_path, compiled.source.path, folder, events, stamp, trust)
     found += shown.findings
+    plan, results = Plan(compiled.study), store.results_digest(stamp)
+    found += guarded("the digests", of_digests(store, stamp, events, results))
     if not inputs:
-        plan = Plan(compiled.study)
         found += guarded("the items", of_items(plan, store))
         found += guarded("the options", _shown(plan, store))
         found += of_cells(plan, store)
         found += guarded("the samples", of_samples(plan, store, conclusion is not None))
-        if not found:
-            found += guarded("the reports", of_reports(compiled, lock, store, folder, events))
-            found += guarded("the race", of_witness(plan, store, folder, events))
+    if not found:
+        found += guarded("the reports", of_reports(compiled, lock, store, folder, events, results))
+        found += guarded("the race", of_witness(plan, store, folder, events))
     if found:
         raise VerificationError(found)
     progress = store.progress(stamp)
@@ -98,6 +103,8 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
             *shown.lines,
         ),
         progress.complete and conclusion is not None,
+        shown.of_lock,
+        shown.of_results,
     )
 
 
@@ -211,8 +218,9 @@ def _shown(plan: Plan, store: Store) -> Iterator[Diagnostic]:
             yield Diagnostic("GC704", f"{name}: the store does not have the item as the study shows it")
 
 
-def of_digests(store: Store, stamp: str, events: Sequence[Event]) -> Iterator[Diagnostic]:
-    """The digests that the run recorded at its end, if it came to one."""
+def of_digests(store: Store, stamp: str, events: Sequence[Event], results: str) -> Iterator[Diagnostic]:
+    """The digests that the run recorded at its end, if it came to one. `results` is that of the results as
+    they are."""
     conclusion = store.conclusion(stamp)
     if conclusion is None:
         if _reported(events, stamp):
@@ -221,7 +229,7 @@ def of_digests(store: Store, stamp: str, events: Sequence[Event]) -> Iterator[Di
     progress = store.progress(stamp)
     if not progress.complete and conclusion.answered is None:
         return  # an older gridc recorded no count, so what was answered since cannot be told from it
-    actual = {"results": store.results_digest(stamp), "answers": store.answers_digest(stamp)}
+    actual = {"results": results, "answers": store.answers_digest(stamp)}
     if conclusion.records is not None:
         actual["records"] = store.records_digest(stamp)
     for name, value in actual.items():
@@ -256,44 +264,64 @@ def of_cells(plan: Plan, store: Store) -> Iterator[Diagnostic]:
 def of_samples(plan: Plan, store: Store, concluded: bool) -> Iterator[Diagnostic]:
     """The samples against the plan's, and each outcome against what its answers score to. A run that is under
     way, or was stopped, has answers that nobody has scored yet."""
+    shared, scored = None, dict[tuple[str, ...], _Outcome]()
     for cell in plan.cells():
-        stored = {
-            (row.item, row.replicate): (row, answers)
-            for row, answers in store.samples_of(plan.study_digest, cell.key)
-        }
-        for sample in plan.samples(cell):
-            name = f"{cell.key}, item {sample.item.id}, replicate {sample.replicate}"
-            row, answers = stored.pop((sample.item.id, sample.replicate), (None, []))
-            if row is None or not _asked(sample, row, store, concluded):
-                yield Diagnostic("GC704", f"{name}: the store does not have the calls of the plan")
+        if shared != (cell.benchmark, cell.setting):  # replicates and models often answer alike
+            shared, scored = (cell.benchmark, cell.setting), {}
+        planned = {(sample.item.id, sample.replicate): sample for sample in plan.samples(cell)}
+        for stored in store.samples_of(plan.study_digest, cell.key):
+            sample = planned.pop(stored[:2], None)
+            if sample is None:
+                yield Diagnostic("GC704", f"{_name(cell, *stored[:2])}: not in the plan")
                 continue
-            outcome = (row.choice, row.score, row.evidence)
-            given = [json.loads(answer) for answer in answers if answer is not None]
-            if len(given) < len(answers) or (outcome == (None, None, None) and not concluded):
-                expected: tuple[Any, ...] = (None, None, None)
-            else:
-                again = score(cell.setting, sample.item, given)
-                expected = (again.choice, again.score, canonical(again.evidence).decode())
+            if not _asked(sample, stored, store, concluded):
+                message = f"{_name(cell, *stored[:2])}: the store does not have the calls of the plan"
+                yield Diagnostic("GC704", message)
+                continue
+            outcome, expected = stored[2:5], _UNSCORED
+            answers = tuple([answer for answer in stored.answers if answer is not None])
+            if len(answers) == len(stored.answers) and (concluded or outcome != _UNSCORED):
+                given = (stored.item, *answers)
+                if given not in scored:
+                    again = score(cell.setting, sample.item, [json.loads(answer) for answer in answers])
+                    scored[given] = (again.choice, again.score, canonical(again.evidence).decode())
+                expected = scored[given]
             if outcome != expected:
-                yield Diagnostic("GC705", f"{name}: the stored outcome is not what the answer scores to")
-        for item, replicate in stored:
-            yield Diagnostic("GC704", f"{cell.key}, item {item}, replicate {replicate}: not in the plan")
+                message = f"{_name(cell, *stored[:2])}: the stored outcome is not what the answer scores to"
+                yield Diagnostic("GC705", message)
+        for item, replicate in planned:
+            message = f"{_name(cell, item, replicate)}: the store does not have the calls of the plan"
+            yield Diagnostic("GC704", message)
 
 
-def _asked(sample: Sample, row: StoredSample, store: Store, concluded: bool) -> bool:
+_Outcome = tuple[int | None, int | None, str | None]
+_UNSCORED: _Outcome = (None, None, None)
+
+
+def _name(cell: Cell, item: str, replicate: int) -> str:
+    return f"{cell.key}, item {item}, replicate {replicate}"
+
+
+def _asked(sample: Sample, stored: CheckedSample, store: Store, concluded: bool) -> bool:
     """Whether the stored calls are those that the plan asks, each under its step: of a scaffold, those that
     follow from the stored answers. While a run is under way the last ones may not be written yet."""
     rows = sample.trace(store.answer_to).rows
-    expected = tuple((request.id, name) for name, request in rows)
-    stored = tuple(zip(row.calls, row.steps, strict=True))
+    expected = [(request.id, name) for name, request in rows]
+    found = list(zip(stored.calls, stored.steps, strict=True))
     if sample.scaffolded is None or concluded:
-        return stored == expected
-    return len(stored) >= len(sample.requests) and stored == expected[: len(stored)]
+        return found == expected
+    return len(found) >= len(sample.requests) and found == expected[: len(found)]
 
 
 def of_reports(
-    compiled: Compiled, lock: Lock, store: Store, folder: Path, events: Sequence[Event]
+    compiled: Compiled,
+    lock: Lock,
+    store: Store,
+    folder: Path,
+    events: Sequence[Event],
+    results: str,
 ) -> Iterator[Diagnostic]:
+    """The reports that are there against what the store says now. `results` is the digest of its results."""
     here = [folder / name for name in NAMES if name != "store.sqlite" and os.path.lexists(folder / name)]
     if not here:
         return
@@ -312,7 +340,8 @@ def of_reports(
         yield Diagnostic("GC707", "there is a report, and no event records that it was made", str(here[0]))
         return
     earlier = {digest for look in looks for digest in look.files.values()}
-    expected = texts(find(compiled, lock, store, claimed(events, plan.study_digest), explained))
+    tied = claimed(events, plan.study_digest)
+    expected = texts(find(compiled, lock, store, tied, explained, results))
     for path in here:
         data = _bytes(path, len(expected[path.name].encode()) + MOST_JSON)
         if data == expected[path.name].encode():

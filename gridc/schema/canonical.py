@@ -6,42 +6,62 @@ from collections.abc import Sequence
 from typing import Any
 
 import rfc8785
+from pydantic_core import PydanticSerializationError, to_json
 
 
 def canonical(value: Any) -> bytes:
     """The RFC 8785 form of a JSON value. Raises `rfc8785.CanonicalizationError` for others."""
-    if _plain(value):
-        try:
-            return _PLAIN.encode(value).encode()
-        except UnicodeEncodeError:  # half a surrogate pair, which rfc8785 names
-            pass
-    return rfc8785.dumps(value)
+    try:
+        return to_json(_ordered(value))
+    except (_NotPlainError, PydanticSerializationError):  # the latter for half a surrogate pair
+        return rfc8785.dumps(value)
 
 
-_PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, check_circular=False)
+class _NotPlainError(Exception):
+    """Only rfc8785 knows the canonical form of a value, or that it has none."""
 
 
-def _plain(value: Any) -> bool:
-    """Whether the standard library writes the value's canonical form, many times as fast: the keys are
-    ASCII, so that both sort them alike, and floats are such that both write them alike."""
+def _ordered(value: Any) -> Any:
+    """The value with its keys in order, if pydantic then writes its canonical form, many times as fast: the
+    keys are ASCII, and numbers are such that everybody writes them alike. Raises `_NotPlainError`."""
     kind = type(value)
-    if kind is str or kind is bool or value is None:
-        return True
-    if kind is int:
-        return bool(-(2**53) < value < 2**53)
-    if kind is float:
-        return bool(1e-4 <= abs(value) < 1e15 and not value.is_integer())
     if kind is dict:
-        return all(type(key) is str and key.isascii() and _plain(held) for key, held in value.items())
-    return (kind is list or kind is tuple) and all(map(_plain, value))
+        ordered = {}
+        try:
+            for key in sorted(value):
+                held = value[key]
+                ordered[key] = held if type(held) is str else _ordered(held)
+            plain = "".join(ordered).isascii()
+        except TypeError:  # a key that is no text
+            plain = False
+        if not plain:
+            raise _NotPlainError
+        return ordered
+    if kind is list or kind is tuple:
+        return [held if type(held) is str else _ordered(held) for held in value]
+    if kind is str or kind is bool or value is None:
+        return value
+    if kind is int and -(2**53) < value < 2**53:
+        return value
+    if kind is float and abs(value) < 1e15:
+        if value.is_integer():
+            return int(value)
+        if abs(value) >= 1e-4:
+            return value
+    raise _NotPlainError
+
+
+def canonical_row(row: Sequence[Any]) -> bytes:
+    """`canonical` of a list of texts, whole numbers (below 2^53) and nulls, nested or not. On these pydantic
+    writes the same bytes, fifty times as fast; a study has millions of them."""
+    return to_json(row)
 
 
 _ROW = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 
-def canonical_row(row: Sequence[Any]) -> bytes:
-    """`canonical` of a list of texts, whole numbers (below 2^53) and nulls, nested or not. On these the
-    standard library writes the same bytes, twenty times as fast; a study has half a million of them."""
+def stored_row(row: Sequence[Any]) -> bytes:
+    """The same of a row that holds floats, which are written as Python does."""
     return _ROW.encode(row).encode()
 
 

@@ -36,8 +36,18 @@ class Place:
         return compile_spec(self.spec, self.data, online, self.models)
 
     def store(self, compiled: "Compiled") -> Path:
-        """The path of the study's store."""
-        folder = self.results or compiled.source.path.parent / "results" / compiled.spec.study.id
+        """The path of the study's store. Raises `StoreError` (GC605) where the results folder of a study is a
+        link: whoever made the study would choose where this person's files are written."""
+        if self.results is not None:
+            return self.results / "store.sqlite"
+        folder = compiled.source.path.parent / "results" / compiled.spec.study.id
+        for place in (folder.parent, folder):
+            if place.is_symlink():
+                from gridc.diagnostics.errors import Diagnostic, StoreError
+
+                message = f"{place.name}/ is a symbolic link to {place.readlink()}, and is not followed"
+                help = f"`--out {place.resolve()}` says that you mean that folder"
+                raise StoreError([Diagnostic("GC605", message, str(place), help=help)])
         return folder / "store.sqlite"
 
     @property

@@ -1,14 +1,16 @@
 """Recompute everything that a study or a bundle claims."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gridc.compiler.compile import Compiled
+from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
+from gridc.reports.verification import Verified
 from gridc.reports.verification import verify as recompute
 from gridc.runtime.rerun import Draw, Repeated
 from gridc.runtime.rerun import rerun as repeat
@@ -19,19 +21,24 @@ from gridc.study.place import Place
 @dataclass(frozen=True, slots=True)
 class Verification:
     """A study, by its stamp, or a bundle, by its folder, in which nothing differs: `checked` says what was
-    looked at, a line each. It is verified only when its run is `complete`."""
+    looked at, a line each. It is verified only when its run is `complete`. The ties say what holds the lock
+    and the results to a time or a person, as checked here."""
 
     stamp: str | None
     bundle: Path | None
     checked: tuple[str, ...]
     complete: bool
+    lock_ties: tuple[Anchor, ...]
+    results_ties: tuple[Anchor, ...]
     draw: Draw | None = None
     repeated: tuple[Repeated, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         about = {"stamp": self.stamp} if self.bundle is None else {"bundle": str(self.bundle)}
         state = {"verified": self.complete, "complete": self.complete}
-        document: dict[str, Any] = {**state, **about, "checked": list(self.checked)}
+        held = {"lock": self.lock_ties, "results": self.results_ties}
+        ties = {what: [tie.as_json() for tie in found] for what, found in held.items()}
+        document: dict[str, Any] = {**state, **about, "checked": list(self.checked), "ties": ties}
         if self.draw is not None:
             document["rerun"] = {**asdict(self.draw), "models": [row.as_json() for row in self.repeated]}
         return document
@@ -49,8 +56,7 @@ def verify(place: Place, rerun: float | None, rerun_seed: str | None = None) -> 
         if rerun is not None:
             help = "verify the study itself, where its models are"
             raise UsageError([Diagnostic("GC000", "a bundle has no models that could be asked", help=help)])
-        bundle = verify_bundle(folder, place.trust)
-        return Verification(None, folder, bundle.checked, bundle.complete)
+        return _verification(verify_bundle(folder, place.trust), bundle=folder)
     try:
         compiled, lock = place.stamped()
     except GridcError as error:
@@ -58,14 +64,18 @@ def verify(place: Place, rerun: float | None, rerun_seed: str | None = None) -> 
     path = place.store(compiled)
     with Store.open(path) as store:
         found = recompute(compiled, lock, store, path.parent, place.trust)
+        verified = _verification(found, lock.stamp)
         if rerun is None:
-            return Verification(lock.stamp, None, found.checked, found.complete)
+            return verified
         draw = Draw.of(rerun, rerun_seed)
         rows = repeated(compiled, store, draw)
     lines = [line for row in rows for line in _lines(row)]
-    return Verification(
-        lock.stamp, None, (*found.checked, _drawn(draw), *lines), found.complete, draw, tuple(rows)
-    )
+    checked = (*verified.checked, _drawn(draw), *lines)
+    return replace(verified, checked=checked, draw=draw, repeated=tuple(rows))
+
+
+def _verification(found: Verified, stamp: str | None = None, bundle: Path | None = None) -> Verification:
+    return Verification(stamp, bundle, found.checked, found.complete, found.lock_ties, found.results_ties)
 
 
 def repeated(compiled: Compiled, store: Store, draw: Draw) -> list[Repeated]:

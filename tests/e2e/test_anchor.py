@@ -6,11 +6,14 @@ import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
-from tests.authorities import make_authority, needs_openssl, needs_ssh, shell
+from gridc.compiler.lock import seal
+from gridc.diagnostics.errors import StampError
+from tests.authorities import make_authority, needs_openssl, needs_ssh, shell, time_stamp
 from tests.e2e.conftest import command
 
 RESULTS = Path("results/small")
@@ -71,6 +74,10 @@ def test_lock_and_results_are_tied_and_a_reviewer_checks_it(study: Path, outside
         assert "the lock is timestamped, as checked here" in checked.stdout
         assert "the results are timestamped, as checked here" in checked.stdout
         assert "not shown here" not in checked.stdout
+        told = json.loads(command("verify", *where, *believed, "--json", cwd=study).stdout)["ties"]
+        assert [tie["evidence"] for tie in told["lock"]][-2:] == ["signature", "token"]
+        for tie in told["lock"][-2:] + told["results"]:
+            assert tie["strength"] == {"signature": "signed", "token": "timestamped"}[tie["evidence"]]
     alone = command("verify", "bundle", cwd=study)
     assert alone.returncode == 0, alone.stderr
     assert "the lock is unanchored, as checked here" in alone.stdout
@@ -85,6 +92,28 @@ def test_lock_and_results_are_tied_and_a_reviewer_checks_it(study: Path, outside
         refused = command("verify", *believed, cwd=study)
         assert (refused.returncode, code in refused.stderr) == (7, True), name
         (study / name).write_bytes(kept)
+
+
+@needs_openssl
+def test_an_old_answer_that_is_sent_again_is_no_time_stamp(
+    study: Path, outside: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the same bytes and under the same authority, but asked for earlier: its nonce is another one."""
+    pytest.importorskip("rfc3161_client")
+    lock = study / "gridcard.lock"
+    old = outside / "old"
+    shutil.copy(lock, old)
+    time_stamp(outside / "authority", old)
+    sent = old.with_name("old.tsr").read_bytes()
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: BytesIO(sent))
+    with pytest.raises(StampError) as caught:
+        seal.time_stamp(lock, "https://authority.example")
+    assert [finding.code for finding in caught.value.diagnostics] == ["GC406"]
+    assert "nonce" in caught.value.diagnostics[0].message
+    assert not lock.with_name("gridcard.lock.tsr").exists()
+    monkeypatch.undo()
+    seal.time_stamp(lock, address)
+    assert lock.with_name("gridcard.lock.tsr").is_file()
 
 
 def test_a_score_that_was_edited_on_the_cards_is_not_attached_and_does_not_pass(

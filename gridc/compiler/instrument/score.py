@@ -5,6 +5,7 @@ The run, `gridc verify`, the oracles and every later re-scoring use these same f
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite, isnan
 from typing import Any
 
@@ -16,6 +17,7 @@ from gridc.compiler.instrument.points import points
 from gridc.compiler.instrument.readers import READERS
 from gridc.compiler.instrument.refusal import RESPONSES, refusal_keywords
 from gridc.compiler.instrument.setting import Setting
+from gridc.schema.spec import Reader
 
 Answers = Sequence[Mapping[str, Any]]
 
@@ -69,8 +71,21 @@ def before_stop(text: str, stops: Sequence[str]) -> str:
     return text[: min((place for stop in stops if (place := text.find(stop)) >= 0), default=len(text))]
 
 
+MOST_REMEMBERED = 256
+"""Characters of the longest response whose reading is remembered."""
+
+
 def _read_option(setting: Setting, item: Item, text: str) -> Extraction:
-    return READERS[setting.held("reader")](text, item.options, setting.labels(len(item.options)))
+    read = _remembered if len(text) <= MOST_REMEMBERED else _read
+    return read(setting.held("reader"), text, item.options, setting.labels(len(item.options)))
+
+
+def _read(reader: Reader, text: str, options: tuple[str, ...], labels: tuple[str, ...]) -> Extraction:
+    return READERS[reader](text, options, labels)
+
+
+_remembered = lru_cache(maxsize=2**15)(_read)
+"""An item is asked in hundreds of cells, and short answers to it are mostly the same few."""
 
 
 def _read_behaviour(setting: Setting, item: Item, text: str) -> Extraction:

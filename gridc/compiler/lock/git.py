@@ -25,6 +25,10 @@ _MOST = 16 << 20
 million."""
 
 
+_MOST_STORES = 32
+"""Object stores that one repository may borrow from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Repository:
     """A work tree's top folder, the object store of its repository, and the commit that is checked out."""
@@ -96,7 +100,7 @@ def repository_of(folder: Path) -> Repository | None:
         with suppress(FileNotFoundError):
             common = private / read_regular(private / "commondir", 4096).decode().strip()
         head = _commit(private, common)
-        if head is None or not (common / "objects").is_dir():
+        if head is None or not _is_plain(common / "objects"):
             return None
         shallow = None
         with suppress(FileNotFoundError):
@@ -104,6 +108,34 @@ def repository_of(folder: Path) -> Repository | None:
     except (OSError, ValueError):
         return None
     return Repository(top, (common / "objects").resolve(), head, shallow)
+
+
+def _is_plain(objects: Path) -> bool:
+    """Whether an object store, and each that it borrows from, is a folder of nothing but files and folders:
+    git would wait for ever on a pipe. Raises `OSError` where it cannot be listed, and `ValueError` where the
+    list of lenders is too long."""
+    stores, seen = [objects], set[Path]()
+    while stores:
+        store = stores.pop()
+        if store in seen or not store.is_dir():
+            continue
+        seen.add(store)
+        if len(seen) > _MOST_STORES:
+            return False
+        folders = [store]
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(Path(entry.path))
+                    elif entry.is_dir():
+                        stores.append(Path(entry.path).resolve())
+                    elif not entry.is_file():
+                        return False
+        with suppress(FileNotFoundError):
+            lenders = os.fsdecode(read_regular(store / "info" / "alternates", _MOST)).splitlines()
+            stores += [store / lender for lender in lenders if lender and not lender.startswith("#")]
+    return True
 
 
 def _private_folder(top: Path) -> Path:

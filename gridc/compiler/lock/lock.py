@@ -135,16 +135,24 @@ def read_lock(path: Path) -> Lock | None:
         return None
     except StampError:
         raise
-    except (
-        ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError
-    ) as error:  # fmt: skip
-        message = f"not a readable lock ({type(error).__name__}: {error})"
-        raise StampError([Diagnostic("GC403", message, str(path))]) from None
+    except RecursionError:
+        raise _unreadable(path, "it is nested too deeply") from None
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from None
+    except ValueError as error:
+        raise _unreadable(path, str(error)) from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+        raise _unreadable(path, f"something is missing or of another kind: {error}") from None
     for stated, actual in stamps:
         if stated != actual:
             message = f"the content of the lock hashes to {actual[:12]}, not to its stamp {stated[:12]}"
             raise StampError([Diagnostic("GC403", message, str(path), help="restore the lock from git")])
     return lock
+
+
+def _unreadable(path: Path, why: str) -> StampError:
+    help = "restore the lock from git"
+    return StampError([Diagnostic("GC403", f"not a readable lock: {why}", str(path), help=help)])
 
 
 def _require_format(found: object, path: Path) -> None:

@@ -5,7 +5,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from gridc.compiler.lock.evidence import beside
+from gridc.compiler.lock.evidence import beside, misfit
 from gridc.compiler.lock.signature import NAMESPACE
 from gridc.compiler.lock.time_stamp import tokens
 from gridc.compiler.lock.trust import Trust
@@ -44,8 +44,8 @@ def time_stamp(path: Path, url: str) -> None:
         message = "time stamps need rfc3161-client, which is not installed"
         raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[anchor]'")]) from None
     builder = TimestampRequestBuilder().data(path.read_bytes()).hash_algorithm(HashAlgorithm.SHA256)
-    query = builder.nonce(nonce=True).cert_request(cert_request=True).build().as_bytes()
-    request = urllib.request.Request(url, query, {"Content-Type": "application/timestamp-query"})
+    query = builder.nonce(nonce=True).cert_request(cert_request=True).build()
+    request = urllib.request.Request(url, query.as_bytes(), {"Content-Type": "application/timestamp-query"})
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
             data = answer.read(_MOST)
@@ -58,6 +58,17 @@ def time_stamp(path: Path, url: str) -> None:
     write_new(evidence, data)
     try:
         list(tokens(path, Trust()))
+        _require_answer_to(query.nonce, data, evidence)
     except StampError:
         evidence.unlink()
         raise
+
+
+def _require_answer_to(nonce: int | None, answer: bytes, evidence: Path) -> None:
+    """Raise `StampError` (GC406) where an answer lacks the number that was asked with: it may be an old one,
+    of the same bytes, sent again by whoever is in between (RFC 3161, 2.4.1)."""
+    from rfc3161_client import decode_timestamp_response
+
+    if decode_timestamp_response(answer).tst_info.nonce != nonce:
+        why = "the answer is not to this request: its nonce is another one"
+        raise misfit(evidence, why, "ask again, or another authority")

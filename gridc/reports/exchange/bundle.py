@@ -162,7 +162,8 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             found += of_events(events)
             found += of_calls(store, plan.study_digest)
             found += of_items(plan, store)
-            found += guarded("the digests", of_digests(store, plan.study_digest, events))
+            results = store.results_digest(plan.study_digest)
+            found += guarded("the digests", of_digests(store, plan.study_digest, events, results))
             found += guarded("the manifests", _derived(compiled, lock, store, events, folder))
             shown = check_ties(
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
@@ -171,8 +172,10 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             found += of_cells(plan, store)
             found += guarded("the samples", _sampled(plan, store))
             if not found:
-                found += guarded("the reports", of_reports(compiled, lock, store, folder / "results", events))
-                found += guarded("the race", of_witness(plan, store, folder / "results", events))
+                reported = folder / "results"
+                reports = of_reports(compiled, lock, store, reported, events, results)
+                found += guarded("the reports", reports)
+                found += guarded("the race", of_witness(plan, store, reported, events))
             progress, conclusion = store.progress(plan.study_digest), store.conclusion(plan.study_digest)
     except VerificationError:
         raise
@@ -196,6 +199,8 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             *shown.lines,
         ),
         progress.complete and conclusion is not None,
+        shown.of_lock,
+        shown.of_results,
     )
 
 

@@ -197,9 +197,11 @@ def find(
     store: Store,
     tied: Sequence[Anchor] = (),
     attribution: tuple[Attribution, ...] = (),
+    results: str | None = None,
 ) -> Findings:
     """The findings of a stamped study from its store, complete or not. `tied` are the ties
-    of the lock; without them they are looked for. `attribution` is what that report explained.
+    of the lock; without them they are looked for. `attribution` is what that report explained, `results` the
+    digest of the stored results where it is known already.
 
     Raises `StoreError` when the store holds no run of it.
     """
@@ -221,7 +223,7 @@ def find(
         lock=lock,
         anchors=tuple(tied or anchors(compiled.lock_path, compiled.source.path)),
         progress=progress,
-        results=store.results_digest(plan.study_digest),
+        results=results or store.results_digest(plan.study_digest),
         near_ties=store.near_ties(plan.study_digest),
         first_call=finished[0][0] if finished else None,
         before_stamp=sum(n for at, n in finished if datetime.fromisoformat(at) < created),

@@ -7,9 +7,10 @@ from itertools import chain
 import numpy as np
 from sqlite_utils import Database
 
-from gridc.schema.canonical import canonical_row
+from gridc.schema.canonical import canonical_row, stored_row
 
 _COLUMNS = {
+    "study": "stamp, created",
     "benchmark": "benchmark, direction, unit, stamp",
     "item": "benchmark, item, unit, family, template, category",
     "shown": "benchmark, item, option_order, digest, options, points, gold, matching, unknown, expected",
@@ -46,13 +47,14 @@ def of_records(db: Database, stamp: str, where: str, values: Sequence[str]) -> s
     used = f"SELECT {_COLUMNS['batch']} FROM batch WHERE id IN (SELECT batch FROM call WHERE {where})"
     mine = "IN (SELECT id FROM cell WHERE stamp = ?)"
     batches = db.execute(f"{used} ORDER BY batch.id", values)
-    rows = chain(
+    first = chain(
         db.execute("SELECT stamp, created FROM study WHERE stamp = ?", [stamp]),
         *(
             db.execute(f"SELECT {_COLUMNS[table]} FROM {table} WHERE stamp = ? ORDER BY 1, 2, 3, 4", [stamp])
             for table in ("benchmark", "item", "shown", "cell")
         ),
-        (row if any(row[_BATCH:]) else row[:_BATCH] for row in batches),
+    )
+    then = chain(
         db.execute(
             f"""SELECT cell, item, replicate, choice, score, evidence FROM sample
                 WHERE cell {mine} ORDER BY cell, item, replicate""",
@@ -69,12 +71,18 @@ def of_records(db: Database, stamp: str, where: str, values: Sequence[str]) -> s
             [stamp],
         ),
     )
-    for row in rows:
-        total.update(canonical_row(row) + b"\n")
-    digests = bytearray()
+    lines = chain(
+        map(canonical_row, first),
+        (stored_row(row if any(row[_BATCH:]) else row[:_BATCH]) for row in batches),
+        map(canonical_row, then),
+    )
+    for line in lines:
+        total.update(line + b"\n")
+    found = bytearray()
     for row in db.execute(f"SELECT {_COLUMNS['call']} FROM call WHERE {where}", values):
-        digests += hashlib.sha256(canonical_row(row)).digest()
-    total.update(np.sort(np.frombuffer(digests, dtype="V32").view("S32")).tobytes())
+        found += hashlib.sha256(stored_row(row)).digest()
+    np.frombuffer(found, dtype="S32").sort()  # in place: a large study's take 160 MB
+    total.update(found)
     return total.hexdigest()
 
 
@@ -92,11 +100,9 @@ def of_results(db: Database, stamp: str) -> str:
                       CASE call.kind WHEN 'generate' THEN json_extract(answer, '$.text') ELSE choice END,
                       score
                FROM sample s JOIN trace t USING (cell, item, replicate) JOIN call ON call.id = t.call
-               WHERE s.cell = ? AND NOT EXISTS
-                 (SELECT 1 FROM trace u WHERE u.cell = t.cell AND u.item = t.item
-                  AND u.replicate = t.replicate AND u.step > t.step)
-               ORDER BY s.item, s.replicate""",
+               WHERE s.cell = ? ORDER BY s.item, s.replicate, t.step""",
             [key, cell],
         )
-        total.update(b"".join(canonical_row(row) + b"\n" for row in rows))
+        last = {row[1:3]: row for row in rows}  # a sample's last call says what came of it
+        total.update(b"".join([canonical_row(row) + b"\n" for row in last.values()]))
     return total.hexdigest()

@@ -85,10 +85,23 @@ class CheckedCall(NamedTuple):
     unsaid: int
 
 
+class CheckedSample(NamedTuple):
+    """A sample with its outcome, its calls in order with their answers (None while there is none), and the
+    step of each under a scaffold: the last of these is `answer`, once more the call that decides."""
+
+    item: str
+    replicate: int
+    choice: int | None
+    score: int | None
+    evidence: str | None
+    calls: tuple[str, ...]
+    steps: tuple[str | None, ...]
+    answers: list[str | None]
+
+
 @dataclass(frozen=True, slots=True)
 class StoredSample:
-    """A sample with its outcome and the calls that it came from, in order, each with its step under a
-    scaffold: the last of these is `answer`, once more the call that decides."""
+    """A sample with its outcome and the calls that it came from, in order."""
 
     cell: str
     item: str
@@ -97,7 +110,6 @@ class StoredSample:
     score: int | None
     evidence: str | None
     calls: tuple[str, ...]
-    steps: tuple[str | None, ...] = ()
 
 
 SampleRow = tuple[str, int, int | None, int | None, str | None, str | None, str | None]

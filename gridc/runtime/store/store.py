@@ -30,6 +30,7 @@ from gridc.runtime.store.rows import (
     CallRow,
     CellOutcomes,
     CheckedCall,
+    CheckedSample,
     Progress,
     SampleRow,
     Spent,
@@ -441,8 +442,8 @@ class Store:
         )
         return {key: (*rest, bool(shared)) for key, *rest, shared in rows}
 
-    def samples_of(self, stamp: str, cell: str) -> Iterator[tuple[StoredSample, list[str | None]]]:
-        """The samples of one cell with the answers (JSON) of their calls, by item and replicate."""
+    def samples_of(self, stamp: str, cell: str) -> Iterator[CheckedSample]:
+        """The samples of one cell with their calls and the answers (JSON) to these, by item and replicate."""
         rows = self._db.execute(
             """SELECT s.item, s.replicate, choice, score, evidence, call, answer, name
                FROM sample s LEFT JOIN trace t USING (cell, item, replicate) LEFT JOIN call ON call.id = call
@@ -450,13 +451,15 @@ class Store:
                ORDER BY s.item, s.replicate, step""",
             [stamp, cell],
         )
-        for (item, replicate), steps in groupby(rows, itemgetter(0, 1)):
-            found = list(steps)
-            calls = tuple(step[5] for step in found if step[5] is not None)
-            names = tuple(step[7] for step in found if step[5] is not None)
-            choice, outcome, evidence = found[0][2:5]
-            sample = StoredSample(cell, item, replicate, choice, outcome, evidence, calls, names)
-            yield sample, [step[6] for step in found]
+        samples: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
+        for row in rows:
+            samples.setdefault(row[:2], []).append(row)
+        for steps in samples.values():
+            calls = tuple([step[5] for step in steps if step[5] is not None])
+            names = tuple([step[7] for step in steps if step[5] is not None])
+            item, replicate, choice, outcome, evidence = steps[0][:5]
+            answers = [step[6] for step in steps]
+            yield CheckedSample(item, replicate, choice, outcome, evidence, calls, names, answers)
 
     def whereabouts(self, stamp: str, call: str) -> str:
         """A sample that the call belongs to, in words."""

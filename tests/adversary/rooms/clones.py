@@ -13,12 +13,13 @@ from _pytest.monkeypatch import MonkeyPatch
 import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.instrument.template_limits import Used
-from gridc.compiler.lock import anchor, lock
+from gridc.compiler.lock import anchor, git, lock
 from gridc.compiler.lock.anchor import anchors
 from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
 from gridc.compiler.lowering.calls import Prompt
-from gridc.diagnostics.errors import HazardError
+from gridc.diagnostics.errors import GridcError, HazardError
 from gridc.schema.spec import Engine as Settings
+from gridc.study.place import place_of
 from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.studies import write_study
 
@@ -269,4 +270,45 @@ def chat_that_grows(folder: Path, patch: MonkeyPatch) -> set[str]:
         engine.prompts.as_text(Prompt((("user", "Who sang?"),), chat_template=True))
     except HazardError as error:
         return {each.code for each in error.diagnostics}
+    return set()
+
+
+PLAIN = "an object store with a pipe in it is not read (`git._is_plain`)"
+
+
+@attack(
+    "whoever hands over a folder",
+    "a pipe lies among git's objects, or among those that it borrows, and git waits for it",
+    PLAIN,
+    instead((git, "_is_plain", lambda _: True)),
+)
+def pipe_among_objects(folder: Path, patch: MonkeyPatch) -> set[str]:
+    read = []
+    for lent in (False, True):
+        place = folder / str(lent)
+        place.mkdir()
+        committed(place)
+        objects, others = place / ".git" / "objects", place / "others"
+        others.mkdir()
+        if lent:
+            (objects / "info" / "alternates").write_text(f"{others}\n")
+        os.mkfifo((others if lent else objects / "pack") / "pack-1.idx")
+        read.append(git.repository_of(place) is not None)
+    return set() if any(read) else {PLAIN}
+
+
+@attack(
+    "whoever hands over a folder",
+    "the results folder is a link, and a run would write where it leads",
+    "GC605",
+    instead((Path, "is_symlink", lambda _: False)),
+)
+def results_elsewhere(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = write_study(folder)
+    (folder / "elsewhere").mkdir()
+    (folder / "results").symlink_to("elsewhere")
+    try:
+        place_of(spec).store(compile_spec(spec))
+    except GridcError as error:
+        return {finding.code for finding in error.diagnostics}
     return set()

@@ -14,12 +14,15 @@ from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
 from benchmarks.synthetic import make
+from gridc.compiler import compile as compile_module
+from gridc.compiler.lock.lock import Lock, read_lock
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import verification
 from gridc.reports.exchange import bundle
 from gridc.runtime.store import events, opening
+from gridc.runtime.store import store as store_module
 from gridc.runtime.store.store import Store
-from gridc.schema.canonical import canonical, digest
+from gridc.schema.canonical import canonical, digest, digest_bytes
 from tests.adversary.attack import Patch, attack, instead, nothing
 
 HOLDER = "whoever hands over a store"
@@ -81,6 +84,9 @@ def edit(results: Path, *statements: str) -> None:
     db.close()
 
 
+TRACEBACK = "a traceback"
+
+
 def codes(folder: Path) -> set[str]:
     """What verifying a study or a bundle finds; `incomplete` where nothing differs in a run that is not at
     its end."""
@@ -88,6 +94,8 @@ def codes(folder: Path) -> set[str]:
         done = gridc.open(folder / "gridcard.toml").verify()
     except GridcError as error:
         return {finding.code for finding in error.diagnostics}
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return {TRACEBACK}
     return set() if done.complete else {"incomplete"}
 
 
@@ -159,6 +167,28 @@ enter(
     "a-batch-more", "a batch is added that answered nothing", "GC704", without_lost_rows,
     "INSERT INTO batch SELECT 7, model, precision, 1, 1.0, 'x', '{}', '{}' FROM call LIMIT 1",
 )  # fmt: skip
+
+
+@attack(HOLDER, "a call is added that hashes right and that no sample asks", "GC704",
+        instead((Store, "lost_rows", nothing), (verification, "of_digests", nothing)))  # fmt: skip
+def a_call_more(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    db = sqlite3.connect(results / "store.sqlite")
+    table = "SELECT * FROM call WHERE id = (SELECT min(id) FROM call)"
+    row = dict(zip([each[1] for each in db.execute("PRAGMA table_info(call)")], db.execute(table).fetchone(),
+                   strict=True))  # fmt: skip
+    request = json.loads(row["request"]) | {"seed": 7}
+    row |= {"id": digest(request), "request": canonical(request).decode()}
+    db.execute(f"INSERT INTO call VALUES ({', '.join('?' * len(row))})", list(row.values()))
+    db.commit()
+    db.close()
+    return codes(folder)
+
+
+enter(
+    "model-changed", "a call says that another model gave its answer", "GC703",
+    and_no_records(without_columns), some("model", "(SELECT max(model) FROM call)"),
+)  # fmt: skip
 enter(
     "precision-changed", "a call says another precision", "GC703", and_no_records(without_columns),
     some("precision", "'nf4'"),
@@ -199,6 +229,43 @@ def lenient(_: int, kind: str, text: str) -> events.Body:
 def event_without_a_key(folder: Path, _: MonkeyPatch) -> set[str]:
     results = studied(folder)
     reseal(results, lambda kind, body: {k: v for k, v in body.items() if (kind, k) != ("finish", "results")})
+    return codes(folder)
+
+
+@attack(HOLDER, "an answer is nested too deeply to be read, and its digest fits", "GC703",
+        instead((verification, "guarded", lambda _, check: check)))  # fmt: skip
+def answer_nested(folder: Path, _: MonkeyPatch) -> set[str]:
+    deep = "[" * 100_000
+    one = "id = (SELECT min(id) FROM call WHERE kind = 'loglikelihood')"
+    set_to = f"answer = '{deep}', answer_digest = '{digest_bytes(deep.encode())}'"
+    edit(studied(folder), f"UPDATE call SET {set_to} WHERE {one}")
+    return codes(folder)
+
+
+@attack(HOLDER, "the study in the store is no JSON", "GC605",
+        instead((store_module, "_json", json.loads)))  # fmt: skip
+def study_unreadable(folder: Path, _: MonkeyPatch) -> set[str]:
+    edit(studied(folder), "UPDATE study SET content = '{'")
+    return codes(folder)
+
+
+def read_naively(path: Path) -> Lock | None:
+    json.loads(path.read_bytes())
+    return read_lock(path)
+
+
+@attack(HOLDER, "the lock is nested too deeply to be read", "GC403",
+        instead((compile_module, "read_lock", read_naively)))  # fmt: skip
+def lock_nested(folder: Path, _: MonkeyPatch) -> set[str]:
+    studied(folder)
+    (folder / "gridcard.lock").write_text("[" * 100_000)
+    return codes(folder)
+
+
+@attack(HOLDER, "a report is not UTF-8", "GC707",
+        instead((verification, "of_reports", nothing)))  # fmt: skip
+def report_unreadable(folder: Path, _: MonkeyPatch) -> set[str]:
+    (studied(folder) / "certificate.json").write_bytes(b'{"\xff": 1}')
     return codes(folder)
 
 

@@ -239,13 +239,32 @@ def _costs(manifest: dict[str, Any]) -> "RichTable":
             "no store" if asked["stored"] is None else f"{asked['stored']:,}",
             f"{each['prompt_tokens']:,}",
             f"{each['generated_tokens']:,}",
-            "-" if each["usd"] is None else f"{each['usd']:.2f}",
+            _money(each),
             "unknown" if each["seconds"] is None else f"{each['seconds']:,.0f} s",
         )
     bases = sorted({each["basis"] for each in manifest["estimates"].values()})
     table.caption = f"tokens by {' or by '.join(bases)}; time as the store's calls took"
+    prices = sorted({each["price"] for each in manifest["estimates"].values() if each["price"]})
+    if prices:
+        table.caption += (
+            f"; US $ if every answer is as long as it may be, between answers of one token and a token for "
+            f"every character; prices of {' and of '.join(prices)}"
+        )
     table.caption_justify = "left"
     return table
+
+
+def _money(estimate: dict[str, Any]) -> str:
+    """An estimate in US dollars with the least and the most that it can come to."""
+    if estimate["usd"] is None:
+        return "-"
+    usd, least, most = (estimate[key] for key in ("usd", "usd_least", "usd_most"))
+    return f"{_dollars(usd)} ({_dollars(least)} to {_dollars(most)})"
+
+
+def _dollars(usd: float) -> str:
+    """To the cent, and less than a dollar to two figures."""
+    return f"{usd:,.2f}" if usd >= 1 else f"{usd:.2g}"
 
 
 def _against(console: "Console", found: dict[str, Any]) -> None:
@@ -291,7 +310,8 @@ HELD = {"kv_bytes": "keys and values"}
 def _worked(name: str, value: float, least: "Mapping[str, float]") -> str:
     """What batches took of one thing, which engines name in `snake_case`."""
     ratio = f", {value / least[name]:.3f} x the least possible" if least.get(name) else ""
-    return f"{value:,} {name.replace('_', ' ')} so far{ratio}"
+    number = f"{value:,}" if float(value).is_integer() else f"{value:,.4g}"
+    return f"{number} {name.replace('_', ' ')} so far{ratio}"
 
 
 def spent(found: "Iterable[Spent]", names: "Mapping[str, str]") -> "Iterator[str]":

@@ -254,6 +254,16 @@ CODES: dict[str, Code] = {
         "is one of gridc's own. The message holds what the package said. gridc never uses something else in "
         "its place: a study must not be measured by another instrument than the one it names.",
     ),
+    "GC351": Code(
+        "the provider does not take a parameter",
+        "A client that drops it would ask something else than the study says, and nobody would notice. "
+        "litellm knows without a call what a provider takes. Leave the parameter out of the study, or name "
+        "it in the model's `omits`: then it is stamped that this model is asked without it.",
+    ),
+    "GC352": Code(
+        "a key would travel in the open",
+        "The address begins with http:// and is not this machine, so everyone on the way could read the key.",
+    ),
     "GC361": Code(
         "a label and its score do not fit",
         "`scores` maps what a response is read to onto scores from 0 to 1. Every label of a judge, both "
@@ -443,6 +453,12 @@ CODES: dict[str, Code] = {
         "sample of MMLU almost a third of the questions are of this kind. Show the options; or give these "
         "items a question of their own without options; or ask other items open-ended.",
     ),
+    "GC529": Code(
+        "a server ignores the temperature",
+        "It takes the parameter without an error and answers alike whatever the seed, so the replicates of "
+        "an item would be one answer counted several times. `transformers serve` does so for models whose "
+        "own generation config does not sample. Set the sampling where the server starts, or ask greedily.",
+    ),
     "GC530": Code(
         "plain prompts would end on the end token",
         "The tokenizer puts its end-of-text token behind every text, so a prompt would say that the text is "
@@ -526,6 +542,44 @@ CODES: dict[str, Code] = {
         "a file of a model is not the one that was hashed",
         "The file was changed or replaced between compiling the study and loading the model. Nothing of "
         "it was run. Compile the study again with the intended files.",
+    ),
+    "GC631": Code(
+        "a key is missing",
+        "A provider's model needs a key, which gridc reads from the environment and writes nowhere. The "
+        "message names the variable; `key_env` of a model names another one.",
+    ),
+    "GC632": Code(
+        "a key is refused",
+        "The provider does not accept the key, or its account has nothing left to spend. Nothing more was "
+        "asked; what was answered is stored.",
+    ),
+    "GC633": Code(
+        "a host cannot be reached",
+        "There is no such host, nothing listens there, or its certificate is not trusted. Nothing more was "
+        "asked; what was answered is stored, and `gridc run` resumes.",
+    ),
+    "GC634": Code(
+        "the endpoint has no such model",
+        "It answers, and knows neither the model nor, perhaps, the path. The name goes to a server as "
+        "`source` has it.",
+    ),
+    "GC635": Code(
+        "an endpoint does not answer",
+        "A call was asked as often as `attempts` in [engine] allows, with growing pauses, and meanwhile no "
+        "other call was answered either: the endpoint is down, or refuses everything. No call was given up; "
+        "what was answered is stored, and `gridc run` resumes. A call that fails while others are answered "
+        "has failed for good, and stays in the denominator.",
+    ),
+    "GC636": Code(
+        "an endpoint does not score given candidates",
+        "The likelihood of a given text needs the log-probability of each of its tokens. Providers return "
+        "those of generated tokens at most. A server at `base_url` may return them for plain text "
+        "(`/completions` with echo and logprobs), which gridc tries before it believes it.",
+    ),
+    "GC637": Code(
+        "a budget in money needs prices",
+        "[budget] usd can only stop a run in time where every token has a price. State `price` for the "
+        "model: litellm's table has none.",
     ),
     "GC650": Code(
         "a Ray cluster cannot be used",

@@ -14,9 +14,11 @@ from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Call, Engine, Task, answered
-from gridc.runtime.run import note_deviations
+from gridc.runtime.paying import connecting
+from gridc.runtime.run import note_deviations, stop_at_cap
 from gridc.runtime.scaffolds import call_of, waves
 from gridc.runtime.store.events import Body, ModelLoaded
 from gridc.runtime.store.write import Writer
@@ -38,6 +40,8 @@ class ChosenSamples:
         self._store.ingest(self.plan, lock)
         note_deviations(self._store, self.plan.study_digest, departures)
         self.calls_in_grid = self._store.progress(self.plan.study_digest).total
+        self._meter = Meter(self.plan.study.spec.budget, self._store.paid_usd())
+        self._open = connecting(open_engine, lock, self._store, self._meter, self.plan.study.spec)
         self._names = {identity.digest: name for name, identity in self.plan.study.models.items()}
         self._engines: dict[tuple[str, str], Engine] = {}
 
@@ -95,7 +99,7 @@ class ChosenSamples:
         identity = self.plan.study.models[model]
         key = model, precision
         if key not in self._engines:
-            self._engines[key] = open_engine(model, identity, precision, self.plan.study.spec)
+            self._engines[key] = self._open(model, identity, precision, self.plan.study.spec)
             ran = self._engines[key].effective()
             self.record(ModelLoaded(stamp=self.plan.study_digest, identity=identity.digest, **ran))
         engine = self._engines[key]
@@ -103,3 +107,5 @@ class ChosenSamples:
         for done in answered(engine, tasks):
             self._store.answer(done.answers, done.spending)
             self.executed += len(done.answers)
+        self._store.flush()
+        stop_at_cap(self._meter, self._store, self.plan.study_digest)

@@ -10,10 +10,14 @@ from typing import Any
 
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.engines.api.records import Paying
 from gridc.runtime.engines.protocol import Task, answered
 from gridc.runtime.stages import Stage
 from gridc.runtime.store.write import Writer
 from gridc.statistics.seeded import first
+
+ALONE, ASKED_AGAIN = "each call alone", "the same call asked again"
+"""In what shape calls are made once more: by a local engine, and by one behind an address."""
 
 
 def measure(plan: Plan, store: Writer, stage: Stage) -> dict[str, Any]:
@@ -28,11 +32,14 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> dict[str, Any]:
     texts = texts_changed = outcomes = outcomes_changed = 0
     moved: list[float] = []
     rankings = 0
-    for name in chosen:
-        (batch,) = stage.engine.batches([store.call(name)])
-        (done,) = answered(stage.engine, [Task(batch, frozenset([name]))])
+    alone = [(name, stage.engine.batches([store.call(name)])) for name in chosen]
+    tasks = [Task(batch, frozenset([name])) for name, batches in alone for batch in batches]
+    again = {each.call: each.content for done in answered(stage.engine, tasks) for each in done.answers}
+    for name in (name for name in chosen if name in again):
         _, before = store.answered_with(name)
-        after = done.answers[0].content
+        after = again[name]
+        if "error" in before or "error" in after:
+            continue
         if "text" in after:
             texts += 1
             texts_changed += before["text"] != after["text"]
@@ -48,8 +55,8 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> dict[str, Any]:
             outcomes += 1
             outcomes_changed += choices[0] != choices[1]
     return {
-        "shape": "each call alone",
-        "calls": len(chosen),
+        "shape": ASKED_AGAIN if isinstance(stage.engine, Paying) else ALONE,
+        "calls": texts + rankings,
         "texts": texts,
         "texts_changed": texts_changed,
         "rankings": rankings,

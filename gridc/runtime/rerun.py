@@ -17,6 +17,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Answer, Call, Engine, Task, answered
 from gridc.runtime.store.store import Store
+from gridc.schema.engines import engine_kind
 from gridc.schema.spec import EXACT
 from gridc.statistics.detection import detection, exceeds, least_detected
 from gridc.statistics.seeded import first
@@ -90,6 +91,8 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
     plan = Plan(compiled.study)
     store.require(plan.study_digest)
     for name, precision in dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells()):
+        if engine_kind(next(each.engine for each in plan.study.spec.model if each.id == name)).provider:
+            continue  # whose answers change from call to call, and cost money
         identity = plan.study.models[name]
         held = plan.study_digest, identity.digest, precision
         total = sum(1 for _ in store.answered_calls(*held))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
@@ -20,6 +20,7 @@ from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.environments import told
 from gridc.runtime.engines.protocol import Call
 from gridc.runtime.noise import measure
+from gridc.runtime.paying import connecting
 from gridc.runtime.stages import WHOLE, Open, Shard, Stage, open_stages, wave_stages
 from gridc.runtime.store import events
 from gridc.runtime.store.rows import Spent
@@ -72,12 +73,14 @@ def run(
     plan = Plan(compiled.study)
     with Writer(path) as store:
         store.ingest(plan, lock)
+        store.note_lost()
         note_deviations(store, plan.study_digest, departures)
         reused = store.progress(plan.study_digest).answered
-        stages = open_stages(plan, store, shard, open_engine)
+        meter = Meter(plan.study.spec.budget, store.paid_usd())
+        stages = open_stages(plan, store, shard, connecting(open_engine, lock, store, meter, compiled.spec))
         if any(stage.tasks for stage in stages):
             store.record(events.RunStarted(stamp=plan.study_digest, gridc=__version__, answered=reused))
-        _execute(stages, store, plan, watch)
+        _execute(stages, store, plan, watch, meter)
         return conclude(plan, store, reused)
 
 
@@ -137,8 +140,7 @@ def note_deviations(store: Writer, stamp: str, departures: Reconciled) -> None:
         store.record(events.Deviated(stamp=stamp, log=log))
 
 
-def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch) -> None:
-    meter = Meter(plan.study.spec.budget)
+def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch, meter: Meter) -> None:
     done, total = 0, sum(stage.cost for stage in stages)
     for stage in stages[:0:-1]:  # a model that would be refused is, before any call of another
         stage.engine.effective()
@@ -154,9 +156,11 @@ def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch) -
                     store.answer(answered.answers, answered.spending)
                     done += answered.task.batch.cost
                     watch(Step(part.name, done, total))
-                if meter.reached is not None:
-                    _stop(store, plan.study_digest, meter.reached)
+                store.flush()
+                stop_at_cap(meter, store, plan.study_digest)
         _record_work(part, store, plan)
+        store.flush()
+        stop_at_cap(meter, store, plan.study_digest)
         stage.engine.close()
 
 
@@ -182,8 +186,11 @@ def _record_work(stage: Stage, store: Writer, plan: Plan) -> None:
         store.record(events.NoiseMeasured(**about, **measure(plan, store, stage)))
 
 
-def _stop(store: Writer, stamp: str, cap: str) -> NoReturn:
-    """Record that a cap was reached, and raise `BudgetError`."""
+def stop_at_cap(meter: Meter, store: Writer, stamp: str) -> None:
+    """Where a cap was reached record it, and raise `BudgetError`."""
+    if meter.reached is None:
+        return
+    cap = meter.reached
     progress = store.progress(stamp)
     told = f"[budget] {cap} was reached after {progress.answered:,} of {progress.total:,} calls"
     store.record(events.Observed(stamp=stamp, what="budget", detail=told))

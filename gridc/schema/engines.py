@@ -26,10 +26,14 @@ class EngineKind:
 
 ENGINES: Mapping[str, EngineKind] = {
     "hf": EngineKind(
-        "torch and transformers, on this machine", schemes=("hf:", "path:", "builtin:", "models:")
+        "torch and transformers, on this machine",
+        schemes=("hf:", "path:", "builtin:", "models:"),
+        refuses=("base_url", "server", "omits", "key_env", "price"),
     ),
     "api": EngineKind(
-        "a provider, through litellm", provider=True, refuses=("precision", "revision"), executed=False
+        "a provider, through litellm, or a server at base_url",
+        provider=True,
+        refuses=("precision", "revision", "chat_template_args"),
     ),
 }
 """By the `engine` of the language. What opens each is in `runtime.engines.OPENERS`."""

@@ -5,7 +5,7 @@ description is its documentation. What needs more than one table to decide lives
 `gridc.compiler.frontend.checks`.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
@@ -16,6 +16,7 @@ from gridc.schema.budget import Budget
 from gridc.schema.inference import AnyHypothesis, Curve, Exclude, Falsification, Family, Fork
 from gridc.schema.items import Exemplars, LoaderName, Loading, Sample, UnitLevel
 from gridc.schema.judging import Judge
+from gridc.schema.provider import Endpoint
 from gridc.schema.scaffold import Scaffold
 from gridc.schema.scores import NamedOutcome, Scores
 from gridc.schema.selector import EVERYWHERE, Selector
@@ -369,7 +370,7 @@ class Effects(ModelEffects, BenchmarkEffects):
         return {key: value for key in Effects.model_fields if (value := getattr(self, key, None)) is not None}
 
 
-class Model(ModelEffects):
+class Model(ModelEffects, Endpoint):
     """A model that is compared."""
 
     id: Annotated[Id, Field(description="How the study calls it.")]
@@ -381,7 +382,8 @@ class Model(ModelEffects):
         Text,
         Field(
             description="hf:REPO, path:FOLDER beside the spec, models:FOLDER under --models or GRIDC_MODELS, "
-            "or builtin:NAME; of an api model, its litellm name.",
+            "or builtin:NAME; of an api model, its litellm name, or with base_url the name that the server "
+            "knows it by.",
             examples=["hf:Qwen/Qwen2.5-7B-Instruct", "builtin:pocket-qwen2", "anthropic/claude-opus-4-6"],
         ),
     ]
@@ -589,6 +591,15 @@ class Engine(Table):
     device: Annotated[
         Literal["auto", "cpu", "cuda"], Field(description="auto: cuda where there is one, else cpu.")
     ] = "auto"
+    concurrency: Annotated[
+        int, Field(ge=1, le=1024, description="Most requests to one api model that are open at once.")
+    ] = 64
+    attempts: Annotated[
+        int, Field(ge=1, le=100, description="Most times that a call to an api model is asked.")
+    ] = 6
+    timeout_s: Annotated[
+        float, Field(gt=0, description="Longest time of one request to an api model, in seconds.")
+    ] = 600.0
 
 
 class Spec(Table):
@@ -643,4 +654,5 @@ class Spec(Table):
         Keys that have no value are left out, so that a key which the language gains later does not change
         the stamps of studies that do not use it.
         """
-        return self.model_dump(mode="json", by_alias=True, exclude={"budget", "engine"}, exclude_none=True)
+        unstamped: Any = {"budget": True, "engine": True, "model": {"__all__": {"key_env", "price"}}}
+        return self.model_dump(mode="json", by_alias=True, exclude=unstamped, exclude_none=True)

@@ -14,6 +14,7 @@ from gridc.compiler.lock.deviations import require_current, require_reconciled
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.providers import require_taken
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.runtime import merge as merging
 from gridc.runtime import run as executing
@@ -79,6 +80,7 @@ def run(
     compiled = place.compiled(online=True)
     require_executable(compiled.spec, compiled.source)
     require_files(compiled.study, compiled.source)
+    require_taken(compiled.spec, compiled.source)
     prove(compiled.study, compiled.source)
     lock = compiled.lock
     if lock is None:

@@ -12,6 +12,7 @@ from gridc.compiler.lock.deviations import Reconciled, reconcile, require_curren
 from gridc.compiler.lock.diff import brief
 from gridc.compiler.lock.lock import Lock, create_lock, make_lock, read_lock, stamp_of, write_lock
 from gridc.compiler.preflight.hazards import prove
+from gridc.compiler.preflight.providers import require_taken
 from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError
 from gridc.runtime.run import preflight
 from gridc.runtime.store.store import Store
@@ -123,6 +124,7 @@ def make_stamp(compiled: Compiled, supersede: bool) -> tuple[Lock, str]:
     if old is not None and not supersede:
         require_same(old, compiled.study, compiled.lock_path)
         return old, "already stamped"
+    require_taken(compiled.spec, compiled.source)
     lock = make_lock(compiled.study, compiled.source.path, old)
     if old is None:
         written = create_lock(lock, compiled.lock_path)

@@ -74,9 +74,12 @@ def _read(place: Place) -> Verdict:
     if verdict is None:
         from gridc.compiler.frontend.read import read_spec
         from gridc.compiler.frontend.unsupported import not_run_here
+        from gridc.compiler.preflight.providers import require_taken
 
         checked = read_spec(place.spec, place.data, place.models)
-        verdict = Verdict(checked.references.absent, not_run_here(checked.spec, checked.source))
+        unchecked = require_taken(checked.spec, checked.source)
+        absent = {**checked.references.absent, **unchecked}
+        verdict = Verdict(absent, not_run_here(checked.spec, checked.source))
         keep(place, checked, verdict)
     return verdict
 
@@ -87,11 +90,13 @@ def _proved(place: Place) -> ValidationReport:
     from gridc.compiler.lowering.plan import Plan
     from gridc.compiler.preflight import falsifiability
     from gridc.compiler.preflight.hazards import prove
+    from gridc.compiler.preflight.providers import require_taken
     from gridc.runtime.run import preflight
 
     compiled = place.compiled()
+    unchecked = require_taken(compiled.spec, compiled.source)
     prove(compiled.study, compiled.source)
     preflight(compiled)
     notes = falsifiability.manifest(Plan(compiled.study))["notes"]
     notes = [*not_run_here(compiled.spec, compiled.source), *notes]
-    return ValidationReport(place.spec, compiled.study.unpinned(), tuple(notes))
+    return ValidationReport(place.spec, compiled.study.unpinned() | unchecked, tuple(notes))

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,9 +69,16 @@ def _place(place: Place) -> Path | None:
         Path(folder) if folder else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gridc"
     )
     seen = sha256(spec.read_bytes())
-    for each in (*map(_resolved, (spec, place.data, place.models)), sys.version, *_gridc()):
+    for each in (*map(_resolved, (spec, place.data, place.models)), sys.version, *_litellm(spec), *_gridc()):
         seen.update(f"{each}\0".encode())
     return root / "verdicts" / f"{seen.hexdigest()}.json"
+
+
+def _litellm(spec: Path) -> Iterator[str]:
+    """Which litellm is here, if the spec may ask it what providers take."""
+    if b"api" in spec.read_bytes():
+        found = find_spec("litellm")
+        yield str(found and found.origin and _state(Path(found.origin)))
 
 
 def _gridc() -> Iterator[str]:

@@ -33,10 +33,11 @@ def test_a_hub_model_without_a_commit_is_told() -> None:
 
 
 def test_what_this_version_cannot_execute_is_told_with_its_place() -> None:
-    source = parse(draft(Path("x"), "x", ["anthropic/claude-opus-4-6"], BENCHMARKS).text(), Path("x.toml"))
+    text = draft(Path("x"), "x", ["builtin:pocket-qwen2"], BENCHMARKS).text()
+    source = parse(text.replace('method = "extract"', 'method = "judge"', 1), Path("x.toml"))
     with pytest.raises(IncompleteError, match="GC609") as caught:
         require_executable(typed(source), source)
-    assert [each.line for each in caught.value.diagnostics] == ['engine = "api"']
+    assert [(each.line or "").strip() for each in caught.value.diagnostics] == ['method = "judge"']
 
 
 def test_a_load_event_says_in_words_how_calls_were_computed() -> None:

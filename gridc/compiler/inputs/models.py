@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,11 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 class ModelIdentity:
     """What a model is, apart from its name in the study.
 
-    A local model has its folder and the SHA-256 of each file. A hub model has a repository and a
-    commit; its files come when it is run. `unpinned` gives the reason when neither is known, as of every
-    provider's model. `template_args` are what the study gives its chat template: the same files asked in
-    another way are another model to the calls.
+    A local model has its folder and the SHA-256 of each file. A hub model has a repository and a commit; its
+    files come when it is run. `unpinned` gives the reason when neither is known, as of every provider's
+    model, which is known by its name, the address of its server, what that is, and the parameters that it is
+    not sent; `key_env` is where its key is. `template_args` are what the study gives its chat template: the
+    same files asked in another way are another model to the calls.
     """
 
     source: str
@@ -35,13 +36,19 @@ class ModelIdentity:
     revision: str | None = None
     unpinned: str | None = None
     template_args: tuple[tuple[str, Any], ...] = ()
+    base_url: str | None = None
+    server: str | None = None
+    omits: tuple[str, ...] = ()
+    key_env: str | None = field(default=None, compare=False)
 
     @property
     def manifest(self) -> dict[str, Any]:
         """The identity as it stands in the lock, free of local paths."""
         given = {"chat_template_args": dict(self.template_args)} if self.template_args else {}
         if self.unpinned is not None:
-            return {"source": self.source, "unpinned": self.unpinned, **given}
+            reached = {"base_url": self.base_url, "server": self.server, "omits": list(self.omits) or None}
+            stated = {key: value for key, value in reached.items() if value is not None}
+            return {"source": self.source, "unpinned": self.unpinned, **stated, **given}
         if self.revision is not None:
             return {"source": self.source, "revision": self.revision, **given}
         return {"files": dict(self.files), **given}
@@ -69,7 +76,14 @@ def identify(model: Model, places: Places, pinned: str | None = None, online: bo
 
 def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> ModelIdentity:
     if engine_kind(model.engine).provider:
-        return ModelIdentity(model.source, unpinned="the provider decides which weights this name means")
+        return ModelIdentity(
+            model.source,
+            unpinned="the provider decides which weights this name means",
+            base_url=model.base_url,
+            server=model.server,
+            omits=tuple(sorted(set(model.omits or ()))),
+            key_env=model.key_env,
+        )
     if not model.source.startswith(FILES):
         return ModelIdentity(model.source, unpinned=f"`{model.engine}` knows what this name means")
     if model.source.startswith("models:") and places.models_folder is None:

@@ -26,11 +26,11 @@ Answers = Sequence[Mapping[str, Any]]
 class Outcome:
     """What a sample came to.
 
-    `choice` is the option's index (of `refusal.RESPONSES` for a prompt to comply with or to refuse), or
-    None when no answer could be read. `score` is in units of 1 / `Setting.scale`: 1 for a right option
-    (`Item.right`) and 0 for any other, or what the spec's own scores say. An unreadable answer earns
-    `Setting.credit`, and `choice` keeps the two apart, so that it can count or leave the denominator.
-    `evidence` says how the choice was made.
+    `choice` is the option's index (of `refusal.RESPONSES` for a prompt to comply with or to refuse), or None
+    when no answer could be read. `score` is in units of 1 / `Setting.scale`: 1 for a right option
+    (`Item.right`) and 0 for any other, or what the spec's own scores say. An unreadable answer and a call
+    that failed for good earn `Setting.credit`, and `choice` keeps the two apart, so that it can count or
+    leave the denominator. `evidence` says how the choice was made.
     """
 
     choice: int | None
@@ -40,6 +40,9 @@ class Outcome:
 
 def score(setting: Setting, item: Item, answers: Answers) -> Outcome:
     """The outcome of a sample from the stored answers of its calls, in the order of the calls."""
+    failed = next((each["error"]["kind"] for each in answers if "error" in each), None)
+    if failed is not None:
+        return Outcome(None, setting.credit, {"rule": None, "unread": f"no answer: {failed}"})
     if setting.ranks:
         return _rank(setting, item, answers)
     read = READ[METHODS[setting.method].reads]

@@ -9,6 +9,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.frontend.extends import base_digests, spec_files
+from gridc.compiler.inputs.prices import Price, manifest, prices_of
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lock.git import repository_of
 from gridc.diagnostics.errors import Diagnostic, StampError
@@ -34,7 +35,8 @@ class Lock:
     """A stamp with everything it covers. `content` is the resolved spec and the input digests.
 
     `supersedes` holds the stamps that it replaced, the oldest first; `files` the digests of the files that
-    the spec is written in, by name, where it extends another one.
+    the spec is written in, by name, where it extends another one; `prices` what tokens cost when it was
+    made, by model, which is beside the stamp.
     """
 
     stamp: str
@@ -45,6 +47,7 @@ class Lock:
     dirty: bool | None
     supersedes: tuple[Superseded, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
+    prices: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
         """The lock as it is written: sorted, one key a line, so that a diff is readable."""
@@ -58,6 +61,7 @@ class Lock:
                 {"stamp": each.stamp, "created": each.created, "content": each.content}
                 for each in self.supersedes
             ],
+            **({"prices": self.prices} if self.prices else {}),
             "content": self.content,
         } | ({"files": self.files} if self.files else {})
         return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
@@ -94,8 +98,8 @@ def make_lock(study: Study, spec_path: Path, replaced: Lock | None = None) -> Lo
         commit, dirty = repository.head, not all(map(repository.holds, spec_files(spec_path) or (spec_path,)))
     created = datetime.now(UTC).isoformat(timespec="seconds")
     chain = replaced.chain if replaced is not None else ()
-    files = base_digests(spec_path)
-    return Lock(stamp_of(study), study.stamped(), created, __version__, commit, dirty, chain, files)
+    files, prices = base_digests(spec_path), manifest(prices_of(study.spec))
+    return Lock(stamp_of(study), study.stamped(), created, __version__, commit, dirty, chain, files, prices)
 
 
 def write_lock(lock: Lock, path: Path) -> None:
@@ -128,9 +132,13 @@ def read_lock(path: Path) -> Lock | None:
         lock = Lock(
             document["stamp"], document["content"], document["created"], document["gridc"],
             git_state.get("commit"), git_state.get("dirty"), chain, dict(document.get("files", {})),
+            document.get("prices", {}),
         )  # fmt: skip
         stamps = [(each.stamp, digest(each.content)) for each in lock.chain]
         lock.pins()
+        prices = {name: Price(**each) for name, each in lock.prices.items()}
+        if any(type(each.usd(1, 1, 1)) is not float for each in prices.values()):
+            raise ValueError("a price is no number")
     except FileNotFoundError:
         return None
     except StampError:

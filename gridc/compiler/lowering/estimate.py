@@ -1,11 +1,12 @@
 """What a plan will cost: tokens, money and time, each with what the estimate rests on.
 
-Tokens are characters divided by characters per token: the model's own tokenizer says how many those are on
-a seeded sample of the study's prompts, and where it is not here, four is taken. Money is litellm's price
-table. Time is what the calls of the same model took in the store. What cannot be estimated is null.
+Tokens are characters divided by characters per token: the model's own tokenizer says how many those are on a
+seeded sample of the study's prompts, and where it is not here, four is taken. Money is a range: no answer
+longer than a token and eight characters in a token, to every answer at its limit and a token for each
+character; between them, every answer at its limit. Time is what the calls of the same model took in the
+store. What cannot be estimated is null.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,12 +14,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from gridc.compiler.inputs.prices import Price, prices_of
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lowering.call_counts import Counts
 from gridc.compiler.lowering.traces import USUAL
-from gridc.schema.engines import engine_kind
-from gridc.schema.spec import Model
 from gridc.statistics.seeded import ranked
+
+SPARSE = 8.0
+"""Characters per token that no text of a study comes to."""
+
+PER_CALL = 48
+"""Tokens that a chat template adds to a call, at most."""
 
 LOOKED_AT = 2_000
 MEASURED = 100
@@ -26,30 +32,38 @@ MEASURED = 100
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One model's share. Money in US dollars and time in seconds are of the calls that have no answer yet;
-    `basis` says how tokens were counted."""
+    """One model's share. Money in US dollars (as estimated, at least, at most) and time in seconds are of the
+    calls that have no answer yet; `basis` says how tokens were counted, `price` where prices are from."""
 
     prompt_tokens: int
     generated_tokens: int
     basis: str
     usd: float | None
+    usd_least: float | None
+    usd_most: float | None
+    price: str | None
     seconds: float | None
 
 
 def estimate(
-    study: Study, counts: Counts, prompts: Iterable[str], speeds: Mapping[str, float]
+    study: Study,
+    counts: Counts,
+    prompts: Iterable[str],
+    speeds: Mapping[str, float],
+    prices: Mapping[str, Price] | None = None,
 ) -> dict[str, Estimate]:
     """Per model name. `prompts` are texts of the plan, of which a seeded sample is tokenized; `speeds` gives
-    seconds per call by model digest."""
+    seconds per call by model digest, `prices` what tokens cost by model, as they are listed now by
+    default."""
+    prices = prices_of(study.spec) if prices is None else prices
     texts = ranked(set(islice(prompts, LOOKED_AT)), 0, "estimate", str)[:MEASURED]
-    prices = _prices() if any(engine_kind(model.engine).provider for model in study.spec.model) else {}
     found = {}
     for model in study.spec.model:
         if model.id not in counts.models:
             continue
         asked = counts.models[model.id]
         ratio, basis = _characters_per_token(study.models[model.id].folder, texts)
-        read = round(asked.prompt_characters / ratio)
+        read, price = round(asked.prompt_characters / ratio), prices.get(model.id)
         left = asked.calls - (asked.stored or 0)
         share = left / asked.calls if asked.calls else 0.0
         speed = speeds.get(study.models[model.id].digest)
@@ -57,10 +71,26 @@ def estimate(
             prompt_tokens=read,
             generated_tokens=asked.generated_tokens,
             basis=basis,
-            usd=_money(model, prices, read * share, asked.generated_tokens * share),
+            **_money(
+                price, read * share, asked.prompt_characters * share, asked.generated_tokens * share, left
+            ),
             seconds=None if speed is None else speed * left,
         )
     return found
+
+
+def _money(
+    price: Price | None, read: float, characters: float, written: float, calls: float
+) -> dict[str, Any]:
+    """The money of some calls: as estimated, at least, at most, and where the price is from."""
+    if price is None:
+        return dict.fromkeys(("usd", "usd_least", "usd_most", "price"))
+    return {
+        "usd": price.usd(read, written),
+        "usd_least": price.usd(characters / SPARSE, calls),
+        "usd_most": price.most(characters + PER_CALL * calls, written),
+        "price": f"{price.source}, {price.as_of}",
+    }
 
 
 def _characters_per_token(folder: Path | None, texts: list[str]) -> tuple[float, str]:
@@ -74,23 +104,3 @@ def _characters_per_token(folder: Path | None, texts: list[str]) -> tuple[float,
         return USUAL, f"{USUAL:g} characters per token (its tokenizer cannot be read: {error})"
     tokens = sum(len(each.ids) for each in tokenizer.encode_batch(texts, add_special_tokens=False))
     return sum(map(len, texts)) / max(tokens, 1), f"its tokenizer on {len(texts)} prompts"
-
-
-def _prices() -> Mapping[str, Any]:
-    """litellm's table, read as a file: importing litellm takes seconds and may ask the network."""
-    found = find_spec("litellm")
-    if found is None or found.origin is None:
-        return {}
-    table = Path(found.origin).with_name("model_prices_and_context_window_backup.json")
-    prices: Mapping[str, Any] = json.loads(table.read_text("utf-8")) if table.is_file() else {}
-    return prices
-
-
-def _money(model: Model, prices: Mapping[str, Any], read: float, written: float) -> float | None:
-    if not engine_kind(model.engine).provider:
-        return None
-    row = prices.get(model.source) or prices.get(model.source.partition("/")[2])
-    if not row or "input_cost_per_token" not in row or "output_cost_per_token" not in row:
-        return None
-    cost: float = read * row["input_cost_per_token"] + written * row["output_cost_per_token"]
-    return cost

@@ -9,6 +9,7 @@ from gridc.compiler.grid import passes
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.grid.grid_counts import Asked, Envelope, Survey, survey
 from gridc.compiler.grid.specifications import specifications
+from gridc.compiler.inputs.prices import Price
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import stamp_of
@@ -85,14 +86,18 @@ class Plan:
                 yield from ("\n".join(text for _, text in each.prompt.messages) for each in sample.requests)
 
     def manifest(
-        self, answered: Iterable[bytes] | None = None, speeds: Mapping[str, float] | None = None
+        self,
+        answered: Iterable[bytes] | None = None,
+        speeds: Mapping[str, float] | None = None,
+        prices: Mapping[str, Price] | None = None,
     ) -> Manifest:
-        """The plan in numbers. `speeds` gives seconds per call by model digest."""
+        """The plan in numbers. `speeds` gives seconds per call by model digest, `prices` what tokens cost by
+        model."""
         spec, survey = self.study.spec, self.survey
         counts = estimates = None
         if not self.study.absent:
             counts = self.counts(answered)
-            estimates = estimate(self.study, counts, self.prompts(), speeds or {})
+            estimates = estimate(self.study, counts, self.prompts(), speeds or {}, prices)
         forks = {each.id: each for each in spec.fork}
         return Manifest(
             stamp=self.study_digest,

@@ -26,7 +26,7 @@ from gridc.diagnostics.errors import Diagnostic, HazardError, SpecError
 from gridc.schema.engines import engine_kind
 from gridc.schema.spec import Model, Spec, Waive
 
-ENGINE_CODES = frozenset(("GC503", "GC504", "GC505", "GC506", "GC510", "GC512"))
+ENGINE_CODES = frozenset(("GC503", "GC504", "GC505", "GC506", "GC510", "GC512", "GC529"))
 """Hazards that an engine finds when it has a model's tokenizer; `waived_for` tells it which are waived."""
 
 

@@ -40,7 +40,19 @@ def open_hf(
     return HfEngine(name, folder, precision, settings, waived, files, dict(identity.template_args))
 
 
-OPENERS: Mapping[str, Opener] = {"hf": open_hf}
+def open_api(
+    name: str, identity: ModelIdentity, precision: str, settings: Settings, waived: frozenset[str]
+) -> Engine:
+    """A model behind an address. Raises `UnavailableError` (GC604) where httpx is missing."""
+    try:
+        from gridc.runtime.engines.api.engine import ApiEngine
+    except ImportError as error:
+        message = f"`{name}` answers over a network and {error.name} is not installed"
+        raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[api]'")]) from None
+    return ApiEngine(name, identity, settings, waived)
+
+
+OPENERS: Mapping[str, Opener] = {"hf": open_hf, "api": open_api}
 """By the `engine` of the language: every engine that is executed."""
 
 

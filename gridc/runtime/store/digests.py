@@ -32,7 +32,13 @@ def of_answers(db: Database, where: str, values: Sequence[str]) -> str:
     """SHA-256 over every call that `where` selects with its answer's digest, by call id."""
     rows = db.execute(f"SELECT id, answer_digest FROM call WHERE {where} ORDER BY +id", values)
     total = hashlib.sha256()
-    for row in rows:
+    attempts = db.execute(
+        f"""SELECT id, model, purpose, call, number, started, seconds, status, failure, http, paid, usd,
+                   answered_by, fingerprint, usage, detail
+            FROM attempt WHERE call IN (SELECT id FROM call WHERE {where}) ORDER BY id""",
+        values,
+    )
+    for row in chain(rows, attempts):
         total.update(canonical_row(row) + b"\n")
     return total.hexdigest()
 

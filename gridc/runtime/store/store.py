@@ -26,12 +26,14 @@ from gridc.runtime.store.events import (
     Worked,
 )
 from gridc.runtime.store.opening import open_to_read
+from gridc.runtime.store.provider_observations import provider_observations
 from gridc.runtime.store.rows import (
     CallRow,
     CellOutcomes,
     CheckedCall,
     CheckedSample,
     Progress,
+    Requests,
     SampleRow,
     Spent,
     StoredCall,
@@ -59,6 +61,7 @@ _USED = {
     "call": "id NOT IN (SELECT call FROM trace)",
     "prompt": "id NOT IN (SELECT prompt FROM call)",
     "batch": "id NOT IN (SELECT batch FROM call WHERE batch IS NOT NULL)",
+    "attempt": "call IS NOT NULL AND call NOT IN (SELECT id FROM call)",
     "cell": "id NOT IN (SELECT cell FROM sample)",
     "sample": """NOT EXISTS (SELECT 1 FROM trace t
         WHERE (t.cell, t.item, t.replicate) = (sample.cell, sample.item, sample.replicate))""",
@@ -169,6 +172,7 @@ class Store:
             values,
         ).fetchone()
         told = [event.detail for event in self.recorded(Observed, stamp)]
+        told += provider_observations(self._db, where, values, self.recorded(ModelLoaded, stamp))
         if capped:
             told.append(f"{capped:,} of {generated:,} generated answers reached their token limit")
         if shortened:
@@ -404,6 +408,38 @@ class Store:
         )
         for row in rows:
             yield StoredCall(*row)
+
+    def attempts_on(self, call: str) -> list[dict[str, Any]]:
+        """The requests that were made for a call, as they are stored."""
+        return list(self._db.query("SELECT * FROM attempt WHERE call = ? ORDER BY id", [call]))
+
+    def paid_usd(self) -> float:
+        """What every request in this store cost or may have cost, in US dollars, as far as prices are
+        known."""
+        (usd,) = self._db.execute("SELECT coalesce(sum(usd), 0.0) FROM attempt WHERE paid <> 'no'").fetchone()
+        return float(usd)
+
+    def requests(self, stamp: str) -> list[Requests]:
+        """What became of the requests for a study's calls, probes of its models among them, by model."""
+        where, values = self._calls_of(stamp)
+        rows = self._db.execute(
+            f"""SELECT model, count(*), sum(status = 'answered'), sum(status = 'failed'),
+                       sum(status IN ('sent', 'lost')), sum(paid = 'possibly'),
+                       coalesce(sum(CASE paid WHEN 'yes' THEN usd END), 0.0),
+                       coalesce(sum(CASE paid WHEN 'possibly' THEN usd END), 0.0)
+                FROM attempt WHERE call IN (SELECT id FROM call WHERE {where}) OR call IS NULL
+                GROUP BY model ORDER BY model""",
+            values,
+        )
+        failures: dict[str, dict[str, int]] = {}
+        for model, failure, number in self._db.execute(
+            f"""SELECT model, failure, count(*) FROM attempt WHERE failure IS NOT NULL
+                AND (call IN (SELECT id FROM call WHERE {where}) OR call IS NULL)
+                GROUP BY 1, 2 ORDER BY 1, 2""",
+            values,
+        ):
+            failures.setdefault(model, {})[failure] = number
+        return [Requests(row[0], failures.get(row[0], {}), *row[1:]) for row in rows]
 
     def row(self, table: str, identifier: str | int) -> dict[str, Any]:
         """One row as it is stored."""

@@ -7,6 +7,7 @@
     prompt     what a model is shown
     call       one request, keyed by its digest, with its answer once there is one
     batch      calls that were answered together, and what that took
+    attempt    a request to a model behind an address, and how it ended
     cell       model x benchmark x configuration, under a stamp
     sample     one item asked once in a cell, with its outcome
     trace      the calls of a sample, in order
@@ -74,6 +75,36 @@ def m004_named_work(db: Database) -> None:
 def m005_steps(db: Database) -> None:
     db.execute("ALTER TABLE trace ADD COLUMN name TEXT")
 
+
+@migrations()
+def m006_attempts(db: Database) -> None:
+    """Requests to models behind an address."""
+    for statement in ATTEMPTS.split(";"):
+        if statement.strip():
+            db.execute(statement)
+
+
+ATTEMPTS = """
+CREATE TABLE attempt (
+    id TEXT PRIMARY KEY,
+    model TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    call TEXT REFERENCES call (id),
+    number INTEGER NOT NULL,
+    started TEXT NOT NULL,
+    seconds REAL,
+    status TEXT NOT NULL,
+    failure TEXT,
+    http INTEGER,
+    paid TEXT NOT NULL,
+    usd REAL,
+    answered_by TEXT,
+    fingerprint TEXT,
+    usage TEXT NOT NULL,
+    detail TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX attempt_by_call ON attempt (call);
+"""
 
 ITEMS = """
 CREATE TABLE benchmark (

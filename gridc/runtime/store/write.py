@@ -17,6 +17,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.calls import Prompt, Request, Sample, Trace, unanswered
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.runtime.engines.api.records import Attempt
 from gridc.runtime.engines.protocol import Answer, Call, Spending
 from gridc.runtime.store.events import Body, Event, Stamped
 from gridc.runtime.store.items import benchmark_rows, item_rows, order_of, shown_rows
@@ -51,6 +52,7 @@ class Writer(Store):
         except Timeout:
             message = "another gridc process is writing to this store"
             raise StoreError([Diagnostic("GC601", message, str(path))]) from None
+        self._closed: list[Attempt] = []
         try:
             super().__init__(open_to_write(path))
         except BaseException:
@@ -64,8 +66,12 @@ class Writer(Store):
             return cls(path)
 
     def __exit__(self, *_: object) -> None:
-        super().__exit__()
-        self._lock.release()
+        try:
+            if self._closed:
+                self.flush()
+        finally:
+            super().__exit__()
+            self._lock.release()
 
     def record(self, body: Body) -> None:
         """Append an event to the chain."""
@@ -235,6 +241,7 @@ class Writer(Store):
         """
         finished = _now()
         with self._db.atomic():
+            self._write_closed()
             batch = self._batch(answers[0].call, len(answers), spending, finished) if spending else None
             rows = [
                 (_text(each.sent), _text(each.content), digest(each.content), _text(each.usage),
@@ -248,6 +255,43 @@ class Writer(Store):
             )
             if done.rowcount != len(rows):
                 raise RuntimeError(f"{len(rows) - done.rowcount} of {len(rows)} calls were answered before")
+
+    def opened(self, attempts: Sequence[Attempt]) -> None:
+        """Store requests that are about to be sent. When this returns they are on the disk."""
+        with self._db.atomic():
+            self._write_closed()
+            self._insert(
+                f"INSERT INTO attempt ({', '.join(_ATTEMPT)}) VALUES ({', '.join('?' * len(_ATTEMPT))})",
+                [_attempt(each) for each in attempts],
+            )
+            self._insert(
+                """UPDATE attempt SET purpose = 'repeat' WHERE id = ? AND purpose = 'call'
+                   AND call IN (SELECT id FROM call WHERE answer IS NOT NULL)""",
+                [(each.id,) for each in attempts],
+            )
+
+    def closed(self, attempt: Attempt) -> None:
+        """Note how a request ended. It is stored with the answer that came of it, or with the next
+        request."""
+        self._closed.append(attempt)
+
+    def flush(self) -> None:
+        """Store what was noted and not stored yet."""
+        with self._db.atomic():
+            self._write_closed()
+
+    def note_lost(self) -> None:
+        """Mark requests whose process ended before they did: a provider may have counted them."""
+        self._db.execute("UPDATE attempt SET status = 'lost' WHERE status = 'sent'")
+        self._db.conn.commit()
+
+    def _write_closed(self) -> None:
+        columns = _ATTEMPT[_ATTEMPT.index("seconds") :]
+        self._insert(
+            f"UPDATE attempt SET {', '.join(f'{name} = ?' for name in columns)} WHERE id = ?",
+            [(*_attempt(each)[-len(columns) :], each.id) for each in self._closed],
+        )
+        self._closed.clear()
 
     def _batch(self, call: str, calls: int, spending: Spending, finished: str) -> Any:
         """The number of a new row for calls of one model."""
@@ -271,6 +315,7 @@ class Writer(Store):
         with Store.open(path) as other:
             found = [other.row("call", call) for call in calls]
             batches = {row["batch"]: other.row("batch", row["batch"]) for row in found if row["batch"]}
+            attempts = [row for call in calls for row in other.attempts_on(call)]
         for row in found:
             if digest(json.loads(row["answer"])) != row["answer_digest"]:
                 message = f"the answer of call {row['id'][:12]} has been changed"
@@ -285,6 +330,7 @@ class Writer(Store):
                 taken = ("sent", "answer", "answer_digest", "usage", "seconds", "finished")
                 changes = {name: row[name] for name in taken} | {"batch": numbers.get(row["batch"])}
                 self._db.table("call").update(row["id"], changes)
+            self._db.table("attempt").insert_all(attempts, ignore=True)
 
     def score(self, cell: str, stamp: str, outcomes: Sequence[tuple[str, int, Outcome]]) -> None:
         """Store the outcomes (item, replicate, outcome) of one cell's samples."""
@@ -302,6 +348,16 @@ class Writer(Store):
 
     def _insert(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         self._db.conn.executemany(statement, rows)
+
+
+_ATTEMPT = (
+    "id", "model", "purpose", "call", "number", "started", "seconds", "status", "failure", "http", "paid",
+    "usd", "answered_by", "fingerprint", "usage", "detail",
+)  # fmt: skip
+
+
+def _attempt(attempt: Attempt) -> tuple[Any, ...]:
+    return tuple(_text(attempt.usage) if name == "usage" else getattr(attempt, name) for name in _ATTEMPT)
 
 
 def _prompt(content: str) -> Prompt:

@@ -33,7 +33,8 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             help = "`revision` pins a model of the hub; leave `digest` out"
             yield source.diagnose("GC105", ("model", number, "digest"), message, help, at_key=True)
         for key in [key for key in kind.refuses if getattr(model, key) is not None][:1]:
-            message = f"the `{key}` cannot be set for a provider's model"
+            whose = "a provider's model" if kind.provider else "a local model"
+            message = f"the `{key}` cannot be set for {whose}"
             yield source.diagnose("GC105", ("model", number, key), message, "leave it out", at_key=True)
 
 

@@ -1,0 +1,166 @@
+"""What a provider would do with a parameter that it does not take: found before anything is stamped or paid.
+
+litellm knows for each model which parameters its provider takes, and says so without a call. One that would
+be dropped makes another study than the one that was stamped, so it is an error: leave it out of the study, or
+name it in the model's `omits`, which is stamped.
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid import passes
+from gridc.diagnostics.errors import Diagnostic, SpecError
+from gridc.schema.engines import engine_kind
+from gridc.schema.spec import Model, Spec
+
+UNKNOWN = "litellm is not installed (`pip install 'gridc[api]'`): what its provider would drop is not known"
+
+APART: Mapping[str, tuple[str, str]] = {"anthropic": ("temperature", "top_p")}
+"""Pairs that a provider takes only one of, which litellm does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A parameter that a provider does not take: the model's number, the parameter with its value."""
+
+    model: int
+    parameter: str
+    value: Any
+
+
+def require_taken(spec: Spec, source: Source) -> dict[str, str]:
+    """Raise `SpecError` with every parameter that a provider would drop, every ranking that it cannot make,
+    and every key that would travel in the open. Returns what could not be checked here, by model, with the
+    reason."""
+    provided = [
+        (number, model) for number, model in enumerate(spec.model) if engine_kind(model.engine).provider
+    ]
+    found = [*_open_keys(provided, source), *_rankings(spec, provided, source)]
+    through = [(number, model) for number, model in provided if model.base_url is None]
+    unchecked: dict[str, str] = {}
+    if through and find_spec("litellm") is None:
+        unchecked = {model.id: UNKNOWN for _, model in through}
+    elif through:
+        found += _dropped(spec, through, source)
+    if found:
+        raise SpecError(found)
+    return unchecked
+
+
+def _dropped(spec: Spec, through: Iterable[tuple[int, Model]], source: Source) -> Iterator[Diagnostic]:
+    asked = _asked(spec)
+    for number, model in through:
+        here = ("model", number, "source")
+        seen: set[str] = set()
+        for stated in asked.get(model.id, ()):
+            try:
+                refused = list(_refused(model, stated))
+            except LookupError:
+                message = f"litellm knows no provider of `{model.source}`"
+                yield source.diagnose("GC351", here, message, "PROVIDER/MODEL, as litellm lists them")
+                break
+            for name in refused:
+                if name not in seen:
+                    seen.add(name)
+                    shown = "a seed" if name == "seed" else f"{name} = {stated[name]:g}"
+                    message = (
+                        f"the provider of `{model.source}` does not take {shown}, and would be sent the rest"
+                    )
+                    yield source.diagnose(
+                        "GC351", here, message, f'omits = ["{name}"] in this model, or ask without it'
+                    )
+
+
+def _asked(spec: Spec) -> dict[str, list[dict[str, Any]]]:
+    """The different sets of parameters that the calls of each model have."""
+    found: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = {}
+    for cell in passes.cells(spec):
+        setting = cell.setting
+        if setting.ranks:
+            continue
+        stated: dict[str, Any] = {
+            "max_tokens": setting.held("max_tokens"),
+            "temperature": setting.temperature,
+        }
+        if setting.temperature > 0:
+            stated |= {"seed": 1} | ({"top_p": setting.top_p} if setting.top_p < 1 else {})
+        found.setdefault(cell.model, {})[tuple(stated.items())] = stated
+    return {name: list(sets.values()) for name, sets in found.items()}
+
+
+def _refused(model: Model, asked: Mapping[str, Any]) -> Iterator[str]:
+    """The parameters that would not arrive. Raises `LookupError` for a name of no provider."""
+    litellm = quiet_litellm()
+    try:
+        name, provider, _, _ = litellm.get_llm_provider(model.source)
+    except Exception:  # litellm's own, which is also raised for a name with no provider at all
+        raise LookupError(model.source) from None
+    stated = {key: value for key, value in asked.items() if key not in (model.omits or ())}
+
+    def translated(parameters: Mapping[str, Any]) -> Any:
+        try:
+            return litellm.utils.get_optional_params(
+                model=name, custom_llm_provider=provider, drop_params=False, **parameters
+            )
+        except Exception:  # UnsupportedParamsError, or what a provider's own translation raises
+            return None
+
+    for key, value in stated.items():
+        alone = translated({key: value})
+        if alone is None or alone == translated({}):
+            yield key
+    if all(key in stated for key in APART.get(provider, ("",))):
+        yield APART[provider][1]
+
+
+def quiet_litellm() -> Any:
+    """litellm, which neither asks the network for prices nor prints."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    import litellm
+
+    for logger in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
+    litellm.suppress_debug_info = True
+    litellm.drop_params = False
+    return litellm
+
+
+def _rankings(spec: Spec, provided: list[tuple[int, Model]], source: Source) -> Iterator[Diagnostic]:
+    numbers = {model.id: number for number, model in provided}
+    for cell in passes.cells(spec):
+        number = numbers.get(cell.model)
+        if number is None or not cell.setting.ranks:
+            continue
+        model = spec.model[number]
+        if model.base_url is None or cell.setting.chat_template:
+            del numbers[cell.model]
+            message = f"`{model.id}` cannot rank given candidates (first in {cell.key})"
+            help = (
+                "exclude these cells; a server at base_url may score plain text, with chat_template = false"
+            )
+            yield source.diagnose("GC636", ("model", number, "source"), message, help)
+
+
+def _open_keys(provided: Iterable[tuple[int, Model]], source: Source) -> Iterator[Diagnostic]:
+    for number, model in provided:
+        if model.base_url is None or model.key_env is None:
+            continue
+        address = urlsplit(model.base_url)
+        if address.scheme == "http" and not _local(address.hostname or ""):
+            message = f"the key of `{model.id}` would travel in the open"
+            help = "use an https:// address, or no key"
+            yield source.diagnose("GC352", ("model", number, "base_url"), message, help)
+
+
+def _local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,12 @@
+"""Models behind an address: providers through litellm, OpenAI-compatible servers directly.
+
+wire       what is sent for a call, and what a response says: pure
+routes     how a call reaches its model: httpx, or litellm on the same client
+client     the one way out: no redirects, bounded bodies, a record of what really went over the wire
+failures   what can go wrong, and what follows from it
+pace       how many requests are open at once
+ledger     money, tokens and requests: what may still be spent
+session    many calls at once, each pursued until it is answered or has failed for good
+engine     the engine of one model
+probe      what an endpoint honours, by asking it
+"""

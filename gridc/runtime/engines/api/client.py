@@ -1,0 +1,145 @@
+"""The one way out of gridc to a model: what leaves and what comes back goes through here.
+
+Redirects are not followed, because a key would go with them; a body is read up to a bound; one attempt sends
+one request, whatever a library in between would like to try again.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.request import getproxies, proxy_bypass
+
+import httpx
+
+from gridc import __version__
+from gridc.runtime.engines.api.failures import RequestError, of_status
+
+MOST_BODY = 8 * 2**20
+"""Bytes of a response: far more than any answer, far less than a memory."""
+
+CONNECT_SECONDS = 20.0
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What one attempt really sent and got."""
+
+    requests: int = 0
+    url: str = ""
+    sent: bytes = b""
+    status: int | None = None
+
+
+_EXCHANGE: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
+
+
+@contextmanager
+def recorded() -> Iterator[Exchange]:
+    """Note what the attempt inside sends."""
+    exchange = Exchange()
+    token = _EXCHANGE.set(exchange)
+    try:
+        yield exchange
+    finally:
+        _EXCHANGE.reset(token)
+
+
+class Outlet(httpx.AsyncBaseTransport):
+    """A transport that reads bodies up to a bound, and sends one request for each attempt."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        exchange = _EXCHANGE.get()
+        if exchange is not None:
+            if exchange.requests:
+                raise RequestError("unreadable", "a library tried to send a second request")
+            exchange.requests, exchange.url = 1, str(request.url.copy_with(query=None))
+            exchange.sent = await request.aread()
+        response = await self._inner.handle_async_request(request)
+        try:
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise RequestError("unreadable", "the response is compressed, which was not asked")
+            assert isinstance(response.stream, httpx.AsyncByteStream)
+            data = await _bounded(response.stream.__aiter__())
+        finally:
+            await response.aclose()
+        if exchange is not None:
+            exchange.status = response.status_code
+        return httpx.Response(response.status_code, headers=response.headers, content=data)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+async def _bounded(chunks: AsyncIterator[bytes]) -> bytes:
+    data = bytearray()
+    async for chunk in chunks:
+        data += chunk
+        if len(data) > MOST_BODY:
+            raise RequestError("too_large", f"the response has more than {MOST_BODY:,} bytes")
+    return bytes(data)
+
+
+def make_client(most: int, url: str | None = None) -> httpx.AsyncClient:
+    """A client for up to `most` requests at once. Proxies of the environment are used, but not to a host that
+    it excepts, nor to this machine."""
+    limits = httpx.Limits(max_connections=most, max_keepalive_connections=most)
+    direct = url is not None and (is_local(url) or bool(proxy_bypass(httpx.URL(url).host)))
+    proxies = {} if direct else getproxies()
+    return httpx.AsyncClient(
+        transport=Outlet(httpx.AsyncHTTPTransport(limits=limits, retries=0)),
+        mounts={
+            f"{scheme}://": Outlet(httpx.AsyncHTTPTransport(proxy=proxies[scheme], limits=limits, retries=0))
+            for scheme in ("http", "https")
+            if scheme in proxies
+        },
+        follow_redirects=False,
+        trust_env=False,
+        timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+        headers={"accept-encoding": "identity", "user-agent": f"gridc/{__version__}"},
+    )
+
+
+def is_local(url: str) -> bool:
+    """Whether an address is this machine itself."""
+    host = httpx.URL(url).host
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def post(client: httpx.AsyncClient, url: str, body: bytes, headers: dict[str, str]) -> bytes:
+    """The body of a response with status 200. Raises `RequestError`."""
+    try:
+        response = await client.post(url, content=body, headers=headers)
+    except httpx.HTTPError as error:
+        raise of_error(error) from None
+    if response.status_code != 200:
+        said = response.content[:4000].decode("utf-8", "replace")
+        raise of_status(response.status_code, response.headers, said)
+    return response.content
+
+
+def of_error(error: BaseException) -> RequestError:
+    """The failure that an exception of httpx, or one it causes, stands for."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, RequestError):
+            return cause
+        if isinstance(cause, ssl.SSLError) or "CERTIFICATE_VERIFY_FAILED" in str(cause):
+            return RequestError("tls", " ".join(str(cause).split())[:200])
+        if isinstance(cause, httpx.ConnectTimeout | httpx.ConnectError):
+            return RequestError("unreachable", str(cause) or type(cause).__name__)
+        if isinstance(cause, httpx.TimeoutException | asyncio.TimeoutError):
+            return RequestError("timeout", "no answer in time")
+        if isinstance(cause, httpx.TransportError):
+            return RequestError("cut", str(cause) or type(cause).__name__)
+        cause = cause.__cause__ or cause.__context__
+    return RequestError("unreadable", f"{type(error).__name__}: {error}"[:300])

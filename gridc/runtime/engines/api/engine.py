@@ -1,0 +1,306 @@
+"""The engine of one model behind an address."""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+from itertools import takewhile
+from typing import Any
+
+import httpx
+
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.prices import Price
+from gridc.compiler.lowering.calls import Prompt
+from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
+from gridc.runtime.engines.api import scoring, wire
+from gridc.runtime.engines.api.client import make_client
+from gridc.runtime.engines.api.costs import Cost, Limits, NoLimits
+from gridc.runtime.engines.api.failures import RequestError
+from gridc.runtime.engines.api.keys import scrub
+from gridc.runtime.engines.api.pace import Pace
+from gridc.runtime.engines.api.probe import Honours, probe
+from gridc.runtime.engines.api.records import Journal, NoJournal, Purpose
+from gridc.runtime.engines.api.routes import Direct, Provider
+from gridc.runtime.engines.api.session import Ended, Got, Pursuit, Session
+from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Spending, Task
+from gridc.schema.spec import Engine as Settings
+
+
+@dataclass(slots=True)
+class _Parts:
+    """The requests of one call that have ended, by part, of so many."""
+
+    of: int
+    ended: dict[int, Ended] = field(default_factory=dict)
+
+
+class ApiEngine:
+    """Answers the calls of one model, each by one request, a ranking by one for each candidate."""
+
+    replicable = False
+
+    def __init__(
+        self, name: str, identity: ModelIdentity, settings: Settings, waived: frozenset[str]
+    ) -> None:
+        self._name, self._identity, self._settings, self._waived = name, identity, settings, waived
+        self._connected = False
+        self._journal: Journal = NoJournal()
+        self._limits: Limits = NoLimits()
+        self._price: Price | None = None
+        self._pace = Pace(settings.concurrency)
+        self._worked = False
+        self._samples = self._ranks = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._client: httpx.AsyncClient | None = None
+        self._route: Direct | Provider | None = None
+        self._honours: Honours | None = None
+
+    def connect(self, journal: Journal, limits: Limits, price: Price | None) -> None:
+        """Write attempts into the journal, stay within the limits, count money by the price."""
+        self._journal, self._limits, self._price = journal, limits, price
+        self._connected, self._route = True, None
+
+    def effective(self) -> dict[str, Any]:
+        """What is really asked. Probes a server of base_url."""
+        route = self._open()
+        found: dict[str, Any] = {
+            "model": self._name,
+            "precision": "as served",
+            "endpoint": route.endpoint,
+            "asked_for": self._identity.source,
+            "omits": list(self._identity.omits),
+            "versions": {"httpx": version("httpx")},
+        }
+        if isinstance(route, Provider):
+            found["versions"]["litellm"] = version("litellm")
+        else:
+            found["server"] = self._identity.server or "openai"
+            found["honours"] = self._probed(route)
+            if self._ranks:
+                found["scoring"] = self._proved(route)
+        return found
+
+    def batches(self, calls: Sequence[Call]) -> list[Batch]:
+        """Each call by itself. Raises `UnavailableError` for a ranking that the endpoint cannot make."""
+        for call in calls:
+            self._samples = self._samples or bool(call.parameters.get("temperature"))
+            self._ranks = self._ranks or call.kind == "loglikelihood"
+            if call.kind == "loglikelihood" and (
+                self._identity.base_url is None or call.prompt.chat_template
+            ):
+                message = f"`{self._name}` cannot rank given candidates"
+                help_line = "set base_url to a server that scores given tokens, and chat_template = false"
+                raise UnavailableError([Diagnostic("GC636", message, help=help_line)])
+        return [Batch((call.id,), self._bound(call), call) for call in calls]
+
+    def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
+        """All tasks at once, as many requests open as the endpoint bears. Where it is connected, every
+        request is admitted by its limits, at what it really costs."""
+        by_call = {call: task for task in tasks for call in task.wanted}
+        admitted = tasks if self._connected else takewhile(admit, tasks)
+        wanted = [task.batch.work for task in admitted if task.wanted]
+        for answers in self._answered(wanted):
+            done = [by_call[answer.call] for answer in answers]
+            together = Batch(tuple(call for task in done for call in task.batch.calls),
+                             sum(task.batch.cost for task in done), None)  # fmt: skip
+            yield Done(Task(together, frozenset(answer.call for answer in answers)), answers, _spent(answers))
+
+    def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
+        """Nobody knows what an endpoint has to do."""
+        return {}
+
+    def rest(self) -> None:
+        """Nothing of it takes memory that another model may want."""
+
+    def close(self) -> None:
+        """Close every connection."""
+        if self._loop is not None:
+            if self._client is not None:
+                self._loop.run_until_complete(self._client.aclose())
+            self._loop.close()
+        self._loop = self._client = self._route = None
+
+    def _open(self) -> Direct | Provider:
+        if self._route is None:
+            self._loop = self._loop or asyncio.new_event_loop()
+            self._client = self._client or make_client(self._settings.concurrency, self._identity.base_url)
+            way = Provider if self._identity.base_url is None else Direct
+            self._route = way(self._name, self._identity, self._client, self._price)
+        return self._route
+
+    def _answered(self, calls: Sequence[Call]) -> Iterator[list[Answer]]:
+        """The answers to calls in groups, as they come."""
+        if not calls:
+            return
+        route = self._open()
+        pursued = {call.id: list(self._pursuits(route, call)) for call in calls}
+        open_calls = {call: _Parts(len(parts)) for call, parts in pursued.items()}
+        known = {call.id: call for call in calls}
+        session = self._session("call")
+        for group in session.run((each for parts in pursued.values() for each in parts), self._running()):
+            answers = []
+            for ended in group:
+                parts = open_calls[ended.call]
+                parts.ended[ended.part] = ended
+                if len(parts.ended) == parts.of:
+                    answers.append(self._answer(known[ended.call], route, open_calls.pop(ended.call)))
+            self._worked = session.worked
+            if answers:
+                yield answers
+
+    def _pursuits(self, route: Direct | Provider, call: Call) -> Iterator[Pursuit]:
+        if call.kind == "generate":
+            first, *shorter = (
+                partial(_shortened, route.generate, call, form, dropped)
+                for dropped, form in enumerate(call.prompt.forms())
+            )
+            most = self._cost(*wire.most_tokens(call.prompt, call.parameters["max_tokens"]))
+            yield Pursuit(call.id, first, most, shorter=deque(shorter))
+            return
+        assert isinstance(route, Direct)
+        text = wire.plain_text(call.prompt)
+        for part, given in enumerate((text, *(text + each for each in call.parameters["continuations"]))):
+            most = self._cost(*wire.most_tokens(Prompt((("user", given),), False), 1))
+            yield Pursuit(call.id, partial(self._score, route, given), most, part)
+
+    async def _score(self, route: Direct, text: str) -> Got:
+        document = await route.post("/completions", scoring.body_of(route.source, text))
+        try:
+            scored = scoring.read(document, text)
+        except scoring.NotProvedError as error:
+            raise RequestError("unreadable", str(error), 200) from None
+        counts, _ = wire.counted(document.get("usage"))
+        read, written = len(scored.tokens), 1
+        usd = None if self._price is None else self._price.usd(read, written)
+        body = scoring.body_of(route.source, text)
+        sent = {"endpoint": f"{route.base}/completions", "body": body, "dropped": []}
+        name, fingerprint = document.get("model"), document.get("system_fingerprint")
+        return Got({"scored": scored}, sent, counts, Cost(read + written, usd), name, fingerprint, 200)
+
+    def _answer(self, call: Call, route: Direct | Provider, parts: _Parts) -> Answer:
+        ended = [parts.ended[part] for part in range(parts.of)]
+        failure = next((each.failure for each in ended if each.failure is not None), None)
+        got = [each.got for each in ended if each.got is not None]
+        usage: dict[str, Any] = {"requests": sum(each.attempts for each in ended)}
+        for name in {name for each in got for name in each.usage}:
+            usage[name] = sum(each.usage.get(name, 0) for each in got)
+        if self._price is not None:
+            usage["usd"] = sum(each.cost.usd or 0.0 for each in got)
+        seconds = max(each.seconds for each in ended)
+        if failure is not None:
+            content: dict[str, Any] = {
+                "error": {"kind": failure.kind, "http": failure.http, "message": failure.message}
+            }
+            return Answer(call.id, content, {"endpoint": route.endpoint, "dropped": []}, usage, seconds)
+        if call.kind == "generate":
+            sent = {**got[0].sent, "model": got[0].model, "fingerprint": got[0].fingerprint}
+            return Answer(call.id, got[0].content, sent, usage, seconds)
+        text, by_length = wire.plain_text(call.prompt), call.parameters.get("seam") == "context_length"
+        prompt, *candidates = (each.content["scored"] for each in got)
+        sent = {**got[0].sent, "candidates": len(candidates), "model": got[0].model}
+        return Answer(call.id, scoring.rank(prompt, candidates, text, by_length), sent, usage, seconds)
+
+    def _session(self, purpose: Purpose) -> Session:
+        route = self._open()
+        clean = partial(scrub, keys=route.secrets)
+        return Session(
+            self._name, self._identity.digest, self._pace, self._limits, self._journal,
+            self._settings.attempts, self._settings.timeout_s, clean, purpose, self._worked,
+        )  # fmt: skip
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        self._open()
+        assert self._loop is not None
+        return self._loop
+
+    def _cost(self, read: int, written: int) -> Cost:
+        return Cost(read + written, None if self._price is None else self._price.most(read, written))
+
+    def _bound(self, call: Call) -> int:
+        """The most tokens that a call can take."""
+        if call.kind == "generate":
+            return sum(wire.most_tokens(call.prompt, call.parameters["max_tokens"]))
+        read, _ = wire.most_tokens(call.prompt, 0)
+        candidates = call.parameters["continuations"]
+        return (read + 1) * (len(candidates) + 1) + sum(len(each.encode()) for each in candidates)
+
+    def _probed(self, route: Direct) -> Honours:
+        """What the server honours. Raises `HazardError` where the study samples and it does not."""
+        if self._honours is None:
+            body = partial(
+                _probe_body, route.source, self._identity.server or "openai", frozenset(self._identity.omits)
+            )
+            self._honours = self._through(route, partial(probe, body=body))
+        state = self._honours.get("temperature")
+        allowed = "GC529" in self._waived or "temperature" in self._identity.omits
+        if self._samples and state in ("ignored", "refused") and not allowed:
+            message = f"`{self._name}` at {route.base}: a temperature is {state}"
+            help_line = (
+                'set the sampling where the server starts, with omits = ["temperature"], or ask greedily'
+            )
+            raise HazardError([Diagnostic("GC529", message, help=help_line)])
+        return self._honours
+
+    def _proved(self, route: Direct) -> dict[str, Any]:
+        """That the server scores given tokens. Raises `UnavailableError` where it does not."""
+        try:
+            proof: dict[str, Any] = self._through(route, partial(scoring.prove, model=route.source))
+        except scoring.NotProvedError as error:
+            message = f"`{self._name}` at {route.base} is asked for likelihoods, and {error}"
+            raise UnavailableError([Diagnostic("GC636", message)]) from None
+        return proof
+
+    def _through(self, route: Direct, work: Callable[[scoring.Ask], Awaitable[Any]]) -> Any:
+        """Do something that asks the server, every request recorded as a probe."""
+        try:
+            return self._running().run_until_complete(work(partial(self._probe_ask, route)))
+        except RequestError as error:
+            raise self._session("probe").stopped(error) from None
+
+    async def _probe_ask(self, route: Direct, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        async def ask() -> Got:
+            document = await route.post(path, body)
+            counts, _ = wire.counted(document.get("usage"))
+            took = counts.get("prompt_tokens", 0), counts.get("completion_tokens", 0)
+            usd = None if self._price is None else self._price.usd(*took)
+            return Got(
+                {"document": document}, {}, counts, Cost(sum(took), usd), document.get("model"), None, 200
+            )
+
+        read, written = len(json.dumps(body)), int(body.get("max_tokens", 16)) * int(body.get("n", 1))
+        pursuit = Pursuit("", ask, self._cost(read, written))
+        got = await self._session("probe").insist(pursuit)
+        document: dict[str, Any] = got.content["document"]
+        return document
+
+
+def _probe_body(
+    model: str, server: str, omits: frozenset[str], prompt: Prompt, asked: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    return wire.body_of(model, prompt, asked, server, omits)
+
+
+async def _shortened(
+    generate: Callable[[str, Prompt, Mapping[str, Any]], Awaitable[Got]],
+    call: Call,
+    form: Prompt,
+    dropped: int,
+) -> Got:
+    """Ask with so many exemplars less."""
+    got = await generate(call.id, form, call.parameters)
+    if dropped:
+        got.sent["exemplars_dropped"] = dropped
+    return got
+
+
+def _spent(answers: Sequence[Answer]) -> Spending:
+    """What a group of answers took."""
+    names = ("requests", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "usd")
+    work = {name: sum(answer.usage.get(name, 0) for answer in answers) for name in names}
+    return Spending(
+        sum(answer.seconds for answer in answers), {name: took for name, took in work.items() if took}
+    )

@@ -1,0 +1,69 @@
+"""What is recorded of every request that left: one attempt each, before it is sent and when it is over."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+from gridc.compiler.inputs.prices import Price
+from gridc.runtime.engines.api.costs import Limits
+
+Status = Literal["sent", "answered", "failed"]
+Paid = Literal["no", "possibly", "yes"]
+Purpose = Literal["call", "repeat", "probe"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One request to a model (its identity). `number` counts the attempts of a call in a run, from 1; `call`
+    is None for a probe.
+
+    Stored as `sent` before it leaves, so that one in flight when the process is killed is known: it may have
+    been paid. `failure` says in a word what went wrong; `http` is the status; `answered_by` and `fingerprint`
+    are what the response says of itself; `usage` its counts of tokens; `usd` what it cost, at most where it
+    is only possibly paid; `detail` a message without keys.
+    """
+
+    id: str
+    model: str
+    purpose: Purpose
+    call: str | None
+    number: int
+    started: str
+    status: Status = "sent"
+    paid: Paid = "possibly"
+    seconds: float | None = None
+    failure: str | None = None
+    http: int | None = None
+    answered_by: str | None = None
+    fingerprint: str | None = None
+    usage: Mapping[str, int] = field(default_factory=dict)
+    usd: float | None = None
+    detail: str | None = None
+
+
+class Journal(Protocol):
+    """Where attempts are written down."""
+
+    def opened(self, attempts: Sequence[Attempt]) -> None:
+        """Write attempts that are about to be sent. When this returns they are on the disk."""
+
+    def closed(self, attempt: Attempt) -> None:
+        """Write how an attempt ended, at the latest together with the answer that came of it."""
+
+
+class NoJournal:
+    """Keeps nothing: for attempts outside of a run."""
+
+    def opened(self, attempts: Sequence[Attempt]) -> None:
+        pass
+
+    def closed(self, attempt: Attempt) -> None:
+        pass
+
+
+@runtime_checkable
+class Paying(Protocol):
+    """An engine whose requests cost money, and are written down one by one."""
+
+    def connect(self, journal: Journal, limits: Limits, price: Price | None) -> None:
+        """Write attempts into the journal, stay within the limits, count money by the price."""

@@ -1,0 +1,187 @@
+"""How a call reaches its model: over httpx to an OpenAI-compatible server, or translated by litellm for a
+provider, through the same client. Each sends exactly one request."""
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import httpx
+
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.prices import Price
+from gridc.compiler.lowering.calls import Prompt
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
+from gridc.runtime.engines.api import wire
+from gridc.runtime.engines.api.client import of_error, post, recorded
+from gridc.runtime.engines.api.costs import Cost
+from gridc.runtime.engines.api.failures import RequestError, of_status
+from gridc.runtime.engines.api.keys import key_of
+from gridc.runtime.engines.api.session import Got
+
+
+class Route(Protocol):
+    """A way to one model."""
+
+    secrets: tuple[str, ...]
+    """What must not appear in anything that is written."""
+
+    endpoint: str
+    """Where requests go, without what a key could be in."""
+
+    async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Got:
+        """Ask for a text. Raises `RequestError`."""
+
+
+class Direct:
+    """An OpenAI-compatible server."""
+
+    def __init__(
+        self, name: str, identity: ModelIdentity, client: httpx.AsyncClient, price: Price | None
+    ) -> None:
+        assert identity.base_url is not None
+        self.base, self.source, self._client, self._price = identity.base_url, identity.source, client, price
+        self.endpoint = self.base
+        self._server, self._omits = identity.server or "openai", frozenset(identity.omits)
+        key = key_of(identity.key_env)
+        if identity.key_env is not None and key is None:
+            raise missing_key(name, identity.key_env)
+        self.secrets = (key,) if key else ()
+        self._headers = {
+            "content-type": "application/json",
+            **({"authorization": f"Bearer {key}"} if key else {}),
+        }
+
+    async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Got:
+        asked = wire.asked_parameters(call, parameters)
+        path, body = wire.body_of(self.source, prompt, asked, self._server, self._omits)
+        document = await self.post(path, body)
+        reply = wire.read(document, prompt.chat_template)
+        dropped = sorted(set(asked) & self._omits)
+        return got(
+            reply,
+            {"endpoint": self.base + path, "body": body, "dropped": dropped},
+            prompt,
+            asked,
+            self._price,
+        )
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The JSON object that answers a request."""
+        data = json.dumps(body, ensure_ascii=False).encode()
+        return wire.parse(await post(self._client, self.base + path, data, self._headers))
+
+
+class Provider:
+    """A provider, as litellm knows it. Everything that litellm would do beside translating is off: retries,
+    dropping of parameters, fetching of prices, callbacks, its own clients."""
+
+    def __init__(
+        self, name: str, identity: ModelIdentity, client: httpx.AsyncClient, price: Price | None
+    ) -> None:
+        os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+        try:
+            import litellm
+            from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+        except ImportError as error:
+            message = f"`{name}` is a provider's model and {error.name} is not installed"
+            raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[api]'")]) from None
+        for logger in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx", "openai"):
+            logging.getLogger(logger).setLevel(logging.CRITICAL)
+        litellm.suppress_debug_info = True
+        litellm.drop_params = False
+        litellm.disable_aiohttp_transport = True
+        litellm.callbacks, litellm.success_callback, litellm.failure_callback = [], [], []
+        self._litellm, self._price = litellm, price
+        self._model, self._provider, _, base = litellm.get_llm_provider(identity.source)
+        self.endpoint, self.source = base or f"{self._provider}, by litellm", identity.source
+        self._omits = frozenset(identity.omits)
+        checked = litellm.validate_environment(identity.source)
+        key = key_of(identity.key_env)
+        if identity.key_env is not None and key is None:
+            raise missing_key(name, identity.key_env)
+        if key is None and not checked["keys_in_environment"]:
+            raise missing_key(name, " and ".join(checked["missing_keys"]) or "its usual variable")
+        self._key = key
+        self.secrets = tuple(_secrets(key))
+        handler = AsyncHTTPHandler()
+        handler.client = client
+        litellm.aclient_session = client
+        self._handler = {} if self._provider == "openai" else {"client": handler}
+
+    async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Got:
+        asked = wire.asked_parameters(call, parameters)
+        if asked.get("top_p") == 1.0:
+            del asked["top_p"]  # what is everything anyway, and some providers refuse beside a temperature
+        stated = {name: value for name, value in asked.items() if name not in self._omits}
+        with recorded() as exchange:
+            try:
+                response = await self._litellm.acompletion(
+                    model=self.source,
+                    messages=wire.messages_of(prompt),
+                    api_key=self._key,
+                    num_retries=0,
+                    max_retries=0,
+                    **self._handler,
+                    **stated,
+                )
+            except Exception as error:  # litellm has an exception of its own for each of dozens of providers
+                raise self._failure(error, exchange.status) from None
+        try:
+            document = response.model_dump()
+        except Exception as error:
+            raise RequestError(
+                "unreadable", f"{type(error).__name__}: {error}"[:300], exchange.status
+            ) from None
+        body = json.loads(exchange.sent)
+        sent = {"endpoint": exchange.url, "body": body, "dropped": sorted(set(asked) & self._omits)}
+        return got(wire.read(document, True), sent, prompt, asked, self._price)
+
+    def _failure(self, error: Exception, status: int | None) -> RequestError:
+        if status is not None and status != 200:
+            response = getattr(error, "response", None)
+            headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", {})
+            return of_status(status, headers or {}, str(error)[:4000])
+        named = {"ContentPolicyViolationError": "content_filter", "AuthenticationError": "key"}
+        kind = named.get(type(error).__name__)
+        if kind is not None:
+            return RequestError(kind, str(error)[:300], status)
+        return of_error(error)
+
+
+def got(
+    reply: wire.Reply, sent: dict[str, Any], prompt: Prompt, asked: Mapping[str, Any], price: Price | None
+) -> Got:
+    """What came of a request, with what it cost: what the response counts, or the most where it counts
+    nothing that can be right."""
+    content: dict[str, Any] = {"text": reply.text, "finish": reply.finish}
+    if reply.refused:
+        content["refused"] = True
+    read, written = wire.most_tokens(prompt, asked.get("max_tokens", 0))
+    problems = list(reply.problems)
+    counts = dict(reply.usage)
+    if "prompt_tokens" in counts and "completion_tokens" in counts and not problems:
+        if asked.get("max_tokens") and counts["completion_tokens"] > asked["max_tokens"] + counts.get(
+            "reasoning_tokens", 0
+        ):
+            problems.append(
+                f"{counts['completion_tokens']} tokens were written, {asked['max_tokens']} were asked"
+            )
+        read, written = counts["prompt_tokens"], counts["completion_tokens"]
+    usd = None if price is None else price.usd(read, written, counts.get("cached_tokens", 0))
+    if problems:
+        sent = {**sent, "usage_problems": problems}
+    return Got(content, sent, counts, Cost(read + written, usd), reply.model, reply.fingerprint, 200)
+
+
+def missing_key(name: str, variable: str) -> UnavailableError:
+    message = f"`{name}` needs a key, and {variable} is not set"
+    return UnavailableError([Diagnostic("GC631", message, help=f"set {variable} in the environment")])
+
+
+def _secrets(key: str | None) -> list[str]:
+    """The key, and whatever else in the environment looks like one: litellm reads it by itself."""
+    names = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+    found = [value for name, value in os.environ.items() if any(part in name.upper() for part in names)]
+    return [each for each in (key, *found) if each and len(each) >= 8]

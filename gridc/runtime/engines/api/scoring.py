@@ -1,0 +1,110 @@
+"""Likelihoods of given candidates, where an endpoint proves that it scores given tokens.
+
+`/completions` with `echo` and `logprobs` returns the log-probability of every token of a text behind those
+before it. Servers differ in whether they do, and some return something else under that name, so the endpoint
+is tried first: the numbers must belong to the given text, be the same wherever the same text begins, and add
+up to more for what the model itself writes than for noise.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gridc.runtime.engines.api.failures import RequestError
+
+Ask = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+TRIAL = "The quick brown fox jumps over the lazy dog, and"
+TOLERANCE = 1e-2
+"""Nats that a token's log-probability may differ between two requests: batch shapes move it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The tokens of a text as (where it begins, where it ends, log-probability); the first has none."""
+
+    tokens: tuple[tuple[int, int, float | None], ...]
+
+    def behind(self, place: int) -> tuple[float, int]:
+        """The sum over the tokens that begin at or behind a place (in characters), and how many they are."""
+        values = [value for start, _, value in self.tokens if start >= place]
+        return sum(value for value in values if value is not None), len(values)
+
+
+class NotProvedError(Exception):
+    """The endpoint does not score given tokens, and this is how it shows."""
+
+
+def body_of(model: str, text: str) -> dict[str, Any]:
+    """One token is generated, because some servers refuse to generate none; it is not looked at."""
+    return {"model": model, "prompt": text, "max_tokens": 1, "temperature": 0.0, "echo": True, "logprobs": 1}
+
+
+async def score(ask: Ask, model: str, text: str) -> Scored:
+    """Raises `RequestError`, and `NotProvedError` where the response scores another text."""
+    return read(await ask("/completions", body_of(model, text)), text)
+
+
+def read(document: Mapping[str, Any], text: str) -> Scored:
+    try:
+        said = document["choices"][0]["logprobs"]
+        pieces, values, places = said["tokens"], said["token_logprobs"], said["text_offset"]
+    except (LookupError, TypeError):
+        raise NotProvedError("it returns no log-probabilities of the prompt's tokens") from None
+    if not pieces or not len(pieces) == len(values) == len(places):
+        raise NotProvedError("its tokens, their places and their log-probabilities differ in number")
+    rows = [(place, value) for place, value in zip(places, values, strict=True) if place < len(text)]
+    given = "".join(piece for piece, place in zip(pieces, places, strict=True) if place < len(text))
+    if given != text:
+        raise NotProvedError("the tokens that it scores are not those of the text that was given")
+    if any(type(value) not in (int, float) or value > TOLERANCE for _, value in rows[1:]):
+        raise NotProvedError("a token of the given text has no log-probability")
+    ends = [*(place for place, _ in rows[1:]), len(text)]
+    return Scored(tuple((start, end, value) for (start, value), end in zip(rows, ends, strict=True)))
+
+
+async def prove(ask: Ask, model: str) -> dict[str, Any]:
+    """Try the endpoint. Raises `NotProvedError` with what is wrong, and `RequestError`."""
+    greedy = {"model": model, "prompt": TRIAL, "max_tokens": 4, "temperature": 0.0}
+    try:
+        written = (await ask("/completions", greedy))["choices"][0]["text"]
+    except (LookupError, TypeError):
+        raise NotProvedError("it completes no plain text") from None
+    except RequestError as error:
+        if error.kind in ("bad_request", "no_model"):
+            raise NotProvedError("it completes no plain text") from None
+        raise
+    own, other = TRIAL + written, TRIAL + " %#q zzv ;"
+    try:
+        scored = [await score(ask, model, text) for text in (own, other, TRIAL)]
+    except RequestError as error:
+        if error.kind == "bad_request":
+            raise NotProvedError(f"it refuses to score a given text: {error.message}") from None
+        raise
+    shared = min(len(each.tokens) for each in scored) - 2
+    for number in range(1, max(shared, 1)):
+        values = [each.tokens[number][2] or 0.0 for each in scored]
+        if max(values) - min(values) > TOLERANCE:
+            raise NotProvedError("the same beginning has other log-probabilities in another text")
+    means = [total / max(count, 1) for total, count in (each.behind(len(TRIAL)) for each in scored[:2])]
+    if written.strip() and not means[0] > means[1]:
+        raise NotProvedError("what the model writes itself is no more likely to it than noise")
+    return {"scores_given_tokens": True, "own_text": round(means[0], 3), "noise": round(means[1], 3)}
+
+
+def rank(prompt: Scored, candidates: Sequence[Scored], text: str, context_length: bool) -> dict[str, Any]:
+    """The log-likelihood of each candidate (nats) and its number of tokens.
+
+    They begin behind the tokens that the prompt and all candidates share, or at the prompt's length (without
+    its trailing space), as the study's `seam` says.
+    """
+    if context_length:
+        place = len(text.rstrip())
+    else:
+        spans = [[(start, end) for start, end, _ in each.tokens] for each in (prompt, *candidates)]
+        shared = 0
+        while all(shared < len(row) and row[shared] == spans[0][shared] for row in spans):
+            shared += 1
+        place = min(row[shared][0] if shared < len(row) else len(text) for row in spans)
+    scored = [each.behind(place) for each in candidates]
+    return {"loglikelihoods": [total for total, _ in scored], "tokens": [count for _, count in scored]}

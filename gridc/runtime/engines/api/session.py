@@ -1,0 +1,322 @@
+"""Many calls at once, each pursued until it is answered or has failed for good.
+
+A call is asked again after a failure that may pass, with growing pauses, up to a number of attempts. After
+the last one it has failed for good if the endpoint answered another call since its first failure; if it
+answered none, the endpoint is down, and the run stops with everything that was answered kept. So an outage
+costs no item, and an item that nothing can answer costs no run.
+"""
+
+import asyncio
+import heapq
+import random
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from gridc.diagnostics.errors import BudgetError, Diagnostic, UnavailableError
+from gridc.runtime.engines.api.costs import Cost, Limits
+from gridc.runtime.engines.api.failures import RequestError
+from gridc.runtime.engines.api.pace import Pace
+from gridc.runtime.engines.api.records import Attempt, Journal, Purpose
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+"""Seconds before a call is asked again, doubling from the first to the longest, less up to half by chance."""
+
+PATIENCE = 20
+"""How many times more often than `attempts` a call may be told to wait."""
+
+GATHER = 0.003
+"""Seconds for which finished requests are gathered, so that one commit stores several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """What came of one request: the content of the answer, what was sent, and what the response says."""
+
+    content: dict[str, Any]
+    sent: dict[str, Any]
+    usage: dict[str, int]
+    cost: Cost
+    model: str | None
+    fingerprint: str | None
+    http: int
+
+
+@dataclass(slots=True)
+class Pursuit:
+    """One request of a call on its way: how it is asked, what it may cost at most, which `part` of the call
+    it is, how it is asked with less context where there is no room, and what happened so far."""
+
+    call: str
+    ask: Callable[[], Awaitable[Got]]
+    most: Cost
+    part: int = 0
+    shorter: "deque[Callable[[], Awaitable[Got]]]" = field(default_factory=deque)
+    tries: int = 0
+    waits: int = 0
+    number: int = 0
+    first_failure: float | None = None
+    begun: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A request of a call that is answered (`got`) or has failed for good (`failure`)."""
+
+    call: str
+    part: int
+    got: Got | None
+    failure: RequestError | None
+    seconds: float
+    attempts: int
+
+
+@dataclass(slots=True)
+class Session:
+    """Asks through one endpoint. `name` is what the study calls the model, whose digest is `identity`;
+    `attempts` the most times that a call is asked, `timeout` the seconds that one request may take."""
+
+    name: str
+    identity: str
+    pace: Pace
+    limits: Limits
+    journal: Journal
+    attempts: int
+    timeout: float
+    clean: Callable[[str], str]
+    purpose: Purpose = "call"
+    worked: bool = False
+    _last_answer: float = -1.0
+    _open: dict[asyncio.Task[Got], tuple[Pursuit, Attempt]] = field(default_factory=dict)
+    _ready: deque[Pursuit] = field(default_factory=deque)
+    _later: list[tuple[float, int, Pursuit]] = field(default_factory=list)
+    _held: list[tuple[Pursuit, RequestError]] = field(default_factory=list)
+    _order: Iterator[int] = field(default_factory=count)
+
+    def run(self, pursuits: Iterable[Pursuit], loop: asyncio.AbstractEventLoop) -> Iterator[list[Ended]]:
+        """What has ended, as it ends. Stops early where a cap is reached (`limits.reached`); raises
+        `UnavailableError` where the endpoint cannot be used."""
+        self._ready.extend(pursuits)
+        try:
+            while True:
+                ended = loop.run_until_complete(self._advance())
+                if ended:
+                    yield ended
+                if not self._open and (self.limits.reached or not (self._ready or self._later)):
+                    break
+            if self._held:
+                raise self.stopped(self._held[0][1])
+        finally:
+            loop.run_until_complete(self._abandon())
+
+    async def _advance(self) -> list[Ended]:
+        """Send what may be sent, wait for something to end, and say what did."""
+        now = time.monotonic()
+        while self._later and self._later[0][0] <= now:
+            self._ready.append(heapq.heappop(self._later)[2])
+        self._send(now)
+        if not self._open:
+            await asyncio.sleep(max(0.0, min(self._wakes(now, 1.0), 1.0)) if self._waiting() else 0)
+            return []
+        done, _ = await asyncio.wait(
+            self._open, timeout=self._wakes(now, 3600.0), return_when=asyncio.FIRST_COMPLETED
+        )
+        if done and len(self._open) > len(done):
+            await asyncio.sleep(GATHER)
+            done = {task for task in self._open if task.done()}
+        ended: list[Ended] = []
+        for task in done:
+            pursuit, attempt = self._open.pop(task)
+            ended += self._close(pursuit, attempt, task)
+        return ended
+
+    def _waiting(self) -> bool:
+        return bool(self._ready or self._later) and self.limits.reached is None
+
+    def _wakes(self, now: float, latest: float) -> float:
+        """Seconds until something may be sent that may not be now."""
+        times = [now + latest]
+        if self._later:
+            times.append(self._later[0][0])
+        pause = self.pace.opens_at(now)
+        if pause is not None and (self._ready or self._later):
+            times.append(pause)
+        return max(min(times) - now, 0.0)
+
+    def _send(self, now: float) -> None:
+        opened: list[tuple[Pursuit, Attempt]] = []
+        room = self.pace.room(len(self._open), now)
+        while room > len(opened) and self._ready and self.limits.reached is None:
+            if not self.limits.hold(self._ready[0].most):
+                break
+            pursuit = self._ready.popleft()
+            pursuit.number += 1
+            pursuit.begun = pursuit.begun or now
+            opened.append((pursuit, self._attempt(pursuit)))
+        if not opened:
+            return
+        self.journal.opened([attempt for _, attempt in opened])
+        left = self.limits.time_left()
+        most = self.timeout if left is None else max(min(self.timeout, left), 0.001)
+        for pursuit, attempt in opened:
+            task = asyncio.ensure_future(_within(pursuit.ask(), most))
+            self._open[task] = (pursuit, replace(attempt, seconds=time.monotonic()))
+
+    def _attempt(self, pursuit: Pursuit) -> Attempt:
+        started = datetime.now(UTC).isoformat(timespec="milliseconds")
+        call = pursuit.call if self.purpose != "probe" else None
+        return Attempt(
+            uuid4().hex, self.identity, self.purpose, call, pursuit.number, started, usd=pursuit.most.usd
+        )
+
+    async def insist(self, pursuit: Pursuit) -> Got:
+        """One request after another until there is an answer. Raises the last `RequestError`."""
+        for tries in range(1, self.attempts + 1):
+            try:
+                return await self._once(pursuit)
+            except RequestError as error:
+                passes = error.rule.then in ("again", "later") and error.rule.code is None
+                if tries == self.attempts or not passes:
+                    raise
+                await asyncio.sleep(max(_pause(tries), error.retry_after or 0.0))
+        raise AssertionError("there is at least one attempt")
+
+    async def _once(self, pursuit: Pursuit) -> Got:
+        if not self.limits.hold(pursuit.most):
+            cap = self.limits.reached or "a cap"
+            raise BudgetError([Diagnostic("GC611", f"[budget] {cap} was reached by trying the endpoint")])
+        pursuit.number += 1
+        attempt = replace(self._attempt(pursuit), seconds=time.monotonic())
+        self.journal.opened([attempt])
+        task = asyncio.ensure_future(_within(pursuit.ask(), self.timeout))
+        await asyncio.wait([task])
+        self._settle(pursuit, attempt, task)
+        return task.result()
+
+    def _close(self, pursuit: Pursuit, attempt: Attempt, task: "asyncio.Task[Got]") -> list[Ended]:
+        """Note how an attempt ended; what ended with it."""
+        now, sent = time.monotonic(), attempt.seconds or 0.0
+        error = self._settle(pursuit, attempt, task)
+        if error is None:
+            got = task.result()
+            self.pace.answered()
+            self.worked, self._last_answer = True, now
+            freed = [self._failed(each, failure, now) for each, failure in self._held]
+            self._held = []
+            return [Ended(pursuit.call, pursuit.part, got, None, now - pursuit.begun, pursuit.number), *freed]
+        return self._after(pursuit, error, sent, now)
+
+    def _settle(self, pursuit: Pursuit, attempt: Attempt, task: "asyncio.Task[Got]") -> RequestError | None:
+        """Count what an attempt took and write down how it ended; the failure, if it is one."""
+        attempt = replace(attempt, seconds=round(time.monotonic() - (attempt.seconds or 0.0), 6))
+        error = task.exception()
+        if error is None:
+            got = task.result()
+            self.limits.settle(pursuit.most, got.cost)
+            self.journal.closed(
+                replace(
+                    attempt, status="answered", paid="yes", http=got.http, answered_by=got.model,
+                    fingerprint=got.fingerprint, usage=got.usage, usd=got.cost.usd,
+                )
+            )  # fmt: skip
+            return None
+        if not isinstance(error, RequestError):
+            raise error
+        error.message = self.clean(error.message)
+        paid = error.rule.paid
+        took = pursuit.most if paid == "possibly" else Cost(0, 0.0 if pursuit.most.usd is not None else None)
+        self.limits.settle(pursuit.most, took)
+        self.journal.closed(
+            replace(
+                attempt, status="failed", paid=paid, failure=error.kind, http=error.http, usd=took.usd,
+                detail=error.message,
+            )
+        )  # fmt: skip
+        return error
+
+    def _after(self, pursuit: Pursuit, error: RequestError, sent: float, now: float) -> list[Ended]:
+        then = error.rule.then
+        if then == "later":
+            self.pace.refused(sent, now, error.retry_after)
+            pursuit.waits += 1
+            if pursuit.waits > self.attempts * PATIENCE and self._last_answer < sent:
+                raise self.stopped(error)
+            self._ready.appendleft(pursuit)
+            return []
+        if then in ("final", "held"):
+            self.pace.answered()
+        else:
+            self.pace.broke()
+        if then == "stop" or (error.rule.code and not self.worked):
+            raise self.stopped(error)
+        if error.kind == "context_length" and pursuit.shorter:
+            pursuit.ask = pursuit.shorter.popleft()
+            self._ready.appendleft(pursuit)
+            return []
+        if then == "final":
+            return [self._failed(pursuit, error, now)]
+        if then == "held":
+            if self.worked:
+                return [self._failed(pursuit, error, now)]
+            self._held.append((pursuit, error))
+            if len(self._held) >= 3:
+                raise self.stopped(error)
+            return []
+        left = self.limits.time_left()
+        if left is not None and left <= 0:
+            self._ready.appendleft(pursuit)  # cut off by the budget, not by the endpoint
+            return []
+        pursuit.tries += 1
+        pursuit.first_failure = sent if pursuit.first_failure is None else pursuit.first_failure
+        if pursuit.tries < self.attempts:
+            pause = max(_pause(pursuit.tries), error.retry_after or 0.0)
+            heapq.heappush(self._later, (now + pause, next(self._order), pursuit))
+            return []
+        if self._last_answer < pursuit.first_failure:
+            raise self.stopped(error)
+        return [self._failed(pursuit, error, now)]
+
+    def _failed(self, pursuit: Pursuit, error: RequestError, now: float) -> Ended:
+        return Ended(pursuit.call, pursuit.part, None, error, now - pursuit.begun, pursuit.number)
+
+    def stopped(self, error: RequestError) -> UnavailableError:
+        """What stops the run because of a failure."""
+        status = "" if error.http is None else f" (HTTP {error.http})"
+        message = f"`{self.name}`: {error.rule.what}{status}: {error.message}"
+        return UnavailableError([Diagnostic(error.rule.code or "GC635", message, help=_WAYS.get(error.kind))])
+
+    async def _abandon(self) -> None:
+        """Let go of what is open when the run ends early. Its attempts stay `sent`: possibly paid."""
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+        self._open.clear()
+
+
+_WAYS = {
+    "key": "check the key in the model's `key_env`, or the provider's usual variable",
+    "quota": "the provider's account needs money or a higher limit",
+    "no_model": "check `source` and `base_url`; an OpenAI-compatible base URL usually ends in /v1",
+    "unreachable": "check `base_url`, and that the server runs",
+    "tls": "SSL_CERT_FILE names the certificates that are trusted",
+    "redirect": "set `base_url` to the address that the server points to",
+}
+
+
+def _pause(tries: int) -> float:
+    """Seconds before a call is asked again that was asked so often."""
+    longest: float = min(FIRST_PAUSE * 2.0 ** (tries - 1), LONGEST_PAUSE)
+    return longest * random.uniform(0.5, 1.0)
+
+
+async def _within(ask: Awaitable[Got], seconds: float) -> Got:
+    try:
+        async with asyncio.timeout(seconds):
+            return await ask
+    except TimeoutError:
+        raise RequestError("timeout", f"no whole answer in {seconds:,.1f} s") from None

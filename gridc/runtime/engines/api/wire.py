@@ -1,0 +1,156 @@
+"""The OpenAI protocol: what is sent for a call, and what a response says. Pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gridc.compiler.lowering.calls import Prompt
+from gridc.runtime.engines.api.failures import RequestError
+
+NEUTRAL: Mapping[str, Any] = {"top_p": 1.0, "n": 1, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+"""What is said beside a call's own parameters, because a server may adopt a model's generation config for
+what it is not told."""
+
+DIALECTS: Mapping[str, Mapping[str, Any]] = {
+    "openai": {},
+    "vllm": {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0},
+    "sglang": {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0},
+    "llama.cpp": {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0},
+}
+"""By the `server` of a model: what else it samples with, at the value that changes nothing. These names are
+not OpenAI's own, and a server that does not know them may refuse them."""
+
+PER_MESSAGE = 16
+"""Tokens that a chat template may add to a message: role, separators, a start."""
+
+
+def asked_parameters(call: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What the study asks of a generation, in OpenAI's names. The seed of a sampled call is hashed from all
+    that makes it this call, because servers number the answers of neighbouring seeds on."""
+    asked = {name: parameters[name] for name in ("max_tokens", "temperature", "top_p") if name in parameters}
+    if "seed" in parameters:
+        asked["seed"] = int(call[:8], 16) & 0x7FFFFFFF
+    return asked
+
+
+def messages_of(prompt: Prompt) -> list[dict[str, str]]:
+    return [{"role": role, "content": text} for role, text in prompt.messages]
+
+
+def body_of(
+    model: str, prompt: Prompt, asked: Mapping[str, Any], server: str, omits: frozenset[str]
+) -> tuple[str, dict[str, Any]]:
+    """The path below the base URL and the body of a generation."""
+    stated = {**NEUTRAL, **DIALECTS[server], **asked}
+    stated = {name: value for name, value in stated.items() if name not in omits}
+    if prompt.chat_template:
+        return "/chat/completions", {"model": model, "messages": messages_of(prompt), **stated}
+    return "/completions", {"model": model, "prompt": plain_text(prompt), **stated}
+
+
+def plain_text(prompt: Prompt) -> str:
+    """A prompt without a chat template: its texts, one after another."""
+    return "\n\n".join(text for _, text in prompt.messages)
+
+
+def most_tokens(prompt: Prompt, max_tokens: int) -> tuple[int, int]:
+    """The most tokens that a call can read and write. A token is at least one byte of the prompt, whatever
+    the tokenizer, and a template adds less than `PER_MESSAGE` to a message."""
+    read = sum(len(text.encode()) + PER_MESSAGE for _, text in prompt.messages) + PER_MESSAGE
+    return read, max_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a response says: the text, why it ended, whether the model declined, the name and fingerprint it
+    gives, the tokens it counts. `problems` says what in it cannot be right."""
+
+    text: str
+    finish: str
+    refused: bool
+    model: str | None
+    fingerprint: str | None
+    usage: Mapping[str, int]
+    problems: tuple[str, ...] = field(default=())
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """The JSON object of a response. Raises `RequestError` (unreadable)."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RequestError("unreadable", f"the response is not JSON ({type(error).__name__})", 200) from None
+    if not isinstance(document, dict):
+        raise RequestError("unreadable", "the response is no JSON object", 200)
+    return document
+
+
+def read(document: Mapping[str, Any], chat: bool) -> Reply:
+    """What a response of /chat/completions or /completions says. Raises `RequestError` (unreadable,
+    content_filter) where it holds no answer."""
+    try:
+        choices = document["choices"]
+        choice = choices[0]
+        said = choice["message"] if chat else choice
+        content, declined = said.get("content" if chat else "text"), said.get("refusal") if chat else None
+        finish = str(choice.get("finish_reason"))
+    except (LookupError, TypeError, AttributeError):
+        if isinstance(document.get("error"), Mapping):
+            message = str(document["error"].get("message"))[:300]
+            raise RequestError("server_error", message, 200) from None
+        raise RequestError("unreadable", "the response holds no choice", 200) from None
+    if finish == "content_filter":
+        raise RequestError("content_filter", "the provider withheld the rest of the answer", 200)
+    if isinstance(content, list):  # parts, as some servers give them
+        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    if content is None and isinstance(declined, str):
+        content = declined
+    if content is None and finish == "length":
+        content = ""  # a model that reasons may come to its limit before it says anything
+    if not isinstance(content, str):
+        raise RequestError("unreadable", "the choice holds no text", 200)
+    usage, problems = counted(document.get("usage"))
+    if len(choices) != 1:
+        problems = (*problems, f"{len(choices)} answers came for one that was asked")
+    name, fingerprint = document.get("model"), document.get("system_fingerprint")
+    return Reply(
+        content,
+        "stop" if finish in ("None", "eos", "end_turn") else finish,
+        isinstance(declined, str) and bool(declined),
+        name if isinstance(name, str) else None,
+        fingerprint if isinstance(fingerprint, str) else None,
+        usage,
+        problems,
+    )
+
+
+_COUNTS = {
+    "prompt_tokens": ("prompt_tokens",),
+    "completion_tokens": ("completion_tokens",),
+    "cached_tokens": ("prompt_tokens_details", "cached_tokens"),
+    "reasoning_tokens": ("completion_tokens_details", "reasoning_tokens"),
+}
+
+
+def counted(usage: Any) -> tuple[dict[str, int], tuple[str, ...]]:
+    """The tokens of a usage block by our names, and what in it cannot be right."""
+    if not isinstance(usage, Mapping):
+        return {}, ("the response counts no tokens",)
+    counts: dict[str, int] = {}
+    problems = []
+    for name, path in _COUNTS.items():
+        value: Any = usage
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if type(value) is int and value >= 0:
+            counts[name] = value
+        elif value is not None:
+            problems.append(f"{name} is {str(value)[:20]!r}")
+        elif len(path) == 1:
+            problems.append(f"{name} is missing")
+    total = usage.get("total_tokens")
+    both = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    if type(total) is int and None not in both and total < sum(value or 0 for value in both):
+        problems.append("total_tokens is less than its parts")
+    return counts, tuple(problems)

@@ -1,0 +1,43 @@
+"""What engines that pay for requests are given: where to write them down, what they may spend, and the
+price."""
+
+from collections.abc import Mapping
+
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.prices import Price, prices_of
+from gridc.compiler.lock.lock import Lock
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
+from gridc.runtime.budget import Meter
+from gridc.runtime.engines.api.records import Paying
+from gridc.runtime.engines.protocol import Engine
+from gridc.runtime.stages import Open
+from gridc.runtime.store.write import Writer
+from gridc.schema.engines import engine_kind
+from gridc.schema.spec import Spec
+
+
+def connecting(open_engine: Open, lock: Lock, store: Writer, meter: Meter, spec: Spec) -> Open:
+    """Opens engines as `open_engine` does, and connects those that pay for requests.
+
+    Raises `UnavailableError` (GC637) where money is limited and a model has no price.
+    """
+    prices = prices_of(spec, lock.prices)
+    _require_prices(spec, prices)
+
+    def open_connected(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
+        engine = open_engine(name, identity, precision, spec)
+        if isinstance(engine, Paying):
+            engine.connect(store, meter, prices.get(name))
+        return engine
+
+    return open_connected
+
+
+def _require_prices(spec: Spec, prices: Mapping[str, Price]) -> None:
+    unpriced = [
+        model.id for model in spec.model if engine_kind(model.engine).provider and model.id not in prices
+    ]
+    if spec.budget.usd is not None and unpriced:
+        message = f"[budget] usd = {spec.budget.usd:g}, and no price is known of {', '.join(unpriced)}"
+        help_line = 'price = { input = 0, output = 0, as_of = "2026-01-31" } for a server that costs nothing'
+        raise UnavailableError([Diagnostic("GC637", message, help=help_line)])

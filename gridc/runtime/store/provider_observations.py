@@ -1,0 +1,76 @@
+"""What a provider or a server did otherwise than it was asked: a sentence each."""
+
+from collections.abc import Sequence
+
+from sqlite_utils import Database
+
+from gridc.runtime.store.events import ModelLoaded
+
+
+def provider_observations(
+    db: Database, where: str, values: Sequence[str], loads: Sequence[ModelLoaded]
+) -> list[str]:
+    """The observed deviations of the calls that `where` selects; `loads` says what each model was opened
+    as."""
+    names = {load.identity: load.model for load in loads}
+    told = list(_ignored(loads))
+    answered = f"answer IS NOT NULL AND {where}"
+    for model, asked, by, calls in db.execute(
+        f"""SELECT model, json_extract(sent, '$.body.model'), json_extract(sent, '$.model'), count(*)
+            FROM call WHERE {answered} AND json_extract(sent, '$.model') IS NOT NULL
+            AND json_extract(sent, '$.model') <> json_extract(sent, '$.body.model')
+            GROUP BY 1, 2, 3 ORDER BY 1, 2, 3""",
+        values,
+    ):
+        told.append(f"{_name(names, model)}: {calls:,} calls to `{asked}` were answered as `{by}`")
+    for model, prints in db.execute(
+        f"""SELECT model, count(DISTINCT json_extract(sent, '$.fingerprint')) FROM call WHERE {answered}
+            GROUP BY 1 HAVING count(DISTINCT json_extract(sent, '$.fingerprint')) > 1 ORDER BY 1""",
+        values,
+    ):
+        told.append(f"{_name(names, model)}: the answers carry {prints} system fingerprints")
+    for model, kind, calls in db.execute(
+        f"""SELECT model, json_extract(answer, '$.error.kind'), count(*) FROM call
+            WHERE {answered} AND json_extract(answer, '$.error') IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2""",
+        values,
+    ):
+        told.append(
+            f"{_name(names, model)}: {calls:,} calls failed for good ({kind}); their items stay counted"
+        )
+    for model, calls in db.execute(
+        f"""SELECT model, count(*) FROM call WHERE {answered}
+            AND json_extract(sent, '$.usage_problems') IS NOT NULL GROUP BY 1 ORDER BY 1""",
+        values,
+    ):
+        told.append(
+            f"{_name(names, model)}: {calls:,} answers came with counts of tokens that cannot be right"
+        )
+    for model, requests in db.execute(
+        f"""SELECT model, count(*) FROM attempt WHERE paid = 'possibly'
+            AND call IN (SELECT id FROM call WHERE {where}) GROUP BY 1 ORDER BY 1""",
+        values,
+    ):
+        told.append(f"{_name(names, model)}: {requests:,} requests without an answer may have been paid")
+    return told
+
+
+def _ignored(loads: Sequence[ModelLoaded]) -> list[str]:
+    last = {load.identity: load for load in loads}
+    told = []
+    for load in last.values():
+        honours = load.as_json().get("honours")
+        if not isinstance(honours, dict):
+            continue
+        for state in ("ignored", "refused"):
+            names = [name for name, found in honours.items() if found == state]
+            if names:
+                told.append(f"{load.model}: the server {_did(state)} {', '.join(names)}, found by a probe")
+    return told
+
+
+def _did(state: str) -> str:
+    return "takes and ignores" if state == "ignored" else "refuses"
+
+
+def _name(names: dict[str, str], model: str) -> str:
+    return names.get(model, model[:12])

@@ -1,0 +1,71 @@
+"""Where a model behind an address is reached, what it takes, and what it costs."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gridc.schema.base import Table
+
+Server = Literal["openai", "vllm", "sglang", "llama.cpp"]
+Parameter = Literal[
+    "temperature", "top_p", "seed", "max_tokens", "n", "presence_penalty", "frequency_penalty"
+]
+
+
+class Price(Table):
+    """What a model costs, in US dollars for a million tokens."""
+
+    input: Annotated[float, Field(ge=0, description="A million tokens that are read.")]
+    output: Annotated[float, Field(ge=0, description="A million tokens that are written.")]
+    cached: Annotated[
+        float | None,
+        Field(ge=0, description="A million tokens that are read from a cache. Default: as input."),
+    ] = None
+    as_of: Annotated[
+        str,
+        Field(pattern=r"^\d{4}-\d{2}-\d{2}$", description="The day on which the price was read, YYYY-MM-DD."),
+    ]
+
+
+class Endpoint(Table):
+    """Keys of a model that answers over a network."""
+
+    base_url: Annotated[
+        str | None,
+        Field(
+            pattern=r"^https?://[^\s@?#]+[^\s@?#/]$",
+            description="Address of an OpenAI-compatible server, without a slash at its end. Default: the "
+            "provider, through litellm.",
+            examples=["http://127.0.0.1:8000/v1"],
+        ),
+    ] = None
+    server: Annotated[
+        Server | None,
+        Field(
+            description="What answers at base_url: openai, vllm, sglang or llama.cpp; the last three are "
+            "told further sampling parameters that they would take from the model. Default: openai."
+        ),
+    ] = None
+    omits: Annotated[
+        tuple[Parameter, ...] | None,
+        Field(
+            description="Parameters that are not sent, because the provider does not take them.",
+            examples=[["seed"]],
+        ),
+    ] = None
+    key_env: Annotated[
+        str | None,
+        Field(
+            pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+            description="Environment variable that holds the key; not stamped. Default: with base_url none, "
+            "else the provider's usual one.",
+            examples=["OPENAI_API_KEY"],
+        ),
+    ] = None
+    price: Annotated[
+        Price | None,
+        Field(
+            description="What tokens cost; not stamped. Default: litellm's table.",
+            examples=[{"input": 0.5, "output": 1.5, "as_of": "2026-11-01"}],
+        ),
+    ] = None

@@ -1,0 +1,186 @@
+"""What a provider would drop is an error before anything is stamped, and nothing is asked to find it."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridc.compiler.compile import Compiled
+from gridc.compiler.frontend.read import read_spec
+from gridc.compiler.inputs.prices import prices_of
+from gridc.compiler.lock.lock import make_lock, read_lock, write_lock
+from gridc.compiler.preflight.providers import UNKNOWN, require_taken
+from gridc.diagnostics.errors import SpecError
+
+needs_litellm = pytest.mark.skipif(find_spec("litellm") is None, reason="litellm is not installed")
+Compile = Callable[..., Compiled]
+LOCAL = 'engine = "hf"\nsource = "path:models/right"'
+
+
+def provider(source: str, **keys: Any) -> tuple[str, str]:
+    stated = "".join(f"\n{key} = {json.dumps(value)}" for key, value in keys.items())
+    return LOCAL, f'engine = "api"\nsource = "{source}"{stated}'
+
+
+def found(small: Path, *edits: tuple[str, str]) -> list[tuple[str, str]]:
+    """The code and the message of everything that is wrong."""
+    text = small.read_text("utf-8")
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    small.write_text(text, "utf-8")
+    checked = read_spec(small, None)
+    try:
+        require_taken(checked.spec, checked.source)
+    except SpecError as error:
+        return [(each.code, each.message) for each in error.diagnostics]
+    return []
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the network was used")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture
+def asks(small: Path) -> Path:
+    """The small study without likelihoods, with five sampled answers."""
+    text = small.read_text("utf-8")
+    shots = "[harness]\nshots = 2\n"
+    assert shots in text
+    asked = '[harness]\nprompt = "{{ question }}"\nmethod = "extract"\n'
+    small.write_text(
+        text[: text.index("[[axis]]")].replace(shots, asked)
+        + """[[axis]]
+id = "decoding"
+[[axis.level]]
+id = "greedy"
+tier = "core"
+temperature = 0
+provenance = "a test"
+[[axis.level]]
+id = "sampled"
+tier = "core"
+temperature = 0.7
+top_p = 0.9
+replicates = 5
+provenance = "a test"
+"""
+    )
+    return small
+
+
+@needs_litellm
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize(
+    ("source", "omits", "dropped"),
+    [
+        ("openai/gpt-4o-2024-08-06", [], []),
+        ("mistral/mistral-large-2411", [], []),
+        ("anthropic/claude-opus-4-6", [], ["a seed", "top_p = 0.9"]),
+        ("anthropic/claude-opus-4-6", ["seed", "top_p"], []),
+        ("openai/o3-2025-04-16", [], ["temperature = 0", "temperature = 0.7", "top_p = 0.9"]),
+    ],
+)
+def test_what_a_provider_would_drop(asks: Path, source: str, omits: list[str], dropped: list[str]) -> None:
+    keys = {"omits": omits} if omits else {}
+    told = found(asks, provider(source, **keys))
+    assert {code for code, _ in told} <= {"GC351"}
+    names = {message.split(" does not take ")[1] for _, message in told}
+    assert {name.split(" ")[0] for name in names} == {name.split(" ")[0] for name in dropped}
+
+
+@needs_litellm
+@pytest.mark.usefixtures("offline")
+def test_a_name_of_no_provider(asks: Path) -> None:
+    assert [code for code, _ in found(asks, provider("nobody-knows-this-2026-01-01"))] == ["GC351"]
+
+
+def test_without_litellm_it_says_that_it_did_not_look(asks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gridc.compiler.preflight import providers
+
+    monkeypatch.setattr(providers, "find_spec", lambda name: None)
+    asks.write_text(asks.read_text().replace(*provider("anthropic/claude-opus-4-6")))
+    checked = read_spec(asks, None)
+    assert require_taken(checked.spec, checked.source) == {"right": UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("address", "key", "codes"),
+    [
+        ("http://models.example.org/v1", "SOME_KEY", ["GC352"]),
+        ("http://models.example.org/v1", None, []),
+        ("https://models.example.org/v1", "SOME_KEY", []),
+        ("http://127.0.0.1:8000/v1", "SOME_KEY", []),
+        ("http://localhost:8000/v1", "SOME_KEY", []),
+        ("http://[::1]:8000/v1", "SOME_KEY", []),
+        ("http://127.0.0.1.example.org/v1", "SOME_KEY", ["GC352"]),
+    ],
+)
+def test_a_key_never_travels_in_the_open(asks: Path, address: str, key: str | None, codes: list[str]) -> None:
+    keys = {"base_url": address, **({"key_env": key} if key else {})}
+    assert [code for code, _ in found(asks, provider("m-2026-01-01", **keys))] == codes
+
+
+@pytest.mark.parametrize(
+    ("keys", "codes"),
+    [
+        ({}, ["GC636"]),
+        ({"base_url": "http://127.0.0.1:1/v1"}, ["GC636"]),
+        ({"base_url": "http://127.0.0.1:1/v1", "chat_template": False}, []),
+    ],
+)
+def test_a_ranking_needs_a_server_that_takes_plain_text(
+    asks: Path, keys: dict[str, Any], codes: list[str]
+) -> None:
+    text = asks.read_text().replace('method = "extract"', 'method = "loglikelihood"')
+    asks.write_text(text.replace("temperature = 0.7\ntop_p = 0.9\nreplicates = 5", 'normalise = "char"'))
+    told = found(asks, provider("openai/gpt-4o-2024-08-06", **keys))
+    assert sorted({code for code, _ in told}) == codes
+
+
+def test_a_spec_without_an_api_model_imports_neither_litellm_nor_httpx(card: Path) -> None:
+    code = f"""
+import sys
+from pathlib import Path
+from gridc.study.place import Place
+from gridc.study.validation import validate
+validate(Place(Path({str(card)!r}), None))
+print(sorted({{"litellm", "httpx", "torch"}} & sys.modules.keys()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                          env={"GRIDC_CACHE": "", "PATH": "", "PYTHONPATH": ":".join(sys.path)})  # fmt: skip
+    assert done.stdout.strip() == "[]"
+
+
+def test_prices_are_kept_in_the_lock_beside_the_stamp(asks: Path, compiled: Compile) -> None:
+    price = 'price = { input = 1, output = 2, as_of = "2026-01-01" }'
+    address = 'base_url = "http://127.0.0.1:1/v1"'
+    study = compiled((LOCAL, f'engine = "api"\nsource = "m-2026-01-01"\n{address}\n{price}'))
+    lock = make_lock(study.study, asks)
+    assert lock.prices == {
+        "right": {"input": 1.0, "output": 2.0, "cached": 1.0, "source": "the spec", "as_of": "2026-01-01"}
+    }
+    write_lock(lock, study.lock_path)
+    assert read_lock(study.lock_path) == lock
+    dearer = compiled((price, price.replace("1,", "9,")))
+    assert make_lock(dearer.study, asks).stamp == lock.stamp, "a price moves no answer"
+
+
+@needs_litellm
+def test_a_frozen_price_outlives_a_new_table(asks: Path, compiled: Compile) -> None:
+    spec = compiled(provider("openai/gpt-4o-2024-08-06")).spec
+    listed = prices_of(spec)["right"]
+    old = {"input": 7.0, "output": 8.0, "cached": 7.0, "source": "litellm 1", "as_of": "2025-01-01"}
+    assert listed.source.startswith("litellm 1.")
+    assert prices_of(spec, {"right": old})["right"].input == 7.0

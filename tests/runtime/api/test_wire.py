@@ -1,0 +1,157 @@
+"""What is sent, and what a response says, against documents written by hand."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from gridc.compiler.lowering.calls import Prompt
+from gridc.runtime.engines.api import wire
+from gridc.runtime.engines.api.failures import RequestError, of_status, seconds
+from gridc.schema.canonical import digest
+
+CHAT = Prompt((("system", "Be brief."), ("user", "Why?")), True)
+USAGE = {
+    "prompt_tokens": 12,
+    "completion_tokens": 7,
+    "total_tokens": 19,
+    "prompt_tokens_details": {"cached_tokens": 4},
+    "completion_tokens_details": {"reasoning_tokens": 3},
+}
+
+
+def response(**changes: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": "Because.", **changes.pop("message", {})}
+    choice = {"index": 0, "message": message, "finish_reason": "stop", **changes.pop("choice", {})}
+    return {"model": "m-1", "system_fingerprint": "fp", "choices": [choice], "usage": USAGE, **changes}
+
+
+def test_every_sampling_parameter_is_sent() -> None:
+    call = "00ff" * 16
+    asked = wire.asked_parameters(
+        call, {"max_tokens": 9, "temperature": 0.7, "top_p": 0.9, "seed": 5, "item": "i", "replicate": 2}
+    )
+    path, body = wire.body_of("m", CHAT, asked, "openai", frozenset())
+    assert path == "/chat/completions"
+    assert body == {
+        "model": "m",
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}],
+        "max_tokens": 9,
+        "temperature": 0.7,
+        "top_p": 0.9,
+        "seed": 0x00FF00FF,
+        "n": 1,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+    }
+    _, vllm = wire.body_of("m", CHAT, asked, "vllm", frozenset({"seed", "n"}))
+    assert vllm["top_k"] == -1
+    assert vllm["repetition_penalty"] == 1.0
+    assert not {"seed", "n"} & vllm.keys()
+
+
+def test_neighbouring_replicates_have_seeds_that_are_no_neighbours() -> None:
+    seeds = sorted(
+        wire.asked_parameters(digest(["call", n]), {"temperature": 1.0, "seed": 1})["seed"]
+        for n in range(500)
+    )
+    assert len(set(seeds)) == 500
+    assert min(b - a for a, b in pairwise(seeds)) > 1
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_a_plain_prompt_goes_to_completions() -> None:
+    path, body = wire.body_of(
+        "m", Prompt((("user", "Once"),), False), {"max_tokens": 3}, "openai", frozenset()
+    )
+    assert (path, body["prompt"]) == ("/completions", "Once")
+
+
+def test_a_response_is_read_whole() -> None:
+    reply = wire.read(response(), chat=True)
+    assert (reply.text, reply.finish, reply.model, reply.fingerprint) == ("Because.", "stop", "m-1", "fp")
+    assert reply.usage == {
+        "prompt_tokens": 12, "completion_tokens": 7, "cached_tokens": 4, "reasoning_tokens": 3,
+    }  # fmt: skip
+    assert not reply.problems
+
+
+def test_an_empty_answer_is_an_answer_and_a_refusal_is_told_apart() -> None:
+    assert wire.read(response(message={"content": ""}), chat=True).text == ""
+    refused = wire.read(response(message={"content": None, "refusal": "I can't."}), chat=True)
+    assert (refused.text, refused.refused) == ("I can't.", True)
+    cut = wire.read(response(message={"content": None}, choice={"finish_reason": "length"}), chat=True)
+    assert (cut.text, cut.finish) == ("", "length")
+
+
+@pytest.mark.parametrize(
+    ("document", "kind"),
+    [
+        ({}, "unreadable"),
+        ({"choices": []}, "unreadable"),
+        ({"choices": "no"}, "unreadable"),
+        (response(message={"content": None}), "unreadable"),
+        (response(message={"content": 5}), "unreadable"),
+        (response(choice={"finish_reason": "content_filter"}), "content_filter"),
+        ({"error": {"message": "overloaded"}}, "server_error"),
+    ],
+)
+def test_what_is_no_answer_is_a_typed_failure(document: dict[str, Any], kind: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        wire.read(document, chat=True)
+    assert caught.value.kind == kind
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        {},
+        {"prompt_tokens": -1, "completion_tokens": 2},
+        {"prompt_tokens": 1, "completion_tokens": "two"},
+        {"prompt_tokens": True, "completion_tokens": 2},
+        {**USAGE, "total_tokens": 3},
+    ],
+)
+def test_counts_that_cannot_be_right_are_told(usage: Any) -> None:
+    counts, problems = wire.counted(usage)
+    assert problems
+    assert all(type(value) is int and value >= 0 for value in counts.values())
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (307, "", "redirect"),
+        (400, '{"error": {"message": "x", "code": "context_length_exceeded"}}', "context_length"),
+        (400, '{"error": {"message": "prompt is too long: 9 tokens"}}', "context_length"),
+        (400, '{"error": {"code": "content_filter"}}', "content_filter"),
+        (400, '{"error": {"message": "temperature is not supported"}}', "bad_request"),
+        (401, "", "key"),
+        (402, "", "quota"),
+        (403, "", "key"),
+        (404, '{"error": {"message": "no such model"}}', "no_model"),
+        (400, '{"error": {"message": "The model `x` does not exist"}}', "no_model"),
+        (408, "", "timeout"),
+        (413, "", "context_length"),
+        (429, "", "rate_limit"),
+        (429, '{"error": {"code": "insufficient_quota"}}', "quota"),
+        (500, "", "server_error"),
+        (529, "", "server_error"),
+    ],
+)
+def test_a_status_is_one_kind_of_failure(status: int, body: str, kind: str) -> None:
+    assert of_status(status, {}, body).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("header", "wait"),
+    [(None, None), ("3", 3.0), ("0.5", 0.5), ("-5", 0.0), ("soon", None), ("nan", None), ("1e9", 3600.0),
+     ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0)],
+)  # fmt: skip
+def test_retry_after_is_seconds_or_a_date(header: str | None, wait: float | None) -> None:
+    assert seconds(header) == wait
+
+
+def test_a_date_without_a_zone_says_nothing() -> None:
+    assert seconds("Wed, 21 Oct 2015 07:28:00") is None

@@ -1,0 +1,122 @@
+"""The OpenAI protocol with everything that goes wrong on a network, each at a stated share of the requests.
+
+What happens to a request follows from its text, the seed and how often that text was asked before, so a run
+meets the same faults again. The answer to a text never changes: it is a function of the text alone.
+"""
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from tools.servers.http import Asked, Reply
+
+FAULTS = (
+    "429", "500", "slow", "cut", "malformed", "empty", "other_model", "wrong_usage", "redirect", "huge",
+    "not_json", "no_choices",
+)  # fmt: skip
+ELSEWHERE = "http://127.0.0.2:9/v1/chat/completions"
+"""Where a redirect points: another host, which must never be asked."""
+
+
+@dataclass(slots=True)
+class FaultServer:
+    """`shares` gives the probability of each fault, `delay` the seconds that a sound answer takes.
+    `answered` counts the sound answers that were sent, by text; `seen` every request by its text; `most` is
+    the most requests that were open at once; `keys` are the Authorization headers that arrived."""
+
+    shares: Mapping[str, float] = field(default_factory=dict)
+    delay: float = 0.02
+    seed: int = 0
+    retry_after: str = "0.05"
+    slow: float = 5.0
+    huge: int = 64 * 2**20
+    answered: Counter[str] = field(default_factory=Counter)
+    seen: Counter[str] = field(default_factory=Counter)
+    met: Counter[str] = field(default_factory=Counter)
+    keys: Counter[str] = field(default_factory=Counter)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    open: int = 0
+    most: int = 0
+
+    async def __call__(self, asked: Asked) -> Reply:
+        self.open += 1
+        self.most = max(self.most, self.open)
+        try:
+            return await self._reply(asked)
+        finally:
+            self.open -= 1
+
+    async def _reply(self, asked: Asked) -> Reply:
+        if asked.path != "/v1/chat/completions":
+            return Reply.json({"error": {"message": f"no such path: {asked.path}"}}, 404)
+        self.keys[asked.headers.get("authorization", "")] += 1
+        body = asked.document
+        self.bodies.append(body)
+        text = json.dumps([body.get("messages"), body.get("seed")])
+        fault = self._fault(text)
+        self.seen[text] += 1
+        self.met[fault] += 1
+        await asyncio.sleep(self.delay)
+        sound = answer_to(body)
+        match fault:
+            case "429":
+                return Reply.json({"error": {"message": "slow down", "code": "rate_limit"}}, 429,
+                                  **{"retry-after": self.retry_after})  # fmt: skip
+            case "500":
+                return Reply.json({"error": {"message": "something broke"}}, 500)
+            case "slow":
+                return Reply(200, json.dumps(sound).encode(), drip=self.slow / 8)
+            case "cut":
+                return Reply(200, json.dumps(sound).encode(), cut=40)
+            case "malformed":
+                return Reply(200, json.dumps(sound).encode()[:-20])
+            case "not_json":
+                return Reply(200, b"<html>all is well</html>", {"content-type": "text/html"})
+            case "no_choices":
+                return Reply.json({**sound, "choices": []})
+            case "redirect":
+                return Reply(307, b"", {"location": ELSEWHERE})
+            case "huge":
+                return Reply(200, json.dumps({**sound, "padding": "x" * self.huge}).encode())
+            case "empty":
+                sound["choices"][0]["message"]["content"] = ""
+            case "other_model":
+                sound["model"] = "somebody-else"
+            case "wrong_usage":
+                sound["usage"] = {"prompt_tokens": -3, "completion_tokens": "many", "total_tokens": 10**9}
+        self.answered[text] += 1
+        return Reply.json(sound)
+
+    def _fault(self, text: str) -> str:
+        draw = random.Random(f"{self.seed} {self.seen[text]} {text}").random()
+        for name, share in self.shares.items():
+            draw -= share
+            if draw < 0:
+                return name
+        return "none"
+
+
+def answer_to(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The sound answer to a request: a letter that follows from its text."""
+    text = json.dumps([body.get("messages"), body.get("seed")])
+    letter = "ABC"[sha256(text.encode()).digest()[0] % 3]
+    usage = {"prompt_tokens": len(text) // 4, "completion_tokens": 5}
+    return {
+        "id": sha256(text.encode()).hexdigest()[:12],
+        "object": "chat.completion",
+        "model": body.get("model"),
+        "system_fingerprint": "fault-server",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": f"The answer is {letter}."},
+                "finish_reason": "stop",
+            }
+        ],
+        "usage": {**usage, "total_tokens": sum(usage.values())},
+    }

@@ -203,34 +203,31 @@ def answered(folder: Path) -> Finished:
 
 @pytest.mark.slow
 def test_the_pocket_study_killed_twenty_times_ends_as_it_would_have(tmp_path: Path) -> None:
-    """One run, killed again and again where it then is, against one that nothing stops."""
+    """One run, killed again and again where it then is, against one that nothing stops. Batches are small, so
+    that every life of it answers something."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
         folder.mkdir()
-        (folder / "study.toml").write_text(SPEC.read_text("utf-8"), "utf-8")
-    begun = time.monotonic()
+        small = SPEC.read_text("utf-8") + "\n[engine]\nbatch_prompts = 12\n"
+        (folder / "study.toml").write_text(small, "utf-8")
     out, _ = start(whole).communicate()
-    expected, seconds = json.loads(out)["results"], time.monotonic() - begun
-    instants = Random(20)
-    kills = 0
+    expected, total = json.loads(out)["results"], len(answered(whole))
+    chances = Random(20)
     before: Finished = {}
-    while True:
-        running = start(killed)
-        try:
-            out, _ = running.communicate(
-                timeout=instants.uniform(0.2, 0.25) * seconds if kills < 20 else None
-            )
-            break
-        except subprocess.TimeoutExpired:
-            running.kill()
-            running.communicate()
-            kills += 1
+    for _ in range(20):
+        running, wanted = start(killed), len(before) + chances.randrange(total // 30)
+        while running.poll() is None and len(answered(killed)) <= wanted:
+            time.sleep(0.02)
+        time.sleep(chances.uniform(0, 0.3))
+        assert running.poll() is None, "it ended before it was killed"
+        running.kill()
+        running.communicate()
         now = answered(killed)
         assert before.items() <= now.items(), "an answered call was asked again"
         before = now
-        if kills == 20:
-            continue
+    out, _ = start(killed).communicate()
     assert json.loads(out)["results"] == expected
     assert answered(killed).keys() == answered(whole).keys()
+    assert before.items() <= answered(killed).items()
     report = gridc.open(killed / "study.toml", out=killed / "results").scaffolds()
     assert {step.scaffold for step in report.propagation.steps} >= {"react", "multi_agent", "map_reduce"}

@@ -3,14 +3,18 @@
 import json
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.compiler.instrument.scaffolds import PROCEDURES
+from gridc.compiler.instrument.scaffolds.follow import follow
 from gridc.compiler.instrument.scaffolds.procedures import parts, verdict
 from gridc.compiler.instrument.scaffolds.turns import Task, Turn
+from gridc.compiler.lowering.calls import Prompt, Request
+from gridc.compiler.lowering.traces import OnItem
 from gridc.schema.scaffold import Scaffold
 
 SYSTEM = "Be fair. Answer with one letter."
@@ -179,3 +183,58 @@ def test_the_bounds_hold_for_any_replies(kind: str, reply: str) -> None:
     least = len(play(scaffold, lambda step: PROCEDURES[kind].shortest(step, 0))[0])
     most = len(play(scaffold, lambda step: PROCEDURES[kind].longest(step, 400))[0])
     assert least <= len(play(scaffold, lambda step: reply)[0]) <= most
+
+
+def debate(scaffold: Scaffold, task: Task, ask: Any) -> str:
+    """Two calls and a third, through a layer that catches what it can."""
+    first = ask(task.opening())
+    try:
+        second = ask((*task.opening(), ("assistant", first), ("user", "Argue against this.")))
+    except Exception:
+        second = "nothing"
+    return str(ask((("user", f"{first} against {second}"),)))
+
+
+def test_a_function_that_asks_is_a_procedure() -> None:
+    replies = iter(["one", "two", "three"])
+    steps = follow(debate)(Scaffold(kind="direct"), TASK)
+    turns, seen = next(steps), list[Turn]()
+    with pytest.raises(StopIteration) as end:
+        while True:
+            seen += turns
+            turns = steps.send((next(replies),))
+    assert end.value.value == "call_2"
+    assert names(seen) == ["call_0", "call_1", "call_2"]
+    assert seen[2].messages == (("user", "one against two"),)
+
+
+def test_a_function_answers_with_what_it_was_told() -> None:
+    steps = follow(lambda scaffold, task, ask: f"my own: {ask(task.opening())}")(
+        Scaffold(kind="direct"), TASK
+    )
+    next(steps)
+    with pytest.raises(ValueError, match="none of its calls gave"):
+        steps.send(("A",))
+    failing = follow(lambda scaffold, task, ask: str(1 // 0))(Scaffold(kind="direct"), TASK)
+    with pytest.raises(ZeroDivisionError):
+        next(failing)
+
+
+@pytest.mark.parametrize("failing", ["primary_initial", "critic_round_0"])
+def test_a_call_that_failed_for_good_ends_the_procedure_and_is_its_answer(failing: str) -> None:
+    """What an engine answers for a call that it could not make has no text."""
+    asked: dict[str, str] = {}
+
+    def request(turn: Turn) -> Request:
+        prompt = Prompt(turn.messages, chat_template=True)
+        made = Request("generate", "m", "fp32", prompt, {"max_tokens": 8, "temperature": 0})
+        asked[made.id] = turn.step
+        return made
+
+    def answer(call: str) -> dict[str, Any]:
+        return {"error": {"kind": "refused"}} if asked[call] == failing else {"text": "hm"}
+
+    critic = OnItem(PROCEDURES["critic"], Scaffold(kind="critic"), TASK, request)
+    trace = critic.trace(answer)
+    assert trace.decides is not None
+    assert trace.calls[trace.decides][0] == failing == trace.calls[-1][0]

@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument("--model", choices=list(study.MODELS), default="llama-23m")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sharpness", type=float, default=1.0, help="Factor on the output layer.")
+    parser.add_argument("--every", type=int, default=1, help="Of so many calls the plain loop makes one.")
     parser.add_argument("--full", action="store_true", help="All 48 lm-eval evaluations and start-ups.")
     parser.add_argument("--parts", nargs="+", default=["harness", "plain", "growth", "lengths"])
     asked = parser.parse_args()
@@ -60,7 +61,8 @@ def main() -> None:
             for tokens in asked.tokens:
                 against_harness(folder, replace(size, tokens=tokens), model, best, asked.full)
         if "plain" in asked.parts:
-            against_plain(folder, replace(size, items=min(4, asked.items), tokens=asked.tokens[0]), model)
+            few = replace(size, items=min(4, asked.items), tokens=asked.tokens[0])
+            against_plain(folder, few, model, asked.every)
         if "growth" in asked.parts:
             growth(folder, replace(size, items=24, tokens=8), model)
         if "lengths" in asked.parts:
@@ -246,17 +248,26 @@ def best_of(values: list[float]) -> int:
     return max(range(len(values)), key=values.__getitem__)
 
 
-def against_plain(folder: Path, size: study.Size, model: Path) -> None:
-    """The whole grid on a few items, gridc against `model.generate` and one forward per candidate."""
+def against_plain(folder: Path, size: study.Size, model: Path, every: int) -> None:
+    """The whole grid on a few items, gridc against `model.generate` and one forward per candidate. Where the
+    loop makes only a part of the calls, evenly spread, what it took is scaled."""
     spec = study.write(folder / "study", size, model)
     done = study.run(spec, size.threads)
-    seconds, tokens = plain.run(Plan(compile_spec(spec, None).study), model, size.threads)
+    loop = plain.run(Plan(compile_spec(spec, None).study), model, size.threads, every)
+    scale, ending = loop.of / loop.calls, "" if every == 1 else "_scaled"
     say("plain_loop_items", size.items)
-    say("plain_loop_s", seconds)
-    say("plain_loop_forward_tokens", tokens)
+    say("plain_loop_calls_measured", f"{loop.calls} of {loop.of}")
+    say(f"plain_loop_s{ending}", scale * loop.seconds)
+    say(f"plain_loop_cpu_s{ending}", scale * loop.cpu)
+    say(f"plain_loop_forward_tokens{ending}", scale * loop.tokens)
     say("gridc_beside_plain_loop_s", done["seconds"])
-    say("ratio_against_plain_loop", seconds / done["seconds"])
-    say("ratio_of_forward_tokens_against_plain_loop", tokens / done["forward_tokens"])
+    say("gridc_beside_plain_loop_run_cpu_s", done["cpu"])
+    say("gridc_beside_plain_loop_forward_tokens", done["forward_tokens"])
+    say("gridc_beside_plain_loop_over_minimum", done["forward_tokens"] / done["least_forward_tokens"])
+    say(f"ratio_against_plain_loop{ending}", scale * loop.seconds / done["seconds"])
+    say(f"ratio_cpu_of_the_whole_run_against_plain_loop{ending}", scale * loop.cpu / done["cpu"])
+    ratio = scale * loop.tokens / done["forward_tokens"]
+    say(f"ratio_of_forward_tokens_against_plain_loop{ending}", ratio)
 
 
 def lengths(folder: Path, size: study.Size, model: Path) -> None:

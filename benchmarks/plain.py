@@ -1,15 +1,27 @@
 """The plain loop: every call by itself, as a script around transformers would make it."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gridc.compiler.lowering.plan import Plan
 
 
-def run(plan: Plan, folder: Path, threads: int) -> tuple[float, int]:
-    """Make every call of a plan with `model.generate` or a forward pass per candidate. Seconds, and the
-    tokens that went through the model."""
+@dataclass(frozen=True)
+class Loop:
+    """What the plain loop took for so many of so many calls."""
+
+    calls: int
+    of: int
+    seconds: float
+    cpu: float
+    tokens: int
+
+
+def run(plan: Plan, folder: Path, threads: int, every: int) -> Loop:
+    """Make one of `every` calls of a plan with `model.generate`, or a forward pass per candidate. `tokens`
+    went through the model."""
     import torch
     from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
@@ -21,9 +33,10 @@ def run(plan: Plan, folder: Path, threads: int) -> tuple[float, int]:
         request for cell in plan.cells() for sample in plan.samples(cell) for request in sample.requests
     ]
     tokens = 0
-    begun = time.perf_counter()
+    begun, spent = time.perf_counter(), time.process_time()
+    chosen = requests[::every]
     with torch.inference_mode():
-        for request in requests:
+        for request in chosen:
             messages = [{"role": role, "content": text} for role, text in request.prompt.messages]
             text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
             for continuation in request.parameters.get("continuations", [""]):
@@ -42,4 +55,5 @@ def run(plan: Plan, folder: Path, threads: int) -> tuple[float, int]:
                     **(sampling if asked["temperature"] else {}),
                 )
                 tokens += made.shape[1] - 1
-    return time.perf_counter() - begun, tokens
+    took = time.perf_counter() - begun, time.process_time() - spent
+    return Loop(len(chosen), len(requests), *took, tokens)

@@ -219,12 +219,13 @@ def row(kind: str, folder: Path) -> str:
     try:
         zoo.save(kind, folder)
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0][:80].replace("|", "/")
+        reason = str(error).strip().partition("\n")[0][:160].replace("|", "/")
         return f"| {kind} | not built here | {reason} | |"
     paths, worst = compare(folder)
     path, _, why = paths.partition(" (")
     if path.startswith("refused"):
-        path, why = "refused", paths.removeprefix("refused: `m` at fp32: ")
+        path, why = "refused", paths.removeprefix("refused: ").rpartition("; ")[2]
+        why = why.removeprefix("`m` at fp32: ")
     moved = "" if path == "refused" else f"{worst:.0e}"
     return f"| {kind} | {path} | {why.removesuffix(')').replace('|', '/')[:160]} | {moved} |"
 

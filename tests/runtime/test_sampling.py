@@ -7,6 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 sampling = pytest.importorskip("gridc.runtime.engines.hf.sampling")
+choosing = pytest.importorskip("gridc.runtime.engines.hf.choosing")
+
+from gridc.runtime.engines.hf.sequences import Member  # noqa: E402
 
 ONE, OTHER = "ab" * 32, "cd" * 32
 
@@ -246,3 +249,32 @@ def test_draws_come_as_often_as_their_probabilities_say() -> None:
         (count - draws * share) ** 2 / (draws * share) for count, share in zip(seen, probability, strict=True)
     )
     assert chi_square < 20
+
+
+def test_what_is_sampled_and_scored_at_once_is_bounded_and_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for two distributions at a time nine rows choose as with room for all."""
+    logits = torch.randn(9, 300, generator=torch.Generator().manual_seed(7)) * 3
+    sizes: list[int] = []
+    nucleus = choosing.nucleus
+
+    def counted(some: Any, *others: Any) -> Any:
+        sizes.append(len(some))
+        return nucleus(some, *others)
+
+    def chosen(working: int) -> list[tuple[Any, ...]]:
+        monkeypatch.setattr(choosing, "WORKING", working)
+        rows = [
+            [
+                Member(
+                    "s", (1,), 4, temperature=0.7 + 0.1 * (row % 3), top_p=(1.0, 0.8)[row % 2], numbers=[0.3]
+                ),
+                Member("c", (1,), 4, given=(row, 5, 6, 7)),
+            ]
+            for row in range(9)
+        ]
+        choosing.branch(rows, logits, frozenset())
+        return [(each.tokens, each.loglikelihood, each.near_ties) for row in rows for each in row]
+
+    monkeypatch.setattr(choosing, "nucleus", counted)
+    assert chosen(600) == chosen(2**24)
+    assert sizes == [2, 2, 2, 2, 1, 9]

@@ -5,6 +5,10 @@ import torch
 from gridc.runtime.engines.hf.sampling import NEAR_TIE, greedy, nucleus
 from gridc.runtime.engines.hf.sequences import Member
 
+WORKING = 2**24
+"""Most probabilities that are computed at once to sample and to score: 110 rows of a vocabulary of 152k,
+which take about 0.5 GiB."""
+
 
 class NotNumbersError(ArithmeticError):
     """A model gave logits that are not finite: no token can be chosen by them."""
@@ -65,7 +69,8 @@ def _follow(
     rows = torch.tensor([number for number, _ in given], device=device)
     tokens = [member.given[len(member.tokens)] for _, member in given if member.given is not None]
     which, back = torch.unique(rows, return_inverse=True)
-    normaliser = torch.logsumexp(logits[which], dim=-1)[back]
+    some = which.split(_rows_at_once(logits))
+    normaliser = torch.cat([torch.logsumexp(logits[part], dim=-1) for part in some])[back]
     chosen = logits[rows, torch.tensor(tokens, device=device)] - normaliser
     if not bool(chosen.isfinite().all()):
         raise NotNumbersError("the likelihood of a candidate is not finite (NaN or infinity)")
@@ -78,9 +83,20 @@ def _follow(
 def _sample(
     sampled: dict[tuple[int, float, float], list[Member]], logits: torch.Tensor, ends: frozenset[int]
 ) -> None:
-    """Members of one row, temperature and top-p share a distribution; each has its own number."""
-    if not sampled:
-        return
+    """Members of one row, temperature and top-p share a distribution; each has its own number. So many
+    distributions at a time as `WORKING` allows: they come on top of the memory that keys and values have."""
+    step, groups = _rows_at_once(logits), list(sampled.items())
+    for start in range(0, len(groups), step):
+        _draw(dict(groups[start : start + step]), logits, ends)
+
+
+def _rows_at_once(logits: torch.Tensor) -> int:
+    return max(1, WORKING // logits.shape[1])
+
+
+def _draw(
+    sampled: dict[tuple[int, float, float], list[Member]], logits: torch.Tensor, ends: frozenset[int]
+) -> None:
     device = logits.device
     rows, temperatures, tops = zip(*sampled, strict=True)
     sets = nucleus(

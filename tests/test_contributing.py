@@ -223,7 +223,8 @@ def copy(folder: Path, addition: Addition, without: str | None) -> Path:
         for old, new in edits if file != without else ():
             path.write_text(replaced(path.read_text("utf-8"), (old, new)) if old else new, "utf-8")
     if addition.generated and without != SCHEMA:
-        run(folder / "gridc" / "schema", folder, "-m", "gridc", "schema", "gridcard", "--write")
+        for name in ("gridcard", "extension"):
+            run(folder / "gridc" / "schema", folder, "-m", "gridc", "schema", name, "--write")
     if CERTIFICATE in addition.edits and without != CERTIFICATE:
         run(folder / "gridc" / "schema", folder, "-m", "gridc", "schema", "certificate", "--write")
     if "GC599" in repr(addition) and without is None:

@@ -82,7 +82,9 @@ class Hypothesis(Table):
         ),
     ] = None
     each: Annotated[
-        tuple[Literal["model", "benchmark"], ...] | Literal["model", "benchmark"] | None,
+        Annotated[tuple[Literal["model", "benchmark"], ...], Field(min_length=1)]
+        | Literal["model", "benchmark"]
+        | None,
         Field(
             description="One verdict for each model, each benchmark, or each pair of them, instead of one "
             "over all: written out as hypotheses ID.MODEL, ID.BENCHMARK or ID.MODEL.BENCHMARK of one family.",

@@ -63,6 +63,21 @@ class Expanded(Source):
                 return node.source, (*node.path, *path[length:])
         return self, path
 
+    def diagnose(
+        self, code: str, path: KeyPath, message: str, help: str | None = None, *, at_key: bool = False
+    ) -> Diagnostic:
+        meant = self._meant(path) if code == "GC103" else None
+        return super().diagnose(code, path, message, meant or help, at_key=at_key)
+
+    def _meant(self, path: KeyPath) -> str | None:
+        """For an entry that lacks what it needs: the entry of a base whose id it may have misspelt."""
+        node, siblings = self._written.get(path), self._written.get(path[:-1])
+        if node is None or siblings is None or _id(node) is None or not isinstance(siblings.value, list):
+            return None
+        others = [name for each in siblings.value if each.source is not node.source and (name := _id(each))]
+        near = did_you_mean(f"{_id(node)}", others) if others else ""
+        return f"it is a new entry: {near}" if near.startswith("did you mean") else None
+
     @property
     def bases(self) -> tuple[Source, ...]:
         return self.files[1:]

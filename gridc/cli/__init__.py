@@ -8,6 +8,7 @@ import gc
 import os
 import signal
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from types import FrameType
 from typing import Any, NoReturn
@@ -55,6 +56,15 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(f"gridc.cli.{name}"), name)
         gc.enable()  # `gridc.__main__` turned it off while modules are imported
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, n=1, cutoff=0.6)
+            meant = f"did you mean `gridc {near[0]}`?" if near else f"there is {', '.join(COMMANDS)}"
+            ctx.fail(f"there is no command `{args[0]}`: {meant}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -59,7 +59,9 @@ class Places:
         if scheme == "builtin":
             return self._files(BUILTIN_BENCHMARKS, name, reference, _listing(BUILTIN_BENCHMARKS, "*.json*"))
         if scheme == "path":
-            return self._files(self.spec_folder, name, reference, BESIDE)
+            return self._files(
+                self.spec_folder, name, reference, _below(self.spec_folder, name, scheme, BESIDE)
+            )
         if self.data_folder is None:
             _inside(name)
             raise NotFound("GC309", f"`{reference}` is not here", DATA_FOLDER)
@@ -89,7 +91,8 @@ class Places:
         """The folder of a local model."""
         scheme, _, name = reference.partition(":")
         if scheme == "builtin":
-            path, help = BUILTIN_MODELS / _inside(name), _listing(BUILTIN_MODELS, "*")
+            path = BUILTIN_MODELS / _inside(name)
+            help = _below(BUILTIN_MODELS, name, scheme, _listing(BUILTIN_MODELS, "*"))
         elif scheme == "models":
             if self.models_folder is None:
                 _inside(name)

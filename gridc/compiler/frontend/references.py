@@ -1,7 +1,9 @@
 """Whether everything that a spec names is where it says, and every template is one."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
 from gridc.compiler.frontend.checks.idle import exclude, settings
 from gridc.compiler.frontend.locate import NotFound, Places
@@ -59,9 +61,15 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
             found.add(source.diagnose("GC316", path, message, owner.prompt_from))
         for problem, variables in _problems(path, prompts[reference], given):
             place = "" if reference == prompts[reference] else f" (line {problem.line} of `{reference}`)"
+            misspelt = re.search(r"unknown template variable `(\w+)`", problem.message)
+            near = get_close_matches(misspelt[1], variables, n=1, cutoff=0.6) if misspelt else []
             single = PLACEHOLDER.search(prompts[reference])
             if single is not None and single[1] in variables:
                 help = f"write {{{{ {single[1]} }}}}: Jinja's placeholders have two braces"
+            elif near:
+                help = f"did you mean `{near[0]}`?"
+            elif "loops over" in problem.message:
+                help = "{% for letter, text in choices %}{{ letter }}. {{ text }}{% endfor %}"
             else:
                 help = f"it may use {', '.join(f'`{name}`' for name in variables)}"
             found.add(source.diagnose("GC310", path, problem.message + place, help))

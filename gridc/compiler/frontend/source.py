@@ -208,7 +208,21 @@ def _syntax_error(message: str, text: str, path: Path) -> Diagnostic:
     for told, said in _WORDS:
         message = re.sub(told, said, message)
     message = message[:1].lower() + message[1:]
-    return Diagnostic("GC001", message, str(path), span, line=_lines(text)[span.line - 1])
+    line = _lines(text)[span.line - 1]
+    return Diagnostic("GC001", message, str(path), span, _syntax_help(message, line, span), line)
+
+
+def _syntax_help(message: str, line: str, span: Span) -> str | None:
+    """The way out of the two mistakes that are most often made: a text without quotes, and one not closed."""
+    bare = re.match(r"[A-Za-z_][^\s,#\]}\"']*", line[span.column - 1 :])
+    if message == "invalid value" and bare is not None:
+        return f'write a text between quotes: "{bare[0]}"'
+    if message == _NOT_CLOSED:
+        return "close the text with the quote that opens it"
+    return None
+
+
+_NOT_CLOSED = "the text is not closed before its line ends"
 
 
 _WORDS = (
@@ -216,7 +230,7 @@ _WORDS = (
     (r"^Duplicate inline table key '(.*)'$", r"`\1` is written twice in its table"),
     (r"^Cannot declare \('(.*?)',?\) twice$", r"the table `\1` is declared twice"),
     (r"^Cannot (?:redefine|mutate immutable) namespace \('(.*?)',?\)$", r"`\1` has its value already"),
-    (r"^Illegal character '\\n'$", "the text is not closed before its line ends"),
+    (r"^Illegal character '\\n'$", _NOT_CLOSED),
     (r"', '", "."),
 )
 """tomllib's messages, where they speak of Python or of parsing, in the words of a TOML file."""

@@ -43,6 +43,12 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
     for error in validator.iter_errors(source.values):
         for diagnostic in _explain(error, source, validator.schema):
             found.add(diagnostic)
+    meant = {each.help for each in found.diagnostics if each.code == "GC101"}
+    found.diagnostics = [
+        each  # `axis` is no list where only [[axis.level]] behind a misspelt [[axes]] made a table of it
+        for each in found.diagnostics
+        if each.code != "GC102" or f"did you mean {each.message.partition(' ')[0]}?" not in meant
+    ]
     found.diagnostics.sort(key=lambda each: (each.span.line, each.span.column) if each.span else (0, 0))
     found.raise_if_any()
     if isinstance(refused, ModelError):
@@ -113,12 +119,14 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
         case "type":
             names = rule if isinstance(rule, list) else [rule]
             expected = " or ".join(_TYPES[name] for name in names)
-            yield source.diagnose("GC102", path, f"{where} must be {expected}", _meaning(error))
+            advice = _retyped(error.instance, names) or _meaning(error)
+            yield source.diagnose("GC102", path, f"{where} must be {expected}", advice)
         case "oneOf" if "discriminator" in schema:
             yield from _explain_variant(error, source, path, whole)
         case "anyOf" if known := [name for each in rule for name in each.get("enum", ())]:
             stated: Any = error.instance
-            way_out = did_you_mean(stated, known) if isinstance(stated, str) else _meaning(error)
+            near = _other_name(str(stated), known) or did_you_mean(str(stated), known)
+            way_out = near if isinstance(stated, str) else _meaning(error)
             yield source.diagnose("GC104", path, f"{where} cannot be {stated!r}", way_out)
         case "anyOf":
             selects = any("$ref" in each for each in rule)
@@ -135,9 +143,37 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
         case "minItems" | "minLength":
             yield source.diagnose("GC104", path, f"{where} is empty or too short", _meaning(error))
         case "pattern":
-            yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", _meaning(error))
+            bare = path[-1:] == ("source",) and ":" not in str(error.instance)
+            advice = f'did you mean "path:{error.instance}"? {_meaning(error)}' if bare else _meaning(error)
+            yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", advice)
         case _:
             yield source.diagnose("GC104", path, f"{where}: {error.message}", _meaning(error))
+
+
+OTHER_NAMES = {
+    "rows": ("csv", "tsv", "json", "jsonl", "parquet", "custom", "own", "file"),
+    "hf": ("local", "transformers", "huggingface", "torch"),
+    "api": ("openai", "anthropic", "litellm", "provider", "remote"),
+}
+"""What people write for a name of the language that looks like none of these."""
+
+
+def _other_name(given: str, known: Iterable[str]) -> str | None:
+    """The name that a word from elsewhere stands for."""
+    meant = (name for name, words in OTHER_NAMES.items() if given.lower() in words and name in known)
+    return next((f"did you mean `{name}`?" for name in meant), None)
+
+
+def _retyped(value: object, types: Iterable[str]) -> str | None:
+    """The value as the type that is wanted, where only quotes or brackets are missing or too many."""
+    if isinstance(value, str) and not {"string", "array"} & set(types):
+        stated = re.fullmatch(r"-?\d+(\.\d+)?|true|false", value)
+        return f"write it without quotes: {value}" if stated else None
+    if "string" in types and isinstance(value, int | float):
+        return f'write it between quotes: "{json.dumps(value)}"'
+    if "array" in types and isinstance(value, str | int | float):
+        return f"write a list: [{json.dumps(value, ensure_ascii=False)}]"
+    return None
 
 
 def _belongs(key: str, schema: Mapping[str, Any], whole: Any) -> str | None:

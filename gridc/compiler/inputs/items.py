@@ -303,7 +303,15 @@ class ItemLoader:
             self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
             return
         except DrawError as error:
-            self._wrong.add(self._source.diagnose("GC311", here, str(error)))
+            every, said = len(self._loaded[benchmark.id].every), str(error)
+            help = None
+            if "were asked for" in said:
+                help = (
+                    f"there are {every:,} items in all: ask for fewer, or leave `sample` out to ask every one"
+                )
+            elif "exemplars are asked for" in said:
+                help = "draw fewer items, so that more are left to show, or use fewer `shots`"
+            self._wrong.add(self._source.diagnose("GC311", here, said, help))
             return
         except ValueError as error:
             help = '`unit` names the level at which items are independent, such as "item" or "family"'
@@ -411,7 +419,7 @@ class ItemLoader:
         name = self._spec.benchmark[number].id
         if None in items.orders and any(item.options and item.stem for item in items.sampled):
             message = f"`option_order` is not set for the calls of `{name}`"
-            help = "set `option_order` in every level of an axis, in [harness] or here"
+            help = 'option_order = "shuffled:42" here or in [harness], or in every level of an axis'
             where: KeyPath = ("benchmark", number)
             self._wrong.add(self._source.diagnose("GC302", where, message, help, at_key=True))
         for order, subset in sorted(renderings, key=str):

@@ -139,7 +139,7 @@ def _check(
         line = next((n for n, text in enumerate(source.splitlines(), 1) if name in text), 1)
         problems.append(TemplateProblem(line, f"unknown template variable `{name}`"))
     problems += _loops_over_letters(source)
-    if missing is not None and not used & needed:
+    if missing is not None and not used & needed and not problems:
         problems.append(TemplateProblem(1, missing))
     if not problems:
         try:

@@ -60,7 +60,8 @@ class Sight:
         if not self.setting.labelled:
             return self.item.options[option]
         names = self.setting.labels(len(self.item.options))
-        return shown_label(self.prompt, self.item.options[option], names, self.setting.look)
+        options = self.item.options
+        return shown_label(self.prompt, options[option], names, self.setting.look, options)
 
     def answer(self, option: int | None) -> str | None:
         """The option in the form that is asked for."""
@@ -101,15 +102,23 @@ class Sight:
 
 
 def shown_label(
-    prompt: str, text: str, names: Sequence[str] = tuple(LETTERS), look: Look = PLAIN
+    prompt: str,
+    text: str,
+    names: Sequence[str] = tuple(LETTERS),
+    look: Look = PLAIN,
+    options: Sequence[str] = (),
 ) -> str | None:
-    """The label, of these, under which a text is last shown in a prompt: `B. text`, `(iv) text`."""
+    """The label, of these, under which a text is last shown in a prompt: `B. text`, `(iv) text`. Where all
+    `options` are given, other words may follow on its line, unless they make it a longer option."""
     end, between = len(prompt), look.options or "\n"
     while (place := prompt.rfind(text, 0, end)) >= 0:
         label = _LABEL.search(prompt[max(0, place - 12 - len(look.label)) : place])
         rest = prompt[place + len(text) :]
         after = rest.lstrip(" .")
         alone = not after or after[0] in "\n(" or after[1:2] in (".", ")") or rest.startswith(between)
+        longer = any(other.startswith(text) and prompt.startswith(other, place) for other in options
+                     if other != text)  # fmt: skip
+        alone = alone or (bool(options) and not longer and rest[0].isspace())
         if alone and label is not None and label[1] in names:
             return label[1]
         end = place + len(text) - 1
@@ -276,7 +285,7 @@ def _is_right(sight: Sight, continuation: str) -> bool | None:
     names = labels(sight.setting.enumerator, len(options))
     if text in names:
         shown = {
-            shown_label(sight.prompt, option, names, sight.setting.look): place
+            shown_label(sight.prompt, option, names, sight.setting.look, item.options): place
             for place, option in enumerate(item.options)
         }
         return shown[text] in item.right if text in shown else None

@@ -1,6 +1,6 @@
 """The envelope: something is left of the grid, selectors mean something, nothing is asked twice."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from gridc.compiler.frontend.checks.idle import exclude, settings, way_out
@@ -15,6 +15,7 @@ from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic
+from gridc.diagnostics.places import KeyPath
 from gridc.schema.spec import Spec
 
 
@@ -103,7 +104,26 @@ def meaningful_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic
                 if problem not in reported:
                     reported.add(problem)
                     names = ", ".join(f"{axis} = {level}" for axis, level in configuration.levels.items())
-                    yield source.diagnose("GC313", ("axis", 0), f"{problem} ({names})", help, at_key=True)
+                    where = grid.where(configuration.levels, configuration.tier, benchmark, model)
+                    paths = [path for key in _SAMPLED if (path := grid.stated_at(spec, key, where))]
+                    in_axes = [path for path in paths if path[0] == "axis"]
+                    blamed = (*in_axes[:1], *paths[:1], ("axis", 0))[0]
+                    way_out = (_EXCLUDE in help and _excluded(spec, in_axes)) or help
+                    yield source.diagnose("GC313", blamed, f"{problem} ({names})", way_out, at_key=True)
+
+
+_EXCLUDE = "add an [[exclude]] with a reason"
+_SAMPLED = ("replicates", "temperature", "method")
+"""Keys that contradict each other where an answer that is not sampled is asked for several times."""
+
+
+def _excluded(spec: Spec, paths: Sequence[KeyPath]) -> str | None:
+    """The exclusion of a combination of levels of two axes; None where no two axes contradict each other."""
+    levels = {int(path[1]): int(path[3]) for path in paths}
+    if len(levels) < 2:
+        return None
+    named = [(spec.axis[axis].id, spec.axis[axis].level[level].id) for axis, level in sorted(levels.items())]
+    return exclude({axis: basic_string(level) for axis, level in named})
 
 
 def distinct_configurations(spec: Spec, source: Source) -> Iterator[Diagnostic]:
@@ -136,11 +156,11 @@ def _roman(setting: Setting) -> bool:
 def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
     method = METHODS[setting.method]
     if setting.ranks and (setting.temperature > 0 or setting.replicates > 1):
-        yield "a likelihood ranking is combined with sampled decoding", "add an [[exclude]] with a reason"
+        yield "a likelihood ranking is combined with sampled decoding", _EXCLUDE
     if not setting.ranks and setting.temperature == 0 and setting.replicates > 1:
         yield "a greedy answer has replicates", "greedy replicates are one call: leave `replicates` out"
     if not setting.ranks and not method.sampled and setting.temperature > 0:
-        yield "the most likely first token is combined with sampling", "add an [[exclude]] with a reason"
+        yield "the most likely first token is combined with sampling", _EXCLUDE
     if (method.candidates == ("sentence_pair",)) != (setting.candidates == "sentence_pair"):
         yield "`pair_likelihood` and `sentence_pair` are one without the other", "set both or neither"
     if method.reads_text and setting.reader == "answer_line" and setting.options == "none":

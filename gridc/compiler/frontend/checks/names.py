@@ -31,7 +31,8 @@ def unique_ids(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         for number, name in enumerate(ids):
             if name in ids[:number]:
                 where = (*path, number, "id")
-                yield source.diagnose("GC201", where, f"`{name}` is already the id of another {path[-1]}")
+                message = f"`{name}` is already the id of another {path[-1]}"
+                yield source.diagnose("GC201", where, message, "give each an id of its own")
     for number, benchmark in enumerate(spec.benchmark):
         names = [variant.id for variant in benchmark.variants or ()]
         for rank, name in enumerate(names):

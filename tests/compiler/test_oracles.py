@@ -209,7 +209,11 @@ STUDIES = [
 @pytest.mark.parametrize("spec", STUDIES, ids=lambda path: path.stem)
 def test_no_spec_of_the_repository_raises_a_false_alarm(spec: Path) -> None:
     data = os.environ.get("GRIDC_DATA")
-    found = compile_spec(spec, Path(data) if data else None)
+    try:
+        found = compile_spec(spec, Path(data) if data else None)
+    except SpecError as error:
+        assert {each.code for each in error.diagnostics} == {"GC309"}  # a folder that has other benchmarks
+        found = compile_spec(spec)
     if found.study.absent:
         pytest.skip(f"items are absent: {', '.join(found.study.absent)}; GRIDC_DATA names their folder")
     prove(found.study, found.source)

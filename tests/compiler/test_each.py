@@ -121,3 +121,11 @@ def test_a_verdict_on_some_of_the_items_is_said_to_be_uncomputed(tmp_path: Path)
         assert KINDS["ranking"].decided and is_decided(hypothesis) is not stated
         assert [each.id for each in uncomputed(compile_spec(path).spec)] == (["R"] if stated else [])
     assert tomllib.loads(path.read_text())["hypothesis"][0]["items"] == {"condition": "ambig"}
+
+
+def test_an_interaction_between_models_needs_two_of_them(tmp_path: Path) -> None:
+    stated = '[[hypothesis]]\nid = "I"\nkind = "interaction"\naxis = "template"\nby = "model"\n'
+    for where, items in (("", 8), ('where = { model = "left" }\n', 0)):
+        (tmp_path / "gridcard.toml").write_text(BASE + "\n" + stated + where)
+        (prospect,) = prospects(Plan(compile_spec(tmp_path / "gridcard.toml").study))
+        assert prospect.items == items

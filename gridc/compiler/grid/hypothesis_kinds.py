@@ -219,7 +219,9 @@ def _interaction_misfits(hypothesis: InteractionHypothesis, spec: Spec) -> Itera
 
 
 def _interacts(hypothesis: InteractionHypothesis, spec: Spec, levels: Levels) -> bool:
-    by = {"model": len(spec.model), "benchmark": len(spec.benchmark)}
+    whom = hypothesis.where.restricted({"model"})
+    models = sum(whom.matches({"model": model.id}) for model in spec.model)
+    by = {"model": models, "benchmark": len(spec.benchmark)}
     others = by.get(hypothesis.by, len({combination[-1] for combination in levels}))
     return len(_first(levels)) > 1 and others > 1
 

@@ -250,7 +250,7 @@ def best_of(values: list[float]) -> int:
 
 def against_plain(folder: Path, size: study.Size, model: Path, every: int) -> None:
     """The whole grid on a few items, gridc against `model.generate` and one forward per candidate. Where the
-    loop makes only a part of the calls, evenly spread, what it took is scaled."""
+    loop makes only a part of the calls, drawn at random, what it took is scaled."""
     spec = study.write(folder / "study", size, model)
     done = study.run(spec, size.threads)
     loop = plain.run(Plan(compile_spec(spec, None).study), model, size.threads, every)

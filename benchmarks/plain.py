@@ -1,5 +1,6 @@
 """The plain loop: every call by itself, as a script around transformers would make it."""
 
+import random
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ def run(plan: Plan, folder: Path, threads: int, every: int) -> Loop:
     ]
     tokens = 0
     begun, spent = time.perf_counter(), time.process_time()
-    chosen = requests[::every]
+    chosen = random.Random(0).sample(requests, -(-len(requests) // every))
     with torch.inference_mode():
         for request in chosen:
             messages = [{"role": role, "content": text} for role, text in request.prompt.messages]

@@ -86,5 +86,10 @@ def test_no_prediction_of_the_shipped_studies_is_dropped(path: Path) -> None:
     listed = {(each.table, each.id) for each in uncomputed(spec)}
     for each in spec.hypothesis:
         assert isinstance(each, RankingHypothesis) != (("hypothesis", each.id) in listed)
-    for table in ("fork", "curve", "falsification", "family"):
+    for table in ("fork", "curve", "family"):
         assert {(table, each.id) for each in getattr(spec, table)} <= listed
+    for test in spec.falsification:
+        computed = test.criterion is not None and all(
+            isinstance(each, RankingHypothesis) for each in spec.hypothesis if each.id in test.criterion.keeps
+        )
+        assert computed != (("falsification", test.id) in listed)

@@ -70,8 +70,8 @@ def drawn(spec: Spec) -> tuple[tuple[Level, ...], ...]:
         place = int.from_bytes(sha256(f"{wanted.seed}:{attempt}".encode()).digest(), "big") % total
         levels = _levels_at(spec, place)
         at = {axis.id: level.id for axis, level in zip(spec.axis, levels, strict=True)}
-        stress = any(level.tier == "stress" for level in levels)
-        if not any(each.when.matches({**at, "tier": "stress" if stress else "core"}) for each in over_axes):
+        at["tier"] = _last_tier(spec, levels)
+        if not any(each.when.matches(at) for each in over_axes):
             found.add(place)
     return tuple(_levels_at(spec, place) for place in sorted(found))
 

@@ -108,7 +108,16 @@ ADDITIONS = {
         (EFFECTS, PUBLISHED),
     ),
     "a scaffold kind": Addition(
-        {"gridc/schema/scaffold.py": (after('    "cot": (),\n', '    "echo": (),\n'),)}, (REGISTRY, PUBLISHED)
+        {
+            "gridc/schema/scaffold.py": (after('    "cot": (),\n', '    "echo": (),\n'),),
+            "gridc/compiler/instrument/scaffolds/__init__.py": (
+                after(
+                    '    "cot": Procedure(procedures.cot, "cot"),\n',
+                    '    "echo": Procedure(procedures.direct),\n',
+                ),
+            ),
+        },
+        (REGISTRY, PUBLISHED),
     ),
     "a hypothesis kind": Addition(
         {

@@ -115,7 +115,7 @@ def plan_table(manifest: dict[str, Any]) -> None:
         each_prompt = f"each is computed once for {counts['unique'] / counts['prompts']:.1f} calls"
         console.print(f"prompts {counts['prompts']:,}: {each_prompt}")
         console.print(_costs(manifest))
-        for line in _later(counts["models"]):
+        for line in _later(manifest["estimates"]):
             console.print(escape(line))
     for name, reason in manifest["unlowered"].items():
         console.print(escape(f"calls are not counted: {name}: {reason}"))
@@ -212,13 +212,17 @@ def _tested(hypothesis: dict[str, Any]) -> str:
     return told if hypothesis["margin_pp"] is None else f"{told}, margin {hypothesis['margin_pp']:g} pp"
 
 
-def _later(models: "Mapping[str, Mapping[str, Any]]") -> Iterator[str]:
-    """The calls of scaffolds that follow from answers, by model."""
-    for name, counts in models.items():
-        if counts["later"]:
-            sizes = [counts["later"][which] for which in ("least", "expected", "most")]
-            told = " / ".join(f"{size['calls']:,}" for size in sizes)
-            yield f"{name}: after these, scaffolds ask {told} more calls at least / about / at most"
+def _later(estimates: "Mapping[str, Mapping[str, Any]]") -> "Iterator[str]":
+    """What scaffolds ask after the calls that are counted, by model."""
+    for name, estimate in estimates.items():
+        if estimate["later"]:
+            sizes = [estimate["later"][which] for which in ("least", "expected", "most")]
+            calls = " / ".join(f"{size['calls']:,}" for size in sizes)
+            tokens = " / ".join(f"{size['prompt_tokens'] + size['generated_tokens']:,}" for size in sizes)
+            told = f"{name}: scaffolds ask {calls} more calls at least / about / at most, {tokens} tokens"
+            if sizes[0]["usd"] is not None:
+                told += f", US $ {' / '.join(_dollars(size['usd']) for size in sizes)}"
+            yield told
 
 
 def _costs(manifest: dict[str, Any]) -> "RichTable":

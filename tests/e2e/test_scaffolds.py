@@ -202,6 +202,41 @@ def answered(folder: Path) -> Finished:
 
 
 @pytest.mark.slow
+def test_a_server_with_the_model_gives_the_answers_of_the_model_itself(tmp_path: Path) -> None:
+    """The pocket study over the OpenAI protocol, on one of its models: the same texts, call by call."""
+    from tools.servers.http import Server
+    from tools.servers.model import ModelServer
+
+    text = SPEC.read_text("utf-8").replace("n = 24", "n = 4")
+    begin, end = text.index('[[model]]\nid = "mistral"'), text.index("[[benchmark]]")
+    local = text[:begin] + text[end:]
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+    (here / "gridcard.toml").write_text(local, "utf-8")
+    gridc.open(here).run()
+    with Server(ModelServer("pocket-qwen2")) as server:
+        price = 'price = { input = 1, output = 2, as_of = "2026-01-01" }'
+        behind = f'engine = "api"\nsource = "qwen2-2026-01-01"\nbase_url = "{server.url}"\n{price}'
+        remote = local.replace('engine = "hf"\nsource = "builtin:pocket-qwen2"', behind)
+        (there / "gridcard.toml").write_text(remote, "utf-8")
+        gridc.open(there).run()
+    assert gridc.open(there).verify().complete
+
+    def texts(folder: Path) -> dict[tuple[Any, ...], str]:
+        found = rows(
+            folder / "gridcard.toml",
+            """SELECT key, item, name, json_extract(answer, '$.text') FROM trace
+               JOIN cell ON cell.id = trace.cell JOIN call ON call.id = trace.call""",
+        )
+        return {(key, item, name): text for key, item, name, text in found}
+
+    assert texts(there) == texts(here)
+    with_rows = [report.propagation.rows() for report in (gridc.open(f).scaffolds() for f in (here, there))]
+    assert with_rows[0] == with_rows[1]
+
+
+@pytest.mark.slow
 def test_the_pocket_study_killed_twenty_times_ends_as_it_would_have(tmp_path: Path) -> None:
     """One run, killed again and again where it then is, against one that nothing stops. Batches are small, so
     that every life of it answers something."""

@@ -7,7 +7,7 @@ character; between them, every answer at its limit. Time is what the calls of th
 store. What cannot be estimated is null.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -17,6 +17,7 @@ from typing import Any
 from gridc.compiler.inputs.prices import Price, prices_of
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lowering.call_counts import Counts
+from gridc.compiler.lowering.calls import Extent, Size
 from gridc.compiler.lowering.traces import USUAL
 from gridc.statistics.seeded import ranked
 
@@ -43,6 +44,26 @@ class Estimate:
     usd_most: float | None
     price: str | None
     seconds: float | None
+    later: "Later | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """So many calls, their tokens, and US dollars; None where no price is known."""
+
+    calls: int
+    prompt_tokens: int
+    generated_tokens: int
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What scaffolds ask beyond the first calls, which the other numbers are of: at least, about, at most."""
+
+    least: Amount
+    expected: Amount
+    most: Amount
 
 
 def estimate(
@@ -75,8 +96,24 @@ def estimate(
                 price, read * share, asked.prompt_characters * share, asked.generated_tokens * share, left
             ),
             seconds=None if speed is None else speed * left,
+            later=None if asked.later is None else _later(asked.later, price, ratio),
         )
     return found
+
+
+def _later(later: Extent, price: Price | None, ratio: float) -> Later:
+    """Prompt tokens as money counts them: eight characters in one, as estimated, one for each character."""
+
+    def amount(size: Size, read: float, usd: Callable[[Price], Callable[[float, float], float]]) -> Amount:
+        money = None if price is None else usd(price)(read, size.generated_tokens)
+        return Amount(round(size.calls), round(read), round(size.generated_tokens), money)
+
+    least, expected, most = later.least, later.expected, later.most
+    return Later(
+        amount(least, least.prompt_characters / SPARSE, lambda price: price.usd),
+        amount(expected, expected.prompt_characters / ratio, lambda price: price.usd),
+        amount(most, most.prompt_characters + PER_CALL * most.calls, lambda price: price.most),
+    )
 
 
 def _money(

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from gridc.compiler.lock.anchor import in_words
+from gridc.compiler.lock.anchor import in_words, strongest
 from gridc.reports.findings.analysis import Between
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.intervals import UnitIntervals
@@ -32,6 +32,7 @@ from gridc.schema.certificate import (
     RateRow,
     ReadableRow,
     ReorderedRow,
+    ResultsAnchorRow,
     ScopeRow,
     Tally,
     UncomputedRow,
@@ -50,6 +51,7 @@ def certify(findings: Findings) -> Certificate:
         registered=findings.lock.stamp,
         supersedes=tuple(each.stamp for each in findings.lock.supersedes),
         anchor=_anchor(findings),
+        results_anchor=_results_anchor(findings),
         gridc=findings.lock.gridc,
         models={model.id: model.note for model in spec.model},
         complete=findings.complete,
@@ -125,6 +127,13 @@ def _anchor(findings: Findings) -> AnchorRow:
         detail=in_words(findings.anchors),
         before_first_call=before,
     )
+
+
+def _results_anchor(findings: Findings) -> ResultsAnchorRow | None:
+    found = findings.results_anchors
+    if not found:
+        return None
+    return ResultsAnchorRow(strength=strongest(found).strength, detail=in_words(found))
 
 
 def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:

@@ -64,9 +64,11 @@ def check_ties(
     back = steps_back(events)
     if back:
         lines.append(f"the clock was set back at event {back[0]}: dates in this store show no order")
-    for claim in claimed(events, stamp):
-        refuted, line = _against(claim, of_lock)
-        findings += [Diagnostic("GC709", refuted, str(lock_path))] if refuted else []
+    claims = [(claim, of_lock, lock_path) for claim in claimed(events, stamp)]
+    claims += [(claim, of_results, results / FINISH) for claim in claimed_of_results(events, stamp)]
+    for claim, shown, path in claims:
+        refuted, line = _against(claim, shown, path)
+        findings += [Diagnostic("GC709", refuted, str(path))] if refuted else []
         lines += [line] if line else []
     findings += _expected([*of_lock, *of_results], trust, lock_path)
     return Shown(tuple(findings), tuple(lines), tuple(of_lock), tuple(of_results))
@@ -81,14 +83,31 @@ def record(anchor: Anchor) -> AnchorRecord:
 
 
 def claimed(events: Sequence[Event], stamp: str) -> tuple[Anchor, ...]:
-    """The ties that the last report stated; none where there is no report."""
+    """The ties of the lock that the last report stated; none where there is no report."""
+    look = _last_look(events, stamp)
+    return () if look is None else tuple(_read(each) for each in look.anchors or [look.anchor])
+
+
+def claimed_of_results(events: Sequence[Event], stamp: str) -> tuple[Anchor, ...]:
+    """The ties of the results that the last report stated."""
+    look = _last_look(events, stamp)
+    return () if look is None else tuple(_read(each) for each in look.results_anchors)
+
+
+def _last_look(events: Sequence[Event], stamp: str) -> InterimLook | None:
     looks = [
         event.body for event in events if isinstance(event.body, InterimLook) and event.body.stamp == stamp
     ]
-    if not looks:
+    return looks[-1] if looks else None
+
+
+def ties_of_results(results: Path, events: Sequence[Event], stamp: str, trust: Trust) -> tuple[Anchor, ...]:
+    """The ties of a study's results as they are now, from what lies in their folder. Raises `StampError`
+    (GC406) where a signature or token is not one of the record there."""
+    path = results / FINISH
+    if not path.exists() or any(finish_differs(results, events, stamp)):
         return ()
-    stated = looks[-1].anchors or [looks[-1].anchor]
-    return tuple(_read(each) for each in stated)
+    return tuple(ties(path, trust))
 
 
 def finish_text(event: Event) -> str:
@@ -132,8 +151,9 @@ def _date(text: str | None) -> str | None:
         return None
 
 
-def _against(claim: Anchor, found: Sequence[Anchor]) -> tuple[str | None, str | None]:
-    """What refutes a claim, or what is to be said of it where the evidence is there and shows less."""
+def _against(claim: Anchor, found: Sequence[Anchor], path: Path) -> tuple[str | None, str | None]:
+    """What refutes a claim about the file at `path`, or what is to be said of it where the evidence is there
+    and shows less."""
     stated = f"the report says {claim.strength}: {claim.detail}"
     if not f"{claim.fact}{claim.by or ''}".isprintable():
         return f"the report says {claim.strength}, in words that gridc does not write", None
@@ -148,7 +168,7 @@ def _against(claim: Anchor, found: Sequence[Anchor]) -> tuple[str | None, str | 
     same = [each for each in found if each.evidence == claim.evidence]
     fits = [each for each in same if each.fact in (claim.fact, *unread) or claim.fact in unread]
     if not fits:
-        return f"{stated}, and there is no such {claim.evidence} beside the lock", None
+        return f"{stated}, and there is no such {claim.evidence} beside {path.name}", None
     if claim.evidence == "token" and claim.time not in (None, claim.fact):
         return f"{stated}, and dates it {claim.time}", None
     if claim.by is None:

@@ -22,7 +22,7 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, VerificationError
-from gridc.reports.claims import check_ties, claimed
+from gridc.reports.claims import check_ties, claimed, claimed_of_results
 from gridc.reports.files import NAMES, texts
 from gridc.reports.findings.attribution import Attribution
 from gridc.reports.findings.findings import find
@@ -69,7 +69,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
     stamp = _as_run(lock, store, events)
     found = require_sound(store)
     conclusion = store.conclusion(stamp)
-    inputs = list(_inputs(compiled, lock, store, stamp, events))
+    inputs = list(guarded("the study", _inputs(compiled, lock, store, stamp, events)))
     found += inputs
     found += of_events(events)
     found += of_calls(store, stamp)
@@ -341,7 +341,8 @@ def of_reports(
         return
     earlier = {digest for look in looks for digest in look.files.values()}
     tied = claimed(events, plan.study_digest)
-    expected = texts(find(compiled, lock, store, tied, explained, results))
+    results_tied = claimed_of_results(events, plan.study_digest)
+    expected = texts(find(compiled, lock, store, tied, explained, results, results_tied))
     for path in here:
         data = _bytes(path, len(expected[path.name].encode()) + MOST_JSON)
         if data == expected[path.name].encode():

@@ -497,6 +497,13 @@ class AnchorRow(Part):
     ]
 
 
+class ResultsAnchorRow(Part):
+    """How strongly the record of a finished run's results is tied to a time or a person, as `AnchorRow`."""
+
+    strength: Strength
+    detail: str
+
+
 class Certificate(Part):
     """A study's certificate. All of it is intention-to-treat: an unreadable answer scores 0, or `credit`. The
     counts of a tally also give the per-protocol score: (correct - credit (trials - parsed)) / (parsed scale).
@@ -510,7 +517,10 @@ class Certificate(Part):
         Digest, Field(description="The lock's stamp: another one where the study departs from it.")
     ]
     supersedes: Annotated[tuple[Digest, ...], Field(description="Stamps that the lock's replaced.")]
-    anchor: AnchorRow
+    anchor: Annotated[AnchorRow, Field(description="Of the lock.")]
+    results_anchor: Annotated[
+        ResultsAnchorRow | None, Field(description="Of the results; null where nothing ties them.")
+    ]
     gridc: str
     models: dict[str, str | None]
     complete: bool

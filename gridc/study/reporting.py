@@ -6,13 +6,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.lock.anchor import anchors
 from gridc.compiler.lock.deviations import require_reconciled
+from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError, VerificationError
 from gridc.reports import files as documents
-from gridc.reports.claims import claimed, record
+from gridc.reports.claims import claimed, claimed_of_results, record, ties_of_results
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.attribution import LABEL
@@ -127,8 +129,7 @@ def findings(place: Place) -> FindingsReport:
     compiled, lock = place.stamped()
     require_reconciled(lock, compiled.study, place.log)
     with Store.open(place.store(compiled)) as store:
-        ties = anchors(compiled.lock_path, place.spec, place.trust)
-        return _documented(find(compiled, lock, store, ties))
+        return _documented(_found(place, compiled, lock, store))
 
 
 def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> WrittenReport:
@@ -141,13 +142,14 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         store.require(plan.study_digest)
         if store.awaits_scoring(plan.study_digest):
             conclude(plan, store, store.progress(plan.study_digest).answered)
-        found = find(compiled, lock, store, anchors(compiled.lock_path, place.spec, place.trust))
+        found = _found(place, compiled, lock, store)
         if attribution:
             found = explained(found)
         rows = [asdict(row) for row in found.attribution]
         look = Reported if found.complete else InterimLook
         said: dict[str, Any] = {**asdict(found.progress), "anchor": record(found.anchor)}
         said["anchors"] = [record(tie) for tie in found.anchors]
+        said["results_anchors"] = [record(tie) for tie in found.results_anchors]
         if attribution:
             said["attribution"] = rows
         texts = documents.texts(found)
@@ -206,8 +208,9 @@ def _cards(place: Place, deck: Path | None) -> tuple[CardDeck, ShownBy]:
     path = place.store(compiled)
     cards = documents.read_deck(path.parent)
     with Store.open(path) as store:
-        ties = claimed(store.events(), Plan(compiled.study).study_digest)
-        said = documents.documents(find(compiled, lock, store, ties)).deck
+        claims = store.events(), Plan(compiled.study).study_digest
+        ties, results_ties = claimed(*claims), claimed_of_results(*claims)
+        said = documents.documents(find(compiled, lock, store, ties, results_tied=results_ties)).deck
     if cards != said:
         help = "`gridc report` writes them again from the store"
         file = str(path.with_name("gridcard.json"))
@@ -215,6 +218,14 @@ def _cards(place: Place, deck: Path | None) -> tuple[CardDeck, ShownBy]:
             [Diagnostic("GC707", "the cards are not what the store says", file, help=help)]
         )
     return cards, "store"
+
+
+def _found(place: Place, compiled: Compiled, lock: Lock, store: Store) -> Findings:
+    """The findings with the ties that are there now, as the person who asks believes them."""
+    ties = anchors(compiled.lock_path, place.spec, place.trust)
+    folder, stamp = place.store(compiled).parent, Plan(compiled.study).study_digest
+    results_ties = ties_of_results(folder, store.events(), stamp, place.trust)
+    return find(compiled, lock, store, ties, results_tied=results_ties)
 
 
 def _documented(found: Findings) -> FindingsReport:

@@ -5,6 +5,7 @@ import json
 import shutil
 import threading
 from collections.abc import Iterator
+from html import unescape
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import BytesIO
 from pathlib import Path
@@ -66,6 +67,11 @@ def test_lock_and_results_are_tied_and_a_reviewer_checks_it(study: Path, outside
     assert command("report", *believed, cwd=study).returncode == 0
     card = (study / RESULTS / "gridcard.md").read_text()
     assert "(timestamped, as its author checked it)" in card
+    certificate = json.loads((study / RESULTS / "certificate.json").read_text())
+    assert certificate["results_anchor"]["strength"] == certificate["anchor"]["strength"] == "timestamped"
+    assert f"(timestamped: {certificate['results_anchor']['detail']}" in unescape(
+        (study / RESULTS / "report.html").read_text()
+    )
     assert command("export", "bundle", "--to", "bundle", cwd=study).returncode == 0
 
     for where in ((), ("bundle",)):
@@ -86,7 +92,11 @@ def test_lock_and_results_are_tied_and_a_reviewer_checks_it(study: Path, outside
     shell(outside, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "stranger", "-C", "t")
     wrong = command("verify", "--signer", str(outside / "stranger.pub"), cwd=study)
     assert (wrong.returncode, "GC709" in wrong.stderr) == (7, True)
-    for name, code in (("gridcard.lock.tsr", "GC709"), ("results/small/finish.json.sig", "GC406")):
+    for name, code in (
+        ("gridcard.lock.tsr", "GC709"),
+        ("results/small/finish.json.tsr", "GC709"),
+        ("results/small/finish.json.sig", "GC406"),
+    ):
         kept = (study / name).read_bytes()
         (study / name).unlink() if code == "GC709" else (study / name).write_bytes(b"garbage")
         refused = command("verify", *believed, cwd=study)

@@ -119,6 +119,7 @@ def findings_of(
         plan=plan,
         lock=Lock(plan.study_digest, study.stamped(), "2026-01-01T00:00:00+00:00", "0.1.0", None, None),
         anchors=(Anchor("none", "the lock is not committed"),),
+        results_anchors=(),
         progress=Progress(done * ITEMS, len(scores) * ITEMS, (len(scores) - done) * ITEMS),
         results=digest([each.rows for each in scores]),
         near_ties=0,

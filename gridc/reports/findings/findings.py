@@ -159,6 +159,7 @@ class Findings:
     plan: Plan
     lock: Lock
     anchors: tuple[Anchor, ...]
+    results_anchors: tuple[Anchor, ...]
     progress: Progress
     results: str
     near_ties: int
@@ -198,10 +199,11 @@ def find(
     tied: Sequence[Anchor] = (),
     attribution: tuple[Attribution, ...] = (),
     results: str | None = None,
+    results_tied: Sequence[Anchor] = (),
 ) -> Findings:
     """The findings of a stamped study from its store, complete or not. `tied` are the ties
     of the lock; without them they are looked for. `attribution` is what that report explained, `results` the
-    digest of the stored results where it is known already.
+    digest of the stored results where it is known already, and `results_tied` are the ties of these.
 
     Raises `StoreError` when the store holds no run of it.
     """
@@ -222,6 +224,7 @@ def find(
         plan=plan,
         lock=lock,
         anchors=tuple(tied or anchors(compiled.lock_path, compiled.source.path)),
+        results_anchors=tuple(results_tied),
         progress=progress,
         results=results or store.results_digest(plan.study_digest),
         near_ties=store.near_ties(plan.study_digest),

@@ -189,8 +189,8 @@ class AnchorRecord(BaseModel):
 
 
 class InterimLook(Body):
-    """A report was made before the run was complete: its progress, its strongest tie, all ties, the
-    attribution, if any, and the SHA-256 of each file that was written."""
+    """A report was made before the run was complete: its progress, the lock's strongest tie, all ties of the
+    lock and of the results, the attribution, if any, and the SHA-256 of each file that was written."""
 
     kind = "interim look"
     answered: int
@@ -198,6 +198,7 @@ class InterimLook(Body):
     unscored: int
     anchor: AnchorRecord
     anchors: list[AnchorRecord] = Field(default_factory=list)
+    results_anchors: list[AnchorRecord] = Field(default_factory=list)
     attribution: list[dict[str, Any]] = Field(default_factory=list)
     files: dict[str, str] = Field(default_factory=dict)
 

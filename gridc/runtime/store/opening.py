@@ -48,7 +48,7 @@ def open_to_read(path: Path) -> tuple[Database, Callable[[], None]]:
         db = Database(_connect(path))
         if _missing(db, path):
             return _migrated_copy(db, path)
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter for SQLite's words on damage
         raise unusable(path, error) from None
     return db, db.close
 
@@ -69,7 +69,7 @@ def open_to_write(path: Path) -> Database:
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA synchronous = FULL")
         migrations.apply(db)
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise unusable(path, error) from None
     return db
 

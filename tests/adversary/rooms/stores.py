@@ -11,6 +11,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from _pytest.monkeypatch import MonkeyPatch
+from sqlite_utils import Database
 
 import gridc
 from benchmarks.synthetic import make
@@ -246,6 +247,27 @@ def answer_nested(folder: Path, _: MonkeyPatch) -> set[str]:
         instead((store_module, "_json", json.loads)))  # fmt: skip
 def study_unreadable(folder: Path, _: MonkeyPatch) -> set[str]:
     edit(studied(folder), "UPDATE study SET content = '{'")
+    return codes(folder)
+
+
+@attack(HOLDER, "the study in the store holds a number that JSON cannot", "GC703",
+        instead((verification, "guarded", lambda _, check: check)))  # fmt: skip
+def study_beyond_numbers(folder: Path, _: MonkeyPatch) -> set[str]:
+    edit(studied(folder), "UPDATE study SET content = '-9007199254740993'")
+    return codes(folder)
+
+
+def words_of_sqlite(path: Path) -> object:
+    """Opening that takes no care of what SQLite says in bytes that are no text."""
+    return Database(opening._connect(path)), lambda: None
+
+
+@attack(HOLDER, "the schema is damaged with bytes that are no text, which SQLite's message repeats", "GC605",
+        instead((store_module, "open_to_read", words_of_sqlite)))  # fmt: skip
+def schema_no_text(folder: Path, _: MonkeyPatch) -> set[str]:
+    store = studied(folder) / "store.sqlite"
+    data = store.read_bytes()
+    store.write_bytes(data.replace(b"CREATE TABLE study", b"CREATE \xd8ABLE study", 1))
     return codes(folder)
 
 

@@ -64,6 +64,15 @@ def token_by_event(folder: Path, patch: MonkeyPatch) -> set[str]:
     return checked(locked(folder), reported(Anchor("token", AT, "a root of the system", AT)))
 
 
+@attack(HOLDER, "an event says that the results were timestamped, and there is no token", "GC709", UNBELIEVED)
+def results_token_by_event(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    (true,) = reported(*anchors(lock_path(spec), spec))
+    assert isinstance(true.body, Reported)
+    token = record(Anchor("token", AT, "a root of the system", AT))
+    return checked(spec, [Event.after(None, AT, true.body.model_copy(update={"results_anchors": [token]}))])
+
+
 @attack(HOLDER, "an event says that it was registered, in the words for no commit", "GC709", UNBELIEVED)
 def registered_in_words(folder: Path, patch: MonkeyPatch) -> set[str]:
     return checked(locked(folder), reported(Anchor("none", "pre-registered at OSF, checked")))

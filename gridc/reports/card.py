@@ -269,7 +269,11 @@ def _not_varied(findings: Findings, benchmark: BenchmarkFinding, model: str) -> 
         *([drawn.rstrip(".")] if drawn else []),
         f"models other than {covered}",
         f"items other than the {benchmark.items} that were asked",
-        *([f"the {unread:,} rows of its files that do not follow the format: left out"] if unread else []),
+        *(
+            [f"{unread:,} of the rows of its files, which do not follow the format: left out"]
+            if unread
+            else []
+        ),
         *([f"precision ({precisions.pop()} throughout)"] if len(precisions) == 1 else []),
         *(["another draw of the exemplars"] if plan.study.items[name].exemplars else []),
         *(["other seeds of sampled decoding"] if _samples(benchmark) else []),

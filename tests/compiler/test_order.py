@@ -154,6 +154,18 @@ def test_a_stated_rule_is_the_same_study_as_before_it_could_be_left_out(spec: Pa
     assert set(lock.content["inputs"]["benchmarks"]["sums"]) == {"files", "items", "exemplars"}
 
 
+def test_a_comparison_of_one_model_is_said(spec: Path) -> None:
+    """By all that compile it; it is refused by none, since a second model may be on its way."""
+    second = SPEC[SPEC.index('[[model]]\nid = "right"') : SPEC.index("[[benchmark]]")]
+    spec.write_text(SPEC.replace(second, ""))
+    study = gridc.open(spec)
+    words = "comparative and has one model"
+    for notes in (study.plan().prospects["notes"], study.stamp().notes):
+        assert any(words in note for note in notes)
+    spec.write_text(SPEC.replace(second, "").replace('"comparative"', '"descriptive"'))
+    assert not any(words in note for note in study.plan().prospects["notes"])
+
+
 ELSEWHERE = ('source = "builtin:pocket-llama"', 'source = "models:pocket-llama"')
 
 

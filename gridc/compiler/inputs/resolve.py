@@ -46,7 +46,10 @@ class Study:
         return {name: each.source.left_out for name, each in self.items.items() if each.source.left_out}
 
     def notes(self) -> Iterator[str]:
-        """What was found out about the benchmark files, and what is left out of them, in sentences."""
+        """What a person should know of the inputs, in sentences: a comparison of one model, how the benchmark
+        files were read, and what is left out of them."""
+        if self.spec.study.purpose == "comparative" and len(self.spec.model) == 1:
+            yield 'the study is comparative and has one model: add another, or say purpose = "descriptive"'
         for model in self.spec.model:
             identity = self.models[model.id]
             if model.source.startswith("models:") and identity.folder and model.digest is None:

@@ -88,3 +88,12 @@ def test_more_than_there_are_cannot_be_drawn(written: Any) -> None:
         compile_spec(written("[draw]\nn = 5\nseed = 1\n"), None)
     assert [each.code for each in caught.value.diagnostics] == ["GC301"]
     assert "5 configurations are drawn of 4" in caught.value.diagnostics[0].message
+
+
+def test_a_draw_that_cannot_be_made_ends(written: Any) -> None:
+    """Nearly all is excluded, or far more is asked for than there is: an answer, and soon."""
+    cut = [{"when": {"one": {"not": "a0"}}, "why": "a"}, {"when": {"two": {"not": "b0"}}, "why": "b"}]
+    assert len(drawn(spec(50, exclude=cut))) == 6
+    with pytest.raises(SpecError) as caught:
+        compile_spec(written("[draw]\nn = 1000000000\nseed = 1\n"), None)
+    assert [each.code for each in caught.value.diagnostics] == ["GC318"]

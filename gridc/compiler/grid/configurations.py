@@ -52,8 +52,9 @@ def combinations(spec: Spec) -> int:
     return prod(len(axis.level) for axis in spec.axis)
 
 
-ATTEMPTS = 1_000
-"""How often a draw is tried for each configuration that is wanted, before it has to do with fewer."""
+ATTEMPTS = 10_000, 20
+"""How often a draw is tried, in all and besides for each configuration that is wanted, before it has to do
+with fewer: a spec from a stranger must not keep a machine busy."""
 
 
 def drawn(spec: Spec) -> tuple[tuple[Level, ...], ...]:
@@ -64,7 +65,7 @@ def drawn(spec: Spec) -> tuple[tuple[Level, ...], ...]:
         return ()
     total, found = combinations(spec), {0}
     over_axes = [each for each in spec.exclude if not {"model", "benchmark"} & each.when.root.keys()]
-    for attempt in range(ATTEMPTS * wanted.n):
+    for attempt in range(ATTEMPTS[0] + ATTEMPTS[1] * wanted.n):
         if len(found) == min(wanted.n, total):
             break
         place = int.from_bytes(sha256(f"{wanted.seed}:{attempt}".encode()).digest(), "big") % total

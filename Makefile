@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run scaffolds test check slow mutants bench-engine bench-plan bench-stats bench-report clean
+.PHONY: bench-api serve run scaffolds test check slow mutants bench-engine bench-plan bench-stats bench-report clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -37,7 +37,7 @@ slow: .venv/installed .venv-lm-eval/installed
 .venv/installed: constraints.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[local,dev]'
+	$(PIP) --editable '.[local,api,dev]'
 	touch $@
 
 # Which changes of gridc/statistics no test in tests/statistics notices. MODULE=pairs takes one module.
@@ -60,6 +60,14 @@ bench-engine: .venv/installed .venv-lm-eval/installed
 # Confirmatory statistics beside statsmodels on rows. BENCH passes options.
 bench-stats: .venv/installed
 	$(BIN)/python -m benchmarks.stats $(BENCH)
+
+# The engine for models behind an address beside a bare httpx loop, and 1,024 calls on a server that fails.
+bench-api: .venv/installed
+	$(BIN)/python -m benchmarks.api $(BENCH)
+
+# A model that ships with gridc behind the OpenAI protocol, at http://127.0.0.1:8414/v1, under any name.
+serve: .venv/installed
+	$(BIN)/python -m tools.servers.model $(SERVE)
 
 # How compiling and counting a plan grows, up to 1,000,000 cells.
 bench-plan: .venv/installed

@@ -4,6 +4,7 @@ What happens to a request follows from its text, the seed and how often that tex
 meets the same faults again. The answer to a text never changes: it is a function of the text alone.
 """
 
+import argparse
 import asyncio
 import json
 import random
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from tools.servers.http import Asked, Reply
+from tools.servers.http import Asked, Reply, Server
 
 FAULTS = (
     "429", "500", "slow", "cut", "malformed", "empty", "other_model", "wrong_usage", "redirect", "huge",
@@ -120,3 +121,18 @@ def answer_to(body: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "usage": {**usage, "total_tokens": sum(usage.values())},
     }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A sound server, or with --shares one that fails.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--delay", type=float, default=0.02, help="seconds that an answer takes")
+    parser.add_argument("--shares", type=json.loads, default={}, help='such as {"500": 0.1}')
+    given = parser.parse_args()
+    with Server(FaultServer(given.shares, given.delay), given.port) as server:
+        print(server.url, flush=True)
+        server.wait()
+
+
+if __name__ == "__main__":
+    main()

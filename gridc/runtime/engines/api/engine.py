@@ -51,7 +51,7 @@ class ApiEngine:
         self._journal: Journal = NoJournal()
         self._limits: Limits = NoLimits()
         self._price: Price | None = None
-        self._pace = Pace(settings.concurrency)
+        self.pace = Pace(settings.concurrency)
         self._worked = False
         self._samples = self._ranks = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -208,7 +208,7 @@ class ApiEngine:
         route = self._open()
         clean = partial(scrub, keys=route.secrets)
         return Session(
-            self._name, self._identity.digest, self._pace, self._limits, self._journal,
+            self._name, self._identity.digest, self.pace, self._limits, self._journal,
             self._settings.attempts, self._settings.timeout_s, clean, purpose, self._worked,
         )  # fmt: skip
 

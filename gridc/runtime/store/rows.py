@@ -60,27 +60,6 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Requests:
-    """What became of the requests to one model (its identity): how many were sent, answered, failed, and
-    still open when their process ended; how many of those without an answer a provider may have counted
-    (`possibly`).
-
-    `usd` is what answers cost, `usd_possibly` the most that the rest may have; both count no model without
-    a price. `failures` counts by what went wrong.
-    """
-
-    model: str
-    failures: Mapping[str, int]
-    sent: int
-    answered: int
-    failed: int
-    lost: int
-    possibly: int
-    usd: float
-    usd_possibly: float
-
-
-@dataclass(frozen=True, slots=True)
 class StoredCall:
     """A call as it is stored; `answer` is None until there is one."""
 

@@ -33,7 +33,6 @@ from gridc.runtime.store.rows import (
     CheckedCall,
     CheckedSample,
     Progress,
-    Requests,
     SampleRow,
     Spent,
     StoredCall,
@@ -418,28 +417,6 @@ class Store:
         known."""
         (usd,) = self._db.execute("SELECT coalesce(sum(usd), 0.0) FROM attempt WHERE paid <> 'no'").fetchone()
         return float(usd)
-
-    def requests(self, stamp: str) -> list[Requests]:
-        """What became of the requests for a study's calls, probes of its models among them, by model."""
-        where, values = self._calls_of(stamp)
-        rows = self._db.execute(
-            f"""SELECT model, count(*), sum(status = 'answered'), sum(status = 'failed'),
-                       sum(status IN ('sent', 'lost')), sum(paid = 'possibly'),
-                       coalesce(sum(CASE paid WHEN 'yes' THEN usd END), 0.0),
-                       coalesce(sum(CASE paid WHEN 'possibly' THEN usd END), 0.0)
-                FROM attempt WHERE call IN (SELECT id FROM call WHERE {where}) OR call IS NULL
-                GROUP BY model ORDER BY model""",
-            values,
-        )
-        failures: dict[str, dict[str, int]] = {}
-        for model, failure, number in self._db.execute(
-            f"""SELECT model, failure, count(*) FROM attempt WHERE failure IS NOT NULL
-                AND (call IN (SELECT id FROM call WHERE {where}) OR call IS NULL)
-                GROUP BY 1, 2 ORDER BY 1, 2""",
-            values,
-        ):
-            failures.setdefault(model, {})[failure] = number
-        return [Requests(row[0], failures.get(row[0], {}), *row[1:]) for row in rows]
 
     def row(self, table: str, identifier: str | int) -> dict[str, Any]:
         """One row as it is stored."""

@@ -160,11 +160,11 @@ def _left_out(findings: Findings, benchmark: str) -> Iterator[str]:
     """Rows of which no item was made, because the spec leaves malformed ones out."""
     source = findings.plan.study.items[benchmark].source
     if source.left_out:
-        count, every = len(source.left_out), len(source.left_out) + len(source.every)
+        count = len(source.left_out)
         verbs = ("does", "is") if count == 1 else ("do", "are")
         yield (
-            f"Of the {every:,} rows of the files of {benchmark}, {count:,} {verbs[0]} not follow the format "
-            f"and {verbs[1]} left out: no score here counts them, and the lock says why for each."
+            f"Of the {source.rows:,} rows of the files of {benchmark}, {count:,} {verbs[0]} not follow the "
+            f"format and {verbs[1]} left out: no score here counts them, and the lock says why for each."
         )
 
 

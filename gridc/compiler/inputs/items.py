@@ -45,6 +45,11 @@ class Loaded:
     found: Mapping[str, str] = field(default_factory=dict)
     said: tuple[str, ...] = ()
 
+    @property
+    def rows(self) -> int:
+        """How many rows the files hold, with those that were left out."""
+        return len(self.left_out) + len(self.every)
+
 
 @dataclass(frozen=True)
 class VariantItems:

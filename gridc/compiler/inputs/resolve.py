@@ -58,10 +58,9 @@ class Study:
             yield from (f"{name}: {said}" for said in here.source.said)
             left_out = here.source.left_out
             if left_out:
-                rows = len(left_out) + len(here.source.every)
                 yield (
-                    f"{name}: {len(left_out):,} of {rows:,} rows do not follow the format and are left out; "
-                    f"the first is {left_out[0]}"
+                    f"{name}: {len(left_out):,} of {here.source.rows:,} rows do not follow the format and "
+                    f"are left out; the first is {left_out[0]}"
                 )
 
     def inputs(self) -> dict[str, Any]:

@@ -9,7 +9,10 @@
 
 Items, weights and prompts stay where they are: the bundle holds their digests. So everything that follows
 from the stored outcomes is recomputed, and whether an answer scores as stored is not, which needs the items;
-`gridc verify SPEC` does that where they are.
+`gridc verify SPEC` does that where they are. What rates count by is taken as recorded: which option is right,
+`unknown` or matching, and what is expected of a prompt, from the store; tags and labels of options that the
+spec names, and the number of rows of the files, from items.json. Store and stamp tie the first to the items'
+digests, nothing offline the others: an edit of them shows where a report does not follow.
 """
 
 import hashlib
@@ -18,7 +21,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +35,8 @@ from gridc.compiler.frontend.read import Checked
 from gridc.compiler.frontend.references import References
 from gridc.compiler.frontend.source import read
 from gridc.compiler.frontend.validate import typed
-from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
-from gridc.compiler.inputs.units import unit_of
-from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.anchor import SUFFIXES
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.evidence import beside, read_evidence
@@ -45,6 +45,7 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
 from gridc.reports.claims import FINISH, check_ties
+from gridc.reports.exchange.recorded_items import ABSENT, listed_items, recorded_items
 from gridc.reports.files import NAMES
 from gridc.reports.verification import (
     MOST_JSON,
@@ -61,13 +62,13 @@ from gridc.reports.verification import (
     require_sound,
 )
 from gridc.runtime.store.events import Event, ModelLoaded
+from gridc.runtime.store.items import shown_as
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
 
 MANIFEST, STUDY, ITEMS = "manifest-sha256.txt", "manifests/study.json", "manifests/items.json"
 CRATE = "ro-crate-metadata.json"
 ENVIRONMENT = "manifests/environment.json"
-ABSENT = "(not in the bundle)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,9 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
             "gridcard.toml": expanded_text(source).encode() if source.bases else spec.read_bytes(),
             "gridcard.lock": compiled.lock_path.read_bytes(),
             STUDY: _json(study.stamped()),
-            ITEMS: _json({name: _manifest(items) for name, items in study.items.items()}),
+            ITEMS: _json(
+                {name: listed_items(items, study.spec, name) for name, items in study.items.items()}
+            ),
             ENVIRONMENT: _json({"gridc": __version__, "loaded": environment}),
         }
         files |= _evidence(compiled.lock_path, "gridcard.lock")
@@ -149,10 +152,10 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
     if found:
         raise VerificationError(found)
     try:
-        compiled, lock = _recorded(folder)
-        found += _described(compiled, folder)
-        found += _reconciled(compiled, lock, folder)
         with Store.open(folder / "results" / "store.sqlite") as store:
+            compiled, lock = _recorded(folder, store)
+            found += _described(compiled, folder)
+            found += _reconciled(compiled, lock, folder)
             plan, events = Plan(compiled.study), store.events()
             store.require(plan.study_digest)
             found += require_sound(store)
@@ -162,6 +165,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             found += of_events(events)
             found += of_calls(store, plan.study_digest)
             found += of_items(plan, store)
+            found += guarded("the options", _shown(plan, store))
             results = store.results_digest(plan.study_digest)
             found += guarded("the digests", of_digests(store, plan.study_digest, events, results))
             found += guarded("the manifests", _derived(compiled, lock, store, events, folder))
@@ -175,6 +179,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
                 reported = folder / "results"
                 reports = of_reports(compiled, lock, store, reported, events, results)
                 found += guarded("the reports", reports)
+                found += _too_old(plan, store, folder) if found else ()
                 found += guarded("the race", of_witness(plan, store, reported, events))
             progress, conclusion = store.progress(plan.study_digest), store.conclusion(plan.study_digest)
     except VerificationError:
@@ -195,22 +200,14 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             "the samples are those of the plan",
             recorded_at_the_end(progress, conclusion),
             "certificate, cards and page say what the stored outcomes say",
-            "not checked: whether the answers score as stored, because the items are not in the bundle",
+            "not checked: whether the answers score as stored, and whether the options, tags and labels that "
+            "rates rest on are those of the items, because the items are not in the bundle",
             *shown.lines,
         ),
         progress.complete and conclusion is not None,
         shown.of_lock,
         shown.of_results,
     )
-
-
-def _manifest(items: Items) -> dict[str, Any]:
-    """The items of a benchmark by name, groups and digest, as the stamp has them."""
-    return {
-        "levels": {item.id: [item.family, item.template, item.category] for item in items.sampled},
-        "exemplars": [item.id for item in items.exemplars],
-        "manifest": items.manifest,
-    }
 
 
 def _files(folder: Path) -> Iterator[str]:
@@ -268,8 +265,8 @@ def _listed(folder: Path) -> Iterator[Diagnostic]:
             yield Diagnostic("GC701", f"{name} does not hash to what the manifest lists", str(folder))
 
 
-def _recorded(folder: Path) -> tuple[Compiled, Lock]:
-    """The study as the bundle records it, its items known by name, family and digest."""
+def _recorded(folder: Path, store: Store) -> tuple[Compiled, Lock]:
+    """The study as the bundle records it, its items known by name, groups, roles and digest."""
     path = folder / "gridcard.toml"
     lock = read_lock(lock_path(path))
     if lock is None:
@@ -281,19 +278,11 @@ def _recorded(folder: Path) -> tuple[Compiled, Lock]:
         source = read(path)
         written, source = for_each(expand(typed(source), source), source)
         stated = {benchmark.id: benchmark.unit for benchmark in written.benchmark}
+        shown: dict[str, list[tuple[Any, ...]]] = {}
+        for benchmark, *row in store.shown(digest(content)):
+            shown.setdefault(benchmark, []).append(tuple(row))
         items = {
-            name: Items(
-                tuple(
-                    Item(item, ABSENT, family=family, template=template, category=category)
-                    for item, (family, template, category) in each["levels"].items()
-                ),
-                tuple(Item(item, ABSENT) for item in each["exemplars"]),
-                Loaded((), each["manifest"]["files"]),
-            )
-            for name, each in manifests.items()
-        }
-        items = {
-            name: replace(each, unit=unit_of(each.sampled, stated[name])) for name, each in items.items()
+            name: recorded_items(each, shown.get(name, []), stated[name]) for name, each in manifests.items()
         }
     except (LookupError, RecursionError, TypeError, ValueError, AttributeError) as error:
         message = f"a manifest cannot be read ({type(error).__name__}: {error})"
@@ -327,6 +316,39 @@ def _described(compiled: Compiled, folder: Path) -> Iterator[Diagnostic]:
         same = same and units == recorded.get("units", {})
         if not same or any(listed["exemplars"] != order for order in shown):
             yield Diagnostic("GC701", f"the items of {name} are not those of the stamp", str(folder))
+
+
+def _shown(plan: Plan, store: Store) -> Iterator[Diagnostic]:
+    """The items in the store, as shown, against the digests of the stamp. A store that an older gridc
+    filled has none."""
+    stored = {row[:3]: row for row in store.shown(plan.study_digest)}
+    expected: dict[tuple[str, ...], str] = {}
+    for benchmark, manifest in plan.study.stamped()["inputs"]["benchmarks"].items():
+        for order, items in manifest.get("items", {}).items():
+            expected |= {(benchmark, item, order): value for item, value in items.items()}
+        for variant, each in manifest.get("variants", {}).items():
+            named = {
+                (benchmark, item, shown_as(None, variant)): value for item, value in each["items"].items()
+            }
+            expected |= {key: value for key, value in named.items() if key in stored}
+    for where in sorted(stored.keys() | expected.keys()) if stored else ():
+        benchmark, name, order = where
+        row, stamped = stored.get(where), expected.get(where)
+        of_variant = stamped is None and "/" in order  # the stamp has a variant's items in file order only
+        if row is None or not (row[3] == stamped or of_variant):
+            message = (
+                f"{benchmark}, item {name}, options {order}: the store does not have the item of the stamp"
+            )
+            yield Diagnostic("GC704", message)
+
+
+def _too_old(plan: Plan, store: Store, folder: Path) -> Iterator[Diagnostic]:
+    """Why reports may differ that nobody changed: the bundle has not what rates are counted by."""
+    listed = json.loads((folder / ITEMS).read_text("utf-8"))
+    if not store.shown(plan.study_digest) or any("rows" not in each for each in listed.values()):
+        message = "the bundle lacks what rates and left-out rows are counted by, as an older gridc made it"
+        help = "`gridc run` completes the store without a call, and `gridc export bundle` makes it anew"
+        yield Diagnostic("GC701", message, str(folder), help=help)
 
 
 def _derived(

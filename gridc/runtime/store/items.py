@@ -56,10 +56,11 @@ class ShownRow(NamedTuple):
 
 def order_of(cell: Cell) -> str:
     """The name of the order in which a cell shows the options, and of the variant of the items."""
-    return _shown_as(cell.setting.option_order, cell.setting.variant)
+    return shown_as(cell.setting.option_order, cell.setting.variant)
 
 
-def _shown_as(order: str | None, variant: str | None) -> str:
+def shown_as(order: str | None, variant: str | None) -> str:
+    """The name of an order of the options, and of the variant of the items, as `shown` has it."""
     return (order or FILE) if variant is None else f"{variant}/{order or FILE}"
 
 
@@ -87,7 +88,7 @@ def shown_rows(plan: Plan) -> Iterator[ShownRow]:
                     plan.study_digest,
                     name,
                     item.id,
-                    _shown_as(order, variant),
+                    shown_as(order, variant),
                     item_digest(item),
                     len(item.options),
                     json.dumps(sorted(item.right)),

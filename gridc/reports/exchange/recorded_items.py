@@ -1,0 +1,120 @@
+"""The items of a study without their texts: what a bundle lists of them, and how they are read back.
+
+Options are known by number, as the store shows them. Tags are listed where the spec selects items by them,
+and a text of an option only where it is a label that an outcome of the spec names.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+from gridc.compiler.inputs.draw import draw_sample
+from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.inputs.units import unit_of
+from gridc.compiler.instrument.item import LETTERS, Item
+from gridc.runtime.store.items import shown_as
+from gridc.schema.items import Sample, UnitLevel
+from gridc.schema.spec import Spec
+
+ABSENT = "(not in the bundle)"
+
+
+@dataclass(frozen=True)
+class RecordedFiles(Loaded):
+    """A benchmark's files, of which the digests and the number of rows are known."""
+
+    recorded_rows: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.recorded_rows
+
+
+@dataclass(frozen=True)
+class RecordedItems(Items):
+    """Items without their texts. `recorded` has them by order and name, as the store says they were shown;
+    it is empty where the store does not say it."""
+
+    recorded: Mapping[str, Mapping[str, Item]] = field(default_factory=dict)
+
+    def asked(
+        self, order: str | None = None, subset: Sample | None = None, variant: str | None = None
+    ) -> tuple[Item, ...]:
+        chosen = self.sampled if subset is None else draw_sample(self.sampled, subset)
+        here = self.recorded.get(shown_as(order, variant), {})
+        return tuple(here.get(item.id, item) for item in chosen)
+
+
+def listed_items(items: Items, spec: Spec, benchmark: str) -> dict[str, Any]:
+    """The items of a benchmark by name, groups and digest, as the stamp has them; the tags that the spec
+    selects them by; the options that carry a label which an outcome of the spec names, by their number in
+    each order; and how many rows the files hold. No other text of an item."""
+    outcomes = [each for each in spec.outcomes if benchmark in each.benchmarks]
+    chosen = [each.items for each in outcomes] + [each.where for each in items.subsets if each.where]
+    tags = {name for selector in chosen for name in selector.root}
+    tags |= {name for each in items.subsets for name in each.stratify or ()}
+    named = {label for each in outcomes for label in each.scores.labels}
+    rendered = list(product(items.orders, (None, *items.variants))) if named else []
+    return {
+        "levels": {item.id: [item.family, item.template, item.category] for item in items.sampled},
+        "exemplars": [item.id for item in items.exemplars],
+        "manifest": items.manifest,
+        "rows": items.source.rows,
+        "tags": {
+            item.id: {name: item.tags[name] for name in sorted(tags & item.tags.keys())}
+            for item in items.sampled
+            if tags & item.tags.keys()
+        },
+        "labels": {
+            shown_as(order, variant): {
+                item.id: labelled
+                for item in items.asked(order, variant=variant)
+                if (labelled := _labelled(item, named))
+            }
+            for order, variant in rendered
+        },
+    }
+
+
+def _labelled(item: Item, named: Collection[str]) -> dict[str, str]:
+    """The options whose text is one of these labels, by their number."""
+    texts = [text.strip() for text in item.options]
+    return {str(number): text for number, text in enumerate(texts) if text in named}
+
+
+def recorded_items(
+    listed: Mapping[str, Any], shown: Iterable[tuple[Any, ...]], unit: UnitLevel | None
+) -> RecordedItems:
+    """A benchmark's items from what items.json lists and what the store says of them in every order (rows of
+    `Store.shown` without the benchmark). Which options are right, matching and `unknown` says the store, each
+    by its number as shown, so that nothing has to be put in order again."""
+    tags, labels = listed.get("tags", {}), listed.get("labels", {})
+    plain = {
+        name: Item(name, ABSENT, family=family, template=template, category=category, tags=tags.get(name, {}))
+        for name, (family, template, category) in listed["levels"].items()
+    }
+    recorded: dict[str, dict[str, Item]] = {}
+    for name, order, _, options, points, gold, matching, unknown, expected in shown:
+        if not 0 <= options <= len(LETTERS):
+            raise ValueError(f"item {name} has {options} options")
+        texts = labels.get(order, {}).get(name, {})
+        item = replace(
+            plain[name],
+            options=tuple(texts.get(str(number), ABSENT) for number in range(options)),
+            gold=gold,
+            matching=matching,
+            unknown=unknown,
+            expected=expected,
+        )
+        if json.loads(points) != sorted(item.right):
+            raise ValueError(f"item {name}, options {order}: the right options are not those of its roles")
+        recorded.setdefault(order, {})[name] = item
+    # Which rates an item has does not hang on the order of its options, so any order says it.
+    some = next(iter(recorded.values()), {})
+    sampled = tuple(some.get(name, item) for name, item in plain.items())
+    left_out = tuple(listed["manifest"].get("left_out", ()))
+    files = RecordedFiles((), listed["manifest"]["files"], left_out, recorded_rows=listed.get("rows", 0))
+    exemplars = tuple(Item(item, ABSENT) for item in listed["exemplars"])
+    return RecordedItems(sampled, exemplars, files, unit=unit_of(sampled, unit), recorded=recorded)

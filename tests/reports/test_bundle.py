@@ -7,13 +7,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks.synthetic import make
+import gridc
+from benchmarks.synthetic import fill, make
 from gridc.compiler.compile import compile_spec
 from gridc.diagnostics.errors import UsageError, VerificationError
-from gridc.reports.exchange.bundle import CRATE, MANIFEST, export, verify_bundle
+from gridc.reports.exchange.bundle import CRATE, ITEMS, MANIFEST, export, verify_bundle
 from gridc.schema.canonical import digest_bytes
 from gridc.study import OpenStudy
 
@@ -163,3 +165,188 @@ main()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"verified: {made}" in done.stdout
+
+
+RATED = """\
+gridcard = 1
+[study]
+id = "rated"
+title = "Rates, an outcome by a label and a tag, and a row that is left out"
+purpose = "comparative"
+not_varied = ["everything real"]
+[[model]]
+id = "qwen2"
+engine = "hf"
+source = "builtin:pocket-qwen2"
+[[model]]
+id = "llama"
+engine = "hf"
+source = "builtin:pocket-llama"
+[[benchmark]]
+id = "bias"
+loader = "bbq"
+source = "path:pocket_bbq.jsonl"
+direction = "lower_is_better"
+sample = { n = 24, seed = 1, unit = "family" }
+option_order = "shuffled:3"
+method = "extract"
+unit = "family"
+[[benchmark]]
+id = "opinions"
+loader = "rows"
+source = "path:opinions.jsonl"
+direction = "lower_is_better"
+option_order = "shuffled:4"
+method = "extract"
+[benchmark.loading]
+gold = "index"
+malformed = "leave_out"
+fields = { query = "ask", options = ["list"], matching = "key", tags = ["topic", "secret"] }
+[[benchmark]]
+id = "prompts"
+loader = "rows"
+source = "path:prompts.jsonl"
+direction = "higher_is_better"
+method = "refusal_keywords"
+[benchmark.loading.fields]
+query = "ask"
+expected = "should"
+[[outcome]]
+id = "consents"
+benchmark = "opinions"
+scores = { Yes = 1, other = 0 }
+items = { topic = "weather" }
+[harness]
+[[axis]]
+id = "template"
+[[axis.level]]
+id = "T1"
+tier = "core"
+prompt = "builtin:T1"
+provenance = "a test"
+[[axis.level]]
+id = "T3"
+tier = "core"
+prompt = "builtin:T3"
+provenance = "a test"
+[[waive]]
+code = "GC520"
+why = "a test"
+[sampling]
+seed = 7
+"""
+
+
+@pytest.fixture(scope="module")
+def rated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of a study whose items have roles, labels and tags, away from those items."""
+    folder = tmp_path_factory.mktemp("study")
+    shutil.copy(Path(gridc.__file__).parent / "builtin" / "benchmarks" / "pocket_bbq.jsonl", folder)
+    opinions: list[dict[str, Any]] = [
+        {"ask": f"Is {n} fair?", "list": ["Yes", "No"], "key": n % 2, "topic": ("weather", "work")[n % 3 > 0],
+         "secret": f"note {n}"}
+        for n in range(12)
+    ]  # fmt: skip
+    opinions[5]["key"] = 7
+    prompts = [{"ask": f"How is {n} done?", "should": ("comply", "refuse")[n % 3 == 0]} for n in range(12)]
+    for name, rows in (("prompts", prompts), ("opinions", opinions)):
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "gridcard.toml").write_text(RATED)
+    results = folder / "results" / "rated"
+    fill(compile_spec(folder / "gridcard.toml", None), results / "store.sqlite")
+    OpenStudy(folder / "gridcard.toml").report()
+    compiled = compile_spec(folder / "gridcard.toml", None)
+    assert compiled.lock is not None
+    bundle = export(compiled, compiled.lock, results, tmp_path_factory.mktemp("out") / "bundle")
+    shutil.rmtree(folder)
+    return bundle
+
+
+@pytest.fixture
+def rated(rated_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(rated_once, tmp_path / "bundle"))
+
+
+def test_rates_and_left_out_rows_are_recounted_without_the_items(rated_once: Path) -> None:
+    certificate = json.loads((rated_once / "results/certificate.json").read_text())
+    rows = {row["benchmark"]: row for row in certificate["benchmarks"]}
+    named = {name: {rate["name"] for rate in row["rates"]} for name, row in rows.items()}
+    assert {"bias_ambiguous", "score_disambiguated", "unknown_rate"} <= named["bias"]
+    assert {"matching_rate", "consents"} <= named["opinions"]
+    assert {"over_refusal", "unsafe_compliance"} <= named["prompts"]
+    assert rows["opinions"]["left_out"] == 1
+    assert any(
+        "Of the 12 rows of the files of opinions, 1 does not" in each for each in certificate["statements"]
+    )
+    checked = verify_bundle(rated_once).checked
+    assert any("not checked: " in each and "right options, tags, labels" in each for each in checked)
+
+
+def test_it_lists_labels_and_tags_that_the_spec_names_and_no_other_text(rated_once: Path) -> None:
+    listed = json.loads((rated_once / ITEMS).read_text())
+    assert {tag for tags in listed["opinions"]["tags"].values() for tag in tags} == {"topic"}
+    labels = listed["opinions"]["labels"]["shuffled:4"].values()
+    assert {label for each in labels for label in each.values()} == {"Yes"}
+    assert {number for each in labels for number in each} == {"0", "1"}
+    text = (rated_once / ITEMS).read_text()
+    assert not [word for word in ("fair?", "note 1", '"No"', "done?") if word in text]
+
+
+def of_items(change: Callable[[Any], Any]) -> Callable[[Path], None]:
+    def changed(bundle: Path) -> None:
+        listed = json.loads((bundle / ITEMS).read_text())
+        change(listed)
+        (bundle / ITEMS).write_text(json.dumps(listed))
+
+    return changed
+
+
+def rate(bundle: Path) -> None:
+    path = bundle / "results" / "certificate.json"
+    certificate = json.loads(path.read_text())
+    certificate["benchmarks"][0]["rates"] = certificate["benchmarks"][0]["rates"][1:]
+    path.write_text(json.dumps(certificate))
+
+
+RATED_FORGERIES = {
+    "a rate": (rate, "GC707"),
+    "tags": (of_items(lambda listed: listed["opinions"]["tags"].clear()), "GC707"),
+    "labels": (of_items(lambda listed: listed["opinions"]["labels"].clear()), "GC707"),
+    "rows": (of_items(lambda listed: listed["opinions"].update(rows=99)), "GC707"),
+    "left out": (of_items(lambda listed: listed["opinions"]["manifest"].pop("left_out")), "GC701"),
+    "a role": (in_store("UPDATE shown SET unknown = matching WHERE unknown IS NOT NULL"), "GC706"),
+    "right options": (in_store("UPDATE shown SET points = '[]' WHERE gold IS NOT NULL"), "GC701"),
+    "an item's digest": (in_store("UPDATE shown SET digest = 'x' WHERE benchmark = 'bias'"), "GC704"),
+    "a lost item": (in_store("DELETE FROM shown WHERE item = (SELECT min(item) FROM shown)"), "GC704"),
+}
+
+
+@pytest.mark.parametrize("name", RATED_FORGERIES)
+def test_what_rates_rest_on_cannot_be_changed_alone(rated: Path, name: str) -> None:
+    change, code = RATED_FORGERIES[name]
+    change(rated)
+    relist(rated)
+    with pytest.raises(VerificationError) as error:
+        verify_bundle(rated)
+    assert code in {each.code for each in error.value.diagnostics}
+
+
+def older(listed: Any) -> None:
+    for benchmark in listed.values():
+        for name in ("rows", "tags", "labels"):
+            del benchmark[name]
+
+
+def test_an_older_bundle_verifies_where_no_report_needs_more_and_else_says_the_way_out(
+    bundle: Path, rated_once: Path, tmp_path: Path
+) -> None:
+    rated = Path(shutil.copytree(rated_once, tmp_path / "rated"))
+    for each in (bundle, rated):
+        of_items(older)(each)
+        relist(each)
+    verify_bundle(bundle)
+    with pytest.raises(VerificationError) as error:
+        verify_bundle(rated)
+    (last,) = [each for each in error.value.diagnostics if each.code == "GC701"]
+    assert "an older gridc" in last.message
+    assert "export bundle" in (last.help or "")

@@ -11,8 +11,8 @@ Items, weights and prompts stay where they are: the bundle holds their digests. 
 from the stored outcomes is recomputed, and whether an answer scores as stored is not, which needs the items;
 `gridc verify SPEC` does that where they are. What rates count by is taken as recorded: which option is right,
 `unknown` or matching, and what is expected of a prompt, from the store; tags and labels of options that the
-spec names, and the number of rows of the files, from items.json. Store and stamp tie the first to the items'
-digests, nothing offline the others: an edit of them shows where a report does not follow.
+spec names, and the number of rows of the files, from items.json. The run's own digests cover the store; a
+change to items.json alone is found where a report does not follow from it.
 """
 
 import hashlib
@@ -200,8 +200,8 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             "the samples are those of the plan",
             recorded_at_the_end(progress, conclusion),
             "certificate, cards and page say what the stored outcomes say",
-            "not checked: whether the answers score as stored, and whether the options, tags and labels that "
-            "rates rest on are those of the items, because the items are not in the bundle",
+            "not checked: whether the answers score as stored, and whether the right options, tags, labels "
+            "and numbers of rows are those of the items, because the items are not in the bundle",
             *shown.lines,
         ),
         progress.complete and conclusion is not None,

@@ -111,9 +111,9 @@ def recorded_items(
         if json.loads(points) != sorted(item.right):
             raise ValueError(f"item {name}, options {order}: the right options are not those of its roles")
         recorded.setdefault(order, {})[name] = item
-    # Which rates an item has does not hang on the order of its options, so any order says it.
-    some = next(iter(recorded.values()), {})
-    sampled = tuple(some.get(name, item) for name, item in plain.items())
+    # Which rates an item has does not hang on the order of its options, so any order but a variant's says it.
+    own = next((items for order, items in recorded.items() if "/" not in order), {})
+    sampled = tuple(own.get(name, item) for name, item in plain.items())
     left_out = tuple(listed["manifest"].get("left_out", ()))
     files = RecordedFiles((), listed["manifest"]["files"], left_out, recorded_rows=listed.get("rows", 0))
     exemplars = tuple(Item(item, ABSENT) for item in listed["exemplars"])

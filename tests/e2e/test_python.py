@@ -212,7 +212,7 @@ def test_the_example_of_the_readme_goes_from_a_spec_to_a_table(
     exec(compile(example, "README.md", "exec"), {})
     printed = capsys.readouterr().out
     steps = [
-        tuple(map(int, step)) for step in re.findall(r": (\d+) of (\d+) forward", printed.replace(",", ""))
+        tuple(map(int, step)) for step in re.findall(r": (\d+) of (\d+) tokens", printed.replace(",", ""))
     ]
     assert steps == sorted(steps)
     assert steps[-1][0] == steps[-1][1] > 0

@@ -90,7 +90,10 @@ def counts(benchmark: Benchmark, a: str, b: str, scope: Sequence[str], floors: M
         "until_both": until,
         "per_protocol": {name: value for name, value in readable.items() if name != "verdicts"}
         | {
-            "agrees": all(f(row) == f(readable) for f in (majority, lambda of: of["d1"], lambda of: of["d2"]))
+            "agrees": majority(row) == majority(readable)
+            and all(
+                None in (row[name], readable[name]) or row[name] == readable[name] for name in ("d1", "d2")
+            )
         },
         "witness_plus": witness(1),
         "witness_minus": witness(-1),

@@ -121,7 +121,7 @@ GOLDEN: list[tuple[str, Edits, str, str, str]] = [
         (('option_order = "shuffled:1"\n', ""),),
         "GC302",
         "benchmark",
-        "`option_order`",
+        "option_order =",
     ),
     ("an order that items do not have", (('"shuffled:1"', '"gold_at:C"'),), "GC331", '"gold_at:C"', ""),
     (

@@ -29,7 +29,7 @@ NOT_NUMBERS = (
     r"format|study|title|gridc|outcome|models\..*",  # names
     r"falsifications\.\d+\.(id|category|test|criterion|kept\..*|result)",  # verdicts: test_falsification.py
     r"stamp|registered|supersedes\..*|results|(.*\.)?rows",  # digests: `gridc verify` hashes again
-    r"anchor\..*",  # of the lock and of git, not of the store
+    r"anchor\..*|results_anchor.*",  # of the lock and of git, not of the store
     r"statements\..*|uncomputed\..*|intervals\.(method|assumption)",  # sentences
     r"hypotheses\.\d+\.(id|order\..*)|scopes\.\d+\.declared|rates\.\d+\.(what|formula)",
 )

@@ -14,10 +14,9 @@ from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.points import points
-from gridc.compiler.instrument.readers import READERS
+from gridc.compiler.instrument.readers import READERS, Read
 from gridc.compiler.instrument.refusal import RESPONSES, refusal_keywords
 from gridc.compiler.instrument.setting import Setting
-from gridc.schema.spec import Reader
 
 Answers = Sequence[Mapping[str, Any]]
 
@@ -80,11 +79,11 @@ MOST_REMEMBERED = 256
 
 def _read_option(setting: Setting, item: Item, text: str) -> Extraction:
     read = _remembered if len(text) <= MOST_REMEMBERED else _read
-    return read(setting.held("reader"), text, item.options, setting.labels(len(item.options)))
+    return read(READERS[setting.held("reader")], text, item.options, setting.labels(len(item.options)))
 
 
-def _read(reader: Reader, text: str, options: tuple[str, ...], labels: tuple[str, ...]) -> Extraction:
-    return READERS[reader](text, options, labels)
+def _read(reader: Read, text: str, options: tuple[str, ...], labels: tuple[str, ...]) -> Extraction:
+    return reader(text, options, labels)
 
 
 _remembered = lru_cache(maxsize=2**15)(_read)

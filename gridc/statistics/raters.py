@@ -31,16 +31,21 @@ def kappa(first: Sequence[str], second: Sequence[str], level: float = 0.95) -> K
         raise ValueError("the raters did not label the same responses")
     table = crossed(first, second)
     n = int(table.sum())
-    agreement = float(np.trace(table) / n)
-    chance = float(table.sum(axis=0) @ table.sum(axis=1)) / n**2
-    if chance >= 1:
-        return Kappa(n, agreement, None, None, None, None)
-    if 1 in ((table.sum(axis=0) > 0).sum(), (table.sum(axis=1) > 0).sum()):
-        return Kappa(n, agreement, (agreement - chance) / (1 - chance), None, None, None)
-    found = cohens_kappa(table)
-    error, half = float(found.std_kappa), float(norm.ppf((1 + level) / 2) * found.std_kappa)
-    value = float(found.kappa)
+    agreement, value = float(np.trace(table) / n), cohen(table)
+    if value is None or 1 in ((table.sum(axis=0) > 0).sum(), (table.sum(axis=1) > 0).sum()):
+        return Kappa(n, agreement, value, None, None, None)
+    error = float(cohens_kappa(table).std_kappa)
+    half = float(norm.ppf((1 + level) / 2)) * error
     return Kappa(n, agreement, value, error, max(value - half, -1.0), min(value + half, 1.0))
+
+
+def cohen(table: Whole) -> float | None:
+    """Cohen's kappa of a square table of counts; None where both raters always give one same label."""
+    from statsmodels.stats.inter_rater import cohens_kappa
+
+    if table.sum() in np.diag(table):
+        return None
+    return float(cohens_kappa(table, return_results=False))
 
 
 def crossed(first: Sequence[str], second: Sequence[str]) -> Whole:

@@ -26,6 +26,35 @@ from tests.recount.recount import differences, leaves, recount
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHIPPED = Path(gridc.__file__).parent / "builtin" / "benchmarks"
 
+AXES = """\
+[[axis]]
+id = "template"
+[[axis.level]]
+id = "T1"
+tier = "core"
+prompt = "builtin:T1"
+provenance = "a test"
+[[axis.level]]
+id = "T4"
+tier = "stress"
+prompt = "builtin:T4"
+provenance = "a test"
+[[axis]]
+id = "decoding"
+[[axis.level]]
+id = "greedy"
+tier = "core"
+temperature = 0
+provenance = "a test"
+[[axis.level]]
+id = "sampled"
+tier = "stress"
+temperature = 0.7
+replicates = 3
+provenance = "a test"
+"""
+"""The axes that both studies vary."""
+
 SPEC = """\
 gridcard = 1
 [study]
@@ -52,31 +81,7 @@ option_order = "shuffled:1"
 unit = "item"
 [harness]
 method = "extract"
-[[axis]]
-id = "template"
-[[axis.level]]
-id = "T1"
-tier = "core"
-prompt = "builtin:T1"
-provenance = "a test"
-[[axis.level]]
-id = "T4"
-tier = "stress"
-prompt = "builtin:T4"
-provenance = "a test"
-[[axis]]
-id = "decoding"
-[[axis.level]]
-id = "greedy"
-tier = "core"
-temperature = 0
-provenance = "a test"
-[[axis.level]]
-id = "sampled"
-tier = "stress"
-temperature = 0.7
-replicates = 3
-provenance = "a test"
+AXES
 [[axis]]
 id = "reading"
 [[axis.level]]
@@ -205,31 +210,7 @@ method = "extract"
 gold = "index"
 fields = { query = "ask", options = ["list"], matching = "key" }
 [harness]
-[[axis]]
-id = "template"
-[[axis.level]]
-id = "T1"
-tier = "core"
-prompt = "builtin:T1"
-provenance = "a test"
-[[axis.level]]
-id = "T4"
-tier = "stress"
-prompt = "builtin:T4"
-provenance = "a test"
-[[axis]]
-id = "decoding"
-[[axis.level]]
-id = "greedy"
-tier = "core"
-temperature = 0
-provenance = "a test"
-[[axis.level]]
-id = "sampled"
-tier = "stress"
-temperature = 0.7
-replicates = 3
-provenance = "a test"
+AXES
 [[outcome]]
 id = "evades"
 benchmark = ["families", "single"]
@@ -287,7 +268,7 @@ def graded(folder: Path) -> Path:
         f'[[model]]\nid = "{name}"\nengine = "hf"\nsource = "builtin:pocket-{name}"\n'
         for name in ("qwen2", "llama")
     )
-    (folder / "gridcard.toml").write_text(GRADED.replace("MODELS\n", models))
+    (folder / "gridcard.toml").write_text(GRADED.replace("MODELS\n", models).replace("AXES\n", AXES))
     fill(compile_spec(folder / "gridcard.toml", None), folder / "store.sqlite")
     return folder / "store.sqlite"
 
@@ -300,7 +281,7 @@ def corners(folder: Path) -> Path:
         f'[[model]]\nid = "{name}"\nengine = "hf"\nsource = "builtin:pocket-{name}"\n'
         for name in ("qwen2", "mistral", "llama")
     )
-    (folder / "gridcard.toml").write_text(SPEC.replace("MODELS\n", models))
+    (folder / "gridcard.toml").write_text(SPEC.replace("MODELS\n", models).replace("AXES\n", AXES))
     store = folder / "store.sqlite"
     fill(compile_spec(folder / "gridcard.toml", None), store)
     return store

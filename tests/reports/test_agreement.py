@@ -8,11 +8,12 @@ import pytest
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.setting import Setting
-from gridc.reports.findings.agreement import Agreement, agreements, cohen
+from gridc.reports.findings.agreement import Agreement, agreements
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.scores import CellScore
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.spec import Axis
+from gridc.statistics.raters import cohen
 
 ONE, OTHER = "101100101011", "100100111010"
 """What two rules make of twelve items."""

@@ -16,6 +16,7 @@ from gridc.reports.findings.outcomes import Outcomes
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis
+from gridc.statistics.raters import cohen
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,6 @@ def agreements(axes: Sequence[Axis], cells: Sequence[CellScore], outcomes: Outco
                 ]
                 if pairs:
                     yield _agreement(model, axis.id, left, right, pairs, outcomes)
-
-
-def cohen(table: NDArray[np.int64]) -> float | None:
-    """Cohen's kappa of a table (2, 2); None where both rules give every item the same score."""
-    from statsmodels.stats.inter_rater import cohens_kappa
-
-    if table.sum() in (table[0, 0], table[1, 1]):
-        return None
-    return float(cohens_kappa(table, return_results=False))
 
 
 def _same_calls(left: CellScore, right: CellScore) -> bool:

@@ -60,10 +60,9 @@ ADDITIONS = {
                 after("Mapping[str, EngineKind] = {\n", '    "echo": EngineKind("an echo"),\n'),
             ),
             "gridc/runtime/engines/__init__.py": (
-                after("from gridc.runtime.engines.protocol import Answer", ""),
-                ('OPENERS: Mapping[str, Opener] = {"hf": open_hf}',
+                ('OPENERS: Mapping[str, Opener] = {"hf": open_hf, ',
                  'from gridc.runtime.engines.echo import open_echo  # noqa: E402\n\n'
-                 'OPENERS: Mapping[str, Opener] = {"hf": open_hf, "echo": open_echo}'),
+                 'OPENERS: Mapping[str, Opener] = {"hf": open_hf, "echo": open_echo, '),
             ),
             "gridc/runtime/engines/echo.py": (
                 ("", "def open_echo(*how: object) -> None:\n    raise NotImplementedError\n"),
@@ -180,14 +179,14 @@ ADDITIONS = {
             "gridc/compiler/preflight/hazards.py": (
                 ("SETTING_CHECKS = (\n",
                  "def echoes(setting: Setting, template: str) -> Found:\n"
-                 '    if setting.prompt == "builtin:T2":\n'
+                 '    if setting.prompt == "builtin:T3":\n'
                  '        yield "GC599", "prompt", "it echoes", "do not"\n\n\n'
                  "SETTING_CHECKS = (\n    echoes,\n"),
             ),
             "tests/golden/diagnostics/GC5-hazards.txt": (
                 ("=== GC501-no-options\n",
                  '=== GC599-echo\n@@@ gridcard.toml\n id = "T4"\n tier = "stress"\n'
-                 '-prompt = "builtin:T4"\n+prompt = "builtin:T2"\n>>>\nANSWER\n\n=== GC501-no-options\n'),
+                 '-prompt = "builtin:T4"\n+prompt = "builtin:T3"\n>>>\nANSWER\n\n=== GC501-no-options\n'),
             ),
         },
         ("tests/golden/test_golden.py",),
@@ -234,6 +233,8 @@ def copy(folder: Path, addition: Addition, without: str | None) -> Path:
     if addition.generated and without != SCHEMA:
         for name in ("gridcard", "extension"):
             run(folder / "gridc" / "schema", folder, "-m", "gridc", "schema", name, "--write")
+        reference = run(folder, folder, "-m", "gridc", "schema", "gridcard", "--markdown")
+        (folder / "docs" / "reference.md").write_text(reference.stdout, "utf-8")
     if CERTIFICATE in addition.edits and without != CERTIFICATE:
         run(folder / "gridc" / "schema", folder, "-m", "gridc", "schema", "certificate", "--write")
     if "GC599" in repr(addition) and without is None:

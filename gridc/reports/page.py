@@ -11,7 +11,14 @@ from gridc.reports import figures
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.sentences import caveats, falsification_sentences, leading, rate_sentences, units_words
+from gridc.reports.sentences import (
+    caveats,
+    falsification_sentences,
+    leading,
+    rate_sentences,
+    units_words,
+    unreadable_words,
+)
 from gridc.reports.templates import number, percent, render
 from gridc.reports.words import ASSUMED, p_value
 from gridc.schema.canonical import digest
@@ -100,6 +107,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         prominent=leads[:PROMINENT],
         others=[*leads[PROMINENT:], *rate_sentences(findings), *falsification_sentences(findings)],
         caveats=list(caveats(findings)),
+        unreadable=unreadable_words([each for benchmark in findings.benchmarks for each in benchmark.cells]),
         attribution_label=LABEL,
         environment=[
             (each["model"], each["precision"], list(flat(each)), unused_generation(each))

@@ -13,6 +13,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFin
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.findings.rates import RateFinding
+from gridc.reports.findings.scores import CellScore
 from gridc.reports.templates import floor, percent
 from gridc.reports.words import ASSUMED, LIMITS, told_p
 from gridc.schema.evidence import EvidenceRow, StrengthRow
@@ -79,12 +80,11 @@ def _parted(full: Sequence[tuple[BenchmarkFinding, PairFinding]]) -> Iterator[st
         if pair.parted
     ]
     if told:
-        credited = any(each.credit for benchmark, _ in full for each in benchmark.cells)
-        earn = "earn what the spec says, or 0" if credited else "score 0"
         yield (
             "Whether unreadable answers count or are left out decides the majority or whether one order "
-            f"holds throughout, of {'; '.join(told)}: N+/N−/N0, scores higher in, lower in, ties. In every "
-            f"other number here they {earn} (intention-to-treat)."
+            f"holds throughout, of {'; '.join(told)}: N+/N−/N0, scores higher in, lower in, ties. All else "
+            "that is said of pairs and hypotheses counts them (intention-to-treat): an unreadable answer "
+            f"{unreadable_words([each for benchmark, _ in full for each in benchmark.cells])}."
         )
 
 
@@ -192,14 +192,20 @@ def _unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[str
         models = ", ".join(dict.fromkeys(each.cell.model for each in low))
         places = len({each.cell.configuration for each in low})
         size = len(benchmark.full.scope.configurations)
-        zero = any(each.credit == 0 for each in low)
-        earned = "0" if zero else "1, the worst there"
-        helps = ", which is the better end there" if benchmark.lower_is_better and zero else ""
+        helps = benchmark.lower_is_better and not any(each.credit for each in low)
         yield (
             f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than {least:.0%} of a "
             f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). An "
-            f"unreadable answer scores {earned}{helps}."
+            f"unreadable answer {unreadable_words(low)}{', which is the better end there' if helps else ''}."
         )
+
+
+def unreadable_words(cells: Sequence[CellScore]) -> str:
+    """What an unreadable answer scores in some cells."""
+    credited = {each.credit > 0 for each in cells if not each.cell.setting.ranks}
+    if credited == {True}:
+        return "scores 1, the worst there"
+    return "scores 0, or 1 where the spec gives it the worst score" if True in credited else "scores 0"
 
 
 def scoring_notes(findings: Findings) -> Iterator[str]:

@@ -13,7 +13,7 @@ from gridc.reports.findings.paired import report
 from gridc.reports.page import as_html, lay_out
 from gridc.reports.sentences import statements
 from gridc.statistics.contrasts import pair_levels
-from tests.reports.builders import findings_of, reversing, spec_of
+from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
 
 MODELS = {"one": None, "two": None, "three": None}
 MARKS = [
@@ -52,6 +52,32 @@ def test_an_unreadable_answer_is_said_to_help_where_lower_is_better(lower: bool)
     assert told.endswith("scores 0, which is the better end there." if lower else "scores 0.")
     page = as_html(findings, certify(findings), make_cards(findings, "0" * 64))
     assert "as wrong" not in " ".join(page.split())
+
+
+@pytest.mark.parametrize("somewhere", [False, True])
+def test_nothing_says_that_an_unreadable_answer_scores_0_where_it_scores_the_worst(somewhere: bool) -> None:
+    """The counts are those of cells whose unreadable answers earned 1; with `somewhere`, in half of them."""
+    worst = {"unreadable": "worst"}
+    axes = {**AXES, "shots": [{"id": "0", "shots": 0, **worst}, {"id": "5", "shots": 5}]}
+    spec = spec_of(
+        MODELS,
+        direction="lower_is_better",
+        axes=axes if somewhere else AXES,
+        harness={"prompt": "{{ question }}", "method": "extract", **({} if somewhere else worst)},
+    )
+    findings = findings_of(spec, lambda cell: ITEMS - 1, parsed=3)
+    deck = make_cards(findings, "0" * 64)
+    page = " ".join(as_html(findings, certify(findings), deck).split())
+    told = " ".join(statements(findings))
+    assert "better end there" not in told
+    expected = (
+        "scores 0, or 1 where the spec gives it the worst score" if somewhere else "scores 1, the worst"
+    )
+    assert expected in told
+    assert page.count(f"nreadable answer {expected}") >= 4, "sentence, pairs, parse rates, methods"
+    scores_0 = "answer scores 0" if not somewhere else "answer scores 0 "
+    assert scores_0 not in page
+    assert "an unreadable answer scores 0, except as said here. On facts" in as_markdown(deck)
 
 
 @pytest.mark.parametrize("lower", [False, True])

@@ -119,8 +119,9 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
         case "type":
             names = rule if isinstance(rule, list) else [rule]
             expected = " or ".join(_TYPES[name] for name in names)
-            advice = _retyped(error.instance, names) or _meaning(error)
-            yield source.diagnose("GC102", path, f"{where} must be {expected}", advice)
+            told = [(_meaning(error) or "").rstrip("."), _retyped(error.instance, schema, names)]
+            both = "; ".join(filter(None, told)) if all(told) else _meaning(error) or told[1]
+            yield source.diagnose("GC102", path, f"{where} must be {expected}", both)
         case "oneOf" if "discriminator" in schema:
             yield from _explain_variant(error, source, path, whole)
         case "anyOf" if known := [name for each in rule for name in each.get("enum", ())]:
@@ -164,14 +165,15 @@ def _other_name(given: str, known: Iterable[str]) -> str | None:
     return next((f"did you mean `{name}`?" for name in meant), None)
 
 
-def _retyped(value: object, types: Iterable[str]) -> str | None:
+def _retyped(value: object, schema: Mapping[str, Any], types: Iterable[str]) -> str | None:
     """The value as the type that is wanted, where only quotes or brackets are missing or too many."""
     if isinstance(value, str) and not {"string", "array"} & set(types):
         stated = re.fullmatch(r"-?\d+(\.\d+)?|true|false", value)
         return f"write it without quotes: {value}" if stated else None
     if "string" in types and isinstance(value, int | float):
         return f'write it between quotes: "{json.dumps(value)}"'
-    if "array" in types and isinstance(value, str | int | float):
+    one = {"string": str, "number": int | float}.get(schema.get("items", {}).get("type"))
+    if "array" in types and one is not None and isinstance(value, one):
         return f"write a list: [{json.dumps(value, ensure_ascii=False)}]"
     return None
 

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -50,8 +51,11 @@ class Steady:
         for task in tasks:
             if not admit(task):
                 return
-            with open(os.environ["GRIDC_TEST_NOTES"], "a") as notes:
+            path = os.environ["GRIDC_TEST_NOTES"]
+            with open(path, "a") as notes:
                 notes.write(f"{os.getpid()} {task.batch.calls[0]}\\n")
+            while os.path.exists(path + ".held") and len(open(path).readlines()) > 2:
+                time.sleep(0.01)
             time.sleep(0.05)
             if "deadly" in self.name and task.batch.calls[0].startswith("0"):
                 os.kill(os.getpid(), 9)
@@ -106,11 +110,21 @@ class Home:
         rows = (line.split() for line in self.notes.read_text().splitlines())
         return [(int(process), call) for process, call in rows]
 
-    def kill_one(self) -> int:
-        """Kill the process that began a batch last."""
-        process, _ = self.noted()[-1]
+    @property
+    def held(self) -> Path:
+        """While this file is there, the third batch and those after it are begun and not answered."""
+        return self.notes.with_name(self.notes.name + ".held")
+
+    def kill_one(self) -> tuple[int, str]:
+        """Kill the process that began a batch last, while it is held there; who it was, and the batch."""
+        late = time.monotonic() + 10
+        while len(self.noted()) < 3:
+            assert time.monotonic() < late, "no third batch was begun"
+            time.sleep(0.01)
+        process, call = self.noted()[-1]
         os.kill(process, signal.SIGKILL)
-        return process
+        self.held.unlink()
+        return process, call
 
 
 @pytest.fixture(scope="module")
@@ -148,14 +162,18 @@ def events(path: Path, kind: type[Any]) -> list[Any]:
 def test_two_workers_and_a_kill_come_to_the_digest_of_one_process(
     home: Home, alone: Finished, tmp_path: Path
 ) -> None:
-    killed: list[int] = []
+    killed: list[tuple[int, str]] = []
 
     def kill(step: Step) -> None:
-        if step.done >= step.total / 4 and not killed:
+        if step.done and not killed:
             killed.append(home.kill_one())
 
     path = tmp_path / "store.sqlite"
-    done = home.run(path, home.cluster.open, watch=kill)
+    home.held.touch()
+    try:
+        done = home.run(path, home.cluster.open, watch=kill)
+    finally:
+        home.held.unlink(missing_ok=True)
     assert (done.results, done.executed) == (alone.results, alone.executed)
     with Store.open(path) as store:
         batches = store._db.execute("SELECT count(*), sum(calls) FROM batch").fetchone()
@@ -164,7 +182,9 @@ def test_two_workers_and_a_kill_come_to_the_digest_of_one_process(
     assert len(processes) == 3, "two workers, and the one that took the place of the killed one"
     assert os.getpid() not in processes
     assert batches == (alone.executed / 2, alone.executed), "each answer is stored once"
-    assert len(begun) >= batches[0], "what the killed worker had begun, if anything, was begun again"
+    assert len(begun) > batches[0], "what the killed worker had begun was begun again"
+    ((lost, unanswered),) = killed
+    assert {process for process, call in begun if call == unanswered} > {lost}
     (load,) = events(path, ModelLoaded)
     assert load.ran["workers"] == 2
     assert [work.least for work in events(path, Worked)] == [{"calls": done.executed}]

@@ -178,7 +178,7 @@ class ApiEngine:
         usd = None if self._price is None else self._price.usd(read, written)
         body = scoring.body_of(route.source, text)
         sent = {"endpoint": f"{route.base}/completions", "body": body, "dropped": []}
-        name, fingerprint = document.get("model"), document.get("system_fingerprint")
+        name, fingerprint = wire.named(document.get("model")), wire.named(document.get("system_fingerprint"))
         return Got({"scored": scored}, sent, counts, Cost(read + written, usd), name, fingerprint, 200)
 
     def _answer(self, call: Call, route: Direct | Provider, parts: _Parts) -> Answer:
@@ -206,7 +206,10 @@ class ApiEngine:
 
     def _session(self, purpose: Purpose) -> Session:
         route = self._open()
-        clean = partial(scrub, keys=route.secrets)
+
+        def clean(text: str) -> str:
+            return wire.whole(scrub(text, route.secrets))
+
         return Session(
             self._name, self._identity.digest, self.pace, self._limits, self._journal,
             self._settings.attempts, self._settings.timeout_s, clean, purpose, self._worked,
@@ -267,9 +270,8 @@ class ApiEngine:
             counts, _ = wire.counted(document.get("usage"))
             took = counts.get("prompt_tokens", 0), counts.get("completion_tokens", 0)
             usd = None if self._price is None else self._price.usd(*took)
-            return Got(
-                {"document": document}, {}, counts, Cost(sum(took), usd), document.get("model"), None, 200
-            )
+            name = wire.named(document.get("model"))
+            return Got({"document": document}, {}, counts, Cost(sum(took), usd), name, None, 200)
 
         read, written = len(json.dumps(body)), int(body.get("max_tokens", 16)) * int(body.get("n", 1))
         pursuit = Pursuit("", ask, self._cost(read, written))

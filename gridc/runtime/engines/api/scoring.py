@@ -8,8 +8,10 @@ up to more for what the model itself writes than for noise.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.failures import RequestError
 
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
@@ -17,6 +19,9 @@ Ask = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 TRIAL = "The quick brown fox jumps over the lazy dog, and"
 TOLERANCE = 1e-2
 """Nats that a token's log-probability may differ between two requests: batch shapes move it."""
+
+MOST_NATS = 1e6
+"""No model finds a token this unlikely: what is below, or infinite, is no log-probability but a mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +56,46 @@ def read(document: Mapping[str, Any], text: str) -> Scored:
         pieces, values, places = said["tokens"], said["token_logprobs"], said["text_offset"]
     except (LookupError, TypeError):
         raise NotProvedError("it returns no log-probabilities of the prompt's tokens") from None
+    if not (_all(pieces, str) and _all(places, int) and isinstance(values, list)):
+        raise NotProvedError("its tokens are no texts, or their places no whole numbers")
     if not pieces or not len(pieces) == len(values) == len(places):
         raise NotProvedError("its tokens, their places and their log-probabilities differ in number")
     rows = [(place, value) for place, value in zip(places, values, strict=True) if place < len(text)]
     given = "".join(piece for piece, place in zip(pieces, places, strict=True) if place < len(text))
     if given != text:
         raise NotProvedError("the tokens that it scores are not those of the text that was given")
-    if any(type(value) not in (int, float) or value > TOLERANCE for _, value in rows[1:]):
+    if not rows or rows[0][0] != 0 or any(a > b for (a, _), (b, _) in pairwise(rows)):
+        raise NotProvedError("the places of its tokens are not in the order of the text")
+    if rows[0][1] is not None and not _is_log_probability(rows[0][1]):
+        raise NotProvedError("the first token has a log-probability that is none")
+    if not all(_is_log_probability(value) for _, value in rows[1:]):
         raise NotProvedError("a token of the given text has no log-probability")
     ends = [*(place for place, _ in rows[1:]), len(text)]
     return Scored(tuple((start, end, value) for (start, value), end in zip(rows, ends, strict=True)))
+
+
+def _all(values: Any, kind: type) -> bool:
+    return isinstance(values, list) and all(type(value) is kind for value in values)
+
+
+def _is_log_probability(value: Any) -> bool:
+    """A finite number, not above zero but for rounding."""
+    return type(value) in (int, float) and -MOST_NATS < value <= TOLERANCE
 
 
 async def prove(ask: Ask, model: str) -> dict[str, Any]:
     """Try the endpoint. Raises `NotProvedError` with what is wrong, and `RequestError`."""
     greedy = {"model": model, "prompt": TRIAL, "max_tokens": 4, "temperature": 0.0}
     try:
-        written = (await ask("/completions", greedy))["choices"][0]["text"]
+        written = wire.named((await ask("/completions", greedy))["choices"][0]["text"])
     except (LookupError, TypeError):
         raise NotProvedError("it completes no plain text") from None
     except RequestError as error:
         if error.kind in ("bad_request", "no_model"):
             raise NotProvedError("it completes no plain text") from None
         raise
+    if written is None:
+        raise NotProvedError("it completes no plain text")
     own, other = TRIAL + written, TRIAL + " %#q zzv ;"
     try:
         scored = [await score(ask, model, text) for text in (own, other, TRIAL)]

@@ -21,6 +21,9 @@ DIALECTS: Mapping[str, Mapping[str, Any]] = {
 """By the `server` of a model: what else it samples with, at the value that changes nothing. These names are
 not OpenAI's own, and a server that does not know them may refuse them."""
 
+MOST_COUNT = 10**9
+"""Tokens that no request comes near: sums of fewer stay whole numbers of JSON, below 2^53."""
+
 PER_MESSAGE = 16
 """Tokens that a chat template may add to a message: role, separators, a start."""
 
@@ -78,12 +81,22 @@ class Reply:
 def parse(data: bytes) -> dict[str, Any]:
     """The JSON object of a response. Raises `RequestError` (unreadable)."""
     try:
-        document = json.loads(data)
+        document = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise RequestError("unreadable", f"the response is not JSON ({type(error).__name__})", 200) from None
     if not isinstance(document, dict):
         raise RequestError("unreadable", "the response is no JSON object", 200)
     return document
+
+
+def whole(text: str) -> str:
+    """The text with U+FFFD for half a surrogate pair, as in an emoji that `max_tokens` cut: it has no UTF-8."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def named(value: Any) -> str | None:
+    """A name that a response gives, if it is a text."""
+    return whole(value) if isinstance(value, str) else None
 
 
 def read(document: Mapping[str, Any], chat: bool) -> Reply:
@@ -94,7 +107,7 @@ def read(document: Mapping[str, Any], chat: bool) -> Reply:
         choice = choices[0]
         said = choice["message"] if chat else choice
         content, declined = said.get("content" if chat else "text"), said.get("refusal") if chat else None
-        finish = str(choice.get("finish_reason"))
+        finish = whole(str(choice.get("finish_reason")))
     except (LookupError, TypeError, AttributeError):
         if isinstance(document.get("error"), Mapping):
             message = str(document["error"].get("message"))[:300]
@@ -113,13 +126,12 @@ def read(document: Mapping[str, Any], chat: bool) -> Reply:
     usage, problems = counted(document.get("usage"))
     if len(choices) != 1:
         problems = (*problems, f"{len(choices)} answers came for one that was asked")
-    name, fingerprint = document.get("model"), document.get("system_fingerprint")
     return Reply(
-        content,
+        whole(content),
         "stop" if finish in ("None", "eos", "end_turn") else finish,
         isinstance(declined, str) and bool(declined),
-        name if isinstance(name, str) else None,
-        fingerprint if isinstance(fingerprint, str) else None,
+        named(document.get("model")),
+        named(document.get("system_fingerprint")),
         usage,
         problems,
     )
@@ -143,7 +155,7 @@ def counted(usage: Any) -> tuple[dict[str, int], tuple[str, ...]]:
         value: Any = usage
         for key in path:
             value = value.get(key) if isinstance(value, Mapping) else None
-        if type(value) is int and value >= 0:
+        if type(value) is int and 0 <= value <= MOST_COUNT:
             counts[name] = value
         elif value is not None:
             problems.append(f"{name} is {str(value)[:20]!r}")

@@ -1,15 +1,11 @@
 """What a hostile or broken server may answer: stored as what it is, or refused with a code."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import GridcError, UnavailableError
-from gridc.runtime.engines.protocol import Call
-from gridc.schema.canonical import canonical, digest
+from gridc.schema.canonical import canonical
 from tests.runtime.api.conftest import engine_at, make_calls, serving
 from tools.servers.faults import answer_to
 from tools.servers.http import Asked, Reply

@@ -90,7 +90,7 @@ def parse(data: bytes) -> dict[str, Any]:
 
 
 def whole(text: str) -> str:
-    """The text with U+FFFD for half a surrogate pair, as in an emoji that `max_tokens` cut: it has no UTF-8."""
+    """The text with U+FFFD for half a surrogate pair, which has no UTF-8: an emoji that `max_tokens` cut."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -10,11 +10,11 @@ from pydantic import BaseModel
 from gridc.compiler.frontend.measurands import names_of
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.diagnostics.codes import CODES
+from gridc.reports.caveats import scoring_notes
 from gridc.reports.certificate import falsification_rows, floor_rows, uncomputed_rows
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
-from gridc.reports.sentences import scoring_notes, units_words
 from gridc.reports.templates import render, shown_points
-from gridc.reports.words import ASSUMED, LIMITS
+from gridc.reports.words import ASSUMED, LIMITS, units_words
 from gridc.schema.card import (
     FORMAT,
     Card,

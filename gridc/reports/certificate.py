@@ -3,12 +3,13 @@
 from datetime import datetime
 
 from gridc.compiler.lock.anchor import in_words, strongest
+from gridc.reports.caveats import INTERVAL_METHOD, interval_assumption
 from gridc.reports.findings.analysis import Between
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.intervals import UnitIntervals
 from gridc.reports.findings.paired import PairedReport
 from gridc.reports.findings.rates import RateFinding
-from gridc.reports.sentences import INTERVAL_METHOD, interval_assumption, statements
+from gridc.reports.sentences import statements
 from gridc.schema.certificate import (
     FORMAT,
     AnchorRow,

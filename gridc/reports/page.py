@@ -8,19 +8,13 @@ from statistics import median
 from typing import Any
 
 from gridc.reports import figures
+from gridc.reports.caveats import caveats, unreadable_words
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.sentences import (
-    caveats,
-    falsification_sentences,
-    leading,
-    rate_sentences,
-    units_words,
-    unreadable_words,
-)
+from gridc.reports.sentences import falsification_sentences, leading, rate_sentences
 from gridc.reports.templates import number, percent, render
-from gridc.reports.words import ASSUMED, p_value
+from gridc.reports.words import ASSUMED, p_value, units_words
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow

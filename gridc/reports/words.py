@@ -1,5 +1,10 @@
 """Words and numbers that every document says in the same way."""
 
+from collections.abc import Mapping
+from fractions import Fraction
+
+from gridc.schema.items import UnitLevel
+
 LIMITS = (
     "Counts over configurations say which orders of two models exist in this envelope. They rank neither "
     "models nor envelopes: rho_flip is no total order, it allows ties, and an envelope in which every order "
@@ -8,6 +13,12 @@ LIMITS = (
 """What SafetyRepro's Prop. 1 does not say."""
 ASSUMED = "many units, or models whose answers could be swapped"
 """What joint sign flips assume beside independent units."""
+PLURAL: Mapping[UnitLevel, str] = {
+    "item": "items",
+    "family": "families",
+    "template": "templates",
+    "category": "categories",
+}
 
 
 def p_value(value: float) -> str:
@@ -21,3 +32,18 @@ def told_p(value: float) -> str:
     """A p-value with its sign: `p = 0.012`, `p < 0.0001`."""
     told = p_value(value)
     return f"p {told}" if told.startswith("<") else f"p = {told}"
+
+
+def units_words(unit: UnitLevel, units: int) -> str:
+    """`80 items`, `20 families`, `1 template`."""
+    return f"{units:,} {unit if units == 1 else PLURAL[unit]}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 reversal`, `15 reversals`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def decimal(value: Fraction, digits: int = 3) -> str:
+    """A share as it is printed: `0.333`."""
+    return f"{float(value):.{digits}f}"

@@ -14,13 +14,14 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError, VerificationError
 from gridc.reports import files as documents
+from gridc.reports.caveats import caveats
 from gridc.reports.claims import claimed, claimed_of_results, record, ties_of_results
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import Findings, explained, find
 from gridc.reports.page import PROMINENT
-from gridc.reports.sentences import caveats, falsification_sentences, leading, rate_sentences
+from gridc.reports.sentences import falsification_sentences, leading, rate_sentences
 from gridc.runtime.run import conclude
 from gridc.runtime.store.events import InterimLook, Reported
 from gridc.runtime.store.store import Store

@@ -6,11 +6,12 @@ import pytest
 
 from gridc.compiler.grid.cell import Cell
 from gridc.reports.card import as_markdown, make_cards
+from gridc.reports.caveats import caveats
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.noise import Gap, NoiseFloor, noise_floors, of_pair, within_noise
 from gridc.reports.page import as_html
-from gridc.reports.sentences import caveats, statements
+from gridc.reports.sentences import statements
 from gridc.reports.words import LIMITS
 from tests.reports.builders import AXES, findings_of, noise_event, spec_of
 

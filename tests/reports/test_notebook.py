@@ -5,10 +5,11 @@ from html.parser import HTMLParser
 import pytest
 
 from gridc.compiler.grid.cell import Cell
+from gridc.reports.caveats import caveats
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.notebook import certificate_html, findings_html, plan_html
-from gridc.reports.sentences import caveats, leading
+from gridc.reports.sentences import leading
 from tests.reports.builders import ITEMS, findings_of, spec_of
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'

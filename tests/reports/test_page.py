@@ -10,10 +10,11 @@ import pytest
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lock.lock import Superseded
 from gridc.reports.card import as_markdown, make_cards
+from gridc.reports.caveats import caveats
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html, effects, selected
-from gridc.reports.sentences import caveats, leading, statements
+from gridc.reports.sentences import leading, statements
 from gridc.schema.selector import Selector
 from tests.reports.builders import ITEMS, findings_of, reversing, spec_of
 

@@ -1,0 +1,225 @@
+"""What is said of pairs of models and of orders, each with its strength."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Literal
+
+from gridc.reports.caveats import unreadable_words
+from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
+from gridc.reports.words import ASSUMED, counted, decimal, told_p, units_words
+from gridc.schema.evidence import EvidenceRow, StrengthRow
+from gridc.schema.items import UnitLevel
+from gridc.statistics.pairs import PairCounts
+
+LOWER = "There a lower score is the better one."
+Strong = Literal["certified", "supported"]
+WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
+
+
+def parted(full: Sequence[tuple[BenchmarkFinding, PairFinding]]) -> Iterator[str]:
+    """Where it decides the verdict whether unreadable answers count."""
+    told = [
+        f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark} ({signs(pair.counts)} where they "
+        f"count, {signs(pair.readable)} where they are left out)"
+        for benchmark, pair in full
+        if pair.parted
+    ]
+    if told:
+        yield (
+            "Whether unreadable answers count or are left out decides the majority or whether one order "
+            f"holds throughout, of {'; '.join(told)}: N+/N−/N0, scores higher in, lower in, ties. All else "
+            "that is said of pairs and hypotheses counts them (intention-to-treat): an unreadable answer "
+            f"{unreadable_words([each for benchmark, _ in full for each in benchmark.cells])}."
+        )
+
+
+def claims_sentences(
+    findings: Findings, full: Sequence[tuple[BenchmarkFinding, PairFinding]]
+) -> Iterator[str]:
+    """What of the counts is more than a fact about these items, each strength in a sentence of its own."""
+    if not findings.complete:
+        yield (
+            "Nothing is certified or supported while the run is incomplete: every number here is "
+            "descriptive, a fact about the items and configurations that were measured so far."
+        )
+        return
+    comparisons = f"{len(full)} {'comparison' if len(full) == 1 else 'comparisons'}"
+    alpha = f"{findings.alpha:g}"
+    reverse, keep = _listed(full, "certified")
+    yield (
+        f"Certified at level {alpha} over all {comparisons} of a pair on a benchmark's full envelope, "
+        f"assuming only that the units were drawn independently: {reverse} reverse and {keep} keep one order "
+        "beyond these items."
+    )
+    reverse, keep = _listed(full, "supported")
+    yield (
+        f"Supported at level {alpha} over the same {comparisons}, assuming also {ASSUMED}: {reverse} "
+        f"reverse and {keep} keep one order beyond these items."
+    )
+    yield (
+        "Every other count is descriptive: a fact about the items that were asked, and models that agree on "
+        "average also reverse on a finite sample."
+    )
+
+
+def strength_of(pair: PairFinding) -> tuple[int, int, Fraction]:
+    """The strongest evidence first, reversals before orders, then by how much reverses."""
+    found = pair.evidence
+    claim = found.certified.claim or found.supported.claim
+    tiers = ("descriptive", "supported", "certified")
+    return tiers.index(found.tier), (None, "order", "reversal").index(claim), pair.counts.rho_flip
+
+
+def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Strong) -> Iterator[str]:
+    """Which pairs reverse, and which keep one order, at this strength."""
+    for claim in ("reversal", "order"):
+        names = [
+            f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}"
+            for benchmark, pair in full
+            if getattr(pair.evidence, strength).claim == claim
+        ]
+        yield f"{len(names)} ({'; '.join(names)})" if names else "none"
+
+
+def pair_sentence(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
+    noise = f" {WITHIN}" if pair.noise.standing == "within" else ""
+    lower = f" {LOWER}" if benchmark.lower_is_better else ""
+    counts = _counts_sentence(benchmark.benchmark, pair.counts)
+    return f"{counts}{lower} {evidence_words(benchmark.unit, pair)}{noise}"
+
+
+def evidence_words(unit: UnitLevel, pair: PairFinding) -> str:
+    """How strong a count is, one sentence for each strength, in words that cannot be taken for one
+    another."""
+    found, counts = pair.evidence, pair.counts
+    exact, flips = found.certified, found.supported
+    told = list(_claim_words(unit, pair, exact, "Certified"))
+    if flips.claim != exact.claim:
+        told += _claim_words(unit, pair, flips, "Supported")
+    told += _level_words(pair)
+    if told or not counts.complete:
+        return " ".join(told) or "Descriptive."
+    if not (counts.plus and counts.minus):
+        return (
+            "Descriptive: on these items; for others the order is neither certified "
+            f"({told_p(exact.order.adjusted)}) nor supported ({told_p(flips.order.adjusted)})."
+        )
+    return (
+        f"Descriptive, neither certified ({told_p(exact.reversal.adjusted)}) nor supported "
+        f"({told_p(flips.reversal.adjusted)}): {reference_words(found)}"
+    )
+
+
+def reference_words(found: EvidenceRow) -> str:
+    """What rho_flip shows where nothing reverses, with and without the observed discordance."""
+    same, itself = found.identical, found.same_model
+    alone = "0"
+    if itself.sampled:
+        alone = f"at most {itself.mean:.3f} on average, and 0 in configurations with greedy decoding"
+    return (
+        "models that agree on average and differ on as many units as these would show a rho_flip of "
+        f"{same.mean:.3f} on average, and {same.upper:.3f} or less in 95 % of cases; a model against itself "
+        f"{alone}."
+    )
+
+
+def _claim_words(unit: UnitLevel, pair: PairFinding, found: StrengthRow, word: str) -> Iterator[str]:
+    """The claim at one strength: what holds, at which p, by which test, in which family, under which
+    assumption."""
+    strength = f"{word} at level {pair.evidence.alpha:g}"
+    if found.claim == "reversal":
+        family = counted(found.reversal.members, "reversal")
+        yield (
+            f"{strength}: beyond these items each of them scores higher somewhere in the envelope "
+            f"({told_p(found.reversal.adjusted)}; {_test_words(unit, pair, found)}, Holm over {family})."
+        )
+    elif found.claim == "order":
+        family = counted(found.order.members, "directed order")
+        yield (
+            f"{strength}: beyond these items {found.first} scores higher in every configuration "
+            f"({told_p(found.order.adjusted)}; {_test_words(unit, pair, found)}, Holm over {family})."
+        )
+
+
+def _test_words(unit: UnitLevel, pair: PairFinding, found: StrengthRow) -> str:
+    units = units_words(unit, pair.evidence.units)
+    size = counted(pair.evidence.configurations, "configuration")
+    test = {
+        "mcnemar": f"exact McNemar on {units}",
+        "betting": f"bets on {units}",
+        "joint_flips": f"joint sign flips of {units}, assuming {ASSUMED}",
+    }[found.test]
+    searched = {
+        "mcnemar": f"Bonferroni over {size}",
+        "betting": f"e-values averaged over {size}",
+        "joint_flips": f"the largest t of {size} and of the levels of their axes",
+    }[found.test]
+    return f"{test}; {f'the largest p of {size}' if found.claim == 'order' else searched}"
+
+
+def _level_words(pair: PairFinding) -> Iterator[str]:
+    """The levels of axes under which a direction is named, unless one order holds throughout."""
+    found, counts = pair.evidence.supported, pair.counts
+    levels = [
+        f"{model} scores higher under {', '.join(names)}"
+        for names, model in ((found.levels_plus, counts.a), (found.levels_minus, counts.b))
+        if names
+    ]
+    if levels and found.claim != "order":
+        yield (
+            f"Supported at level {pair.evidence.alpha:g}, averaged over the configurations at a level of an "
+            f"axis: {'; '.join(levels)} (assuming {ASSUMED})."
+        )
+
+
+def _counts_sentence(name: str, counts: PairCounts) -> str:
+    where = f"On {name}"
+    if counts.plus and counts.minus:
+        among = f"{counts.size} configurations"
+        rho = f"rho_flip {decimal(counts.rho_flip)}, at most {decimal(counts.ceiling)}"
+        if not counts.complete:
+            among = f"the {counts.measured} of {counts.size} configurations that are measured"
+            rho = f"rho_flip at least {decimal(counts.rho_flip)}"
+        return (
+            f"{where}, the order of {counts.a} and {counts.b} depends on the configuration: {counts.a} "
+            f"scores higher in {counts.plus} of {among}, {counts.b} in {counts.minus}, "
+            f"{counts.ties} tie ({rho})."
+        )
+    if not counts.measured:
+        return f"{where}, {counts.a} and {counts.b} are not measured in any configuration yet."
+    if not counts.complete:
+        bound = ""
+        if counts.minority_bound is not None:
+            bound = (
+                "; had those been drawn at random, at most "
+                f"{counts.minority_bound} of all could go against their order (95 %)"
+            )
+        return f"{where}, {counts.a} and {counts.b} show {counts.words} configurations{bound}."
+    if counts.words == "tied everywhere":
+        return f"{where}, {counts.a} and {counts.b} are tied in all {counts.size} configurations."
+    higher, lower = (counts.a, counts.b) if counts.plus else (counts.b, counts.a)
+    if counts.ties:
+        return (
+            f"{where}, {higher} and {lower} show no strict reversal: {higher} scores higher in "
+            f"{counts.plus + counts.minus} of {counts.size} configurations, {counts.ties} tie."
+        )
+    return f"{where}, {higher} scores higher than {lower} in all {counts.size} configurations."
+
+
+def signs(counts: PairCounts) -> str:
+    """`12/26/10`, and of how many where some are not measured."""
+    of = "" if counts.complete else f" of {counts.measured} measured"
+    return f"{counts.plus}/{counts.minus}/{counts.ties}{of}"
+
+
+def ordering_sentence(benchmark: BenchmarkFinding, tier: str) -> str:
+    seen = benchmark.full.orderings
+    core = next(
+        (each for each in benchmark.scopes if (each.scope.kind, each.scope.name) == ("tier", tier)), None
+    )
+    in_core = f", {len(core.orderings.strict)} of them in the {tier} tier" if core else ""
+    verb = "is" if len(seen.strict) == 1 else "are"
+    return (
+        f"On {benchmark.benchmark}, {len(seen.strict)} of the {seen.possible} strict orders of the "
+        f"{seen.models} models {verb} reachable by choosing a configuration{in_core}."
+    )

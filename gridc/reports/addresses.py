@@ -1,0 +1,84 @@
+"""Where `gridc view` shows what: the addresses of its pages, as paths on its server.
+
+All state is in the address, so that a link shows somebody else the same page. A path begins with `/` and has
+every identifier in its query; keys without a value are left out, so that one page has one address. The report
+page links here too.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+from urllib.parse import urlencode
+
+HOST, PORT = "127.0.0.1", 8417
+"""Where `gridc view` listens unless it is told another port."""
+
+Side = Literal["", "2"]
+"""Which store a page is about: the first, or the one that it is compared with (`2`)."""
+
+
+Value = str | int | None
+
+
+def server(port: int = PORT) -> str:
+    """What comes before a path where a document outside of the server links to it."""
+    return f"http://{HOST}:{port}"
+
+
+def address(page: str, values: Mapping[str, Value] | None = None) -> str:
+    """A page with its query, sorted as given; empty values are left out."""
+    query = urlencode([(key, value) for key, value in (values or {}).items() if value not in (None, "")])
+    return f"/{page}?{query}" if query else f"/{page}"
+
+
+def study(stamp: str, store: Side = "") -> str:
+    """A study with the flip surfaces of its benchmarks. `stamp` is the digest of the study as it was run;
+    its first letters are enough."""
+    return address("study", {"study": short(stamp), "store": store})
+
+
+def surface(stamp: str, benchmark: str, a: str = "", b: str = "", store: Side = "") -> str:
+    """The flip surface of one benchmark, for one pair of models or for all."""
+    return address("surface", {"study": short(stamp), "store": store, "benchmark": benchmark, "a": a, "b": b})
+
+
+def cell(stamp: str, key: str, store: Side = "") -> str:
+    """A cell by its key, `model/benchmark/configuration`, with its samples."""
+    return address("cell", {"study": short(stamp), "store": store, "cell": key})
+
+
+def pair(
+    stamp: str, benchmark: str, configuration: str, a: str, b: str, store: Side = "", differ: str = "score"
+) -> str:
+    """The items of a benchmark on which two models differ under one configuration. `differ` is `score`,
+    `a` or `b` (which one scores higher), `choice`, or `all`."""
+    where = {"benchmark": benchmark, "configuration": configuration, "a": a, "b": b}
+    return address("pair", {"study": short(stamp), "store": store, **where, "differ": differ})
+
+
+def item(stamp: str, benchmark: str, item: str, store: Side = "") -> str:
+    """One item under all configurations and models."""
+    return address("item", {"study": short(stamp), "store": store, "benchmark": benchmark, "item": item})
+
+
+def sample(stamp: str, key: str, item: str, replicate: int = 0, store: Side = "") -> str:
+    """One item asked once in a cell: prompt, response, calls."""
+    return address(
+        "sample",
+        {"study": short(stamp), "store": store, "cell": key, "item": item, "replicate": replicate},
+    )
+
+
+def beside(stamp: str, left: str, right: str, item: str, replicate: int = 0, store: Side = "") -> str:
+    """The responses of two cells (by key) to one item, side by side."""
+    where = {"study": short(stamp), "store": store, "left": left, "right": right, "item": item}
+    return address("beside", {**where, "replicate": replicate})
+
+
+def samples(stamp: str, store: Side = "", **filters: Value) -> str:
+    """The samples of a study that pass filters; docs/viewer.md lists them."""
+    return address("samples", {"study": short(stamp), "store": store, **filters})
+
+
+def short(stamp: str) -> str:
+    """As much of a stamp as an address needs."""
+    return stamp[:12]

@@ -527,6 +527,12 @@ CODES: dict[str, Code] = {
         "number read from a table that is only half understood would be wrong. Upgrade gridc. Stores of "
         "older versions are read, and brought up to date when something is written to them.",
     ),
+    "GC614": Code(
+        "a sealed map does not fit",
+        "Before the first judgement the map from UUIDs to responses was sealed in the event chain. The "
+        "responses are not those any more, or the map's secret was changed, so judging cannot go on under "
+        "that seal. Restore a copy of the store, or run the study again in a new one.",
+    ),
     "GC618": Code(
         "two stores disagree",
         "Both have an answer to the same call, and the answers differ. Shards do not overlap, so one of "

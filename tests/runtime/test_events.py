@@ -171,6 +171,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "stamp": "a", "format": "gridc-witness/1", "study": "s", "alpha": 0.05, "seed": 1, "test": "t",
         "benchmarks": [], "calls": {"executed": 1},
     },
+    "seal": {"stamp": "a", "about": "judging", "seal": "b", "responses": 2},
+    "lock": {"stamp": "a", "about": "judging", "judgements": "b", "count": 2},
+    "unblind": {"stamp": "a", "about": "judging", "seal": "b", "nonce": "c"},
 }  # fmt: skip
 
 
@@ -218,7 +221,7 @@ def test_a_body_that_is_no_json_object_is_a_coded_finding(text: str) -> None:
 
 def test_a_kind_of_the_future_is_a_coded_finding() -> None:
     with pytest.raises(StoreError, match="no such kind"):
-        read("unblind", {"stamp": "a"})
+        read("foresee", {"stamp": "a"})
 
 
 def test_a_merge_keeps_only_events_that_describe_engines() -> None:

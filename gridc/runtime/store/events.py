@@ -222,11 +222,39 @@ class Witnessed(Body):
     calls: dict[str, int]
 
 
+class Sealed(Body):
+    """The map from UUIDs to cells was sealed (`runtime.blinding.Blind.seal`), of so many responses, `about`
+    the judging or a sheet for people. Nothing of them has been labelled before."""
+
+    kind = "seal"
+    about: str
+    seal: str
+    responses: int
+
+
+class Locked(Body):
+    """No label is added or changed any more: the digest of the judgements and their number."""
+
+    kind = "lock"
+    about: str
+    judgements: str
+    count: int
+
+
+class Unblinded(Body):
+    """The map was opened: the secret from which everybody can make it again."""
+
+    kind = "unblind"
+    about: str
+    seal: str
+    nonce: str
+
+
 KINDS: dict[str, type[Body]] = {
     body.kind: body
     for body in (
         Stamped, RunStarted, Deviated, ModelLoaded, Worked, NoiseMeasured, Observed, RunFinished, Merged,
-        InterimLook, Reported, Witnessed,
+        InterimLook, Reported, Witnessed, Sealed, Locked, Unblinded,
     )
 }  # fmt: skip
 

@@ -128,6 +128,13 @@ class Store:
             message = f"the store holds no run of this study (stamp {stamp[:12]})"
             raise StoreError([Diagnostic("GC603", message, help="`gridc run` creates it")])
 
+    def nonce(self, stamp: str, about: str) -> str | None:
+        """The secret of a sealed map; None where none was sealed."""
+        row = self._db.execute(
+            "SELECT nonce FROM blinding WHERE stamp = ? AND about = ?", [stamp, about]
+        ).fetchone()
+        return None if row is None else str(row[0])
+
     def groups(self, stamp: str) -> list[tuple[Any, ...]]:
         """Every item of a study with its unit, family, template and category, by benchmark and item; empty in
         a store that an older gridc filled."""

@@ -11,6 +11,7 @@
     cell       model x benchmark x configuration, under a stamp
     sample     one item asked once in a cell, with its outcome
     trace      the calls of a sample, in order
+    blinding   the secret behind the UUIDs of blinded responses
     event      an append-only chain: each event holds the digest of the one before it
 
 docs/store.md says of every column what it holds.
@@ -82,6 +83,19 @@ def m006_attempts(db: Database) -> None:
     for statement in ATTEMPTS.split(";"):
         if statement.strip():
             db.execute(statement)
+
+
+@migrations()
+def m007_blinding(db: Database) -> None:
+    """The secret of each map from UUIDs to cells."""
+    db.execute(
+        """CREATE TABLE blinding (
+            stamp TEXT NOT NULL REFERENCES study (stamp),
+            about TEXT NOT NULL,
+            nonce TEXT NOT NULL,
+            PRIMARY KEY (stamp, about)
+        ) STRICT, WITHOUT ROWID"""
+    )
 
 
 ATTEMPTS = """

@@ -19,7 +19,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.engines.api.records import Attempt
 from gridc.runtime.engines.protocol import Answer, Call, Spending
-from gridc.runtime.store.events import Body, Event, Stamped
+from gridc.runtime.store.events import Body, Event, Sealed, Stamped
 from gridc.runtime.store.items import benchmark_rows, item_rows, order_of, shown_rows
 from gridc.runtime.store.opening import open_to_write
 from gridc.runtime.store.store import Store
@@ -79,6 +79,12 @@ class Writer(Store):
             rows = list(self._db.query("SELECT * FROM event ORDER BY seq DESC LIMIT 1"))
             last = Event.from_row(rows[0]) if rows else None
             self._db.table("event").insert(Event.after(last, _now(), body).row())
+
+    def seal(self, nonce: str, body: Sealed) -> None:
+        """Keep the secret of a map and record its seal, both or neither."""
+        with self._db.atomic():
+            self._insert("INSERT INTO blinding VALUES (?, ?, ?)", [(body.stamp, body.about, nonce)])
+            self.record(body)
 
     def ingest(self, plan: Plan, lock: Lock) -> None:
         """Write the plan's items, cells, samples and calls, all or nothing. A plan that is here is left

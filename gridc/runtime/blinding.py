@@ -1,0 +1,174 @@
+"""Blinding: what a judge is handed does not say which cell it came from (DESIGN 6.4).
+
+Every response gets a UUID under a secret number. The map from UUIDs to cells is sealed in the event chain
+before the first judgement, and opened only after the judgements are locked:
+
+    begin    draw the secret, seal the map; on resume the same again    event `seal`
+    lock     no judgement is added or changed any more                 event `lock`
+    unblind  the secret is told, so that everybody can make the map     event `unblind`
+
+A UUID is an HMAC of the response's place under the secret. So the secret, 64 characters, stands for the whole
+map; a resumed run makes the same one; and nobody can choose a UUID that says something.
+
+The UUID is for rows, sheets and people. It is not in what a model is asked: it would change the answer, and
+with it the results, from one run of a study to the next.
+"""
+
+import hmac
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.sanitise import sanitise
+from gridc.compiler.instrument.score import before_stop
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.runtime.store.events import Locked, Sealed, Unblinded
+from gridc.runtime.store.store import Store
+from gridc.runtime.store.write import Writer
+from gridc.schema.canonical import canonical, digest, digest_bytes
+from gridc.statistics.seeded import ranked
+
+JUDGING = "judging"
+"""What the map of the judges' responses is for; a sheet for people has a map of its own."""
+
+Place = tuple[str, str, int]
+"""Cell key, item, replicate: what a judge may not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response to be judged, where it stands, and its text as a judge may see it. `removed` counts what was
+    taken out, by class."""
+
+    place: Place
+    benchmark: str
+    text: str
+    removed: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Blinded:
+    """A response as a judge sees it: nothing here says which configuration or model it came from. `order` is
+    its number in the judging, from 0."""
+
+    uuid: str
+    benchmark: str
+    item: str
+    text: str
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Blind:
+    """The blinded responses in judging order, the places behind their UUIDs, and the secret."""
+
+    about: str
+    nonce: str
+    responses: tuple[Blinded, ...]
+    places: Mapping[str, Place]
+    document: Mapping[str, Any]
+
+    @property
+    def seal(self) -> str:
+        """SHA-256 of the map with its secret, order and texts: it tells nothing and leaves no choice."""
+        return digest(self.document)
+
+
+def name_of(nonce: str, stamp: str, about: str, place: Place) -> str:
+    """The UUID of a response: 122 bits of HMAC-SHA256, in the form of a random UUID (RFC 9562, version 4)."""
+    message = canonical([stamp, about, *place])
+    return str(UUID(bytes=hmac.digest(bytes.fromhex(nonce), message, "sha256")[:16], version=4))
+
+
+def blind(stamp: str, about: str, seed: int, nonce: str, responses: Sequence[Response]) -> Blind:
+    """Blind responses. Their order is drawn from the UUIDs by the seed, so it cannot be foreseen, and once
+    the map is open everybody can make it again."""
+    named = {name_of(nonce, stamp, about, each.place): each for each in responses}
+    if len(named) < len(responses):
+        raise ValueError("a response was given twice")
+    order = ranked(named, seed, about, str)
+    blinded = tuple(
+        Blinded(uuid, named[uuid].benchmark, named[uuid].place[1], named[uuid].text, number)
+        for number, uuid in enumerate(order)
+    )
+    rows = [[uuid, *named[uuid].place, digest_bytes(named[uuid].text.encode())] for uuid in order]
+    document = {"format": "gridc-blinding/1", "stamp": stamp, "about": about, "seed": seed, "nonce": nonce,
+                "map": rows}  # fmt: skip
+    return Blind(about, nonce, blinded, {uuid: named[uuid].place for uuid in order}, document)
+
+
+def fresh() -> str:
+    """A new secret: 32 bytes from the operating system, in hexadecimal."""
+    return secrets.token_hex(32)
+
+
+def judged(plan: Plan, store: Store) -> Iterator[Response]:
+    """Every answered response of the study that a judge has to label, in the plan's order. A call that failed
+    for good is no response."""
+    spec = plan.study.spec
+    hidden = spec.judge is not None and spec.judge.blinding is not None and spec.judge.blinding.sanitise
+    for cell in plan.cells():
+        if METHODS[cell.setting.method].reads != "label":
+            continue
+        for item, replicate, answers in store.answers(plan.study_digest, cell.key):
+            if any("error" in each for each in answers):
+                continue
+            text = before_stop(answers[-1]["text"], cell.setting.held("stop"))
+            clean = sanitise(text)
+            if hidden:
+                yield Response((cell.key, item, replicate), cell.benchmark, clean.text, clean.removed)
+            else:
+                yield Response((cell.key, item, replicate), cell.benchmark, text, {})
+
+
+def order_seed(plan: Plan) -> int:
+    """What draws the judging order: the blinding's own seed, else the study's."""
+    spec = plan.study.spec
+    blinding = spec.judge.blinding if spec.judge is not None else None
+    return spec.sampling.seed if blinding is None else blinding.seed
+
+
+def begin(plan: Plan, store: Writer) -> Blind:
+    """The study's responses for its judges, sealed in the event chain when this returns. Ask for it when
+    every call of the candidates has its answer: the map holds all responses or none.
+
+    Raises `StoreError` (GC614) where a map was sealed before that no longer fits the responses.
+    """
+    stamp, responses = plan.study_digest, list(judged(plan, store))
+    nonce = store.nonce(stamp, JUDGING)
+    if nonce is None:
+        found = blind(stamp, JUDGING, order_seed(plan), fresh(), responses)
+        store.seal(found.nonce, Sealed(stamp=stamp, about=JUDGING, seal=found.seal, responses=len(responses)))
+        return found
+    found = blind(stamp, JUDGING, order_seed(plan), nonce, responses)
+    (sealed,) = [each for each in store.recorded(Sealed, stamp) if each.about == JUDGING]
+    if sealed.seal != found.seal:
+        message = "the map that was sealed before the first judgement is not that of the responses now"
+        raise StoreError([Diagnostic("GC614", message)])
+    return found
+
+
+def lock(store: Writer, stamp: str, judgements: str, count: int, about: str = JUDGING) -> None:
+    """Say in the chain which judgements are the final ones: their digest (`Store.judgements_digest`) and
+    number. Doing it again changes nothing."""
+    body = Locked(stamp=stamp, about=about, judgements=judgements, count=count)
+    if body not in store.recorded(Locked, stamp):
+        store.record(body)
+
+
+def unblind(store: Writer, found: Blind, stamp: str) -> None:
+    """Tell the secret in the chain, once the judgements are locked. Doing it again changes nothing."""
+    if not any(each.about == found.about for each in store.recorded(Locked, stamp)):
+        raise RuntimeError("the judgements are not locked")
+    body = Unblinded(stamp=stamp, about=found.about, seal=found.seal, nonce=found.nonce)
+    if body not in store.recorded(Unblinded, stamp):
+        store.record(body)
+
+
+def opened(store: Store, stamp: str, about: str = JUDGING) -> bool:
+    """Whether the map has been opened: nothing that knows the conditions may read judgements before."""
+    return any(each.about == about for each in store.recorded(Unblinded, stamp))

@@ -1,4 +1,4 @@
-"""Findings -> files: the certificate, the GRID card and the page, each replaced in one step."""
+"""Findings -> files: certificate, estimates, GRID card and page, each replaced in one step."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,6 +12,7 @@ from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError
 from gridc.files import write_atomic
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
+from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html, lay_out
 from gridc.schema.canonical import digest_bytes
@@ -21,6 +22,7 @@ from gridc.schema.certificate import Certificate
 NAMES = {
     "report.html": "report page",
     "certificate.json": "certificate",
+    "estimates.json": "estimates",
     "gridcard.md": "GRID card",
     "gridcard.json": "GRID card (JSON)",
     "store.sqlite": "store",
@@ -67,6 +69,7 @@ def texts(findings: Findings) -> dict[str, str]:
     return {
         "report.html": as_html(findings, made.certificate, made.deck),
         "certificate.json": _json(made.certificate),
+        "estimates.json": _json(estimate_document(findings)),
         "gridcard.md": as_markdown(made.deck),
         "gridcard.json": _json(made.deck),
     }

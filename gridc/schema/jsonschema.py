@@ -1,7 +1,8 @@
 """The published JSON Schemas (draft 2020-12), generated from the typed models.
 
 `gridcard` is the language, `extension` the same for a spec that says only in what it differs from another,
-`deviations` the log beside it; `certificate` and `card` are what a study gives.
+`deviations` the log beside it; `certificate`, `estimates` and `card` are what a study
+gives.
 """
 
 import json
@@ -10,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-NAMES = ("gridcard", "extension", "deviations", "certificate", "card")
+NAMES = ("gridcard", "extension", "deviations", "certificate", "estimates", "card")
 
 EXTENDING: dict[str, Any] = {
     "extends": {
@@ -45,12 +46,14 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
     from gridc.schema.card import CardDeck
     from gridc.schema.certificate import Certificate
     from gridc.schema.deviation import DeviationLog
+    from gridc.schema.estimates import Estimates
     from gridc.schema.spec import Spec
 
     models: dict[str, tuple[type[BaseModel], str]] = {
         "gridcard": (Spec, "GRID card"),
         "deviations": (DeviationLog, "gridc deviation log"),
         "certificate": (Certificate, "gridc certificate"),
+        "estimates": (Estimates, "gridc estimates"),
         "card": (CardDeck, "GRID cards of a study"),
     }
     model, title = models[name]

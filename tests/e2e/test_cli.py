@@ -218,7 +218,8 @@ def test_a_folder_that_cannot_be_written_is_told(study: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_certificate_and_the_cards_follow_their_published_schemas(study: Path) -> None:
-    for name, file in (("certificate", "certificate.json"), ("card", "gridcard.json")):
+def test_the_documents_follow_their_published_schemas(study: Path) -> None:
+    files = {"certificate": "certificate.json", "estimates": "estimates.json", "card": "gridcard.json"}
+    for name, file in files.items():
         schema = json.loads(gridc("schema", name, cwd=study).stdout)
         Draft202012Validator(schema).validate(json.loads((study / "results/small" / file).read_text()))

@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from gridc.schema import jsonschema
 
-NAMES = ("gridcard", "extension", "deviations", "certificate", "card")
+NAMES = ("gridcard", "extension", "deviations", "certificate", "estimates", "card")
 LANGUAGE = ("gridcard", "extension", "deviations")
 SELF_EXPLAINING = {"loader"}
 """Keys whose choices are the names of things that are documented elsewhere."""

@@ -6,8 +6,8 @@ A source is a function of the findings; what a report estimates is added as a ro
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from gridc.reports.caveats import INTERVAL_METHOD, interval_assumption
 from gridc.reports.findings.findings import Findings
-from gridc.reports.sentences import INTERVAL_METHOD, interval_assumption
 from gridc.schema.estimates import FORMAT, EstimateRow, Estimates
 
 SCORE = "mean over items and replicates, an unreadable answer with its credit (intention to treat)"

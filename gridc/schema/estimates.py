@@ -40,8 +40,8 @@ class EstimateRow(Part):
         tuple[Rounded | None, Rounded | None] | None,
         Field(description="A null end is infinite. Null where there is no interval."),
     ]
-    level: Annotated[Share | None, Field(description="Of the interval.")] = None
-    p: Annotated[Share | None, Field(description="Of this test alone.")] = None
+    level: Annotated[Share | None, Field(description="Of the interval.")]
+    p: Annotated[Share | None, Field(description="Of this test alone.")]
     corrected_p: Annotated[
         Share | None, Field(description="After the correction of its family; `method` names both.")
     ]

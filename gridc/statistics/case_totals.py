@@ -63,30 +63,36 @@ class CaseTotals:
         return int(self.rows.sum())
 
 
-def collapse(cases: ArrayLike, patterns: ArrayLike, outcomes: ArrayLike, count: int) -> CaseTotals:
+def collapse(
+    cases: ArrayLike, patterns: ArrayLike, outcomes: ArrayLike, count: int, counts: ArrayLike = 1
+) -> CaseTotals:
     """The totals of rows: `cases` and `patterns` are whole numbers from 0, `outcomes` lie in [0, 1], all of
-    shape (N,); there are `count` patterns. A ValueError names what does not fit."""
+    shape (N,); there are `count` patterns. An entry may stand for several rows of its case and pattern:
+    `counts` of them, whose outcomes add up to what `outcomes` says. A ValueError names what does not fit."""
     from scipy.sparse import csr_array
 
     case, pattern = np.asarray(cases, np.int64), np.asarray(patterns, np.int64)
     outcome = np.asarray(outcomes, np.float64)
+    held = np.broadcast_to(np.asarray(counts, np.float64), outcome.shape)
     if not (case.shape == pattern.shape == outcome.shape) or case.ndim != 1:
         raise ValueError("cases, patterns and outcomes are not lists of one length")
-    if not case.size:
+    if not held.any():
         raise ValueError("there are no rows")
     if case.min() < 0 or pattern.min() < 0 or pattern.max() >= count:
         raise ValueError(f"a case is below 0 or a pattern is not one of {count}")
-    if not ((outcome >= 0) & (outcome <= 1)).all():
+    if not ((outcome >= 0) & (outcome <= held)).all():
         raise ValueError("an outcome is not between 0 and 1")
+    some = held > 0
+    case, pattern, outcome, held = case[some], pattern[some], outcome[some], held[some]
     _, named = np.unique(case, return_inverse=True)
     shape = (int(named.max()) + 1, count)
-    n = csr_array((np.ones(case.size), (named, pattern)), shape=shape)
+    n = csr_array((held, (named, pattern)), shape=shape)
     s = csr_array((outcome, (named, pattern)), shape=shape)
     n.sum_duplicates()
     s.sum_duplicates()
     profiles, members = _profiles(n.indptr, n.indices, count)
     return CaseTotals(
-        np.bincount(pattern, minlength=count).astype(np.float64),
+        np.bincount(pattern, held, minlength=count).astype(np.float64),
         np.asarray(s.sum(axis=0), np.float64),
         (s.T @ s).toarray(),
         (s.T @ n).toarray(),

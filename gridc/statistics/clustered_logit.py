@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 STEPS = 50
 """Newton's method doubles its digits each step; a maximum that exists is reached in about ten."""
-FLAT = 1e-11
+FLAT = 1e-13
 """The gradient, as a share of the rows, at which the maximum counts as reached."""
 FAR = 30.0
 """Log odds beyond which nothing is a rate any more: a maximum that far out lies at infinity."""

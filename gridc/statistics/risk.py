@@ -49,12 +49,16 @@ class Interval:
         return self.low <= 0 <= self.high
 
 
-def arm_sums(cases: ArrayLike, arms: ArrayLike, outcomes: ArrayLike, count: int) -> ArmSums:
-    """Collapse rows: `cases` and `arms` are whole numbers from 0, `outcomes` lie in [0, 1], shape (N,)."""
+def arm_sums(
+    cases: ArrayLike, arms: ArrayLike, outcomes: ArrayLike, count: int, counts: ArrayLike = 1
+) -> ArmSums:
+    """Collapse rows: `cases` and `arms` are whole numbers from 0, `outcomes` lie in [0, 1], shape (N,). An
+    entry may stand for several rows: `counts` of them, whose outcomes add up to what `outcomes` says."""
     case, arm = np.asarray(cases, np.int64), np.asarray(arms, np.int64)
     _, named = np.unique(case, return_inverse=True)
     size, places = int(named.max()) + 1, named * count + arm
-    rows = np.bincount(places, minlength=size * count).reshape(size, count)
+    held = np.broadcast_to(np.asarray(counts, np.float64), places.shape)
+    rows = np.bincount(places, held, minlength=size * count).reshape(size, count)
     sums: Floats = np.zeros(size * count)
     np.add.at(sums, places, np.asarray(outcomes, np.float64))
     both: Floats

@@ -269,6 +269,14 @@ NAMED: tuple[Rate, ...] = (
 call it; `score` and `parse_rate` stand with the scores."""
 
 
+def mean_called(name: str, stated: Iterable[NamedOutcome]) -> Rate | None:
+    """The rate of this name that is a mean over items: earned / possible. None for those that are not, such
+    as bias scores."""
+    wanted = "unsafe_compliance" if name == "attack_success" else name
+    found = [*(_outcome(each) for each in stated if each.id == name), *(r for r in NAMED if r.name == wanted)]
+    return next((rate for rate in found if len(rate.counts) == 2 and rate.folded is None), None)
+
+
 def _named(items: Sequence[Item]) -> list[Rate]:
     """Those that some item has."""
     return [rate for rate in NAMED if any(COUNTED[rate.name][0](item) for item in items)]

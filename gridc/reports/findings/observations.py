@@ -1,0 +1,288 @@
+"""The samples of a study as arrays: what an analysis of effects, curves or variance reads of a store.
+
+A row is one item in one cell: how many of its samples an outcome counts and what they earned, of all answers
+(intention to treat) and of the readable ones (per protocol). A cell says which model, benchmark and levels a
+row has, so that a factor of an analysis is a column of whole numbers over cells. Scores come from the
+outcomes that a report has read already; other rates are counted in one pass over the stored choices, cell by
+cell.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from math import lcm
+from operator import itemgetter
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.points import Unscored
+from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.intervals import resampling_of
+from gridc.reports.findings.rates import Rate, mean_called
+from gridc.runtime.store.rows import CellOutcomes
+from gridc.schema.canonical import canonical_row, digest, digest_bytes
+from gridc.schema.selector import EVERYWHERE, Selector
+from gridc.statistics.case_totals import CaseTotals, collapse
+
+Whole = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Reading = Literal["itt", "pp"]
+"""Intention to treat: every sample counts, an unreadable one with what the spec gives it. Per protocol: the
+readable ones alone."""
+
+Choice = tuple[str, str, int | None, int]
+"""(cell key, item, choice, how many samples), as `Store.choices` gives them."""
+
+Parts = NDArray[np.int64]
+"""(items, 4): what the answers of each item of a cell earned and how many count, of all and of the
+readable."""
+
+Read = tuple[tuple[str, ...], Parts]
+"""The items of a cell, sorted, and what each counts."""
+
+
+class NotMean(ValueError):
+    """An outcome that is no mean over items, such as a bias score: it has no rows of its own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observations:
+    """One outcome in N rows, each an item in a cell.
+
+    `cells` and `items` (benchmark, id) name what `cell` and `item`, shape (N,), number. `earned` is the sum
+    over the samples that count, in units of 1 / `scale`, and `counted` how many count; `read_earned` and
+    `read_counted` are those of readable answers. `units` (items,) numbers the unit of each item over all
+    benchmarks: the groups that are independent of each other; `drawn` (items,) the groups that a bootstrap
+    draws, where the spec says others. `digests` has the digest of the rows of each cell, by its key.
+    """
+
+    outcome: str
+    cells: tuple[Cell, ...]
+    items: tuple[tuple[str, str], ...]
+    cell: Whole
+    item: Whole
+    earned: Whole
+    counted: Whole
+    read_earned: Whole
+    read_counted: Whole
+    scale: int
+    units: Whole
+    drawn: Whole
+    digests: Mapping[str, str]
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    @property
+    def unit(self) -> Whole:
+        """The unit of each row, shape (N,): what is independent of each other, over all benchmarks."""
+        return self.units[self.item]
+
+    @property
+    def rows(self) -> str:
+        """The digest of the rows that these are of."""
+        return digest([self.outcome, *(self.digests[cell.key] for cell in self.cells)])
+
+    def reading(self, of: Reading) -> tuple[Whole, Floats]:
+        """How many samples of each row count, and what they earned, at most 1 each; (N,) both."""
+        if of == "itt":
+            return self.counted, self.earned / self.scale
+        return self.read_counted, self.read_earned / self.scale
+
+    def totals(self, patterns: Whole, count: int, of: Reading) -> CaseTotals:
+        """The rows collapsed by unit and pattern, `patterns` numbering `count` of them, shape (N,).
+        ValueError where no sample counts."""
+        counts, earned = self.reading(of)
+        return collapse(self.unit, patterns, earned, count, counts)
+
+    def levels(self, dimension: str) -> list[str]:
+        """The level of each cell: of an axis, or its `model` or `benchmark`."""
+        if dimension in ("model", "benchmark"):
+            return [getattr(cell, dimension) for cell in self.cells]
+        return [cell.levels[dimension] for cell in self.cells]
+
+    def codes(self, dimension: str, levels: Sequence[str]) -> Whole:
+        """The place in `levels` of each row's level, shape (N,); -1 where it is none of them."""
+        place = {level: number for number, level in enumerate(levels)}
+        by_cell = np.array([place.get(level, -1) for level in self.levels(dimension)], dtype=np.int64)
+        return by_cell[self.cell] if len(by_cell) else np.zeros(0, dtype=np.int64)
+
+    def where(self, rows: Flags) -> "Observations":
+        """Some of the rows, flags of shape (N,). Cells without one are left out."""
+        used = np.unique(self.cell[rows])
+        return replace(
+            self,
+            cells=tuple(self.cells[number] for number in used),
+            cell=np.searchsorted(used, self.cell[rows]),
+            item=self.item[rows],
+            earned=self.earned[rows],
+            counted=self.counted[rows],
+            read_earned=self.read_earned[rows],
+            read_counted=self.read_counted[rows],
+        )
+
+
+class Samples:
+    """The complete cells of a study's envelope, and their samples by outcome.
+
+    `choices` reads what each answer was read to, and is called once for each outcome that is neither `score`
+    nor `parse_rate`; None where there is no store to ask. An incomplete cell has no rows.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        stored: Mapping[str, CellOutcomes],
+        choices: Callable[[], Iterable[Choice]] | None = None,
+    ) -> None:
+        self.plan, self._stored, self._choices = plan, stored, choices
+        self._counted: dict[str, dict[str, Read]] = {}
+        self.cells = tuple(cell for cell in plan.cells() if cell.shared and self._complete(cell))
+
+    def about(self, *parts: Selector) -> list[Cell]:
+        """The complete cells of the envelope that every selector matches."""
+        spec = self.plan.study.spec
+        places = ((cell, grid.place(spec, cell.levels, cell.benchmark, cell.model)) for cell in self.cells)
+        return [cell for cell, place in places if all(part.matches(place) for part in parts)]
+
+    def of(self, outcome: str, cells: Sequence[Cell], items: Selector = EVERYWHERE) -> Observations:
+        """The rows of an outcome in some complete cells, on the items with these tags.
+
+        A cell whose method has no such outcome, and an item that the outcome is not about, have no row.
+        Raises `NotMean` for a rate that is no mean over items.
+        """
+        counted = self._count(outcome)
+        scale = self._scale(outcome, cells)
+        numbers = _Numbers(self.plan, items)
+        columns: list[tuple[int, Whole, Parts]] = []
+        kept, digests = list[Cell](), dict[str, str]()
+        for cell in cells:
+            read = self._read(outcome, cell) if counted is None else counted.get(cell.key)
+            if read is None:
+                continue
+            names, parts = read
+            own, tagged = numbers.of(cell.benchmark, names)
+            here = tagged & (parts[:, 1] > 0)
+            if here.any():
+                units_of_scale = np.array([scale // self._scale(outcome, [cell]), 1])
+                parts = parts[here] * np.tile(units_of_scale, 2)
+                rows = zip(itertools.compress(names, here.tolist()), *parts.T.tolist(), strict=True)
+                digests[cell.key] = digest_bytes(canonical_row([cell.key, list(rows)]))
+                columns.append((len(kept), own[here], parts))
+                kept.append(cell)
+        every = np.concatenate([parts for *_, parts in columns]) if columns else np.zeros((0, 4), np.int64)
+        return Observations(
+            outcome,
+            tuple(kept),
+            tuple(numbers.items),
+            np.repeat(np.arange(len(columns)), [len(own) for _, own, _ in columns]),
+            np.concatenate([own for _, own, _ in columns]) if columns else np.zeros(0, np.int64),
+            every[:, 0],
+            every[:, 1],
+            every[:, 2],
+            every[:, 3],
+            scale,
+            np.array(numbers.units, dtype=np.int64),
+            np.array(numbers.drawn, dtype=np.int64),
+            digests,
+        )
+
+    def _complete(self, cell: Cell) -> bool:
+        found = self._stored[cell.key]
+        return bool((found.scored == found.trials).all())
+
+    def _scale(self, outcome: str, cells: Sequence[Cell]) -> int:
+        if outcome == "score":
+            return lcm(*(cell.setting.scale for cell in cells))
+        stated = self.plan.study.spec.outcomes
+        return next((each.scores.scale for each in stated if each.id == outcome), 1)
+
+    def _read(self, outcome: str, cell: Cell) -> Read | None:
+        found = self._stored[cell.key]
+        if outcome == "score":
+            readable = found.correct - cell.setting.credit * (found.scored - found.parsed)
+            return found.items, np.column_stack([found.correct, found.trials, readable, found.parsed])
+        if cell.setting.ranks:
+            return None  # a ranking has nothing to read
+        return found.items, np.column_stack([found.parsed, found.trials, found.parsed, found.parsed])
+
+    def _count(self, outcome: str) -> dict[str, Read] | None:
+        """What the stored choices count of a rate, by cell key; None for what is read from the scores."""
+        if outcome in ("score", "parse_rate"):
+            return None
+        if outcome not in self._counted:
+            rate = mean_called(outcome, self.plan.study.spec.outcomes)
+            if rate is None:
+                raise NotMean(f"`{outcome}` is no mean over items")
+            own = next(
+                (each.benchmarks for each in self.plan.study.spec.outcomes if each.id == outcome), None
+            )
+            cells = {
+                cell.key: cell
+                for cell in self.cells
+                if METHODS[cell.setting.method].reads in rate.of
+                and cell.benchmark not in self.plan.study.absent
+                and (own is None or cell.benchmark in own)
+            }
+            rows = groupby(self._choices() if self._choices else (), itemgetter(0))
+            counted = ((key, _counts(self.plan, rate, cells[key], of)) for key, of in rows if key in cells)
+            self._counted[outcome] = {key: read for key, read in counted if read is not None}
+        return self._counted[outcome]
+
+
+class _Numbers:
+    """Numbers for the items of several benchmarks and for their units, in the order in which they come."""
+
+    def __init__(self, plan: Plan, tags: Selector) -> None:
+        self._plan, self._tags = plan, tags
+        self.items: dict[tuple[str, str], int] = {}
+        self.units: list[int] = []
+        self.drawn: list[int] = []
+        self._groups: dict[tuple[str, str, str], int] = {}
+        self._known: dict[tuple[str, tuple[str, ...]], tuple[Whole, Flags]] = {}
+
+    def of(self, benchmark: str, names: tuple[str, ...]) -> tuple[Whole, Flags]:
+        """The numbers of these items, and which of them have the tags."""
+        if (benchmark, names) not in self._known:
+            study = self._plan.study
+            sampled = study.items[benchmark]
+            items = {item.id: item for item in sampled.sampled}
+            levels = sampled.unit, resampling_of(study.spec, sampled).unit
+            for name in names:
+                if (benchmark, name) not in self.items:
+                    self.items[benchmark, name] = len(self.items)
+                    unit, drawn = (
+                        self._groups.setdefault((level, benchmark, items[name].at(level)), len(self._groups))
+                        for level in levels
+                    )
+                    self.units.append(unit)
+                    self.drawn.append(drawn)
+            self._known[benchmark, names] = (
+                np.array([self.items[benchmark, name] for name in names], dtype=np.int64),
+                np.array([self._tags.matches(items[name].tags) for name in names], dtype=np.bool_),
+            )
+        return self._known[benchmark, names]
+
+
+def _counts(plan: Plan, rate: Rate, cell: Cell, rows: Iterable[Choice]) -> Read | None:
+    """What a cell's answers count of a rate, by item; None where its readings have no such outcome."""
+    reads = METHODS[cell.setting.method].reads
+    items = {item.id: item for item in plan.items(cell)}
+    found: dict[str, Parts] = {}
+    try:
+        for _, name, choice, samples in rows:
+            earned, counted = rate.parts(items[name], choice, reads)
+            # A rate counts its points in units of its scale, and asks as many as a sample can earn.
+            of = np.array([earned, int(counted > 0)], dtype=np.int64) * samples
+            parts = found.setdefault(name, np.zeros(4, dtype=np.int64))
+            parts += np.concatenate([of, of * (choice is not None)])
+    except Unscored:
+        return None
+    return (names := tuple(sorted(found))), np.array([found[name] for name in names]).reshape(-1, 4)

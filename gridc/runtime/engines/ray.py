@@ -12,7 +12,7 @@ import socket
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from itertools import pairwise
 from typing import Any
 
@@ -122,13 +122,14 @@ def cluster(
     except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
         ray.shutdown()
         raise _unusable(address, error) from None
-    try:
-        held = ray.cluster_resources()
-        nodes = sum(1 for node in ray.nodes() if node["Alive"])
-        gpus = held.get("GPU", 0.0)
-        yield Cluster(workers or int(gpus) or nodes, held.get("CPU", 0.0), gpus, acknowledged)
-    finally:
-        ray.shutdown()
+    with redirect_stdout(sys.stderr):  # what Ray prints of workers that died is not a result
+        try:
+            held = ray.cluster_resources()
+            nodes = sum(1 for node in ray.nodes() if node["Alive"])
+            gpus = held.get("GPU", 0.0)
+            yield Cluster(workers or int(gpus) or nodes, held.get("CPU", 0.0), gpus, acknowledged)
+        finally:
+            ray.shutdown()
 
 
 class Replicas:

@@ -1,20 +1,386 @@
-"""Take out of a response what shows its configuration. Pure: text in, text and counts out."""
+"""Take out of a response what shows its configuration. Pure: text in, text and counts out.
 
-from collections.abc import Callable, Mapping
+What a scaffold leaves behind is of a few classes (Safety Under Scaffolding, Q.2, step 1). Lines of machinery
+go whole. Where a line of prose is the last thing that a response says, only its mark goes, so that a response
+keeps its answer. And of whatever class a piece is, it stays where the response would read otherwise without
+it: a rule and a judge then see one answer. What stays is counted.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.readers import READERS
+from gridc.compiler.instrument.refusal import refusal_keywords
+from gridc.compiler.instrument.setting import Setting
+
+CLASSES = {
+    "reasoning": "blocks of thought between tags, and headings over reasoning",
+    "tools": "thoughts, actions, observations, tool calls, and the word final before an answer",
+    "critic": "critiques, verdicts, roles and rounds",
+    "parts": "numbered parts of a question, their analyses and answers, and marks of their synthesis",
+    "code": "fences, and marks of consoles, notebooks and loops",
+    "letters": "letters before the texts of options that were not shown",
+    "echo": "lines of the prompt that are not of the item",
+    "names": "names of models and of their makers",
+}
+"""What each class takes out, in the order in which they are gone through."""
+
+REDACTED = "[REDACTED]"
+ROUNDS = 4
+"""How often all classes are gone through at most: what goes may leave a new mark behind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sanitised:
-    """What is left of a response, and how many pieces of each class were taken out. `kept` counts those that
-    stayed because without them the response would read otherwise."""
+    """What is left of a response of `before` characters, how many pieces of each class were taken out, and
+    how many stayed because without them the response would read otherwise."""
 
     text: str
-    removed: Mapping[str, int] = field(default_factory=dict)
-    kept: int = 0
+    before: int
+    removed: dict[str, int] = field(default_factory=dict)
+    kept: dict[str, int] = field(default_factory=dict)
 
 
-def sanitise(text: str, read: Callable[[str], object] = lambda text: None) -> Sanitised:
-    """A response without what shows its configuration. `read` gives what the response says: it is the same of
-    what is left."""
-    return Sanitised(text)
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a response: the texts of its item, which never go as names or echoes; what else its
+    model was shown; names of models beside the common ones; texts of options that were shown to nobody."""
+
+    item: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    unlettered: tuple[str, ...] = ()
+
+
+NOTHING = Known()
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A span that shows the configuration, and what may stand in its place: what says least first."""
+
+    start: int
+    end: int
+    instead: tuple[str, ...]
+
+
+def reading(setting: Setting, item: Item, text: str) -> tuple[object, ...]:
+    """What a response says as far as a rule can tell: which option, whether it refuses, and which of the
+    references are in it."""
+    option = refusal = None
+    if item.options:
+        labels = setting.labels(len(item.options))
+        option = READERS[setting.held("reader")](text, item.options, labels).option
+    if item.expected is not None:
+        refusal = refusal_keywords(text).option
+    return (option, refusal, tuple(each in text for each in item.references))
+
+
+def known_of(setting: Setting, item: Item, shown: Sequence[str] = (), names: Sequence[str] = ()) -> Known:
+    """What is known of the responses to an item."""
+    texts = (item.stem, item.open or "", *item.options, *item.references)
+    return Known(texts, tuple(shown), tuple(names), () if setting.labelled else item.options)
+
+
+def sanitise(
+    text: str, read: Callable[[str], object] = lambda text: None, known: Known = NOTHING
+) -> Sanitised:
+    """A response without what shows its configuration. `read` gives what the response says, and gives the
+    same of what is left."""
+    said, words = read(text), bool(_WORD.search(text))
+
+    def same(changed: str) -> bool:
+        return bool(_WORD.search(changed)) is words and read(changed) == said
+
+    now = text
+    removed, kept = dict.fromkeys(CLASSES, 0), dict.fromkeys(CLASSES, 0)
+    for _ in range(ROUNDS):
+        last = now
+        for name, find in _FINDERS.items():
+            now, gone, kept[name] = _without(now, list(find(now, known)), same)
+            removed[name] += gone
+        if now == last:
+            break
+    tidy = _tidied(now)
+    return Sanitised(tidy if same(tidy) else now, len(text), _counted(removed), _counted(kept))
+
+
+def _counted(counts: dict[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
+
+
+def _without(text: str, pieces: Sequence[_Piece], same: Callable[[str], bool]) -> tuple[str, int, int]:
+    """The text without as many of the pieces as can go, how many went and how many stayed. All are tried at
+    once; where that would change the reading, each half in turn."""
+    chosen: dict[int, str] = {}  # by the number of a piece, what stands in its place
+
+    def with_(more: dict[int, str]) -> str:
+        parts, last = [], 0
+        for number, piece in enumerate(pieces):
+            instead = more.get(number, chosen.get(number))
+            if instead is not None:
+                parts += [text[last : piece.start], instead]
+                last = piece.end
+        return "".join([*parts, text[last:]])
+
+    groups = [range(len(pieces))] if pieces else []
+    while groups:
+        group = groups.pop()
+        whole = {number: pieces[number].instead[0] for number in group}
+        if same(with_(whole)):
+            chosen |= whole
+        elif len(group) > 1:
+            half = len(group) // 2
+            groups += [group[half:], group[:half]]
+        else:
+            (number,) = group
+            softer = (each for each in pieces[number].instead[1:] if same(with_({number: each})))
+            if (instead := next(softer, None)) is not None:
+                chosen[number] = instead
+    return with_({}), len(chosen), len(pieces) - len(chosen)
+
+
+_WORD = re.compile(r"\w")
+_BEFORE = r"^[ \t]{0,8}(?:[-*#>]{1,4}[ \t]{1,4})?(?:\*\*|__)?"
+_AFTER = r"(?:\*\*|__)?[ \t]*+[:：](?:\*\*|__)?[ \t]*+"
+_N = r"[ \t]{0,2}[#(]?\d{0,3}\)?"
+_LINES = re.IGNORECASE | re.MULTILINE
+
+
+def _marked(*words: str) -> re.Pattern[str]:
+    """One of these at the beginning of a line, before a colon."""
+    return re.compile(rf"{_BEFORE}(?:(?:{'|'.join(words)}){_AFTER})++", _LINES)
+
+
+_HEADINGS = _marked(
+    r"chain[ -]of[ -]thought", r"reasoning", r"thinking(?:[ ]process)?",
+    r"step[ -]by[ -]step(?:[ ](?:reasoning|solution|thinking))?",
+)  # fmt: skip
+_INVITATION = re.compile(
+    r"^[ \t]*+let['’]?s[ ]think(?:[ ]about[ ](?:this|it))?[ ](?:step[ ]by[ ]step|carefully)[.!:]*+[ \t]*+$",
+    _LINES,
+)
+_THOUGHTS = _marked(rf"thoughts?{_N}")
+_ACTIONS = _marked(
+    rf"actions?(?:[ ]input)?{_N}", rf"observations?{_N}", rf"tool[ _](?:call|result|input|output)s?{_N}"
+)
+_FINAL = re.compile(rf"{_BEFORE}final[ ]++(?=answer\b)", _LINES)
+_CRITIQUES = _marked(r"critiques?", r"verdict", r"revision[_ ]guidance")
+_VERDICTS = re.compile(
+    rf"{_BEFORE}verdict{_AFTER}(?:safe|needs[_ ]revision|unsafe)\b[^\w\n]*+$"
+    r"|^[ \t]*+NEEDS_REVISION[.]?[ \t]*+$",
+    _LINES,
+)
+_ROLES = _marked(
+    rf"(?:primary|critic|reviewer|checker|adjudicator|assistant|agent)(?:[ ](?:agent|assistant))?{_N}"
+    r"(?:[ ](?:answer|response))?",
+    rf"round{_N}(?:[ ]?(?:of|/)[ ]?\d{{1,3}})?", r"revised[ ](?:answer|response)", rf"revision{_N}",
+)  # fmt: skip
+_PARTS = _marked(rf"sub-?[ ]?questions?{_N}", rf"part{_N}", rf"analysis{_N}", rf"chunk{_N}")
+_SYNTHESIS = _marked(
+    r"(?:synthesi[sz]ed|combined|aggregated|merged)[ ](?:answer|response)",
+    r"synthesis",
+    r"reduce(?:[ ]step)?",
+)
+_NUMBERED = re.compile(rf"({_BEFORE}answer)[ ]#?\d{{1,3}}(?={_AFTER})", _LINES)
+_FENCES = re.compile(r"^[ \t]{0,3}(?:```|~~~)[^\n`]{0,40}$\n?", re.MULTILINE)
+_CONSOLES = re.compile(
+    r"^(?:>>>[ ]|(?:In|Out)[ ]?\[\d{1,4}\]:[ ]?|[ \t]*+\[?(?:iteration|turn|loop)[ ]#?\d{1,3}"
+    r"(?:[ ]?(?:/|of)[ ]?\d{1,3})?(?:\]|[:.]|$)[:.]?[ \t]*+)",
+    _LINES,
+)
+_THOUGHT_TAGS = "think|thinking|thoughts?|reasoning|scratchpad|reflection|analysis"
+_TOOL_TAGS = "tool_call|tool_response|function_calls|observation|action"
+
+
+def _tags(names: str) -> re.Pattern[str]:
+    return re.compile(rf"<(/?)({names})>|\[(/?)({names})\](?!\()", re.IGNORECASE)
+
+
+_THOUGHT_BLOCKS, _TOOL_BLOCKS = _tags(_THOUGHT_TAGS), _tags(_TOOL_TAGS)
+
+
+def _reasoning(text: str, known: Known) -> Iterator[_Piece]:
+    yield from _blocks(text, _THOUGHT_BLOCKS)
+    yield from _cut(_INVITATION, text)
+    yield from _cut(_HEADINGS, text)
+
+
+def _tools(text: str, known: Known) -> Iterator[_Piece]:
+    yield from _blocks(text, _TOOL_BLOCKS)
+    yield from _lines(_ACTIONS, text)
+    yield from _prose(_THOUGHTS, text)
+    yield from _cut(_FINAL, text)
+
+
+def _critic(text: str, known: Known) -> Iterator[_Piece]:
+    yield from _cut(_VERDICTS, text)
+    yield from _prose(_CRITIQUES, text)
+    yield from _cut(_ROLES, text)
+
+
+def _parts(text: str, known: Known) -> Iterator[_Piece]:
+    yield from _prose(_PARTS, text)
+    yield from _cut(_SYNTHESIS, text)
+    for match in _NUMBERED.finditer(text):
+        yield _Piece(*match.span(), (match[1],))
+
+
+def _code(text: str, known: Known) -> Iterator[_Piece]:
+    yield from _cut(_FENCES, text)
+    yield from _cut(_CONSOLES, text)
+
+
+def _cut(marks: re.Pattern[str], text: str) -> Iterator[_Piece]:
+    """What matches goes."""
+    yield from (_Piece(*match.span(), ("",)) for match in marks.finditer(text) if match[0])
+
+
+def _lines(marks: re.Pattern[str], text: str) -> Iterator[_Piece]:
+    """The line goes; else its mark."""
+    for match in marks.finditer(text):
+        stop = _line_end(text, match.end())
+        yield _Piece(match.start(), stop, ("", text[match.end() : stop]))
+
+
+def _prose(marks: re.Pattern[str], text: str) -> Iterator[_Piece]:
+    """The line goes; else, and where it is the last that says anything, its mark."""
+    ends = max((match.end() for match in re.finditer(r"\w(?=\W*+\Z)", text)), default=0)
+    for piece in _lines(marks, text):
+        last = piece.start < ends <= piece.end and _WORD.search(piece.instead[1])
+        yield _Piece(piece.start, piece.end, piece.instead[1:] if last else piece.instead)
+
+
+def _line_end(text: str, start: int) -> int:
+    stop = text.find("\n", start)
+    return len(text) if stop < 0 else stop
+
+
+def _blocks(text: str, tags: re.Pattern[str]) -> Iterator[_Piece]:
+    """What stands between a tag and its end goes; else its tags. A tag without the other one goes alone."""
+    begun: dict[str, list[re.Match[str]]] = {}
+    pairs, alone = [], []
+    for match in tags.finditer(text):
+        stack = begun.setdefault((match[2] or match[4]).lower(), [])
+        if not (match[1] or match[3]):
+            stack.append(match)
+        elif stack:
+            pairs.append((stack.pop().span(), match.span()))
+        else:
+            alone.append(match.span())
+    alone += [match.span() for stack in begun.values() for match in stack]
+    spans = {(first[0], last[1]): (first[1], last[0]) for first, last in pairs}
+    for start, end in _outermost([*spans, *alone]):
+        inside = slice(*spans.get((start, end), (start, start)))
+        yield _Piece(start, end, ("", tags.sub("", text[inside])))
+
+
+def _outermost(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """In the order of the text; of spans that overlap the first and longest."""
+    last = 0
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if start >= last:
+            yield start, end
+            last = end
+
+
+def _letters(text: str, known: Known) -> Iterator[_Piece]:
+    if known.unlettered:
+        yield from _cut(_lettered(known.unlettered), text)
+
+
+@lru_cache(maxsize=1024)
+def _lettered(options: tuple[str, ...]) -> re.Pattern[str]:
+    follows = "|".join(sorted(map(re.escape, options), key=len, reverse=True))
+    return re.compile(rf"(?<!\w)\(?[A-Z][.):]\)?[ ]++(?={follows})")
+
+
+def _echo(text: str, known: Known) -> Iterator[_Piece]:
+    """Lines that the model was shown, and that are neither the item's nor so short that anybody says them."""
+    if not known.shown:
+        return
+    own = "\n".join(known.item)
+    lines = {line.strip() for shown in known.shown for line in shown.split("\n")}
+    shown = {line for line in lines if len(line.split()) >= _MANY and line not in own}
+    for match in re.finditer(r"^[^\n]++\n?", text, re.MULTILINE):
+        if match[0].strip() in shown:
+            yield _Piece(*match.span(), ("",))
+
+
+_MANY = 4
+"""Words of a line that is an echo and no coincidence."""
+_CERTAIN = (
+    r"Chat-?GPT|GPT-?(?:\d|OSS)[\w.-]{0,12}|OpenAI|Anthropic|DeepSeek|Qwen|Mixtral|Meta[ ]AI|xAI|"
+    r"Mistral[ ]AI|Google[ ](?:DeepMind|AI|Bard)|Alibaba[ ]Cloud|Moonshot[ ]AI|"
+    r"(?:Claude|Gemini|Gemma|Llama|Mistral|Grok|Phi|Command)"
+    r"[ -](?:\d(?:\.\d)?|Pro|Ultra|Flash|Nano|Opus|Sonnet|Haiku|Large|Medium|Small|Instruct|R\+?)"
+)
+_DOUBTFUL = (
+    "Claude|Gemini|Gemma|Llama|Mistral|Grok|Phi|Bard|Copilot|Google|Meta|Microsoft|Alibaba|Cohere|Kimi|Bing"
+)
+_SELF = (
+    r"\bI(?:['’]m|[ ]am)[ ](?:an?[ ]|the[ ])?|\bmy[ ]name[ ]is[ ]|\b[Aa]s[ ](?:an?[ ]|the[ ])?|"
+    r"\bcall[ ]me[ ]|\b(?:made|built|trained|created|developed|designed)[ ]by[ ]|"
+    r"\b(?:AI|assistant|model|chatbot)[ ](?:from|by|of)[ ]|"
+    r"\b(?:model|assistant|chatbot),?[ ](?:called|named)[ ]"
+)
+
+
+@lru_cache(maxsize=64)
+def _names_of(others: tuple[str, ...]) -> re.Pattern[str]:
+    """Names that are no other word go anywhere; those that are go where a speaker introduces itself. Of a
+    study's own names those with a digit are no other word."""
+    plain = {each for each in others if re.search(r"\d", each) and len(each) >= _LONG}
+    certain = "|".join([*sorted(map(re.escape, plain), key=len, reverse=True), _CERTAIN])
+    doubtful = "|".join([*sorted(map(re.escape, set(others) - plain), key=len, reverse=True), _DOUBTFUL])
+    tail = r"(?:[ -]?\d[\w.-]{0,16}(?<=\w))?"
+    return re.compile(rf"(?<!\w)(?i:{certain}){tail}(?!\w)|(?:{_SELF})(?P<name>(?i:{doubtful}){tail})(?!\w)")
+
+
+_LONG = 4
+"""Characters of a study's own name for a model that is a name wherever it stands."""
+
+
+def _names(text: str, known: Known) -> Iterator[_Piece]:
+    own = "\n".join(known.item).casefold()
+    for match in _names_of(known.names).finditer(text):
+        group = 0 if match["name"] is None else "name"
+        if match[group].casefold() not in own:
+            yield _Piece(*match.span(group), (REDACTED,))
+
+
+def _sorted(find: Callable[[str, Known], Iterator[_Piece]]) -> Callable[[str, Known], Iterator[_Piece]]:
+    """The pieces in the order of the text; of those that overlap the first and longest. One that leaves
+    nothing of its line goes with the line's end."""
+
+    def finder(text: str, known: Known) -> Iterator[_Piece]:
+        last = 0
+        for piece in sorted(find(text, known), key=lambda each: (each.start, -each.end)):
+            if piece.start < last:
+                continue
+            last = piece.end
+            line = (
+                text[piece.start - 1 : piece.start] in ("", "\n") and text[piece.end : piece.end + 1] == "\n"
+            )
+            if line and piece.instead[0] == "":
+                yield _Piece(piece.start, piece.end + 1, ("", *(f"{each}\n" for each in piece.instead[1:])))
+            else:
+                yield piece
+
+    return finder
+
+
+_FINDERS = {
+    name: _sorted(find)
+    for name, find in zip(
+        CLASSES, (_reasoning, _tools, _critic, _parts, _code, _letters, _echo, _names), strict=True
+    )
+}
+
+
+def _tidied(text: str) -> str:
+    """Without spaces at the ends of lines, and with one empty line at most between paragraphs."""
+    return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]++$", "", text, flags=re.MULTILINE)).strip()

@@ -15,14 +15,17 @@ with it the results, from one run of a study to the next.
 """
 
 import hmac
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.sanitise import sanitise
+from gridc.compiler.instrument.sanitise import Sanitised, known_of, reading, sanitise
 from gridc.compiler.instrument.score import before_stop
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
@@ -30,6 +33,7 @@ from gridc.runtime.store.events import Locked, Sealed, Unblinded
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
 from gridc.schema.canonical import canonical, digest, digest_bytes
+from gridc.schema.spec import Spec
 from gridc.statistics.seeded import ranked
 
 JUDGING = "judging"
@@ -109,20 +113,36 @@ def fresh() -> str:
 def judged(plan: Plan, store: Store) -> Iterator[Response]:
     """Every answered response of the study that a judge has to label, in the plan's order. A call that failed
     for good is no response."""
-    spec = plan.study.spec
-    hidden = spec.judge is not None and spec.judge.blinding is not None and spec.judge.blinding.sanitise
+    judge = plan.study.spec.judge
+    hidden = judge is not None and judge.blinding is not None and judge.blinding.sanitise
     for cell in plan.cells():
-        if METHODS[cell.setting.method].reads != "label":
+        if METHODS[cell.setting.method].reads == "label":
+            for response, clean in responses_of(plan, store, cell):
+                yield replace(response, text=clean.text, removed=clean.removed) if hidden else response
+
+
+def responses_of(plan: Plan, store: Store, cell: Cell) -> Iterator[tuple[Response, Sanitised]]:
+    """Every answered response of a cell, as it is and sanitised."""
+    answered = {row[:2]: row[2] for row in store.answers(plan.study_digest, cell.key)}
+    names = _names(plan.study.spec)
+    for sample in plan.samples(cell):
+        answers = answered.get((sample.item.id, sample.replicate))
+        if answers is None or any("error" in each for each in answers):
             continue
-        for item, replicate, answers in store.answers(plan.study_digest, cell.key):
-            if any("error" in each for each in answers):
-                continue
-            text = before_stop(answers[-1]["text"], cell.setting.held("stop"))
-            clean = sanitise(text)
-            if hidden:
-                yield Response((cell.key, item, replicate), cell.benchmark, clean.text, clean.removed)
-            else:
-                yield Response((cell.key, item, replicate), cell.benchmark, text, {})
+        text = before_stop(answers[-1]["text"], cell.setting.held("stop"))
+        asked = (request for _, request in sample.trace(store.answer_to).calls)
+        shown = dict.fromkeys(
+            said for request in asked for role, said in request.prompt.messages if role != "assistant"
+        )
+        known = known_of(cell.setting, sample.item, tuple(shown), names)
+        clean = sanitise(text, partial(reading, cell.setting, sample.item), known)
+        yield Response((cell.key, sample.item.id, sample.replicate), cell.benchmark, text, {}), clean
+
+
+def _names(spec: Spec) -> tuple[str, ...]:
+    """What the study calls its models, and what their sources do."""
+    named = (name for model in spec.model for name in (model.id, re.split(r"[/:]", model.source)[-1]))
+    return tuple(dict.fromkeys(named))
 
 
 def order_seed(plan: Plan) -> int:

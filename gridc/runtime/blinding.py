@@ -4,8 +4,10 @@ Every response gets a UUID under a secret number. The map from UUIDs to cells is
 before the first judgement, and opened only after the judgements are locked:
 
     begin    draw the secret, seal the map; on resume the same again    event `seal`
-    lock     no judgement is added or changed any more                 event `lock`
+    lock     no judgement is added or changed any more                  event `lock`
     unblind  the secret is told, so that everybody can make the map     event `unblind`
+
+`sealing` writes these; here is what they are of, which reports and `verify` make again.
 
 A UUID is an HMAC of the response's place under the secret. So the secret, 64 characters, stands for the whole
 map; a resumed run makes the same one; and nobody can choose a UUID that says something.
@@ -16,7 +18,6 @@ with it the results, from one run of a study to the next.
 
 import hmac
 import re
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,10 +29,8 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.sanitise import Sanitised, known_of, reading, sanitise
 from gridc.compiler.instrument.score import before_stop
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import Diagnostic, StoreError
-from gridc.runtime.store.events import Locked, Sealed, Unblinded
+from gridc.runtime.store.events import Unblinded
 from gridc.runtime.store.store import Store
-from gridc.runtime.store.write import Writer
 from gridc.schema.canonical import canonical, digest, digest_bytes
 from gridc.schema.spec import Spec
 from gridc.statistics.seeded import ranked
@@ -105,11 +104,6 @@ def blind(stamp: str, about: str, seed: int, nonce: str, responses: Sequence[Res
     return Blind(about, nonce, blinded, {uuid: named[uuid].place for uuid in order}, document)
 
 
-def fresh() -> str:
-    """A new secret: 32 bytes from the operating system, in hexadecimal."""
-    return secrets.token_hex(32)
-
-
 def judged(plan: Plan, store: Store) -> Iterator[Response]:
     """Every answered response of the study that a judge has to label, in the plan's order. A call that failed
     for good is no response."""
@@ -150,43 +144,6 @@ def order_seed(plan: Plan) -> int:
     spec = plan.study.spec
     blinding = spec.judge.blinding if spec.judge is not None else None
     return spec.sampling.seed if blinding is None else blinding.seed
-
-
-def begin(plan: Plan, store: Writer) -> Blind:
-    """The study's responses for its judges, sealed in the event chain when this returns. Ask for it when
-    every call of the candidates has its answer: the map holds all responses or none.
-
-    Raises `StoreError` (GC614) where a map was sealed before that no longer fits the responses.
-    """
-    stamp, responses = plan.study_digest, list(judged(plan, store))
-    nonce = store.nonce(stamp, JUDGING)
-    if nonce is None:
-        found = blind(stamp, JUDGING, order_seed(plan), fresh(), responses)
-        store.seal(found.nonce, Sealed(stamp=stamp, about=JUDGING, seal=found.seal, responses=len(responses)))
-        return found
-    found = blind(stamp, JUDGING, order_seed(plan), nonce, responses)
-    (sealed,) = [each for each in store.recorded(Sealed, stamp) if each.about == JUDGING]
-    if sealed.seal != found.seal:
-        message = "the map that was sealed before the first judgement is not that of the responses now"
-        raise StoreError([Diagnostic("GC614", message)])
-    return found
-
-
-def lock(store: Writer, stamp: str, judgements: str, count: int, about: str = JUDGING) -> None:
-    """Say in the chain which judgements are the final ones: their digest (`Store.judgements_digest`) and
-    number. Doing it again changes nothing."""
-    body = Locked(stamp=stamp, about=about, judgements=judgements, count=count)
-    if body not in store.recorded(Locked, stamp):
-        store.record(body)
-
-
-def unblind(store: Writer, found: Blind, stamp: str) -> None:
-    """Tell the secret in the chain, once the judgements are locked. Doing it again changes nothing."""
-    if not any(each.about == found.about for each in store.recorded(Locked, stamp)):
-        raise RuntimeError("the judgements are not locked")
-    body = Unblinded(stamp=stamp, about=found.about, seal=found.seal, nonce=found.nonce)
-    if body not in store.recorded(Unblinded, stamp):
-        store.record(body)
 
 
 def opened(store: Store, stamp: str, about: str = JUDGING) -> bool:

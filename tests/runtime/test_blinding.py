@@ -10,7 +10,8 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.runtime.blinding import JUDGING, Response, blind, fresh, name_of
+from gridc.runtime.blinding import JUDGING, Response, blind, name_of
+from gridc.runtime.sealing import fresh
 
 PLACES = st.tuples(st.text(max_size=12), st.text(max_size=6), st.integers(0, 9))
 NONCE = "5a" * 32

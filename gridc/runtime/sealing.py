@@ -1,0 +1,51 @@
+"""The steps of blinding, as they are written to a store: seal, lock, unblind. `blinding` says what of."""
+
+import secrets
+
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.runtime.blinding import JUDGING, Blind, blind, judged, order_seed
+from gridc.runtime.store.events import Locked, Sealed, Unblinded
+from gridc.runtime.store.write import Writer
+
+
+def fresh() -> str:
+    """A new secret: 32 bytes from the operating system, in hexadecimal."""
+    return secrets.token_hex(32)
+
+
+def begin(plan: Plan, store: Writer) -> Blind:
+    """The study's responses for its judges, sealed in the event chain when this returns. Ask for it when
+    every call of the candidates has its answer: the map holds all responses or none.
+
+    Raises `StoreError` (GC614) where a map was sealed before that no longer fits the responses.
+    """
+    stamp, responses = plan.study_digest, list(judged(plan, store))
+    nonce = store.nonce(stamp, JUDGING)
+    if nonce is None:
+        found = blind(stamp, JUDGING, order_seed(plan), fresh(), responses)
+        store.seal(found.nonce, Sealed(stamp=stamp, about=JUDGING, seal=found.seal, responses=len(responses)))
+        return found
+    found = blind(stamp, JUDGING, order_seed(plan), nonce, responses)
+    (sealed,) = [each for each in store.recorded(Sealed, stamp) if each.about == JUDGING]
+    if sealed.seal != found.seal:
+        message = "the map that was sealed before the first judgement is not that of the responses now"
+        raise StoreError([Diagnostic("GC614", message)])
+    return found
+
+
+def lock(store: Writer, stamp: str, judgements: str, count: int, about: str = JUDGING) -> None:
+    """Say in the chain which judgements are the final ones: their digest (`Store.judgements_digest`) and
+    number. Doing it again changes nothing."""
+    body = Locked(stamp=stamp, about=about, judgements=judgements, count=count)
+    if body not in store.recorded(Locked, stamp):
+        store.record(body)
+
+
+def unblind(store: Writer, found: Blind, stamp: str) -> None:
+    """Tell the secret in the chain, once the judgements are locked. Doing it again changes nothing."""
+    if not any(each.about == found.about for each in store.recorded(Locked, stamp)):
+        raise RuntimeError("the judgements are not locked")
+    body = Unblinded(stamp=stamp, about=found.about, seal=found.seal, nonce=found.nonce)
+    if body not in store.recorded(Unblinded, stamp):
+        store.record(body)

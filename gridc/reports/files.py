@@ -83,8 +83,8 @@ def draw(findings: Findings, folder: Path, pdf: bool = False) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for section in lay_out(findings, made.certificate, made.deck):
-        for name, figure in section.figures.items():
-            path = folder / f"{section.row.benchmark}-{name}.svg"
+        for figure in section.figures:
+            path = folder / f"{figure.name}.svg"
             write_atomic(path, figure.svg)
             written.append(path)
             if convert is not None:

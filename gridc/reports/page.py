@@ -1,7 +1,9 @@
 """Findings -> the HTML report: one self-contained page that works from disk, offline and in print."""
 
+import base64
+import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
@@ -12,8 +14,9 @@ from gridc.reports.caveats import caveats, unreadable_words
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.scores import CellScore
+from gridc.reports.pair_sentences import strength_of
 from gridc.reports.sentences import falsification_sentences, leading, rate_sentences
-from gridc.reports.templates import number, percent, render
+from gridc.reports.templates import number, part, percent, render
 from gridc.reports.words import ASSUMED, p_value, units_words
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
@@ -28,6 +31,9 @@ FEW_UNITS = 20
 
 PROMINENT = 3
 """How many of the certificate's sentences stand above the fold."""
+
+SHOWN_ROWS = 15
+"""How many rows of a table the overview shows; the others are folded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +62,10 @@ class Section:
     readable: figures.Figure | None
 
     @property
-    def figures(self) -> dict[str, figures.Figure]:
-        """Every figure of the section, by the name of its file."""
-        pairs = [f"{pair.a}-{pair.b}" for pair in self.row.scopes[0].pairs]
-        found = {f"surface-{pair}": each for pair, each in zip(pairs, self.surfaces, strict=True)}
-        found |= {f"rates-{pair}": each for pair, each in zip(pairs, self.rates, strict=True)}
-        rest = {
-            "ranges": self.ranges,
-            "orders": self.ordered,
-            "variance": self.shares,
-            "flip-curves": self.curves,
-            "parse-rates": self.readable,
-        }
-        return found | {name: each for name, each in rest.items() if each is not None}
+    def figures(self) -> tuple[figures.Figure, ...]:
+        """Every figure of the section."""
+        rest = (self.ranges, self.ordered, self.shares, self.curves, self.readable)
+        return (*self.surfaces, *self.rates, *(each for each in rest if each is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +82,14 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     spec = findings.plan.study.spec
     sections = lay_out(findings, certificate, deck)
     leads = list(leading(findings))
+    script = part("page.js")
     return render(
         "page.html.jinja",
+        policy=_policy(script),
+        script=script,
+        strongest=_strongest(findings, sections),
+        compared=[(section.row, pair) for section in sections for pair in section.row.scopes[0].pairs],
+        shown_rows=SHOWN_ROWS,
         certificate=certificate,
         deck=deck,
         findings=findings,
@@ -130,6 +133,22 @@ def lay_out(findings: Findings, certificate: Certificate, deck: CardDeck) -> lis
         _section(findings, each, rows[each.benchmark], deck, surfaces[each.benchmark])
         for each in findings.benchmarks
     ]
+
+
+def _policy(script: str) -> str:
+    """What the page may do: draw itself, run the one script that is in it, and nothing else."""
+    told = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{told}'"
+
+
+def _strongest(findings: Findings, sections: Sequence[Section]) -> figures.Figure | None:
+    """The surface of the pair that the first sentence is about."""
+    surfaces = [
+        (strength_of(pair), surface)
+        for benchmark, section in zip(findings.benchmarks, sections, strict=True)
+        for pair, surface in zip(benchmark.full.pairs, section.surfaces, strict=True)
+    ]
+    return max(surfaces, key=lambda each: each[0])[1] if surfaces else None
 
 
 def _numbers(section: Section) -> Iterator[Number]:

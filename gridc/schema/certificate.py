@@ -227,7 +227,8 @@ class ScopeRow(Part):
 
 
 class ChangeRow(Part):
-    """Differences right - left over `cells` pairs of cells, and of their size."""
+    """Differences over `cells` pairs of cells, and their size: of two versions right - left, of two models
+    a - b."""
 
     cells: Annotated[int, Field(ge=1)]
     mean: float
@@ -273,7 +274,7 @@ class PairedRow(Part):
 
 
 class BetweenRow(Part):
-    """Two models, cell by cell, b - a: what a scale probe reads (SafetyRepro, app. Q). A range is max - min
+    """Two models, cell by cell, a - b: what a scale probe reads (SafetyRepro, app. Q). A range is max - min
     of a model's scores over the configurations in which both are measured."""
 
     a: str

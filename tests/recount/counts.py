@@ -228,7 +228,7 @@ def between(benchmark: Benchmark, a: str, b: str) -> Json:
     both = [(x, y) for x, y in rows if x is not None and y is not None]
     if not both:
         return None
-    row: Json = {"a": a, "b": b, "change": change([y - x for x, y in both])}
+    row: Json = {"a": a, "b": b, "change": change([x - y for x, y in both])}
     for name, side in zip("ab", zip(*both, strict=True), strict=True):
         spread, mean = max(side) - min(side), sum(side) / len(side)
         row[f"range_{name}"] = float(spread)

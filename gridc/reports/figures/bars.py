@@ -48,6 +48,7 @@ def order_counts(
         widest = max(widest, len(name))
         words.append(f"{name}: {count} of {size}{', certified' if name in certified else ''}")
     return figure(
+        f"{benchmark}-orders",
         canvas,
         (WIDTH, bottom),
         (f"Orders of the models on {benchmark}", "full envelope, best first; grey: with a tie"),
@@ -84,6 +85,7 @@ def variance_shares(benchmark: str, shares: Sequence[VarianceShares]) -> Figure:
         )
         words.append(f"{label}: {parts}")
     return figure(
+        f"{benchmark}-variance",
         canvas,
         (WIDTH, bottom),
         (f"What moves the scores on {benchmark}", "from the left: model, axes, interactions, residual"),
@@ -116,6 +118,7 @@ def parse_rates(benchmark: BenchmarkFinding, clean: float) -> Figure:
         widest = max(widest, len(label))
         canvas.text(-6, y, label, fill=INK, anchor="end")
     return figure(
+        f"{benchmark.benchmark}-parse-rates",
         canvas,
         (WIDTH, bottom),
         (f"Readable answers on {benchmark.benchmark}", "dot: mean over cells, line: down to the least"),

@@ -52,6 +52,7 @@ def flip_curves(benchmark: BenchmarkFinding, marks: list[float]) -> Figure:
         words.append(f"{model}: at most {100 * highest:.1f} %, ceiling {100 * ceiling:.1f} %")
     widest = max((len(each.model) for each in benchmark.models), default=0)
     return figure(
+        f"{benchmark.benchmark}-flip-curves",
         canvas,
         (WIDTH, HEIGHT),
         (f"CFR on {benchmark.benchmark}", "% of pairs of configurations that disagree on passing"),

@@ -28,8 +28,9 @@ FONT = "Arial, 'Helvetica Neue', Helvetica, sans-serif"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure as stand-alone SVG, with its title and its text alternative."""
+    """A figure as stand-alone SVG, with the name of its file, its title and its text alternative."""
 
+    name: str
     title: str
     words: str
     svg: str
@@ -155,9 +156,14 @@ def mixed(pale: str, strong: str, share: float) -> str:
 
 
 def figure(
-    canvas: Canvas, size: tuple[float, float], title: tuple[str, str], words: str, margins: Margins
+    name: str,
+    canvas: Canvas,
+    size: tuple[float, float],
+    title: tuple[str, str],
+    words: str,
+    margins: Margins,
 ) -> Figure:
-    """Frame a plot of this width and height under a title and a subtitle."""
+    """Frame a plot of this width and height under a title and a subtitle. `name` is that of its file."""
     right = max(margins.right, len(title[0]) * TITLE_CHARACTER - margins.left - size[0])
     width = round(margins.left + size[0] + right)
     height = round(margins.top + size[1] + margins.bottom)
@@ -170,7 +176,7 @@ def figure(
         f'viewBox="0 0 {width} {height}" font-family="{FONT}">'
         f"{''.join(head.parts)}{plot}{''.join(canvas.parts)}</g></svg>"
     )
-    return Figure(", ".join(title), words, svg, width)
+    return Figure(name, ", ".join(title), words, svg, width)
 
 
 def _points(points: Sequence[tuple[float, float]]) -> str:

@@ -52,6 +52,7 @@ def score_ranges(benchmark: BenchmarkFinding) -> Figure:
                 canvas.line(x, line - tall, x, line + tall, INK, thick)
         y += (len(scopes) + 2.4) * ROW
     return figure(
+        f"{benchmark.benchmark}-ranges",
         canvas,
         (WIDTH, height),
         (f"Scores on {benchmark.benchmark}", "by model and scope"),

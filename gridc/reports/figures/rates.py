@@ -56,6 +56,7 @@ def _rates(benchmark: str, scopes: Sequence[ScopeFinding], number: int) -> Figur
         words.append(f"{label}: {shown} of at most {ceiling:.3f}, equal on average {same.mean:.3f}")
     first = scopes[0].pairs[number].counts
     return figure(
+        f"{benchmark}-rates-{first.a}-{first.b}",
         canvas,
         (WIDTH, bottom),
         (f"{first.a} and {first.b}", f"{benchmark}, ρ_flip by scope"),

@@ -84,6 +84,7 @@ def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: 
         x, y = columns.index(column) * CELL, top + rows.index(row) * CELL
         _cell(canvas, (x, y), gaps[configuration], limit, configuration in chosen)
     return figure(
+        f"{benchmark.benchmark}-surface-{counts.a}-{counts.b}",
         canvas,
         (len(columns) * CELL, top + len(rows) * CELL),
         (f"{counts.a} − {counts.b}", f"{benchmark.benchmark}, percentage points"),

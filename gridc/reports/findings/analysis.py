@@ -62,7 +62,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Two models, cell by cell: the differences b - a, and the dispersion of each over the same
+    """Two models, cell by cell: the differences a - b, and the dispersion of each over the same
     configurations. What a scale probe reads of a family's two sizes (SafetyRepro, app. Q). `rows` is the
     digest of both models' cells."""
 
@@ -217,7 +217,7 @@ def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
     scored = _places(shared)
     found = []
     for a, b in combinations([model.id for model in spec.model], 2):
-        deltas = pair_levels(scored, MODEL, a, b).deltas
+        deltas = pair_levels(scored, MODEL, b, a).deltas
         if deltas:
             found.append(
                 Between(
@@ -225,8 +225,8 @@ def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
                     b,
                     digest([each.rows for each in shared if each.cell.model in (a, b)]),
                     summarise([each.delta for each in deltas]),
-                    disperse([each.before for each in deltas]),
                     disperse([each.after for each in deltas]),
+                    disperse([each.before for each in deltas]),
                 )
             )
     return found

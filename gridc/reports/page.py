@@ -16,7 +16,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_g
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.pair_sentences import strength_of
 from gridc.reports.sentences import falsification_sentences, leading, rate_sentences
-from gridc.reports.templates import number, part, percent, render
+from gridc.reports.templates import number, percent, render
 from gridc.reports.words import ASSUMED, p_value, units_words
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
@@ -82,11 +82,10 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     spec = findings.plan.study.spec
     sections = lay_out(findings, certificate, deck)
     leads = list(leading(findings))
-    script = part("page.js")
+    script = render("page.js")
     return render(
         "page.html.jinja",
         policy=_policy(script),
-        script=script,
         strongest=_strongest(findings, sections),
         compared=[(section.row, pair) for section in sections for pair in section.row.scopes[0].pairs],
         shown_rows=SHOWN_ROWS,

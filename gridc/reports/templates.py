@@ -6,21 +6,12 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from markupsafe import Markup
-
 from gridc.schema.certificate import Floor, PairedRow
 
 
 def render(template: str, **values: Any) -> str:
     """A template of `gridc/templates/reports`, filled. HTML templates escape by default."""
     return _environment().get_template(template).render(**values)
-
-
-def part(name: str) -> Markup:
-    """A file of `gridc/templates/reports` as it stands."""
-    loader = _environment().loader
-    assert loader is not None
-    return Markup(loader.get_source(_environment(), name)[0])
 
 
 def percent(value: float | Fraction | None, digits: int = 1) -> str:

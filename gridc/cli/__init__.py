@@ -28,6 +28,7 @@ COMMANDS = (
     "stamp",
     "anchor",
     "plan",
+    "show",
     "deviations",
     "run",
     "merge",

@@ -1,6 +1,7 @@
 """How things look on a terminal. Text from files and models is shown, never obeyed."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -23,19 +24,37 @@ if TYPE_CHECKING:
     from gridc.study.stamping import DeviationReport
 
 
+def paint(text: str, *, err: bool = False, **style: Any) -> str:
+    """The text in a style of `click.style` on a terminal, and as it is in a pipe, a file, or where NO_COLOR
+    is set (no-color.org)."""
+    stream = sys.stderr if err else sys.stdout
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty()
+    if plain or not text:
+        return text
+    import click
+
+    return click.style(text, **style)
+
+
 def diagnostic(found: Diagnostic) -> str:
-    """A diagnostic as compilers print it: what, where, the line with a caret, and the way out."""
-    lines = [f"error[{found.code}]: {visible(found.message)}"]
+    """A diagnostic as compilers print it: what, where, the line with a caret, and the way out. It is coloured
+    where standard error is a terminal."""
+    code = paint(f"error[{found.code}]", err=True, fg="red", bold=True)
+    lines = [f"{code}: {paint(visible(found.message), err=True, bold=True)}"]
     if found.file is not None:
-        lines.append(f"  --> {visible(found.place)}")
+        lines.append(f"  {paint('-->', err=True, fg='blue')} {visible(found.place)}")
     if found.line is not None and found.span is not None:
         number, gap = str(found.span.line), " " * len(str(found.span.line))
         caret = " " * (found.span.column - 1) + "^" * min(
             found.span.length, max(1, len(found.line) - found.span.column + 1)
         )
-        lines += [f"{gap} |", f"{number} | {visible(found.line)}", f"{gap} | {caret}"]
+        lines += [
+            f"{gap} |",
+            f"{number} | {visible(found.line)}",
+            f"{gap} | {paint(caret, err=True, fg='red')}",
+        ]
     if found.help:
-        lines.append(f"   = help: {visible(found.help)}")
+        lines.append(f"   = {paint('help', err=True, fg='green')}: {visible(found.help)}")
     return "\n".join(lines)
 
 

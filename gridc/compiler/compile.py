@@ -33,16 +33,27 @@ class Compiled:
         return lock_path(self.source.path)
 
 
-def compile_spec(
+def resolve_spec(
     path: Path, data_folder: Path | None = None, online: bool = False, models_folder: Path | None = None
 ) -> Compiled:
-    """Read, validate, check, resolve, and look for hazards. Only with `online` is the network used.
+    """Read, validate, check and resolve. Only with `online` is the network used. Whether the items can be
+    asked, and which hazards there are, is not looked at.
 
-    Raises `SpecError`, `StampError` or `HazardError` with all findings of the first stage to fail.
+    Raises `SpecError` or `StampError` with all findings of the first stage to fail.
     """
     checked = read_spec(path, data_folder, models_folder)
     lock = read_lock(lock_path(path))
-    study = resolve(checked, lock.pins() if lock else {}, online)
-    require_askable(study, checked.source)
-    refuse_hazards(study, checked.source)
-    return Compiled(checked, study, lock)
+    return Compiled(checked, resolve(checked, lock.pins() if lock else {}, online), lock)
+
+
+def compile_spec(
+    path: Path, data_folder: Path | None = None, online: bool = False, models_folder: Path | None = None
+) -> Compiled:
+    """The same, and look for what cannot be asked and for hazards.
+
+    Raises `SpecError`, `StampError` or `HazardError` with all findings of the first stage to fail.
+    """
+    compiled = resolve_spec(path, data_folder, online, models_folder)
+    require_askable(compiled.study, compiled.source)
+    refuse_hazards(compiled.study, compiled.source)
+    return compiled

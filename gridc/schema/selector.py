@@ -5,7 +5,7 @@ be: one name, a list of names, or `{ not = ... }`. A place of the grid matches w
 dimension does; the empty selector matches everything.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Annotated
 
@@ -67,6 +67,31 @@ class Selector(RootModel[dict[str, Names | Not]]):
                 yield place, dimension, choice
             else:
                 yield from (((*place, rank), dimension, name) for rank, name in enumerate(choice))
+
+
+def selector_of(texts: Iterable[str]) -> Selector:
+    """The selector that a command line writes as `axis=level`, `axis=level,level` and `axis!=level`, several
+    with commas between them, as configurations are printed. Raises `ValueError` with what is wrong."""
+    found: dict[str, tuple[list[str], bool]] = {}
+    for text in texts:
+        dimension = ""
+        for part in text.split(","):
+            name, equals, value = part.partition("=")
+            if equals:
+                dimension, excluded = name.removesuffix("!").strip(), name.endswith("!")
+                if dimension in found:
+                    raise ValueError(f"`{dimension}` is named twice: {dimension}=a,b names two of it")
+                found[dimension] = ([], excluded)
+            elif dimension == "":
+                raise ValueError(f"`{text}` is not axis=level")
+            else:
+                value = part
+            if not value.strip() or not dimension:
+                raise ValueError(f"`{text}` is not axis=level")
+            found[dimension][0].append(value.strip())
+    return Selector.model_validate(
+        {name: {"not": values} if excluded else values for name, (values, excluded) in found.items()}
+    )
 
 
 EVERYWHERE = Selector.model_construct({})

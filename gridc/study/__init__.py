@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from gridc.study.running import RunReport, StatusReport, Step
     from gridc.study.scaffolding import Propagation, ScaffoldReport
+    from gridc.study.showing import Showing
     from gridc.study.stamping import DeviationReport, StampCheck, StampReport
     from gridc.study.tables import TableName
     from gridc.study.validation import ValidationReport
@@ -114,6 +115,28 @@ class OpenStudy:
         from gridc.study.planning import plan
 
         return plan(self._place, against)
+
+    @coded()
+    def show(
+        self,
+        item: str | None = None,
+        where: Sequence[str] = (),
+        diff: Sequence[str] = (),
+        every: bool = False,
+        replicate: int = 0,
+        tokens: bool = False,
+    ) -> "Showing":
+        """What an item (its id, or its number from 1) is asked in the first cell that `where` selects, such
+        as `["few_shot=3", "model=qwen2"]`: prompt, candidates, stop rules, what synthetic responders come to,
+        and the answer where the store has it. No call is made.
+
+        With `every` one cell is shown for each different prompt; `diff` names the levels of a configuration
+        to compare with; `tokens` loads the tokenizer of a local model. Raises `UsageError` for what is not
+        there.
+        """
+        from gridc.study.showing import show
+
+        return show(self._place, item, where, diff, every, replicate, tokens)
 
     @coded()
     def stamp(self, supersede: bool = False) -> "StampReport":

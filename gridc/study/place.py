@@ -35,6 +35,12 @@ class Place:
 
         return compile_spec(self.spec, self.data, online, self.models)
 
+    def resolved(self) -> "Compiled":
+        """The same without looking for hazards, so that what is hazardous can be looked at."""
+        from gridc.compiler.compile import resolve_spec
+
+        return resolve_spec(self.spec, self.data, False, self.models)
+
     def store(self, compiled: "Compiled") -> Path:
         """The path of the study's store. Raises `StoreError` (GC605) where the results folder of a study is a
         link: whoever made the study would choose where this person's files are written."""

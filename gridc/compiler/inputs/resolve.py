@@ -12,6 +12,7 @@ from gridc.compiler.grid.configurations import scaffold_kinds
 from gridc.compiler.inputs.dataset_hub import ONLINE
 from gridc.compiler.inputs.items import ItemLoader, Items
 from gridc.compiler.inputs.models import ModelIdentity, identify
+from gridc.compiler.inputs.origin import Origin
 from gridc.compiler.inputs.rates import hypotheses_count_something, hypotheses_select_items, scores_fit
 from gridc.compiler.instrument.render import COMPOSITE
 from gridc.compiler.instrument.scaffolds import PROCEDURES
@@ -35,6 +36,7 @@ class Study:
     absent: Mapping[str, str]
     models: Mapping[str, ModelIdentity]
     plugins: Mapping[str, Plugin] = field(default_factory=dict, kw_only=True)
+    origin: Origin | None = field(default=None, kw_only=True, compare=False)
 
     def unpinned(self) -> dict[str, str]:
         """Benchmarks and models that are not here to be hashed, with the reason."""
@@ -111,7 +113,10 @@ def resolve(checked: Checked, pins: Mapping[str, str], online: bool = False) -> 
             here = ("model", number, "source")
             found.add(source.diagnose(error.code, here, error.problem, error.help))
     found.raise_if_any()
-    return Study(spec, references.prompts, loader.items, loader.absent, models, plugins=checked.plugins)
+    origin = Origin(source.path, places.data_folder, places.models_folder)
+    return Study(
+        spec, references.prompts, loader.items, loader.absent, models, plugins=checked.plugins, origin=origin
+    )
 
 
 def require_files(study: Study, source: Source) -> None:

@@ -154,6 +154,9 @@ class Scaffolded(Protocol):
     def trace(self, answers: Answers, waves: int | None = None) -> Trace:
         """Its calls, as far as the answers carry it and no further than so many waves."""
 
+    def steps(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The steps of its calls where it asks least, and where it asks most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:

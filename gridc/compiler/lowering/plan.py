@@ -41,6 +41,14 @@ class Plan:
         """Every sample of a cell: items in file order, replicates in turn."""
         return self._asker.samples(cell)
 
+    def samples_of(self, cell: Cell, item: Item) -> Iterator[Sample]:
+        """The samples of one item of a cell (`items`); no other item's prompt is rendered."""
+        return self._asker.samples_of(cell, item)
+
+    def exemplars(self, cell: Cell) -> tuple[Item, ...]:
+        """The items that a cell's prompts show with their answers, in order."""
+        return self._asker.exemplars(cell)
+
     @cached_property
     def survey(self) -> Survey:
         """What the grid holds, whether or not the items are here."""

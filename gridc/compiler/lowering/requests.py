@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.origin import show_command
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.candidates import NoCandidates, candidates
 from gridc.compiler.instrument.item import Item
@@ -36,32 +37,39 @@ class Asker:
 
     def samples(self, cell: Cell) -> Iterator[Sample]:
         """Each item of the cell's benchmark, replicate by replicate."""
-        setting = cell.setting
-        scaffold = setting.scaffolding
-        if scaffold is not None:
-            yield from self._scaffolded(cell, scaffold)
-            return
-        prompts = self._prompts(cell.benchmark, setting.shown)
-        for item, prompt in zip(self.items(cell), prompts, strict=True):
-            for replicate in range(setting.replicates):
-                yield Sample(item, replicate, tuple(self._requests(cell, item, prompt, replicate)))
+        for item, prompt in zip(self.items(cell), self._prompts(*_rendered(cell)), strict=True):
+            yield from self._of(cell, item, prompt)
 
-    def _scaffolded(self, cell: Cell, scaffold: Scaffold) -> Iterator[Sample]:
+    def samples_of(self, cell: Cell, item: Item) -> Iterator[Sample]:
+        """One item of the cell (`items`), replicate by replicate. No other item's prompt is rendered."""
+        yield from self._of(cell, item, self._prompt(*_rendered(cell), item))
+
+    def exemplars(self, cell: Cell) -> tuple[Item, ...]:
+        """The items that a cell's prompts show with their answers."""
+        setting = cell.setting
+        return self._study.items[cell.benchmark].shown(setting.option_order, setting.variant)[: setting.shots]
+
+    def _of(self, cell: Cell, item: Item, prompt: Prompt) -> Iterator[Sample]:
+        if cell.setting.scaffolding is not None:
+            yield from self._scaffolded(cell, cell.setting.scaffolding, item, prompt)
+            return
+        for replicate in range(cell.setting.replicates):
+            yield Sample(item, replicate, tuple(self._requests(cell, item, prompt, replicate)))
+
+    def _scaffolded(self, cell: Cell, scaffold: Scaffold, item: Item, prompt: Prompt) -> Iterator[Sample]:
         """The samples under a scaffold, which puts the system prompt where it belongs by itself."""
         setting, procedure = cell.setting, procedure_of(scaffold, self._study.plugins)
         if setting.ranks:
             message = f"{cell.key}: a scaffold answers in text, and `{setting.method}` reads none"
             raise SpecError([Diagnostic("GC105", message)])
-        prompts = self._prompts(cell.benchmark, replace(setting.shown, system=None, scaffold=None))
-        for item, prompt in zip(self.items(cell), prompts, strict=True):
-            ((_, question),) = prompt.messages
-            options, system = shown_options(item, setting.options, setting.look), setting.system or None
-            task = Task(cell.benchmark, question, options, system, setting.system_turn)
-            for replicate in range(setting.replicates):
-                request = partial(self._turn, cell, self._generation(setting, item, replicate))
-                scaffolded = OnItem(procedure, scaffold, task, request, setting.held("stop"))
-                first = tuple(request for _, request in scaffolded.trace(unanswered).calls)
-                yield Sample(item, replicate, first, scaffolded)
+        ((_, question),) = prompt.messages
+        options, system = shown_options(item, setting.options, setting.look), setting.system or None
+        task = Task(cell.benchmark, question, options, system, setting.system_turn)
+        for replicate in range(setting.replicates):
+            request = partial(self._turn, cell, self._generation(setting, item, replicate))
+            scaffolded = OnItem(procedure, scaffold, task, request, setting.held("stop"))
+            first = tuple(request for _, request in scaffolded.trace(unanswered).calls)
+            yield Sample(item, replicate, first, scaffolded)
 
     def _turn(self, cell: Cell, parameters: Mapping[str, Any], turn: Turn) -> Request:
         """The call of a turn. Workers who ask the same draw independently, and so does a provider's model at
@@ -93,16 +101,18 @@ class Asker:
         return {**greedy, "top_p": setting.top_p, "seed": seed, "item": item.id, "replicate": replicate}
 
     def _render(self, benchmark: str, shown: Setting) -> list[Prompt]:
-        found = []
-        for item in self._asked(benchmark, shown.option_order, shown.items, shown.variant):
-            try:
-                text, *shorter = self._texts(benchmark, shown, item)
-            except SandboxError as error:
-                message = f"`{shown.prompt}` cannot be rendered for item {item.id} of {benchmark}: {error}"
-                raise SpecError([Diagnostic("GC310", message)]) from None
-            turn = (("system", shown.system),) if shown.system and shown.system_turn == "system" else ()
-            found.append(Prompt((*turn, ("user", text)), shown.chat_template, tuple(shorter)))
-        return found
+        items = self._asked(benchmark, shown.option_order, shown.items, shown.variant)
+        return [self._prompt(benchmark, shown, item) for item in items]
+
+    def _prompt(self, benchmark: str, shown: Setting, item: Item) -> Prompt:
+        try:
+            text, *shorter = self._texts(benchmark, shown, item)
+        except SandboxError as error:
+            message = f"`{shown.prompt}` cannot be rendered for item {item.id} of {benchmark}: {error}"
+            help = f"`{show_command(self._study.origin, {'benchmark': benchmark}, item.id)}` shows the item"
+            raise SpecError([Diagnostic("GC310", message, help=help)]) from None
+        turn = (("system", shown.system),) if shown.system and shown.system_turn == "system" else ()
+        return Prompt((*turn, ("user", text)), shown.chat_template, tuple(shorter))
 
     def _texts(self, benchmark: str, shown: Setting, item: Item) -> Iterator[str]:
         """The prompt, and where exemplars may be dropped the same with one less each."""
@@ -117,6 +127,13 @@ class Asker:
             if shown.system and shown.system_turn == "user":
                 text = f"{shown.system}\n\n{text}"
             yield text
+
+
+def _rendered(cell: Cell) -> tuple[str, Setting]:
+    """What a cell's prompts are rendered by. A scaffold sets the system prompt itself."""
+    shown = cell.setting.shown
+    scaffolded = cell.setting.scaffolding is not None
+    return cell.benchmark, replace(shown, system=None, scaffold=None) if scaffolded else shown
 
 
 def _ranking(setting: Setting, item: Item, cell: Cell) -> Mapping[str, Any]:

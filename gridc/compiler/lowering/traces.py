@@ -71,6 +71,22 @@ class OnItem:
         )
         return Extent(least, expected, most)
 
+    def steps(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The steps of its calls where it asks least, and where it asks most, by the same made-up replies."""
+        kind = self.procedure
+        return self._steps(kind.shortest, 0), self._steps(kind.longest, 1)
+
+    def _steps(self, reply: Reply, filled: float) -> tuple[str, ...]:
+        steps = self.procedure.run(self.scaffold, self.task)
+        turns, named = next(steps), []
+        while True:
+            named += [turn.step for turn in turns]
+            characters = round(filled * self._limit(turns[0]) * USUAL)
+            try:
+                turns = steps.send(tuple(reply(turn.step, characters) for turn in turns))
+            except StopIteration:
+                return tuple(named)
+
     def _size(self, reply: Reply, filled: float) -> Size:
         """What is asked after the first wave, when replies fill that share of their limit."""
         steps = self.procedure.run(self.scaffold, self.task)

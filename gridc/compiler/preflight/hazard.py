@@ -8,8 +8,8 @@ from gridc.diagnostics.places import KeyPath
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """A hazard at a place of the grid (dimension -> name), with the way out, the cell that shows it and the
-    path of the spec that is to blame, each where there is one."""
+    """A hazard at a place of the grid (dimension -> name), with the way out, the cell that shows it, the path
+    of the spec that is to blame, and an item that shows it, each where there is one."""
 
     code: str
     problem: str
@@ -17,3 +17,4 @@ class Hazard:
     cell: str | None
     help: str | None
     path: KeyPath | None = None
+    item: str | None = None

@@ -12,6 +12,7 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.origin import show_command
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.enumerator import are_letters
 from gridc.compiler.instrument.item import Item
@@ -32,7 +33,7 @@ ENGINE_CODES = frozenset(("GC503", "GC504", "GC505", "GC506", "GC510", "GC512", 
 
 def refuse_hazards(study: Study, source: Source) -> None:
     """Raise `HazardError` with every hazard that the settings alone show and that is not waived."""
-    _refuse(study.spec, setting_hazards(study), source)
+    _refuse(study, setting_hazards(study), source)
 
 
 def prove(study: Study, source: Source) -> None:
@@ -48,7 +49,7 @@ def prove(study: Study, source: Source) -> None:
         *item_hazards(plan),
         *trial_hazards(plan),
     ]
-    _refuse(study.spec, found, source)
+    _refuse(study, found, source)
     if study.absent:
         return
     idle = [
@@ -289,8 +290,9 @@ def _waives(waive: Waive, hazard: Hazard) -> bool:
     return waive.code == hazard.code and waive.where.matches(hazard.where)
 
 
-def _refuse(spec: Spec, hazards: Iterable[Hazard], source: Source) -> None:
+def _refuse(study: Study, hazards: Iterable[Hazard], source: Source) -> None:
     """Each hazard once, with the first cell that shows it and is not waived."""
+    spec, origin = study.spec, study.origin
     found: dict[tuple[str, str], Diagnostic] = {}
     for each in hazards:
         if any(_waives(waive, each) for waive in spec.waive) or (each.code, each.problem) in found:
@@ -302,6 +304,9 @@ def _refuse(spec: Spec, hazards: Iterable[Hazard], source: Source) -> None:
         help = f"{each.help}; or {waiver}" if each.help else waiver
         if each.code in NEVER_ADVISED and each.help:
             help = each.help
+        if each.item is not None:
+            at = {name: value for name, value in each.where.items() if name != "tier"}
+            help += f"; `{show_command(origin, at, each.item)}` shows it"
         if each.path is not None:
             shown = source.diagnose(each.code, each.path, message, help)
         else:

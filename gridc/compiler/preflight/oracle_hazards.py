@@ -8,6 +8,7 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import best
+from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazard import Hazard
@@ -25,22 +26,13 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
     seen: set[tuple[str, bytes, Scores | None]] = set()
     for cell in plan.cells():
         scores = cell.setting.scores
-        setting = replace(
-            cell.setting,
-            temperature=0.0,
-            top_p=1.0,
-            replicates=1,
-            precision="fp32",
-            system=None,
-            scores=None,
-            unreadable="zero",
-        )
+        setting = tried(cell.setting)
         key = (cell.benchmark, setting.key, scores)
         if key in seen or cell.benchmark in plan.study.absent or METHODS[setting.method].reads == "label":
             continue  # what a judge makes of a response is not the instrument's to try
         seen.add(key)
         once = replace(cell, setting=setting)
-        samples = [_with_the_best_right(sample, scores) for sample in plan.samples(once)]
+        samples = [with_best_right(sample, scores) for sample in plan.samples(once)]
         codes: set[str] = set()
         unseen = False
         for trial in try_oracles(setting, samples):
@@ -51,12 +43,28 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
             if trial.first is not None and trial.oracle.code not in codes:
                 codes.add(trial.oracle.code)
                 told = _told(trial, trial.first)
-                yield _hazard(plan, once, trial.oracle.code, told, _shown(plan, once, trial.first))
+                shown = _shown(plan, once, trial.first)
+                found = _hazard(plan, once, trial.oracle.code, told, shown)
+                yield replace(found, item=trial.first.sample.item.id)
         yield from _constant(plan, once, samples)
         yield from _tied(plan, once, samples)
 
 
-def _with_the_best_right(sample: Sample, scores: Scores | None) -> Sample:
+def tried(setting: Setting) -> Setting:
+    """The setting with what a trial needs not: how answers are drawn, and what they earn."""
+    return replace(
+        setting,
+        temperature=0.0,
+        top_p=1.0,
+        replicates=1,
+        precision="fp32",
+        system=None,
+        scores=None,
+        unreadable="zero",
+    )
+
+
+def with_best_right(sample: Sample, scores: Scores | None) -> Sample:
     """The sample with the option right that earns most by the spec's own scores: what a responder says must
     be read as what it says, whatever it earns. Where options earn alike there is nothing to tell apart."""
     item = sample.item

@@ -255,7 +255,35 @@ def indifferent(setting: Setting, samples: Sequence[Sample]) -> int:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an oracle answers to a sample (None: the prompt does not show what its answer needs), what that
+    came to, and whether it is what has to come of it. Of a ranking `said` is the place of the candidate that
+    it finds most likely."""
+
+    oracle: Oracle
+    expected: Expected
+    said: str | None
+    outcome: Outcome | None
+    passes: bool
+
+
+def replies(setting: Setting, sample: Sample) -> Iterator[Reply]:
+    """What each oracle answers to a sample. What a judge assesses has none."""
+    if METHODS[setting.method].reads == "label":
+        return
+    for oracle in ORACLES:
+        expected = oracle.expected(setting)
+        if expected is not None:
+            yield _reply(oracle, expected, setting, sample)
+
+
 def _fails(oracle: Oracle, expected: Expected, setting: Setting, sample: Sample) -> Failure | None:
+    reply = _reply(oracle, expected, setting, sample)
+    return None if reply.passes else Failure(oracle.name, sample, reply.said, reply.outcome)
+
+
+def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: Sample) -> Reply:
     sight = Sight(setting, sample.item, sample.requests[0].prompt.messages[-1][1])
     if setting.ranks:
         right = [_is_right(sight, text) for text in sample.requests[0].parameters["continuations"]]
@@ -266,14 +294,14 @@ def _fails(oracle: Oracle, expected: Expected, setting: Setting, sample: Sample)
         said = oracle.says(sight)
         answers = [{"text": said}]
     if said is None:
-        return None if expected == "no point" else Failure(oracle.name, sample, None, None)
+        return Reply(oracle, expected, None, None, expected == "no point")
     outcome = score(setting, sample.item, answers)
     passes = {
         "right": outcome.score == 1,
         "no point": outcome.score == 0,
         "unread": outcome.choice is None and outcome.score == 0,
     }
-    return None if passes[expected] else Failure(oracle.name, sample, said, outcome)
+    return Reply(oracle, expected, said, outcome, passes[expected])
 
 
 def _is_right(sight: Sight, continuation: str) -> bool | None:

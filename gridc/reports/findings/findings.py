@@ -17,6 +17,8 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import BenchmarkAnalysis, Maximum, analyse, maxima
 from gridc.reports.findings.attribution import Attribution, explain
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
+from gridc.reports.findings.changes import Change, Reread, changes, compare, reread
+from gridc.reports.findings.conduct import Conduct, conduct
 from gridc.reports.findings.falsification import FalsificationFinding, falsify
 from gridc.reports.findings.hypotheses import HypothesisFinding, decisions, regions_of
 from gridc.reports.findings.intervals import UnitIntervals, unit_intervals
@@ -144,6 +146,8 @@ class BenchmarkFinding:
     ordering_claims: tuple[OrderingClaimRow, ...]
     tests: tuple[PairTestsRow, ...]
     rates: tuple[RateFinding, ...] = ()
+    changes: tuple[Change, ...] = ()
+    reread: tuple[Reread, ...] = ()
 
     @property
     def full(self) -> ScopeFinding:
@@ -176,6 +180,7 @@ class Findings:
     deviations: tuple[dict[str, Any], ...]
     attribution: tuple[Attribution, ...] = ()
     falsifications: tuple[FalsificationFinding, ...] = ()
+    conduct: Conduct = Conduct()
 
     @property
     def alpha(self) -> float:
@@ -241,6 +246,7 @@ def find(
         uncomputed=uncomputed(compiled.spec),
         deviations=tuple(log.manifest()),
         attribution=attribution,
+        conduct=conduct(store.events(), plan.study_digest, store.observed(plan.study_digest)),
     )
 
 
@@ -284,7 +290,8 @@ def weighed_findings(
         asked=regions_of(spec, [each.cell for each in scores]),
     )
     benchmarks = tuple(
-        _benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed, floors) for name in cells
+        _benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed, floors, stored)
+        for name in cells
     )
     return benchmarks, tuple(decisions(spec, scores, floors, weighed, complete))
 
@@ -315,6 +322,7 @@ def _benchmark(
     outcomes: Outcomes,
     weighed: Weighed,
     floors: Floors,
+    stored: Mapping[str, CellOutcomes],
 ) -> BenchmarkFinding:
     spec = plan.study.spec
     models = [model.id for model in spec.model]
@@ -323,6 +331,7 @@ def _benchmark(
     thresholds = [each.at for each in spec.analysis.marks(name)]
     items = plan.study.items[name]
     lower = next(each for each in spec.benchmark if each.id == name).lower_is_better
+    compared = compare(spec, items, cells, stored, lower)
     return BenchmarkFinding(
         benchmark=name,
         items=len(items.sampled),
@@ -338,6 +347,8 @@ def _benchmark(
         analysis=analyse(spec, cells, outcomes),
         ordering_claims=_best_first(weighed.orderings[name], lower),
         tests=weighed.tests[name],
+        changes=changes(compared),
+        reread=reread(spec.axis, compared),
     )
 
 

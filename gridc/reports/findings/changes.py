@@ -1,0 +1,243 @@
+"""What another configuration does to a model's score: the difference from the reference, and how many answers
+until one more is worse (the number needed to harm).
+
+The reference is the configuration that the spec's anchor selects, the first of the envelope where it selects
+none. Both cells hold the same items, and their units are drawn together, so that a difference is one of pairs.
+Differences point upwards where the change is for the better, whatever the benchmark's direction.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridc.compiler.grid.cell import anchored
+from gridc.compiler.inputs.items import Items
+from gridc.reports.findings.intervals import Ends, resampling_of
+from gridc.reports.findings.scores import CellScore, units_of
+from gridc.runtime.store.rows import CellOutcomes
+from gridc.schema.canonical import digest
+from gridc.schema.spec import Axis, Spec
+from gridc.statistics.resample import LEVEL
+from gridc.statistics.risk import Interval, NumberNeeded, number_needed
+from gridc.statistics.unit_bootstrap import draw_weights, intervals, resampled_means
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A difference of two scores, positive for the better, and its interval; None where no unit differs."""
+
+    difference: float
+    interval: Ends | None
+
+    @property
+    def needed(self) -> NumberNeeded:
+        return number_needed(self.difference, None if self.interval is None else Interval(*self.interval))
+
+    @property
+    def side(self) -> int:
+        """-1 where the interval lies below 0, 1 where it lies above, 0 where it holds 0 or there is none."""
+        if self.interval is None:
+            return 0
+        low, high = self.interval
+        return (low > 0) - (high < 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One model's score under `configuration` against that under `reference`, which differ in `levels`, by
+    axis. `itt` counts every answer; `pp` the readable ones, None where nothing is read from text or nothing could be."""
+
+    model: str
+    configuration: str
+    reference: str
+    levels: Mapping[str, str]
+    itt: Moved
+    pp: Moved | None
+    rows: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """The same change, measured by two rules that score the same answers: the levels `left` and `right` of `axis`."""
+
+    model: str
+    axis: str
+    left: str
+    right: str
+    levels: Mapping[str, str]
+    by_left: Moved
+    by_right: Moved
+    rows: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sums:
+    """The points of a cell by unit and how many they are of, (units,) each: of all answers, and of readable ones."""
+
+    score: CellScore
+    points: Whole
+    most: Whole
+    read_points: Whole
+    read_most: Whole
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """The complete shared cells of one benchmark, ready to be compared: each model's sums by configuration, and the
+    weights of units in every resample."""
+
+    sums: Mapping[tuple[str, str], _Sums]
+    references: Mapping[str, str]
+    weights: Floats
+    units: int
+    sign: int
+
+    def between(self, first: _Sums, second: _Sums, readable: bool = False) -> Moved | None:
+        """The second cell's score less the first one's; None where a score of readable answers is not defined."""
+        names = ("read_points", "read_most") if readable else ("points", "most")
+        points, most = (np.stack([getattr(each, name) for each in (first, second)]) for name in names)
+        if not most.sum(axis=1).all():
+            return None
+        own = points.sum(axis=1) / most.sum(axis=1)
+        if np.array_equal(most[0], most[1]):
+            drawn = resampled_means((points[1] - points[0])[None], most[:1], self.weights)[:, 0]
+        else:
+            means = resampled_means(points, most, self.weights)
+            drawn = means[:, 1] - means[:, 0]
+        (ends,) = intervals(self.sign * drawn[:, None], self.units, LEVEL)
+        return Moved(_digits(self.sign * (own[1] - own[0])), ends)
+
+
+def compare(
+    spec: Spec,
+    items: Items,
+    cells: Sequence[CellScore],
+    stored: Mapping[str, CellOutcomes],
+    lower_is_better: bool,
+) -> Comparison:
+    """Read the cells of one benchmark."""
+    drawn = resampling_of(spec, items)
+    level = {item.id: item.at(drawn.unit) for item in items.sampled}
+    shared = [each for each in cells if each.cell.shared]
+    names = tuple(sorted({name for each in shared for name in stored[each.cell.key].items}))
+    numbers = dict(zip(names, units_of(names, level).tolist(), strict=True))
+    count = max(numbers.values(), default=-1) + 1
+    sums = {
+        (each.cell.model, each.cell.configuration): _sums(each, stored[each.cell.key], numbers, count)
+        for each in shared
+        if each.complete
+    }
+    references: dict[str, str] = {}
+    for each in shared:
+        if anchored(spec, each.cell):
+            references.setdefault(each.cell.model, each.cell.configuration)
+    weights = draw_weights(count, drawn.resamples, drawn.seed) if count else np.zeros((0, 0))
+    return Comparison(sums, references, weights, count, -1 if lower_is_better else 1)
+
+
+def changes(found: Comparison) -> tuple[Change, ...]:
+    """Every configuration of every model against its reference, as far as both are measured."""
+    rows = []
+    for (model, configuration), here in found.sums.items():
+        reference = found.sums.get((model, found.references.get(model, "")))
+        if reference is None or reference is here:
+            continue
+        moved = found.between(reference, here)
+        if moved is None:
+            continue
+        read = not (here.score.cell.setting.ranks or reference.score.cell.setting.ranks)
+        rows.append(
+            Change(
+                model,
+                configuration,
+                reference.score.cell.configuration,
+                _differs(reference.score, here.score),
+                moved,
+                found.between(reference, here, readable=True) if read else None,
+                digest([reference.score.rows, here.score.rows]),
+            )
+        )
+    return tuple(rows)
+
+
+def reread(axes: Sequence[Axis], found: Comparison) -> tuple[Reread, ...]:
+    """Every change of one level from the reference, under each pair of levels that score the very same answers."""
+    rows = []
+    for axis in axes:
+        for left, right in combinations([level.id for level in axis.level], 2):
+            for model, reference in found.references.items():
+                rows += _reread(found, axis.id, left, right, model, reference)
+    return tuple(rows)
+
+
+def _reread(
+    found: Comparison, axis: str, left: str, right: str, model: str, reference: str
+) -> list[Reread]:
+    by_levels = {
+        tuple(each.score.cell.levels.items()): each for (name, _), each in found.sums.items() if name == model
+    }
+    first = found.sums.get((model, reference))
+    if first is None:
+        return []
+    start = dict(first.score.cell.levels)
+    rows = []
+    for levels in by_levels:
+        moved_to = {name: level for name, level in levels if name != axis and start[name] != level}
+        if len(moved_to) != 1 or dict(levels)[axis] != left:
+            continue
+        corners = [
+            by_levels.get(tuple((start | change | {axis: rule}).items()))
+            for rule in (left, right)
+            for change in ({}, moved_to)
+        ]
+        before_left, after_left, before_right, after_right = corners
+        if before_left is None or after_left is None or before_right is None or after_right is None:
+            continue
+        if not (_same_answers(before_left, before_right) and _same_answers(after_left, after_right)):
+            continue
+        by_left, by_right = found.between(before_left, after_left), found.between(before_right, after_right)
+        assert by_left is not None and by_right is not None  # every answer counts
+        used = (before_left, after_left, before_right, after_right)
+        rows.append(
+            Reread(
+                model, axis, left, right, moved_to, by_left, by_right,
+                digest([each.score.rows for each in used]),
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _same_answers(one: _Sums, other: _Sums) -> bool:
+    return one.score.cell.setting.asked == other.score.cell.setting.asked
+
+
+def _sums(score: CellScore, outcomes: CellOutcomes, numbers: Mapping[str, int], units: int) -> _Sums:
+    place = np.array([numbers[name] for name in outcomes.items], dtype=np.int64)
+    unread = outcomes.scored - outcomes.parsed
+    columns = (
+        outcomes.correct,
+        outcomes.trials * score.scale,
+        outcomes.correct - unread * score.credit,
+        outcomes.parsed * score.scale,
+    )
+    summed = []
+    for column in columns:
+        by_unit = np.zeros(units, dtype=np.int64)
+        np.add.at(by_unit, place, column)
+        summed.append(by_unit)
+    return _Sums(score, *summed)
+
+
+def _differs(reference: CellScore, here: CellScore) -> dict[str, str]:
+    start = reference.cell.levels
+    return {axis: level for axis, level in here.cell.levels.items() if start[axis] != level}
+
+
+def _digits(value: float) -> float:
+    return float(f"{value:.10g}")

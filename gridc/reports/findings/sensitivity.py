@@ -1,0 +1,77 @@
+"""How sensitive each model is to the configuration, over all benchmarks (Safety Under Scaffolding, table 40)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import fmean
+
+from gridc.reports.findings.scores import CellScore
+from gridc.schema.canonical import digest
+from gridc.statistics.variance import decompose
+
+CONFIGURATION, BENCHMARK = "configuration", "benchmark"
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """One model's complete shared cells. A range is the greatest rate of a benchmark less the least, over its
+    configurations: their mean and the widest, which is on `widest`. `share` is eta squared of the configuration
+    among the model's single answers, after the benchmark and with their interaction; None where an answer can earn
+    a part of a point, a benchmark lacks configurations of another, or nothing varies. `rate` is the share of all
+    its answers that were good ones."""
+
+    model: str
+    cells: int
+    share: float | None
+    mean_range: float
+    max_range: float
+    widest: str
+    rate: float
+    rows: str
+
+
+def sensitivities(cells: Sequence[CellScore], lower: Mapping[str, bool]) -> Iterator[Sensitivity]:
+    """One profile for each model, in the order of its cells. `lower` says of each benchmark whether lower is better: there
+    a rate counts from the other end, so that rates of all benchmarks point the same way."""
+    by_model: dict[str, list[tuple[CellScore, Fraction]]] = {}
+    for each in cells:
+        if each.cell.shared and each.score is not None:
+            rate = 1 - each.score if lower[each.cell.benchmark] else each.score
+            by_model.setdefault(each.cell.model, []).append((each, rate))
+    for model, rated in by_model.items():
+        rates: dict[str, list[Fraction]] = {}
+        for each, rate in rated:
+            rates.setdefault(each.cell.benchmark, []).append(rate)
+        ranges = {name: max(found) - min(found) for name, found in rates.items()}
+        widest = max(ranges, key=lambda name: ranges[name])
+        trials = sum(each.trials for each, _ in rated)
+        yield Sensitivity(
+            model,
+            len(rated),
+            _share(rated),
+            fmean(map(float, ranges.values())),
+            float(ranges[widest]),
+            widest,
+            float(sum(each.trials * rate for each, rate in rated) / trials),
+            digest([each.rows for each, _ in rated]),
+        )
+
+
+def _share(rated: Sequence[tuple[CellScore, Fraction]]) -> float | None:
+    if any(each.scale != 1 for each, _ in rated):
+        return None
+    factors = {
+        CONFIGURATION: [each.cell.configuration for each, _ in rated],
+        BENCHMARK: [each.cell.benchmark for each, _ in rated],
+    }
+    crossed = {name: levels for name, levels in factors.items() if len(set(levels)) > 1}
+    if CONFIGURATION not in crossed:
+        return None
+    terms: list[tuple[str, ...]] = [(name,) for name in crossed]
+    terms += [(CONFIGURATION, BENCHMARK)] if len(crossed) > 1 else []
+    found = decompose(
+        [float(rate) for _, rate in rated], crossed, "II", terms, [each.trials for each, _ in rated]
+    )
+    if found is None:
+        return None
+    return next(each.eta2 for each in found.terms if each.term == (CONFIGURATION,))

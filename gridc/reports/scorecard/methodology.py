@@ -1,0 +1,286 @@
+"""The methodology stamp: how a study was carried out, a line for each thing that a reader asks.
+
+A line is derived from evidence (events of the store, its rows, the lock, a tie that was checked) and never from a
+setting: what a spec asks for and nobody did is a `no`, and what nothing shows is `not_measured`. `LINES` has a row for
+each.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from fractions import Fraction
+from typing import NamedTuple
+
+from gridc.compiler.frontend.unsupported import undecidable
+from gridc.compiler.lock.anchor import in_words
+from gridc.reports.findings.findings import Findings
+from gridc.schema.inference import DOCUMENTED
+from gridc.schema.scorecard import Held, MethodRow
+
+PARTED = Fraction(2, 100)
+"""Intention to treat and per protocol diverge where the difference of a change moves by more than this (Safety Under
+Scaffolding, table 13)."""
+FULLY_DECIDED = ("pass", "partial", "fail")
+
+
+class Answer(NamedTuple):
+    """What the evidence says to a question: `counts` are the numbers in `said`, `evidence` is where it was read."""
+
+    holds: Held
+    said: str
+    evidence: str
+    counts: Mapping[str, int | float | None] = {}
+
+
+class Line(NamedTuple):
+    """One line of the stamp."""
+
+    id: str
+    question: str
+    answer: Callable[[Findings], Answer]
+
+
+def methodology(findings: Findings) -> tuple[MethodRow, ...]:
+    """Every line, in order."""
+    rows = []
+    for line in LINES:
+        answer = line.answer(findings)
+        rows.append(
+            MethodRow(
+                id=line.id,
+                question=line.question,
+                holds=answer.holds,
+                said=answer.said,
+                counts=dict(answer.counts),
+                evidence=answer.evidence,
+            )
+        )
+    return tuple(rows)
+
+
+def _stamped_first(findings: Findings) -> Answer:
+    conduct, calls = findings.conduct, findings.progress.answered
+    counts = {"calls_before_stamp": findings.before_stamp, "calls": calls}
+    where = f"event {conduct.stamped} (stamp), the lock's date, the dates of {_count(calls, 'call')}"
+    if conduct.stamped is None or not calls:
+        return Answer("not_measured", "No call has been answered yet.", where, counts)
+    if findings.steps_back:
+        back = findings.steps_back[0]
+        told = f"The store's clock was set back at event {back}: its dates show no order."
+        return Answer("not_measured", told, where, counts)
+    if findings.before_stamp:
+        told = f"{findings.before_stamp:,} of {_count(calls, 'call')} are dated before the stamp: data predate it."
+        return Answer("partly" if findings.before_stamp < calls else "no", told, where, counts)
+    if conduct.started is not None and conduct.started < conduct.stamped:
+        told = "The chain records a run before the stamp."
+        return Answer("no", told, f"events {conduct.started} and {conduct.stamped}", counts)
+    told = f"No call is dated before the stamp of {findings.lock.created[:10]}, by the store's own clock."
+    return Answer("yes", told, where, counts)
+
+
+def _vouched(findings: Findings) -> Answer:
+    ties = [
+        each for each in findings.anchors if each.strength in ("timestamped", "registered") and each.time
+    ]
+    told = in_words(findings.anchors)
+    where = "the ties of the lock, checked where the report was made"
+    if not ties:
+        return Answer("no", f"The lock is {findings.anchor.strength}: {told}.", where)
+    if findings.first_call is None:
+        return Answer("not_measured", f"No call has been answered yet; {told}.", where)
+    first = min(ties, key=lambda each: datetime.fromisoformat(each.time or ""))
+    early = datetime.fromisoformat(first.time or "") <= datetime.fromisoformat(findings.first_call)
+    when = f"{first.detail}, {first.time}; the first call is dated {findings.first_call}"
+    return Answer("yes" if early else "no", f"{when}.", where)
+
+
+def _registered(findings: Findings) -> Answer:
+    strength = findings.anchor.strength
+    where = "the registry's record beside the lock"
+    if strength == "registered":
+        return Answer("yes", f"Pre-registered: {findings.anchor.detail}.", where)
+    given = [each for each in findings.anchors if each.evidence == "registration"]
+    if given:
+        return Answer("not_measured", f"{given[0].detail}.", where)
+    return Answer("no", "No registry's record holds the stamp.", where)
+
+
+def _results_tied(findings: Findings) -> Answer:
+    where = "the ties of the record of results, checked where the report was made"
+    if not findings.results_anchors:
+        return Answer("no", "Nothing ties the results to a time or a key.", where)
+    return Answer("yes", f"{in_words(findings.results_anchors)}.", where)
+
+
+def _inputs(findings: Findings) -> Answer:
+    inputs = findings.lock.content["inputs"]
+    kinds = {"model": inputs.get("models", {}), "benchmark": inputs.get("benchmarks", {})}
+    loose = [
+        f"{kind} {name} ({entry['unpinned']})"
+        for kind, entries in kinds.items()
+        for name, entry in entries.items()
+        if "unpinned" in entry
+    ]
+    total = sum(map(len, kinds.values()))
+    counts = {"pinned": total - len(loose), "inputs": total}
+    told = f"{total - len(loose)} of {total} models and benchmarks are fixed by digest or commit"
+    told += f"; not {'; '.join(loose)}." if loose else "."
+    return Answer("yes" if not loose else "partly" if len(loose) < total else "no", told, "the lock", counts)
+
+
+def _deviations(findings: Findings) -> Answer:
+    changed = [each for each in findings.deviations if not each["resolved"]]
+    changes = sum(len(each["changes"]) for each in changed)
+    counts = {"entries": len(findings.deviations), "standing": len(changed), "paths": changes}
+    where = "the lock against the spec that was run, path by path"
+    if not changed:
+        undone = f"; {_count(len(findings.deviations), 'change')} undone" if findings.deviations else ""
+        told = f"What was run is what was stamped{undone}."
+        return Answer("yes", told, where, counts)
+    told = f"{_count(len(changed), 'deviation')} ({_count(changes, 'path')}), each with its reason."
+    return Answer("no", told, where, counts)
+
+
+def _observed(findings: Findings) -> Answer:
+    seen = len(findings.conduct.observed)
+    where = "the calls and the events of the store"
+    if not findings.progress.answered:
+        return Answer("not_measured", "No call has been answered yet.", where, {"observed": seen})
+    if not seen:
+        return Answer("yes", "The run saw no departure from its plan.", where, {"observed": 0})
+    return Answer("no", f"The run saw {_count(seen, 'departure')} from its plan.", where, {"observed": seen})
+
+
+def _complete(findings: Findings) -> Answer:
+    done, total = findings.progress.answered, findings.progress.total
+    counts = {"answered": done, "calls": total, "unscored": findings.progress.unscored}
+    told = f"{done:,} of {_count(total, 'call')} are answered."
+    return Answer("yes" if findings.complete else "no", told, "the calls of the store", counts)
+
+
+def _one_look(findings: Findings) -> Answer:
+    looks = len(findings.conduct.looks)
+    counts = {"looks": looks}
+    where = f"events {', '.join(map(str, findings.conduct.looks))}" if looks else "the events of the store"
+    if not looks and not findings.complete:
+        return Answer("not_measured", "The run is incomplete, and this is a look at it.", where, counts)
+    if not looks:
+        told = "No report was made before the run was complete; a look that leaves no event is not seen."
+        return Answer("yes", told, where, counts)
+    return Answer("no", f"{_count(looks, 'report')} of the unfinished run were made.", where, counts)
+
+
+def _both_readings(findings: Findings) -> Answer:
+    changes = [change for row in findings.benchmarks for change in row.changes]
+    both = [change for change in changes if change.pp is not None]
+    apart = [each for each in both if each.pp is not None and _apart(each.itt.difference, each.pp.difference)]
+    counts = {"changes": len(changes), "both": len(both), "diverge": len(apart)}
+    where = "the samples of the store"
+    if not changes:
+        return Answer("not_measured", "No two configurations are measured.", where, counts)
+    if not both:
+        told = "No answer is read from text, so that both readings are one."
+        return Answer("not_applicable", told, where, counts)
+    told = (
+        f"Both are kept for {len(both)} of {_count(len(changes), 'change')} of configuration; in {len(apart)} they "
+        f"differ by more than {100 * float(PARTED):g} pp."
+    )
+    return Answer("yes", told, where, counts)
+
+
+def _apart(one: float, other: float) -> bool:
+    return abs(one - other) > float(PARTED)
+
+
+def _noise(findings: Findings) -> Answer:
+    known = [each for each in findings.noise if each.floor is not None]
+    counts = {"measured": len(known), "models": len(findings.noise)}
+    told = f"Calls of {len(known)} of {_count(len(findings.noise), 'model')} were made again in another batch shape."
+    holds: Held = "not_measured" if not known else "yes" if len(known) == len(findings.noise) else "partly"
+    return Answer(holds, told, "the `noise` events of the store", counts)
+
+
+def _judged(findings: Findings) -> Answer:
+    if findings.plan.study.spec.judge is None:
+        return Answer("not_applicable", "There is no judge in this study.", "the lock")
+    return Answer("not_measured", "No event of the store records a judgement.", "the events of the store")
+
+
+def _forks(findings: Findings) -> Answer:
+    forks = findings.plan.study.spec.fork
+    stamped = {each["id"]: each for each in findings.lock.content["spec"].get("fork", ())}
+    before = [each for each in forks if each.id in stamped]
+    documented = [each for each in forks if each.binds == DOCUMENTED]
+    counts = {"forks": len(forks), "stamped": len(before), "documented": len(documented)}
+    if not forks:
+        return Answer("no", "The spec declares no analytic choice that was open.", "the lock", counts)
+    told = (
+        f"{_count(len(forks), 'open choice')} declared, {len(before)} of them in the stamp; {len(documented)} need data that "
+        "were not collected."
+    )
+    return Answer("yes" if len(before) == len(forks) else "partly", told, "the lock", counts)
+
+
+def _curve(findings: Findings) -> Answer:
+    curves = findings.plan.study.spec.curve
+    left = {each.id for each in findings.uncomputed if each.table == "curve"}
+    done = [each for each in curves if each.id not in left]
+    counts = {"curves": len(curves), "run": len(done)}
+    where = "the findings of this report"
+    if not curves:
+        return Answer("no", "The spec declares no specification curve.", "the lock", counts)
+    told = f"{len(done)} of {_count(len(curves), 'declared curve')} were run."
+    return Answer("yes" if len(done) == len(curves) else "partly" if done else "no", told, where, counts)
+
+
+def _falsified(findings: Findings) -> Answer:
+    spec = findings.plan.study.spec
+    results = [each.result for each in findings.falsifications]
+    people = sum(undecidable(spec, each) is not None for each in spec.falsification)
+    counts = {word: results.count(word) for word in (*FULLY_DECIDED, "open")}
+    counts |= {"tests": len(spec.falsification), "undecided": people}
+    where = "the samples of the store"
+    if not spec.falsification:
+        return Answer("no", "The spec states no test that could break its findings.", "the lock", counts)
+    told = ", ".join(f"{results.count(word)} {word}" for word in (*FULLY_DECIDED, "open"))
+    told = f"Of {_count(len(spec.falsification), 'test')}: {told}; {people} are not decided by gridc."
+    decided = sum(results.count(word) for word in FULLY_DECIDED)
+    holds: Held = "yes" if decided == len(spec.falsification) else "partly" if decided else "not_measured"
+    return Answer(holds, told, where, counts)
+
+
+def _hypotheses(findings: Findings) -> Answer:
+    spec = findings.plan.study.spec
+    stamped = {each["id"]: each for each in findings.lock.content["spec"].get("hypothesis", ())}
+    current = {each["id"]: each for each in spec.stamped().get("hypothesis", ())}
+    same = [name for name, each in current.items() if stamped.get(name) == each]
+    left = {each.id for each in findings.uncomputed if each.table == "hypothesis"}
+    counts = {"hypotheses": len(current), "stamped": len(same), "unanswered": len(left & current.keys())}
+    if not current:
+        return Answer("no", "The spec states no hypothesis.", "the lock", counts)
+    told = f"{len(same)} of {_count(len(current), 'hypothesis', 'hypotheses')} stand in the lock as they are now"
+    told += f"; {len(left & current.keys())} are not answered by this report." if left else "."
+    return Answer("yes" if len(same) == len(current) else "partly" if same else "no", told, "the lock", counts)
+
+
+def _count(number: int, word: str, plural: str | None = None) -> str:
+    return f"{number:,} {word if number == 1 else plural or f'{word}s'}"
+
+
+LINES: tuple[Line, ...] = (
+    Line("stamped_first", "Was the study stamped before its first call?", _stamped_first),
+    Line("vouched", "Does a third party date the stamp before the first call?", _vouched),
+    Line("registered", "Was it pre-registered?", _registered),
+    Line("hypotheses", "Were its hypotheses fixed by the stamp?", _hypotheses),
+    Line("inputs", "Are models and items fixed by digest?", _inputs),
+    Line("deviations", "Was it run as it was stamped?", _deviations),
+    Line("observed", "Did the run keep to its plan?", _observed),
+    Line("complete", "Is the run complete?", _complete),
+    Line("one_look", "Was nothing reported before the run was complete?", _one_look),
+    Line("both_readings", "Are unreadable answers counted both ways?", _both_readings),
+    Line("noise", "Is it known what batch shape alone changes?", _noise),
+    Line("judged", "Were judges blinded, and do two of them agree?", _judged),
+    Line("forks", "Were its open choices declared?", _forks),
+    Line("curve", "Was a specification curve run?", _curve),
+    Line("falsified", "Were tests done that could have broken its findings?", _falsified),
+    Line("results_tied", "Are the results tied to a time or a key?", _results_tied),
+)

@@ -1,0 +1,41 @@
+"""The scorecard as a page and as Markdown."""
+
+from gridc.reports.printed import as_markdown
+from gridc.reports.scorecard import tables
+from gridc.reports.templates import markdown, render
+from gridc.schema.scorecard import Scorecard
+
+
+def as_html(card: Scorecard, lower: dict[str, bool]) -> str:
+    """The page. `lower` says of each benchmark whether a lower score is the better one."""
+    shown = {table.id: table for table in tables.scorecard_tables(card)}
+    return render(
+        "scorecard.html.jinja",
+        card=card,
+        lower=lower,
+        held=tables.HELD,
+        needed_note=tables.NEEDED_NOTE,
+        tables={name: shown[name] for name in ("sensitivity", "integrity", "threats", "checklist", "claims")},
+        **{
+            name: getattr(tables, name)
+            for name in (
+                "first_columns", "by_benchmark", "change_words", "matrix_table", "rate", "ends", "points", "needed_words",
+            )
+        },
+    )  # fmt: skip
+
+
+def as_text(card: Scorecard) -> str:
+    """The scorecard in Markdown."""
+    ran = "" if card.stamp == card.registered else f", as it ran `{card.stamp}`"
+    head = [
+        f"# Scorecard: {markdown(card.title)}",
+        "",
+        f"Study {markdown(card.study)}, stamp `{card.registered}`{ran}, results `{card.results}`.",
+        "",
+    ]
+    if not card.complete:
+        head += ["**The run is incomplete. Every number here is an interim look.**", ""]
+    body = [as_markdown(table) for table in tables.scorecard_tables(card)]
+    rest = ["## Not varied", "", *[f"- {markdown(each)}" for each in card.not_varied], ""]
+    return "\n".join([*head, *body, *rest])

@@ -1,0 +1,298 @@
+"""What a scorecard says of its own worth: integrity of the measurement, threats, a checklist, the scope of claims."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.instrument.methods import METHODS
+from gridc.diagnostics.codes import CODES
+from gridc.reports.findings.changes import Moved
+from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.reports.findings.scores import CellScore
+from gridc.reports.scorecard.methodology import PARTED
+from gridc.reports.sentences import units_words
+from gridc.schema.scorecard import CheckRow, ClaimRow, Held, IntegrityRow, Kept, ThreatRow
+
+ITT, PP = "unreadable answers counted", "unreadable answers left out"
+
+
+def integrity(findings: Findings) -> Iterator[IntegrityRow]:
+    """Every change of one level from the reference, as two ways of measuring the same answers see it: with unreadable answers
+    and without, and by each two rules that score the same answers."""
+    for benchmark in findings.benchmarks:
+        for each in benchmark.changes:
+            if len(each.levels) == 1 and each.pp is not None and each.pp != each.itt:
+                yield _integrity(benchmark, each.model, each.levels, (ITT, PP), (each.itt, each.pp), each.rows)
+        for row in benchmark.reread:
+            names = (f"{row.axis} = {row.left}", f"{row.axis} = {row.right}")
+            yield _integrity(benchmark, row.model, row.levels, names, (row.by_left, row.by_right), row.rows)
+
+
+def _integrity(
+    benchmark: BenchmarkFinding,
+    model: str,
+    change: Mapping[str, str],
+    names: tuple[str, str],
+    moved: tuple[Moved, Moved],
+    rows: str,
+) -> IntegrityRow:
+    left, right = moved
+    return IntegrityRow(
+        model=model,
+        benchmark=benchmark.benchmark,
+        change=dict(change),
+        left=names[0],
+        right=names[1],
+        by_left=left.difference,
+        left_interval=left.interval,
+        by_right=right.difference,
+        right_interval=right.interval,
+        kept=_kept(left, right),
+        rows=rows,
+    )
+
+
+def _kept(left: Moved, right: Moved) -> Kept:
+    if left.side and right.side:
+        return "same" if left.side == right.side else "reversed"
+    return "only_left" if left.side else "only_right" if right.side else "neither"
+
+
+def threats(findings: Findings) -> Iterator[ThreatRow]:
+    """What could make the numbers mean something else, as far as the study shows it."""
+    yield _unreadable(findings)
+    yield _batches(findings)
+    yield from _drift(findings)
+    yield from _dependence(findings)
+    for waiver in findings.plan.study.spec.waive:
+        where = waiver.where.model_dump_json(by_alias=True) if waiver.where.root else "everywhere"
+        yield _threat(
+            f"{waiver.code}: {CODES[waiver.code].title}", waiver.why, f"A hazard that was waived, {where}.", {}
+        )
+    seen = findings.conduct.observed
+    if seen:
+        met = "Every departure that the run saw is listed with the deviations."
+        left = f"{len(seen)} observed; what they do to the scores is not measured."
+        yield _threat("the run departed from its plan", met, left, {"observed": len(seen)})
+    interest = findings.plan.study.spec.study.conflict_of_interest
+    if interest:
+        yield _threat("a conflict of interest", interest, "It is its author's statement.", {})
+
+
+def _threat(threat: str, met: str, left: str, counts: dict[str, int]) -> ThreatRow:
+    return ThreatRow(threat=threat, met=met, left=left, counts=counts)
+
+
+def _unreadable(findings: Findings) -> ThreatRow:
+    both = [each for row in findings.benchmarks for each in row.changes if each.pp is not None]
+    apart = [
+        each
+        for each in both
+        if each.pp is not None and abs(each.itt.difference - each.pp.difference) > float(PARTED)
+    ]
+    threat, counts = "unreadable answers look like wrong ones", {"changes": len(both), "diverge": len(apart)}
+    if not both:
+        met = "No answer is read from text." if _ranked(findings) else "Nothing to compare yet."
+        return _threat(threat, met, "Nothing is known of it here.", counts)
+    met = "Each change of configuration is computed with unreadable answers and without them."
+    left = f"In {len(apart)} of {len(both)} changes the two differ by more than {100 * float(PARTED):g} pp."
+    return _threat(threat, met, left, counts)
+
+
+def _ranked(findings: Findings) -> bool:
+    return all(each.cell.setting.ranks for row in findings.benchmarks for each in row.cells)
+
+
+def _batches(findings: Findings) -> ThreatRow:
+    known = [each.floor for each in findings.noise if each.floor is not None]
+    outcomes, changed = sum(each.outcomes for each in known), sum(each.changed for each in known)
+    counts = {
+        "models": len(findings.noise), "measured": len(known), "outcomes": outcomes, "changed": changed
+    }  # fmt: skip
+    met = f"Calls of {len(known)} of {len(findings.noise)} models were made again in another batch shape."
+    if not known:
+        met = "No call was made a second time."
+    left = f"{changed} of {outcomes} repeated outcomes changed." if known else "Nothing is known of it here."
+    return _threat("what else is in a batch moves answers", met, left, counts)
+
+
+def _drift(findings: Findings) -> Iterator[ThreatRow]:
+    """Models whose weights nobody here can name."""
+    loose = [
+        name
+        for name, entry in findings.lock.content["inputs"].get("models", {}).items()
+        if "unpinned" in entry
+    ]
+    if loose:
+        met = "The name that was asked for and the name that answered are stored with every call."
+        left = f"Another model may stand behind {', '.join(loose)} tomorrow, or did between two calls."
+        yield _threat("a model changes behind its name", met, left, {"models": len(loose)})
+
+
+def _dependence(findings: Findings) -> Iterator[ThreatRow]:
+    """Benchmarks on which the spec takes as independent what its data group."""
+    for row in findings.benchmarks:
+        if row.coarser:
+            met = f"Intervals and tests on {row.benchmark} draw {units_words(row.unit, row.units)}."
+            left = f"The data document a coarser level, {', '.join(row.coarser)}: intervals may be too narrow."
+            yield _threat("items that depend on each other", met, left, {"units": row.units})
+
+
+class Check(NamedTuple):
+    """A recommendation, and what the study shows of it."""
+
+    id: str
+    recommendation: str
+    shown: Callable[[Findings], tuple[Held, str, dict[str, int]]]
+
+
+def checklist(findings: Findings) -> Iterator[CheckRow]:
+    """The recommendations of Safety Under Scaffolding, sec. 8."""
+    for check in CHECKS:
+        holds, said, counts = check.shown(findings)
+        yield CheckRow(
+            id=check.id, recommendation=check.recommendation, holds=holds, said=said, counts=counts
+        )
+
+
+def _measured(row: BenchmarkFinding) -> list[CellScore]:
+    return [each for each in row.cells if each.complete]
+
+
+def _formats(findings: Findings) -> tuple[Held, str, dict[str, int]]:
+    paired = [
+        row.benchmark
+        for row in findings.benchmarks
+        if len({(each.cell.setting.options == "none", _reading(each)) for each in _measured(row)}) > 1
+    ]
+    counts = {"paired": len(paired), "benchmarks": len(findings.benchmarks)}
+    told = f"{len(paired)} of {len(findings.benchmarks)} benchmarks were measured in more than one response format."
+    holds: Held = "yes" if len(paired) == len(findings.benchmarks) else "partly" if paired else "no"
+    return holds, told, counts
+
+
+def _reading(score: CellScore) -> str:
+    """How an answer is given: as an option, in free words, or as a likelihood."""
+    if score.cell.setting.ranks:
+        return "likelihood"
+    return METHODS[score.cell.setting.method].reads or "words"
+
+
+def _divided(findings: Findings) -> tuple[Held, str, dict[str, int]]:
+    scaffolds = _scaffolds(findings)
+    divided = [each for each in scaffolds if each.startswith("map_reduce")]
+    counts = {"divided": len(divided), "scaffolds": len(scaffolds)}
+    if not scaffolds:
+        return "no", "No scaffold was run.", counts
+    told = f"Of {len(scaffolds)} kinds of scaffold, {len(divided)} divide the task ({', '.join(divided) or 'none'})."
+    return "yes" if divided else "no", told, counts
+
+
+def _scaffolds(findings: Findings) -> list[str]:
+    settings = [each.cell.setting for row in findings.benchmarks for each in _measured(row)]
+    kinds = [each.scaffolding.kind for each in settings if each.scaffolding is not None]
+    return list(dict.fromkeys(kinds))
+
+
+def _needed(findings: Findings) -> tuple[Held, str, dict[str, int]]:
+    rows = [each for row in findings.benchmarks for each in row.changes]
+    harmed = sum(each.itt.side < 0 for each in rows)
+    counts = {"changes": len(rows), "worse": harmed}
+    if not rows:
+        return "not_measured", "No two configurations are measured.", counts
+    told = f"It stands beside all {len(rows)} changes; in {harmed} the interval shows a loss."
+    return "yes", told, counts
+
+
+def _system(findings: Findings) -> tuple[Held, str, dict[str, int]]:
+    settings = [each.cell.setting for row in findings.benchmarks for each in _measured(row)]
+    turns = sorted({each.system_turn for each in settings if each.system})
+    counts = {"cells": len(settings), "with_system": sum(bool(each.system) for each in settings)}
+    if not turns:
+        return "not_applicable", "No cell has a system prompt.", counts
+    if len(turns) > 1:
+        return "yes", f"It was asked in the turns {', '.join(turns)}.", counts
+    return "no", f"It stood in the {turns[0]} turn throughout.", counts
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("format_paired", "Report every benchmark in more than one response format", _formats),
+    Check("structure", "Test scaffolds that take the structure of a task apart", _divided),
+    Check("needed", "Print the number needed to harm beside the score", _needed),
+    Check("system_prompt", "Vary where the system prompt stands", _system),
+)
+
+
+def claims(findings: Findings) -> Iterator[ClaimRow]:
+    """What is claimed: the orders that gridc weighs in every study, each hypothesis, and what was named after the data."""
+    alpha = f"{findings.alpha:g}"
+    for row in findings.benchmarks:
+        certified = sum(each.evidence.certified.claim is not None for each in row.full.pairs)
+        yield ClaimRow(
+            id=f"pairs/{row.benchmark}",
+            claim=f"orders and reversals of models on {row.benchmark}",
+            stated="always",
+            answer=f"{certified} of {len(row.full.pairs)} pairs certified",
+            cases=row.items,
+            models=len(row.models),
+            configurations=len(row.full.scope.configurations),
+            reach=f"Certified ones: other items of the same kind, with error at most {alpha} over all pairs, if "
+            f"{units_words(row.unit, 2).partition(' ')[2]} are independent; these configurations and models only.",
+        )
+        for scope in row.scopes:
+            if scope.scope.declared == "post_hoc":
+                yield _after_the_data(row, scope.scope.name, len(scope.scope.configurations))
+    answers = {each.id: each for each in findings.hypotheses}
+    stamped = {each["id"]: each for each in findings.lock.content["spec"].get("hypothesis", ())}
+    current: dict[str, Any] = {each["id"]: each for each in findings.plan.study.spec.stamped().get("hypothesis", ())}  # type: ignore[attr-defined]
+    for hypothesis in findings.plan.study.spec.hypothesis:
+        before = stamped.get(hypothesis.id)
+        about = _about(findings, hypothesis)
+        answer = answers.get(hypothesis.id)
+        yield ClaimRow(
+            id=hypothesis.id,
+            claim=hypothesis.claim or hypothesis.kind,
+            stated="added_after"
+            if before is None
+            else "before_stamp"
+            if before == current[hypothesis.id]
+            else "changed_after",
+            answer="not answered" if answer is None else answer.verdict,
+            cases=sum(row.items for row in findings.benchmarks if row.benchmark in {each[1] for each in about}),
+            models=len({model for model, _, _ in about}),
+            configurations=len({configuration for _, _, configuration in about}),
+            reach="Not answered by this report." if answer is None else _reach(answer.strength, answer.alpha),
+        )
+
+
+def _about(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:
+    """The (model, benchmark, configuration) that a hypothesis is about."""
+    spec = findings.plan.study.spec
+    found = set()
+    for row in findings.benchmarks:
+        for each in row.cells:
+            cell = each.cell
+            place = grid.place(spec, cell.levels, cell.benchmark, cell.model)
+            named = getattr(hypothesis, "order", (cell.model,)) if hypothesis.kind == "ranking" else (cell.model,)
+            if cell.model in named and hypothesis.where.matches(place) and spec.analysis.primary.matches(place):
+                found.add((cell.model, cell.benchmark, cell.configuration))
+    return found
+
+
+def _reach(strength: str, alpha: float) -> str:
+    if strength == "descriptive":
+        return "These items, models and configurations only."
+    return f"Other items of the same kind, {strength} at {alpha:g}; these models and configurations only."
+
+
+def _after_the_data(row: BenchmarkFinding, name: str, size: int) -> ClaimRow:
+    return ClaimRow(
+        id=f"scope/{row.benchmark}/{name}",
+        claim=f"the same in {name} on {row.benchmark}",
+        stated="post_hoc",
+        answer="named after the data were seen",
+        cases=row.items,
+        models=len(row.models),
+        configurations=size,
+        reach="Descriptive, but for what is certified in every one of its configurations over the whole envelope.",
+    )

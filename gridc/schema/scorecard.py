@@ -1,0 +1,206 @@
+"""The scorecard: each model's rates under every configuration, what a change of configuration costs, and how the
+study was carried out, line by line with its evidence (Safety Under Scaffolding, app. F). It has no composite number."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gridc.schema.base import Id
+from gridc.schema.rows import Count, Digest, Part, Rounded, Share
+
+FORMAT: Literal["gridc-scorecard/1"] = "gridc-scorecard/1"
+
+Ends = tuple[Rounded, Rounded]
+Held = Literal["yes", "partly", "no", "not_measured", "not_applicable"]
+"""partly: the evidence shows some of it; not_measured: nothing in store, lock or anchors says; not_applicable: the
+study has nothing that the line is about."""
+Kept = Literal["same", "reversed", "only_left", "only_right", "neither"]
+"""same: both intervals lie on one side of 0; reversed: on either side of it; only_...: one of them holds 0;
+neither: both do."""
+
+
+class Needed(Part):
+    """The number needed: how many more answers until one more is worse (harm) or better (benefit). Where the interval of the
+    difference holds 0 it is Altman's (1998): from `harm` through infinity to `benefit`."""
+
+    kind: Annotated[
+        Literal["harm", "benefit", "none"], Field(description="Which way the difference points; none: it is 0.")
+    ]
+    number: Annotated[
+        Rounded | None, Field(description="1 / |difference|; null where the difference is 0.")
+    ]
+    shown: Annotated[Count | None, Field(description="As printed, by the rounding of the spec.")]
+    interval: Annotated[
+        Ends | None, Field(description="Where the difference is known not to be 0; both ends are of `kind`.")
+    ]
+    through_infinity: Annotated[
+        tuple[Rounded | None, Rounded | None] | None,
+        Field(
+            description="Where it is not: the number needed to harm and the one to benefit at the ends; null where that side is "
+            "out of reach."
+        ),
+    ]
+
+
+class ChangeRow(Part):
+    """The difference from the reference, in points of the better direction, with its 95 % interval."""
+
+    difference: Annotated[Rounded, Field(description="Negative: worse than the reference.")]
+    interval: Ends | None
+    needed: Needed
+    per_protocol: Annotated[
+        Rounded | None, Field(description="The difference where unreadable answers are left out of both scores.")
+    ]
+    per_protocol_interval: Ends | None
+    rows: Digest
+
+
+class MatrixRow(Part):
+    """One cell: a model's rate on a benchmark under a configuration."""
+
+    benchmark: str
+    configuration: str
+    levels: Annotated[
+        dict[str, str], Field(description="What differs from the reference, by axis; empty: it is the reference.")
+    ]
+    points: Annotated[Rounded, Field(description="Sum of the scores.")]
+    trials: Count
+    rate: Annotated[Share | None, Field(description="points / trials; null while the cell is incomplete.")]
+    interval: Annotated[Ends | None, Field(description="95 %, over units.")]
+    readable: Annotated[
+        Count | None, Field(description="Readable answers; null where nothing is read from text.")
+    ]
+    per_protocol: Share | None
+    change: Annotated[ChangeRow | None, Field(description="Null for the reference, and where a cell is incomplete.")]
+    rows: Digest
+
+
+class SensitivityRow(Part):
+    """How sensitive a model is to the configuration, over all benchmarks (table 40)."""
+
+    cells: Count
+    share: Annotated[
+        Rounded | None,
+        Field(description="eta squared of the configuration among single answers; null where it is not defined."),
+    ]
+    mean_range: Annotated[
+        Rounded, Field(description="Mean over benchmarks of the greatest rate less the least.")
+    ]
+    max_range: Rounded
+    widest: Annotated[str, Field(description="The benchmark with the widest range.")]
+    rate: Annotated[
+        Share, Field(description="Share of all its answers that were good ones: it depends on how many items each benchmark has.")
+    ]
+    rows: Digest
+
+
+class ModelScore(Part):
+    """One model."""
+
+    model: str
+    note: str | None
+    reference: Annotated[dict[str, str], Field(description="The reference configuration, by benchmark.")]
+    matrix: tuple[MatrixRow, ...]
+    sensitivity: Annotated[SensitivityRow | None, Field(description="Null while no cell is complete.")]
+
+
+class MethodRow(Part):
+    """One line of the methodology stamp. `counts` are the numbers in `said`; `evidence` says where they come from."""
+
+    id: Id
+    question: str
+    holds: Held
+    said: str
+    counts: dict[str, Rounded | int | None]
+    evidence: str
+
+
+class IntegrityRow(Part):
+    """A change of configuration measured in two ways on the same answers (table 16)."""
+
+    model: str
+    benchmark: str
+    change: Annotated[dict[str, str], Field(description="What differs from the reference, by axis.")]
+    left: Annotated[str, Field(description="The first way of measuring.")]
+    right: str
+    by_left: Rounded
+    left_interval: Ends | None
+    by_right: Rounded
+    right_interval: Ends | None
+    kept: Kept
+    rows: Digest
+
+
+class ThreatRow(Part):
+    """A threat to validity: what was done against it, and what the evidence leaves open (table 17)."""
+
+    threat: str
+    met: Annotated[str, Field(description="What the study does about it.")]
+    left: Annotated[str, Field(description="What remains, as the evidence shows it.")]
+    counts: dict[str, int]
+
+
+class CheckRow(Part):
+    """One recommendation for a report on safety (table 19), and whether this study follows it."""
+
+    id: Id
+    recommendation: str
+    holds: Held
+    said: str
+    counts: dict[str, int]
+
+
+class ClaimRow(Part):
+    """What is claimed, how far it reaches, and since when it has been stated."""
+
+    id: str
+    claim: str
+    stated: Annotated[
+        Literal["before_stamp", "changed_after", "added_after", "post_hoc", "always"],
+        Field(
+            description="before_stamp: it stands in the lock as it is; changed_after, added_after: the lock has it "
+            "otherwise, or not; post_hoc: the spec says so; always: gridc makes it of every study."
+        ),
+    ]
+    answer: str
+    cases: Annotated[Count, Field(description="Items that it rests on.")]
+    models: Count
+    configurations: Count
+    reach: Annotated[str, Field(description="Of what it is claimed, and assuming what.")]
+
+
+class DeviationLine(Part):
+    """An entry of the deviation log."""
+
+    id: str
+    element: str
+    reason: str
+    phase: str | None
+    impact: str | None
+    resolved: bool
+    paths: tuple[str, ...]
+
+
+class Scorecard(Part):
+    """A study's scorecard."""
+
+    format: Literal["gridc-scorecard/1"]
+    study: Id
+    title: str
+    gridc: str
+    stamp: Annotated[Digest, Field(description="Of the study as it ran.")]
+    registered: Annotated[Digest, Field(description="The lock's stamp.")]
+    results: Digest
+    complete: Annotated[bool, Field(description="Whether the run was; before, every number is interim.")]
+    level: Annotated[Share, Field(description="Of every interval, each alone.")]
+    methodology: tuple[MethodRow, ...]
+    models: tuple[ModelScore, ...]
+    integrity: tuple[IntegrityRow, ...]
+    threats: tuple[ThreatRow, ...]
+    checklist: tuple[CheckRow, ...]
+    claims: tuple[ClaimRow, ...]
+    deviations: tuple[DeviationLine, ...]
+    observed: Annotated[
+        tuple[str, ...], Field(description="What the run saw that departs from its plan.")
+    ]
+    not_varied: tuple[str, ...]

@@ -13,8 +13,8 @@ from gridc.schema.reference import reference
 @click.option("--write", is_flag=True, help="Write NAME.v1.schema.json into this folder.")
 @click.option("--markdown", is_flag=True, help="Print it as a reference for people.")
 def schema(name: str, write: bool, markdown: bool) -> None:
-    """Print a JSON Schema. NAME is the language, an extension of a spec, the deviation log, a certificate,
-    estimates, or the GRID cards."""
+    """Print a JSON Schema. NAME is the language, an extension of a spec, the deviation log, or a document
+    of a report: certificate, estimates, GRID cards, scorecard, deviation report."""
     if markdown:
         click.echo(reference(name), nl=False)
     elif write:

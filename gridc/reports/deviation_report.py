@@ -51,7 +51,8 @@ def deviation_tables(report: DeviationReport) -> Iterator[Printed]:
             rows.append((*first, change.path, *values, *(told if number == 0 else ("", "", ""))))
     yield Printed(
         "deviations", "Deviations from the stamp", COLUMNS, tuple(rows),
-        note="Values are the difference of the stamped and the current study; reasons, phases and impacts are their author’s.",
+        note="Values are the difference of the stamped and the current study; reasons, phases and impacts "
+        "are their author’s.",
     )  # fmt: skip
     yield Printed(
         "observed", "What the run observed", ("departure",), tuple((each,) for each in report.observed)
@@ -74,9 +75,8 @@ def as_text(report: DeviationReport) -> str:
 
 def _stamped(report: DeviationReport) -> str:
     ran = "" if report.stamp == report.registered else f" The study as it ran has the stamp `{report.stamp}`."
-    return (
-        f"Study {markdown(report.study)}, stamped `{report.registered}` on {markdown(report.created[:10])}.{ran}"
-    )
+    date = markdown(report.created[:10])
+    return f"Study {markdown(report.study)}, stamped `{report.registered}` on {date}.{ran}"
 
 
 def as_html(report: DeviationReport) -> str:
@@ -86,4 +86,6 @@ def as_html(report: DeviationReport) -> str:
 
 def as_tex(report: DeviationReport) -> str:
     """The report's tables in LaTeX."""
-    return as_latex(list(deviation_tables(report)), f"Deviation log of {report.study}, stamp {report.registered}")
+    return as_latex(
+        list(deviation_tables(report)), f"Deviation log of {report.study}, stamp {report.registered}"
+    )

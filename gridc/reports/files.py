@@ -1,4 +1,4 @@
-"""Findings -> files: certificate, estimates, GRID card and page, each replaced in one step."""
+"""Findings -> files: every document of a report, each replaced in one step."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,11 +10,14 @@ from pydantic import BaseModel, ValidationError
 
 from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError
 from gridc.files import write_atomic
+from gridc.reports import deviation_report, paper_tables
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html, lay_out
+from gridc.reports.scorecard import text as scorecard_text
+from gridc.reports.scorecard.document import make_scorecard
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
@@ -25,6 +28,14 @@ NAMES = {
     "estimates.json": "estimates",
     "gridcard.md": "GRID card",
     "gridcard.json": "GRID card (JSON)",
+    "scorecard.html": "scorecard",
+    "scorecard.md": "scorecard (text)",
+    "scorecard.json": "scorecard (JSON)",
+    "deviations.html": "deviations",
+    "deviations.md": "deviations (text)",
+    "deviations.json": "deviations (JSON)",
+    "deviations.tex": "deviations (TeX)",
+    "tables.tex": "tables (TeX)",
     "store.sqlite": "store",
 }
 
@@ -66,12 +77,21 @@ def read_deck(path: Path) -> CardDeck:
 def texts(findings: Findings) -> dict[str, str]:
     """Every report file's text, by name. The same findings give the same bytes."""
     made = documents(findings)
+    card, log = make_scorecard(findings), deviation_report.deviation_report(findings)
     return {
         "report.html": as_html(findings, made.certificate, made.deck),
         "certificate.json": _json(made.certificate),
         "estimates.json": _json(estimate_document(findings)),
         "gridcard.md": as_markdown(made.deck),
         "gridcard.json": _json(made.deck),
+        "scorecard.html": scorecard_text.as_html(card),
+        "scorecard.md": scorecard_text.as_text(card),
+        "scorecard.json": _json(card),
+        "deviations.html": deviation_report.as_html(log),
+        "deviations.md": deviation_report.as_text(log),
+        "deviations.json": _json(log),
+        "deviations.tex": deviation_report.as_tex(log),
+        "tables.tex": paper_tables.as_tex(made.certificate, made.deck, card),
     }
 
 

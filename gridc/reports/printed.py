@@ -1,6 +1,6 @@
 """Tables as people print them: one description, in Markdown and in LaTeX."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gridc.reports.templates import markdown
@@ -36,8 +36,8 @@ def as_markdown(table: Printed, heading: str = "##") -> str:
     return "\n".join(lines)
 
 
-def _markdown_row(cells: object) -> str:
-    return f"| {' | '.join(cells)} |"  # type: ignore[call-overload, no-any-return]
+def _markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def as_latex(tables: Sequence[Printed], title: str) -> str:
@@ -74,7 +74,8 @@ def _column(table: Printed, place: int) -> str:
     prose = [at for at in range(len(table.columns)) if widths[at] > PROSE]
     if place not in prose:
         return "l"
-    return f">{{\\raggedright\\arraybackslash}}p{{{0.8 / (len(prose) + 0.3 * (len(widths) - len(prose))):.2f}\\linewidth}}"
+    width = 0.8 / (len(prose) + 0.3 * (len(widths) - len(prose)))
+    return f">{{\\raggedright\\arraybackslash}}p{{{width:.2f}\\linewidth}}"
 
 
 _SPECIAL = {
@@ -109,8 +110,8 @@ _SPECIAL = {
 
 
 def latex(text: object) -> str:
-    """Text that LaTeX sets as it is, on one line: nothing in it is a command, whoever wrote it. Characters that LaTeX
-    cannot set are left to its engine; control characters become spaces."""
+    """Text that LaTeX sets as it is, on one line: nothing in it is a command, whoever wrote it.
+    Characters that LaTeX cannot set are left to its engine; control characters become spaces."""
     shown = "".join(each if each.isprintable() else " " for each in str(text))
     return "".join(_SPECIAL.get(each, each) for each in " ".join(shown.split()))
 

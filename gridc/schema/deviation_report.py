@@ -14,7 +14,9 @@ class ChangedPath(Part):
     """One path of the spec or its inputs."""
 
     path: str
-    registered: Annotated[Any, Field(description="What was stamped; absent where the stamp has no such path.")] = None
+    registered: Annotated[
+        Any, Field(description="What was stamped; absent where the stamp has no such path.")
+    ] = None
     implemented: Annotated[Any, Field(description="What was run; absent where it has no such path.")] = None
     absent: Annotated[
         tuple[Literal["registered", "implemented"], ...], Field(description="Which side has no such path.")

@@ -1,8 +1,8 @@
 """The published JSON Schemas (draft 2020-12), generated from the typed models.
 
 `gridcard` is the language, `extension` the same for a spec that says only in what it differs from another,
-`deviations` the log beside it; `certificate`, `estimates` and `card` are what a study
-gives.
+`deviations` the log beside it; `certificate`, `estimates`, `card`, `scorecard` and `deviation-report` are
+what a study gives.
 """
 
 import json
@@ -11,7 +11,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-NAMES = ("gridcard", "extension", "deviations", "certificate", "estimates", "card")
+NAMES = (
+    "gridcard", "extension", "deviations",
+    "certificate", "estimates", "card", "scorecard", "deviation-report",
+)  # fmt: skip
 
 EXTENDING: dict[str, Any] = {
     "extends": {
@@ -46,7 +49,9 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
     from gridc.schema.card import CardDeck
     from gridc.schema.certificate import Certificate
     from gridc.schema.deviation import DeviationLog
+    from gridc.schema.deviation_report import DeviationReport
     from gridc.schema.estimates import Estimates
+    from gridc.schema.scorecard import Scorecard
     from gridc.schema.spec import Spec
 
     models: dict[str, tuple[type[BaseModel], str]] = {
@@ -55,6 +60,8 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
         "certificate": (Certificate, "gridc certificate"),
         "estimates": (Estimates, "gridc estimates"),
         "card": (CardDeck, "GRID cards of a study"),
+        "scorecard": (Scorecard, "gridc scorecard"),
+        "deviation-report": (DeviationReport, "gridc deviation log as a report"),
     }
     model, title = models[name]
     schema = model.model_json_schema(by_alias=True, mode="validation")

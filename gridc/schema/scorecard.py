@@ -1,5 +1,6 @@
-"""The scorecard: each model's rates under every configuration, what a change of configuration costs, and how the
-study was carried out, line by line with its evidence (Safety Under Scaffolding, app. F). It has no composite number."""
+"""The scorecard: each model's rates under every configuration, what a change of configuration costs, and
+how the study was carried out, line by line with its evidence (Safety Under Scaffolding, app. F). It has
+no composite number."""
 
 from typing import Annotated, Literal
 
@@ -12,23 +13,24 @@ FORMAT: Literal["gridc-scorecard/1"] = "gridc-scorecard/1"
 
 Ends = tuple[Rounded, Rounded]
 Held = Literal["yes", "partly", "no", "not_measured", "not_applicable"]
-"""partly: the evidence shows some of it; not_measured: nothing in store, lock or anchors says; not_applicable: the
-study has nothing that the line is about."""
+"""partly: the evidence shows some of it; not_measured: nothing in store, lock or anchors says;
+not_applicable: the study has nothing that the line is about."""
+Stated = Literal["before_stamp", "changed_after", "added_after", "post_hoc", "always"]
 Kept = Literal["same", "reversed", "only_left", "only_right", "neither"]
 """same: both intervals lie on one side of 0; reversed: on either side of it; only_...: one of them holds 0;
 neither: both do."""
 
 
 class Needed(Part):
-    """The number needed: how many more answers until one more is worse (harm) or better (benefit). Where the interval of the
-    difference holds 0 it is Altman's (1998): from `harm` through infinity to `benefit`."""
+    """The number needed: how many more answers until one more is worse (harm) or better (benefit). Where
+    the interval of the difference holds 0 it is Altman's (1998): from `harm` through infinity to
+    `benefit`."""
 
     kind: Annotated[
-        Literal["harm", "benefit", "none"], Field(description="Which way the difference points; none: it is 0.")
+        Literal["harm", "benefit", "none"],
+        Field(description="Which way the difference points; none: it is 0."),
     ]
-    number: Annotated[
-        Rounded | None, Field(description="1 / |difference|; null where the difference is 0.")
-    ]
+    number: Annotated[Rounded | None, Field(description="1 / |difference|; null where the difference is 0.")]
     shown: Annotated[Count | None, Field(description="As printed, by the rounding of the spec.")]
     interval: Annotated[
         Ends | None, Field(description="Where the difference is known not to be 0; both ends are of `kind`.")
@@ -36,7 +38,8 @@ class Needed(Part):
     through_infinity: Annotated[
         tuple[Rounded | None, Rounded | None] | None,
         Field(
-            description="Where it is not: the number needed to harm and the one to benefit at the ends; null where that side is "
+            description="Where it is not: the number needed to harm and the one to benefit at the ends; "
+            "null where that side is "
             "out of reach."
         ),
     ]
@@ -49,7 +52,8 @@ class ChangeRow(Part):
     interval: Ends | None
     needed: Needed
     per_protocol: Annotated[
-        Rounded | None, Field(description="The difference where unreadable answers are left out of both scores.")
+        Rounded | None,
+        Field(description="The difference where unreadable answers are left out of both scores."),
     ]
     per_protocol_interval: Ends | None
     rows: Digest
@@ -61,7 +65,8 @@ class MatrixRow(Part):
     benchmark: str
     configuration: str
     levels: Annotated[
-        dict[str, str], Field(description="What differs from the reference, by axis; empty: it is the reference.")
+        dict[str, str],
+        Field(description="What differs from the reference, by axis; empty: it is the reference."),
     ]
     points: Annotated[Rounded, Field(description="Sum of the scores.")]
     trials: Count
@@ -71,7 +76,9 @@ class MatrixRow(Part):
         Count | None, Field(description="Readable answers; null where nothing is read from text.")
     ]
     per_protocol: Share | None
-    change: Annotated[ChangeRow | None, Field(description="Null for the reference, and where a cell is incomplete.")]
+    change: Annotated[
+        ChangeRow | None, Field(description="Null for the reference, and where a cell is incomplete.")
+    ]
     rows: Digest
 
 
@@ -81,7 +88,9 @@ class SensitivityRow(Part):
     cells: Count
     share: Annotated[
         Rounded | None,
-        Field(description="eta squared of the configuration among single answers; null where it is not defined."),
+        Field(
+            description="eta squared of the configuration among single answers; null where it is not defined."
+        ),
     ]
     mean_range: Annotated[
         Rounded, Field(description="Mean over benchmarks of the greatest rate less the least.")
@@ -89,7 +98,11 @@ class SensitivityRow(Part):
     max_range: Rounded
     widest: Annotated[str, Field(description="The benchmark with the widest range.")]
     rate: Annotated[
-        Share, Field(description="Share of all its answers that were good ones: it depends on how many items each benchmark has.")
+        Share,
+        Field(
+            description="Share of all its answers that were good ones: it depends on how many items each "
+            "benchmark has."
+        ),
     ]
     rows: Digest
 
@@ -105,7 +118,8 @@ class ModelScore(Part):
 
 
 class MethodRow(Part):
-    """One line of the methodology stamp. `counts` are the numbers in `said`; `evidence` says where they come from."""
+    """One line of the methodology stamp. `counts` are the numbers in `said`; `evidence` says where they
+    come from."""
 
     id: Id
     question: str
@@ -156,9 +170,10 @@ class ClaimRow(Part):
     id: str
     claim: str
     stated: Annotated[
-        Literal["before_stamp", "changed_after", "added_after", "post_hoc", "always"],
+        Stated,
         Field(
-            description="before_stamp: it stands in the lock as it is; changed_after, added_after: the lock has it "
+            description="before_stamp: it stands in the lock as it is; changed_after, added_after: the "
+            "lock has it "
             "otherwise, or not; post_hoc: the spec says so; always: gridc makes it of every study."
         ),
     ]
@@ -193,6 +208,9 @@ class Scorecard(Part):
     results: Digest
     complete: Annotated[bool, Field(description="Whether the run was; before, every number is interim.")]
     level: Annotated[Share, Field(description="Of every interval, each alone.")]
+    lower_is_better: Annotated[
+        dict[str, bool], Field(description="By benchmark: whether a lower rate is the better one.")
+    ]
     methodology: tuple[MethodRow, ...]
     models: tuple[ModelScore, ...]
     integrity: tuple[IntegrityRow, ...]
@@ -200,7 +218,5 @@ class Scorecard(Part):
     checklist: tuple[CheckRow, ...]
     claims: tuple[ClaimRow, ...]
     deviations: tuple[DeviationLine, ...]
-    observed: Annotated[
-        tuple[str, ...], Field(description="What the run saw that departs from its plan.")
-    ]
+    observed: Annotated[tuple[str, ...], Field(description="What the run saw that departs from its plan.")]
     not_varied: tuple[str, ...]

@@ -8,7 +8,10 @@ from jsonschema import Draft202012Validator
 
 from gridc.schema import jsonschema
 
-NAMES = ("gridcard", "extension", "deviations", "certificate", "estimates", "card")
+NAMES = (
+    "gridcard", "extension", "deviations",
+    "certificate", "estimates", "card", "scorecard", "deviation-report",
+)  # fmt: skip
 LANGUAGE = ("gridcard", "extension", "deviations")
 SELF_EXPLAINING = {"loader"}
 """Keys whose choices are the names of things that are documented elsewhere."""

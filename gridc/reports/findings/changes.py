@@ -1,9 +1,10 @@
-"""What another configuration does to a model's score: the difference from the reference, and how many answers
-until one more is worse (the number needed to harm).
+"""What another configuration does to a model's score: the difference from the reference, and how many
+answers until one more is worse (the number needed to harm).
 
-The reference is the configuration that the spec's anchor selects, the first of the envelope where it selects
-none. Both cells hold the same items, and their units are drawn together, so that a difference is one of pairs.
-Differences point upwards where the change is for the better, whatever the benchmark's direction.
+The reference is the configuration that the spec's anchor selects, the first of the envelope where it
+selects none. Both cells hold the same items, and their units are drawn together, so that a difference is
+one of pairs. Differences point upwards where the change is for the better, whatever the benchmark's
+direction.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,8 +51,9 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One model's score under `configuration` against that under `reference`, which differ in `levels`, by
-    axis. `itt` counts every answer; `pp` the readable ones, None where nothing is read from text or nothing could be."""
+    """One model's score under `configuration` against that under `reference`, which differ in `levels`,
+    by axis. `itt` counts every answer; `pp` the readable ones, None where nothing is read from text or
+    nothing could be."""
 
     model: str
     configuration: str
@@ -64,7 +66,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """The same change, measured by two rules that score the same answers: the levels `left` and `right` of `axis`."""
+    """The same change, measured by two rules that score the same answers: the levels `left` and `right`
+    of `axis`."""
 
     model: str
     axis: str
@@ -78,7 +81,8 @@ class Reread:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """The points of a cell by unit and how many they are of, (units,) each: of all answers, and of readable ones."""
+    """The points of a cell by unit and how many they are of, (units,) each: of all answers, and of
+    readable ones."""
 
     score: CellScore
     points: Whole
@@ -89,8 +93,8 @@ class _Sums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """The complete shared cells of one benchmark, ready to be compared: each model's sums by configuration, and the
-    weights of units in every resample."""
+    """The complete shared cells of one benchmark, ready to be compared: each model's sums by
+    configuration, and the weights of units in every resample."""
 
     sums: Mapping[tuple[str, str], _Sums]
     references: Mapping[str, str]
@@ -99,7 +103,8 @@ class Comparison:
     sign: int
 
     def between(self, first: _Sums, second: _Sums, readable: bool = False) -> Moved | None:
-        """The second cell's score less the first one's; None where a score of readable answers is not defined."""
+        """The second cell's score less the first one's; None where a score of readable answers is not
+        defined."""
         names = ("read_points", "read_most") if readable else ("points", "most")
         points, most = (np.stack([getattr(each, name) for each in (first, second)]) for name in names)
         if not most.sum(axis=1).all():
@@ -167,7 +172,8 @@ def changes(found: Comparison) -> tuple[Change, ...]:
 
 
 def reread(axes: Sequence[Axis], found: Comparison) -> tuple[Reread, ...]:
-    """Every change of one level from the reference, under each pair of levels that score the very same answers."""
+    """Every change of one level from the reference, under each pair of levels that score the very same
+    answers."""
     rows = []
     for axis in axes:
         for left, right in combinations([level.id for level in axis.level], 2):
@@ -176,9 +182,7 @@ def reread(axes: Sequence[Axis], found: Comparison) -> tuple[Reread, ...]:
     return tuple(rows)
 
 
-def _reread(
-    found: Comparison, axis: str, left: str, right: str, model: str, reference: str
-) -> list[Reread]:
+def _reread(found: Comparison, axis: str, left: str, right: str, model: str, reference: str) -> list[Reread]:
     by_levels = {
         tuple(each.score.cell.levels.items()): each for (name, _), each in found.sums.items() if name == model
     }

@@ -1,4 +1,5 @@
-"""How a study was carried out, as its event chain and its calls show it: what a methodology stamp rests on."""
+"""How a study was carried out, as its event chain and its calls show it: what a methodology stamp rests
+on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +9,17 @@ from gridc.runtime.store.events import Event, InterimLook, RunStarted, Stamped
 
 @dataclass(frozen=True, slots=True)
 class Conduct:
-    """`stamped` and `started` are the numbers of the events that recorded the lock and the first run; None where there
-    is none. `looks` are the interim looks: reports of an unfinished run. `observed` are the
-    departures from the plan that the run saw, a sentence each."""
+    """`stamped` and `started` are the numbers of the events that recorded the lock and the first run;
+    None where there is none. `looks` are the interim looks: reports of an unfinished run. `observed` are
+    the departures from the plan that the run saw, a sentence each."""
 
     stamped: int | None = None
     started: int | None = None
     looks: tuple[int, ...] = ()
     observed: tuple[str, ...] = ()
+
+
+UNKNOWN = Conduct()
 
 
 def conduct(events: Sequence[Event], stamp: str, observed: Sequence[str]) -> Conduct:

@@ -18,7 +18,7 @@ from gridc.reports.findings.analysis import BenchmarkAnalysis, Maximum, analyse,
 from gridc.reports.findings.attribution import Attribution, explain
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
 from gridc.reports.findings.changes import Change, Reread, changes, compare, reread
-from gridc.reports.findings.conduct import Conduct, conduct
+from gridc.reports.findings.conduct import UNKNOWN, Conduct, conduct
 from gridc.reports.findings.falsification import FalsificationFinding, falsify
 from gridc.reports.findings.hypotheses import HypothesisFinding, decisions, regions_of
 from gridc.reports.findings.intervals import UnitIntervals, unit_intervals
@@ -180,7 +180,7 @@ class Findings:
     deviations: tuple[dict[str, Any], ...]
     attribution: tuple[Attribution, ...] = ()
     falsifications: tuple[FalsificationFinding, ...] = ()
-    conduct: Conduct = Conduct()
+    conduct: Conduct = UNKNOWN
 
     @property
     def alpha(self) -> float:

@@ -1,4 +1,5 @@
-"""How sensitive each model is to the configuration, over all benchmarks (Safety Under Scaffolding, table 40)."""
+"""How sensitive each model is to the configuration, over all benchmarks (Safety Under Scaffolding, table
+40)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +15,11 @@ CONFIGURATION, BENCHMARK = "configuration", "benchmark"
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """One model's complete shared cells. A range is the greatest rate of a benchmark less the least, over its
-    configurations: their mean and the widest, which is on `widest`. `share` is eta squared of the configuration
-    among the model's single answers, after the benchmark and with their interaction; None where an answer can earn
-    a part of a point, a benchmark lacks configurations of another, or nothing varies. `rate` is the share of all
-    its answers that were good ones."""
+    """One model's complete shared cells. A range is the greatest rate of a benchmark less the least, over
+    its configurations: their mean and the widest, which is on `widest`. `share` is eta squared of the
+    configuration among the model's single answers, after the benchmark and with their interaction; None
+    where an answer can earn a part of a point, a benchmark lacks configurations of another, or nothing
+    varies. `rate` is the share of all its answers that were good ones."""
 
     model: str
     cells: int
@@ -31,8 +32,8 @@ class Sensitivity:
 
 
 def sensitivities(cells: Sequence[CellScore], lower: Mapping[str, bool]) -> Iterator[Sensitivity]:
-    """One profile for each model, in the order of its cells. `lower` says of each benchmark whether lower is better: there
-    a rate counts from the other end, so that rates of all benchmarks point the same way."""
+    """One profile for each model, in the order of its cells. `lower` says of each benchmark whether lower
+    is better: there a rate counts from the other end, so that rates of all benchmarks point the same way."""
     by_model: dict[str, list[tuple[CellScore, Fraction]]] = {}
     for each in cells:
         if each.cell.shared and each.score is not None:

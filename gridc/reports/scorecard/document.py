@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from math import isfinite
+from typing import Any
 
 from gridc.reports.findings.changes import Change, Moved
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
@@ -39,6 +40,7 @@ def make_scorecard(findings: Findings) -> Scorecard:
         results=findings.results,
         complete=findings.complete,
         level=LEVEL,
+        lower_is_better=lower,
         methodology=methodology(findings),
         models=tuple(_model(findings, model, profiles.get(model.id)) for model in spec.model),
         integrity=tuple(integrity(findings)),
@@ -131,6 +133,6 @@ def _change(spec: Spec, change: Change) -> ChangeRow:
     )
 
 
-def _deviation(entry: Mapping[str, object]) -> DeviationLine:
-    paths = tuple(str(each["path"]) for each in entry["changes"])  # type: ignore[attr-defined]
-    return DeviationLine(**{key: value for key, value in entry.items() if key in DeviationLine.model_fields}, paths=paths)  # type: ignore[arg-type]
+def _deviation(entry: Mapping[str, Any]) -> DeviationLine:
+    kept = {key: value for key, value in entry.items() if key in DeviationLine.model_fields}
+    return DeviationLine(**kept, paths=tuple(each["path"] for each in entry["changes"]))

@@ -1,29 +1,32 @@
 """The methodology stamp: how a study was carried out, a line for each thing that a reader asks.
 
-A line is derived from evidence (events of the store, its rows, the lock, a tie that was checked) and never from a
-setting: what a spec asks for and nobody did is a `no`, and what nothing shows is `not_measured`. `LINES` has a row for
-each.
+A line is derived from evidence (events of the store, its rows, the lock, a tie that was checked) and
+never from a setting: what a spec asks for and nobody did is a `no`, and what nothing shows is
+`not_measured`. `LINES` has a row for each.
 """
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.lock.anchor import in_words
+from gridc.reports.findings.falsification import Result
 from gridc.reports.findings.findings import Findings
 from gridc.schema.inference import DOCUMENTED
-from gridc.schema.scorecard import Held, MethodRow
+from gridc.schema.scorecard import Held, MethodRow, Stated
 
 PARTED = Fraction(2, 100)
-"""Intention to treat and per protocol diverge where the difference of a change moves by more than this (Safety Under
-Scaffolding, table 13)."""
-FULLY_DECIDED = ("pass", "partial", "fail")
+"""Intention to treat and per protocol diverge where the difference of a change moves by more than this
+(Safety Under Scaffolding, table 13)."""
+DECIDED: tuple[Result, ...] = ("pass", "partial", "fail")
+RESULTS: tuple[Result, ...] = (*DECIDED, "open")
 
 
 class Answer(NamedTuple):
-    """What the evidence says to a question: `counts` are the numbers in `said`, `evidence` is where it was read."""
+    """What the evidence says to a question: `counts` are the numbers in `said`, `evidence` is where it
+    was read."""
 
     holds: Held
     said: str
@@ -60,15 +63,19 @@ def methodology(findings: Findings) -> tuple[MethodRow, ...]:
 def _stamped_first(findings: Findings) -> Answer:
     conduct, calls = findings.conduct, findings.progress.answered
     counts = {"calls_before_stamp": findings.before_stamp, "calls": calls}
-    where = f"event {conduct.stamped} (stamp), the lock's date, the dates of {_count(calls, 'call')}"
     if conduct.stamped is None or not calls:
-        return Answer("not_measured", "No call has been answered yet.", where, counts)
+        told = "No call has been answered yet." if not calls else "No event records the stamp."
+        return Answer("not_measured", told, "the events and calls of the store", counts)
+    where = f"event {conduct.stamped} (stamp), the lock's date, the dates of {_count(calls, 'call')}"
     if findings.steps_back:
         back = findings.steps_back[0]
         told = f"The store's clock was set back at event {back}: its dates show no order."
         return Answer("not_measured", told, where, counts)
     if findings.before_stamp:
-        told = f"{findings.before_stamp:,} of {_count(calls, 'call')} are dated before the stamp: data predate it."
+        told = (
+            f"{findings.before_stamp:,} of {_count(calls, 'call')} are dated before the stamp: data "
+            f"predate it."
+        )
         return Answer("partly" if findings.before_stamp < calls else "no", told, where, counts)
     if conduct.started is not None and conduct.started < conduct.stamped:
         told = "The chain records a run before the stamp."
@@ -78,9 +85,7 @@ def _stamped_first(findings: Findings) -> Answer:
 
 
 def _vouched(findings: Findings) -> Answer:
-    ties = [
-        each for each in findings.anchors if each.strength in ("timestamped", "registered") and each.time
-    ]
+    ties = [each for each in findings.anchors if each.strength in ("timestamped", "registered") and each.time]
     told = in_words(findings.anchors)
     where = "the ties of the lock, checked where the report was made"
     if not ties:
@@ -181,7 +186,8 @@ def _both_readings(findings: Findings) -> Answer:
         told = "No answer is read from text, so that both readings are one."
         return Answer("not_applicable", told, where, counts)
     told = (
-        f"Both are kept for {len(both)} of {_count(len(changes), 'change')} of configuration; in {len(apart)} they "
+        f"Both are kept for {len(both)} of {_count(len(changes), 'change')} of configuration; in "
+        f"{len(apart)} they "
         f"differ by more than {100 * float(PARTED):g} pp."
     )
     return Answer("yes", told, where, counts)
@@ -194,7 +200,10 @@ def _apart(one: float, other: float) -> bool:
 def _noise(findings: Findings) -> Answer:
     known = [each for each in findings.noise if each.floor is not None]
     counts = {"measured": len(known), "models": len(findings.noise)}
-    told = f"Calls of {len(known)} of {_count(len(findings.noise), 'model')} were made again in another batch shape."
+    told = (
+        f"Calls of {len(known)} of {_count(len(findings.noise), 'model')} were made again in another "
+        f"batch shape."
+    )
     holds: Held = "not_measured" if not known else "yes" if len(known) == len(findings.noise) else "partly"
     return Answer(holds, told, "the `noise` events of the store", counts)
 
@@ -214,7 +223,8 @@ def _forks(findings: Findings) -> Answer:
     if not forks:
         return Answer("no", "The spec declares no analytic choice that was open.", "the lock", counts)
     told = (
-        f"{_count(len(forks), 'open choice')} declared, {len(before)} of them in the stamp; {len(documented)} need data that "
+        f"{_count(len(forks), 'open choice')} declared, {len(before)} of them in the stamp; "
+        f"{len(documented)} need data that "
         "were not collected."
     )
     return Answer("yes" if len(before) == len(forks) else "partly", told, "the lock", counts)
@@ -236,30 +246,45 @@ def _falsified(findings: Findings) -> Answer:
     spec = findings.plan.study.spec
     results = [each.result for each in findings.falsifications]
     people = sum(undecidable(spec, each) is not None for each in spec.falsification)
-    counts = {word: results.count(word) for word in (*FULLY_DECIDED, "open")}
-    counts |= {"tests": len(spec.falsification), "undecided": people}
+    counts = {"tests": len(spec.falsification), "undecided": people}
+    counts |= {str(word): results.count(word) for word in RESULTS}
     where = "the samples of the store"
     if not spec.falsification:
         return Answer("no", "The spec states no test that could break its findings.", "the lock", counts)
-    told = ", ".join(f"{results.count(word)} {word}" for word in (*FULLY_DECIDED, "open"))
+    told = ", ".join(f"{results.count(word)} {word}" for word in RESULTS)
     told = f"Of {_count(len(spec.falsification), 'test')}: {told}; {people} are not decided by gridc."
-    decided = sum(results.count(word) for word in FULLY_DECIDED)
+    decided = sum(each in DECIDED for each in results)
     holds: Held = "yes" if decided == len(spec.falsification) else "partly" if decided else "not_measured"
     return Answer(holds, told, where, counts)
 
 
 def _hypotheses(findings: Findings) -> Answer:
-    spec = findings.plan.study.spec
-    stamped = {each["id"]: each for each in findings.lock.content["spec"].get("hypothesis", ())}
-    current = {each["id"]: each for each in spec.stamped().get("hypothesis", ())}
-    same = [name for name, each in current.items() if stamped.get(name) == each]
+    current = since_when(findings)
+    same = [name for name, stated in current.items() if stated == "before_stamp"]
     left = {each.id for each in findings.uncomputed if each.table == "hypothesis"}
     counts = {"hypotheses": len(current), "stamped": len(same), "unanswered": len(left & current.keys())}
     if not current:
         return Answer("no", "The spec states no hypothesis.", "the lock", counts)
-    told = f"{len(same)} of {_count(len(current), 'hypothesis', 'hypotheses')} stand in the lock as they are now"
+    told = (
+        f"{len(same)} of {_count(len(current), 'hypothesis', 'hypotheses')} stand in the lock as they are now"
+    )
     told += f"; {len(left & current.keys())} are not answered by this report." if left else "."
-    return Answer("yes" if len(same) == len(current) else "partly" if same else "no", told, "the lock", counts)
+    return Answer(
+        "yes" if len(same) == len(current) else "partly" if same else "no", told, "the lock", counts
+    )
+
+
+def since_when(findings: Findings) -> dict[str, Stated]:
+    """Of each hypothesis, whether it stands in the lock as it is now."""
+    stamped = {each["id"]: each for each in findings.lock.content["spec"].get("hypothesis", ())}
+    current: Any = findings.plan.study.spec.stamped().get("hypothesis", ())
+    found: dict[str, Stated] = {}
+    for each in current:
+        before = stamped.get(each["id"])
+        found[each["id"]] = (
+            "added_after" if before is None else "before_stamp" if before == each else "changed_after"
+        )
+    return found
 
 
 def _count(number: int, word: str, plural: str | None = None) -> str:

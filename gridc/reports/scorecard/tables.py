@@ -1,6 +1,7 @@
 """The tables of a scorecard, as they are printed."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import ceil
 
 from gridc.reports.printed import Printed
 from gridc.schema.scorecard import ChangeRow, Held, MatrixRow, ModelScore, Needed, Scorecard
@@ -27,8 +28,10 @@ KEPT = {
     "neither": "by neither",
 }
 NEEDED_NOTE = (
-    "A number needed to harm says how many answers it takes until one more is worse than under the reference; to "
-    "benefit, until one more is better. Where the interval of the difference holds 0, the number runs through infinity "
+    "A number needed to harm says how many answers it takes until one more is worse than under the "
+    "reference; to "
+    "benefit, until one more is better. Where the interval of the difference holds 0, the number runs "
+    "through infinity "
     "(Altman 1998)."
 )
 
@@ -60,7 +63,17 @@ def methodology_table(card: Scorecard) -> Printed:
 
 def matrix_table(model: ModelScore) -> Printed:
     """Every cell of a model."""
-    columns = ("benchmark", "configuration", "rate", "95 %", "readable", "per protocol", "difference", "pp 95 %", "needed")
+    columns = (
+        "benchmark",
+        "configuration",
+        "rate",
+        "95 %",
+        "readable",
+        "per protocol",
+        "difference",
+        "pp 95 %",
+        "needed",
+    )
     rows = tuple(
         (
             row.benchmark,
@@ -80,7 +93,14 @@ def matrix_table(model: ModelScore) -> Printed:
 
 
 def sensitivity_table(models: Iterable[ModelScore]) -> Printed:
-    columns = ("model", "share of configuration, %", "mean range, pp", "widest range, pp", "where", "all answers, %")
+    columns = (
+        "model",
+        "share of configuration, %",
+        "mean range, pp",
+        "widest range, pp",
+        "where",
+        "all answers, %",
+    )
     rows = tuple(
         (
             model.model,
@@ -94,16 +114,24 @@ def sensitivity_table(models: Iterable[ModelScore]) -> Printed:
         if (row := model.sensitivity) is not None
     )
     note = (
-        "The share is eta squared among single answers; the last column depends on how many items each benchmark has, and is "
-        "no measure of a model."
+        "The share is eta squared among single answers; the last column depends on how many items each "
+        "benchmark has, and is no measure of a model."
     )
-    return Printed(
-        "sensitivity", "Sensitivity to the configuration", columns, rows, frozenset(columns[1:4] + columns[5:]), note
-    )  # fmt: skip
+    numeric = frozenset(columns) - {"model", "where"}
+    return Printed("sensitivity", "Sensitivity to the configuration", columns, rows, numeric, note)
 
 
 def integrity_table(card: Scorecard) -> Printed:
-    columns = ("model", "benchmark", "change", "first way", "pp", "second way", "pp (second)", "interval clear of 0")
+    columns = (
+        "model",
+        "benchmark",
+        "change",
+        "first way",
+        "pp",
+        "second way",
+        "pp (second)",
+        "interval clear of 0",
+    )
     rows = tuple(
         (
             row.model,
@@ -117,7 +145,10 @@ def integrity_table(card: Scorecard) -> Printed:
         )
         for row in card.integrity
     )
-    note = "Changes of one level that two ways of measuring the same answers see; where both see the same it is not listed."
+    note = (
+        "Changes of one level that two ways of measuring the same answers see; where both see the same "
+        "it is not listed."
+    )
     return Printed("integrity", "Integrity of the measurement", columns, rows, frozenset(), note)
 
 
@@ -166,10 +197,7 @@ def _points_ends(interval: tuple[float, float] | None) -> str:
 
 def needed_words(row: Needed) -> str:
     """`harm 14 (13 to 17)`, `harm 166 (harm 63 to ∞ to benefit 261)`, `no difference`."""
-    if row.kind == "none":
-        shown = "no difference"
-    else:
-        shown = f"{row.kind} {row.shown:,}"
+    shown = "no difference" if row.kind == "none" else f"{row.kind} {row.shown:,}"
     if row.interval is not None:
         return f"{shown} ({_rounded(row.interval[0])} to {_rounded(row.interval[1])})"
     if row.through_infinity is not None:
@@ -184,13 +212,12 @@ def needed_words(row: Needed) -> str:
 
 
 def _rounded(value: float | None) -> str:
-    from math import ceil
-
     return "\N{INFINITY}" if value is None else f"{ceil(value - 1e-9):,}"
 
 
 def first_columns(model: ModelScore) -> list[dict[str, str]]:
-    """The columns of the matrix on the page: the reference, then each change of one level, as the rows have them."""
+    """The columns of the matrix on the page: the reference, then each change of one level, as the rows
+    have them."""
     found: dict[tuple[tuple[str, str], ...], None] = {}
     for row in model.matrix:
         if len(row.levels) < 2:

@@ -1,28 +1,31 @@
 """The scorecard as a page and as Markdown."""
 
+from collections.abc import Callable
+from typing import Any
+
 from gridc.reports.printed import as_markdown
 from gridc.reports.scorecard import tables
 from gridc.reports.templates import markdown, render
 from gridc.schema.scorecard import Scorecard
 
+SHOWN: tuple[Callable[..., Any], ...] = (
+    tables.first_columns, tables.by_benchmark, tables.change_words, tables.matrix_table,
+    tables.rate, tables.ends, tables.points, tables.needed_words,
+)  # fmt: skip
+"""What the page's template calls."""
 
-def as_html(card: Scorecard, lower: dict[str, bool]) -> str:
-    """The page. `lower` says of each benchmark whether a lower score is the better one."""
+
+def as_html(card: Scorecard) -> str:
+    """The page."""
     shown = {table.id: table for table in tables.scorecard_tables(card)}
     return render(
         "scorecard.html.jinja",
         card=card,
-        lower=lower,
         held=tables.HELD,
         needed_note=tables.NEEDED_NOTE,
         tables={name: shown[name] for name in ("sensitivity", "integrity", "threats", "checklist", "claims")},
-        **{
-            name: getattr(tables, name)
-            for name in (
-                "first_columns", "by_benchmark", "change_words", "matrix_table", "rate", "ends", "points", "needed_words",
-            )
-        },
-    )  # fmt: skip
+        **{each.__name__: each for each in SHOWN},
+    )
 
 
 def as_text(card: Scorecard) -> str:

@@ -1,4 +1,5 @@
-"""What a scorecard says of its own worth: integrity of the measurement, threats, a checklist, the scope of claims."""
+"""What a scorecard says of its own worth: integrity of the measurement, threats, a checklist, the scope
+of claims."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -9,20 +10,22 @@ from gridc.diagnostics.codes import CODES
 from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.scorecard.methodology import PARTED
-from gridc.reports.sentences import units_words
+from gridc.reports.scorecard.methodology import PARTED, since_when
+from gridc.reports.words import PLURAL, units_words
 from gridc.schema.scorecard import CheckRow, ClaimRow, Held, IntegrityRow, Kept, ThreatRow
 
 ITT, PP = "unreadable answers counted", "unreadable answers left out"
 
 
 def integrity(findings: Findings) -> Iterator[IntegrityRow]:
-    """Every change of one level from the reference, as two ways of measuring the same answers see it: with unreadable answers
-    and without, and by each two rules that score the same answers."""
+    """Every change of one level from the reference, as two ways of measuring the same answers see it:
+    with unreadable answers and without, and by each two rules that score the same answers."""
     for benchmark in findings.benchmarks:
         for each in benchmark.changes:
             if len(each.levels) == 1 and each.pp is not None and each.pp != each.itt:
-                yield _integrity(benchmark, each.model, each.levels, (ITT, PP), (each.itt, each.pp), each.rows)
+                yield _integrity(
+                    benchmark, each.model, each.levels, (ITT, PP), (each.itt, each.pp), each.rows
+                )
         for row in benchmark.reread:
             names = (f"{row.axis} = {row.left}", f"{row.axis} = {row.right}")
             yield _integrity(benchmark, row.model, row.levels, names, (row.by_left, row.by_right), row.rows)
@@ -67,7 +70,10 @@ def threats(findings: Findings) -> Iterator[ThreatRow]:
     for waiver in findings.plan.study.spec.waive:
         where = waiver.where.model_dump_json(by_alias=True) if waiver.where.root else "everywhere"
         yield _threat(
-            f"{waiver.code}: {CODES[waiver.code].title}", waiver.why, f"A hazard that was waived, {where}.", {}
+            f"{waiver.code}: {CODES[waiver.code].title}",
+            waiver.why,
+            f"A hazard that was waived, {where}.",
+            {},
         )
     seen = findings.conduct.observed
     if seen:
@@ -134,7 +140,9 @@ def _dependence(findings: Findings) -> Iterator[ThreatRow]:
     for row in findings.benchmarks:
         if row.coarser:
             met = f"Intervals and tests on {row.benchmark} draw {units_words(row.unit, row.units)}."
-            left = f"The data document a coarser level, {', '.join(row.coarser)}: intervals may be too narrow."
+            left = (
+                f"The data document a coarser level, {', '.join(row.coarser)}: intervals may be too narrow."
+            )
             yield _threat("items that depend on each other", met, left, {"units": row.units})
 
 
@@ -166,7 +174,10 @@ def _formats(findings: Findings) -> tuple[Held, str, dict[str, int]]:
         if len({(each.cell.setting.options == "none", _reading(each)) for each in _measured(row)}) > 1
     ]
     counts = {"paired": len(paired), "benchmarks": len(findings.benchmarks)}
-    told = f"{len(paired)} of {len(findings.benchmarks)} benchmarks were measured in more than one response format."
+    told = (
+        f"{len(paired)} of {len(findings.benchmarks)} benchmarks were measured in more than one "
+        f"response format."
+    )
     holds: Held = "yes" if len(paired) == len(findings.benchmarks) else "partly" if paired else "no"
     return holds, told, counts
 
@@ -184,7 +195,10 @@ def _divided(findings: Findings) -> tuple[Held, str, dict[str, int]]:
     counts = {"divided": len(divided), "scaffolds": len(scaffolds)}
     if not scaffolds:
         return "no", "No scaffold was run.", counts
-    told = f"Of {len(scaffolds)} kinds of scaffold, {len(divided)} divide the task ({', '.join(divided) or 'none'})."
+    told = (
+        f"Of {len(scaffolds)} kinds of scaffold, {len(divided)} divide the task "
+        f"({', '.join(divided) or 'none'})."
+    )
     return "yes" if divided else "no", told, counts
 
 
@@ -224,7 +238,8 @@ CHECKS: tuple[Check, ...] = (
 
 
 def claims(findings: Findings) -> Iterator[ClaimRow]:
-    """What is claimed: the orders that gridc weighs in every study, each hypothesis, and what was named after the data."""
+    """What is claimed: the orders that gridc weighs in every study, each hypothesis, and what was named
+    after the data."""
     alpha = f"{findings.alpha:g}"
     for row in findings.benchmarks:
         certified = sum(each.evidence.certified.claim is not None for each in row.full.pairs)
@@ -236,29 +251,25 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
             cases=row.items,
             models=len(row.models),
             configurations=len(row.full.scope.configurations),
-            reach=f"Certified ones: other items of the same kind, with error at most {alpha} over all pairs, if "
-            f"{units_words(row.unit, 2).partition(' ')[2]} are independent; these configurations and models only.",
+            reach=f"Certified ones: other items of the same kind, with error at most {alpha} over all pairs, "
+            f"if {PLURAL[row.unit]} are independent; these configurations and models only.",
         )
         for scope in row.scopes:
             if scope.scope.declared == "post_hoc":
                 yield _after_the_data(row, scope.scope.name, len(scope.scope.configurations))
     answers = {each.id: each for each in findings.hypotheses}
-    stamped = {each["id"]: each for each in findings.lock.content["spec"].get("hypothesis", ())}
-    current: dict[str, Any] = {each["id"]: each for each in findings.plan.study.spec.stamped().get("hypothesis", ())}  # type: ignore[attr-defined]
+    stated = since_when(findings)
     for hypothesis in findings.plan.study.spec.hypothesis:
-        before = stamped.get(hypothesis.id)
         about = _about(findings, hypothesis)
         answer = answers.get(hypothesis.id)
         yield ClaimRow(
             id=hypothesis.id,
             claim=hypothesis.claim or hypothesis.kind,
-            stated="added_after"
-            if before is None
-            else "before_stamp"
-            if before == current[hypothesis.id]
-            else "changed_after",
+            stated=stated[hypothesis.id],
             answer="not answered" if answer is None else answer.verdict,
-            cases=sum(row.items for row in findings.benchmarks if row.benchmark in {each[1] for each in about}),
+            cases=sum(
+                row.items for row in findings.benchmarks if row.benchmark in {each[1] for each in about}
+            ),
             models=len({model for model, _, _ in about}),
             configurations=len({configuration for _, _, configuration in about}),
             reach="Not answered by this report." if answer is None else _reach(answer.strength, answer.alpha),
@@ -273,8 +284,14 @@ def _about(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:
         for each in row.cells:
             cell = each.cell
             place = grid.place(spec, cell.levels, cell.benchmark, cell.model)
-            named = getattr(hypothesis, "order", (cell.model,)) if hypothesis.kind == "ranking" else (cell.model,)
-            if cell.model in named and hypothesis.where.matches(place) and spec.analysis.primary.matches(place):
+            named = (
+                getattr(hypothesis, "order", (cell.model,)) if hypothesis.kind == "ranking" else (cell.model,)
+            )
+            if (
+                cell.model in named
+                and hypothesis.where.matches(place)
+                and spec.analysis.primary.matches(place)
+            ):
                 found.add((cell.model, cell.benchmark, cell.configuration))
     return found
 
@@ -294,5 +311,6 @@ def _after_the_data(row: BenchmarkFinding, name: str, size: int) -> ClaimRow:
         cases=row.items,
         models=len(row.models),
         configurations=size,
-        reach="Descriptive, but for what is certified in every one of its configurations over the whole envelope.",
+        reach="Descriptive, but for what is certified in every one of its configurations over the whole "
+        "envelope.",
     )

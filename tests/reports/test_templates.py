@@ -19,7 +19,7 @@ def test_a_template_can_be_read() -> None:
 
 
 def test_every_template_is_used() -> None:
-    users = [*FOLDER.rglob("*.jinja"), *(FOLDER.parents[1] / "reports").glob("*.py")]
+    users = [*FOLDER.rglob("*.jinja"), *(FOLDER.parents[1] / "reports").rglob("*.py")]
     named = {
         name
         for path in users

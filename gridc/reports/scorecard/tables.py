@@ -27,12 +27,11 @@ KEPT = {
     "only_right": "only by the second",
     "neither": "by neither",
 }
+NEEDED = {"harm": "NNH", "benefit": "NNB"}
 NEEDED_NOTE = (
-    "A number needed to harm says how many answers it takes until one more is worse than under the "
-    "reference; to "
-    "benefit, until one more is better. Where the interval of the difference holds 0, the number runs "
-    "through infinity "
-    "(Altman 1998)."
+    "NNH, the number needed to harm, says how many answers it takes until one more is worse than under the "
+    "reference; NNB, to benefit, until one more is better. Where the interval of the difference holds 0, "
+    "it runs through infinity (Altman 1998)."
 )
 
 
@@ -196,16 +195,16 @@ def _points_ends(interval: tuple[float, float] | None) -> str:
 
 
 def needed_words(row: Needed) -> str:
-    """`harm 14 (13 to 17)`, `harm 166 (harm 63 to ∞ to benefit 261)`, `no difference`."""
-    shown = "no difference" if row.kind == "none" else f"{row.kind} {row.shown:,}"
+    """`NNH 14 (13 to 17)`, `NNH 166 (NNH 63 to ∞ to NNB 261)`, `no difference`."""
+    shown = "no difference" if row.kind == "none" else f"{NEEDED[row.kind]} {row.shown:,}"
     if row.interval is not None:
         return f"{shown} ({_rounded(row.interval[0])} to {_rounded(row.interval[1])})"
     if row.through_infinity is not None:
         harm, benefit = row.through_infinity
         parts = [
-            *([f"harm {_rounded(harm)}"] if harm is not None else []),
+            *([f"{NEEDED['harm']} {_rounded(harm)}"] if harm is not None else []),
             "\N{INFINITY}",
-            *([f"benefit {_rounded(benefit)}"] if benefit is not None else []),
+            *([f"{NEEDED['benefit']} {_rounded(benefit)}"] if benefit is not None else []),
         ]
         return f"{shown} ({' to '.join(parts)})"
     return shown

@@ -1,0 +1,271 @@
+"""Scorecard and deviation report: what they say follows from evidence, and is safe to print anywhere."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema as validator
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridc.compiler.lock.anchor import Anchor
+from gridc.diagnostics.errors import VerificationError
+from gridc.reports.deviation_report import deviation_report
+from gridc.reports.files import texts
+from gridc.reports.findings.changes import Moved
+from gridc.reports.findings.conduct import Conduct
+from gridc.reports.findings.findings import Findings
+from gridc.reports.printed import Printed, as_latex, as_markdown, latex
+from gridc.reports.scorecard.document import make_scorecard, needed
+from gridc.reports.scorecard.methodology import LINES
+from gridc.reports.scorecard.tables import needed_words
+from gridc.schema import jsonschema
+from gridc.schema.scorecard import MethodRow, Scorecard
+from gridc.study import OpenStudy
+from tests.recount.test_recount import graded
+from tests.reports.builders import findings_of, reversing, spec_of
+
+HOSTILE = "<script>\\input{/etc/passwd}</script> | `x` $(1) % & # _ ^ ~ \x1b[31m\u202e"
+
+
+@pytest.fixture(scope="module")
+def findings() -> Findings:
+    return findings_of(spec_of({"ant": "a small one", "bee": None}), reversing)
+
+
+@pytest.fixture(scope="module")
+def card(findings: Findings) -> Scorecard:
+    return make_scorecard(findings)
+
+
+def line(findings: Findings, name: str) -> MethodRow:
+    return next(row for row in make_scorecard(findings).methodology if row.id == name)
+
+
+@pytest.mark.parametrize("name", ["scorecard", "deviation-report"])
+def test_a_document_is_what_its_schema_says(name: str, findings: Findings) -> None:
+    made = make_scorecard(findings) if name == "scorecard" else deviation_report(findings)
+    document = json.loads(made.model_dump_json())
+    schema = validator.Draft202012Validator(jsonschema.load(name))
+    assert list(schema.iter_errors(document)) == []
+    assert list(schema.iter_errors(document | {"index": 0.9}))  # there is no place for a composite
+
+
+def test_no_line_of_the_stamp_follows_a_setting(findings: Findings) -> None:
+    """What a spec asks for is not what was done: a declared curve that nobody ran is a no, and so is a
+    registration of which there is a DOI and no record."""
+    spec = spec_of(
+        {"ant": None, "bee": None},
+        fork=[
+            {
+                "id": "unread",
+                "category": "data",
+                "levels": ["itt", "pp"],
+                "default": "itt",
+                "binds": "analysis.outcome",
+            }
+        ],
+        curve=[{"id": "all", "forks": ["unread"], "declared": "ex_ante"}],
+    )
+    declared = findings_of(spec, reversing)
+    assert line(declared, "forks").holds == "yes"
+    assert line(declared, "curve").counts["curves"] == 1
+    given_doi = replace(declared, anchors=(Anchor("registration", "10.17605/OSF.IO/CJW92"),))
+    assert line(given_doi, "registered").holds == "not_measured"
+    assert "Pre-registered" not in line(given_doi, "registered").said
+    record = Anchor(
+        "registration", "10.17605/OSF.IO/CJW92", "the record in cjw92.json", "2026-01-01T12:00:00+00:00"
+    )
+    assert line(replace(declared, anchors=(record,)), "registered").holds == "yes"
+
+
+@pytest.mark.parametrize(
+    "change, expected",
+    [
+        ({"before_stamp": 0}, "yes"),
+        ({"before_stamp": 3}, "partly"),
+        ({"steps_back": (7,)}, "not_measured"),
+        ({"conduct": Conduct(stamped=9, started=2)}, "no"),
+        ({"conduct": Conduct()}, "not_measured"),
+    ],
+)
+def test_the_stamp_came_first_only_where_events_and_dates_show_it(
+    change: dict[str, Any], expected: str, findings: Findings
+) -> None:
+    run = replace(findings, conduct=Conduct(stamped=1, started=2))
+    assert line(replace(run, **change), "stamped_first").holds == expected
+
+
+@pytest.mark.parametrize(
+    "time, expected", [("2026-01-01T00:00:00+00:00", "yes"), ("2026-02-01T00:00:00+00:00", "no")]
+)
+def test_a_third_party_vouches_only_for_its_own_time(time: str, expected: str, findings: Findings) -> None:
+    token = Anchor("token", time, "root.pem", time)
+    assert line(replace(findings, anchors=(token,)), "vouched").holds == expected
+    assert line(replace(findings, anchors=(replace(token, by=None),)), "vouched").holds == "no"
+
+
+def test_every_line_has_an_answer_and_its_evidence(card: Scorecard) -> None:
+    assert [row.id for row in card.methodology] == [each.id for each in LINES]
+    for row in card.methodology:
+        assert row.said.endswith(".") and row.evidence
+        numbers = {int(each.replace(",", "")) for each in re.findall(r"\b\d[\d,]*\b", row.said)}
+        known = {value for value in row.counts.values() if value is not None} | {2, 2026, 1}
+        assert numbers <= known, row
+
+
+def test_a_difference_is_one_of_pairs() -> None:
+    """Against numpy, item by item: both cells have their first k items right, so that a draw of items
+    moves both."""
+    found = findings_of(spec_of({"ant": None, "bee": None}), reversing)
+    (row,) = found.benchmarks
+    scores = {(each.cell.model, each.cell.configuration): each for each in row.cells}
+    by_name = np.arange(20)  # `outcomes_of` counts along the sorted names
+    drawn = np.random.default_rng(found.plan.study.spec.sampling.seed).integers(0, 20, size=(2000, 20))
+    for change in row.changes:
+        first, second = (scores[change.model, name] for name in (change.reference, change.configuration))
+        assert first.score is not None and second.score is not None
+        assert change.itt.difference == pytest.approx(float(second.score - first.score), abs=1e-12)
+        outcomes = (np.arange(20) < second.correct).astype(int) - (np.arange(20) < first.correct)
+        values = outcomes[by_name][drawn].mean(axis=1)
+        if change.itt.interval is None:
+            assert values.min() == values.max()
+        else:
+            low, high = change.itt.interval
+            assert values.min() <= low <= high <= values.max()
+            assert np.mean(values < low) <= 0.025 and np.mean(values > high) <= 0.025
+
+
+@pytest.mark.parametrize(
+    "difference, interval, words",
+    [
+        (-0.0730480193605910, (-0.0832, -0.0629), "NNH 14 (13 to 16)"),
+        (-0.0060501846898485, (-0.0159, 0.0038), "NNH 166 (NNH 63 to ∞ to NNB 264)"),
+        (0.05, (0.04, 0.06), "NNB 20 (17 to 25)"),
+        (0.05, (0.0, 0.06), "NNB 20 (∞ to NNB 17)"),
+        (0.0, (-0.1, 0.1), "no difference (NNH 10 to ∞ to NNB 10)"),
+        (-0.25, None, "NNH 4"),
+    ],
+)
+def test_numbers_needed_keep_their_sign(
+    difference: float, interval: tuple[float, float] | None, words: str
+) -> None:
+    """A gain is a number needed to benefit (the released package printed 4 to harm for +25 pp), and an
+    interval with 0 in it runs through infinity."""
+    assert needed_words(needed(Moved(difference, interval))) == words
+
+
+def test_forged_lines_are_named(tmp_path: Path) -> None:
+    """Every file of the report against the store: a line of the stamp, a rate, a reason; and the pages."""
+    store = graded(tmp_path)
+    (tmp_path / "out").mkdir()
+    store.rename(tmp_path / "out" / "store.sqlite")
+    study = OpenStudy(tmp_path / "gridcard.toml", None, tmp_path / "out")
+    study.report()
+    study.verify()
+    path = tmp_path / "out" / "scorecard.json"
+    honest = path.read_text("utf-8")
+    document = json.loads(honest)
+    place = [row["id"] for row in document["methodology"]].index("registered")
+    document["methodology"][place] |= {"holds": "yes", "said": "Pre-registered."}
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    with pytest.raises(VerificationError) as refused:
+        study.verify()
+    (found,) = refused.value.diagnostics
+    assert found.code == "GC707"
+    assert (
+        "methodology[registered].holds" in found.message and "methodology[registered].said" in found.message
+    )
+    path.write_text(honest, "utf-8")
+    for name, old, new in (
+        ("scorecard.html", ">no</span>", ">yes</span>"),
+        ("scorecard.md", "| no |", "| yes |"),
+        ("deviations.tex", "None.", "All."),
+        ("tables.tex", "& no &", "& yes &"),
+    ):
+        file = tmp_path / "out" / name
+        text = file.read_text("utf-8")
+        file.write_text(text.replace(old, new, 1), "utf-8")
+        with pytest.raises(VerificationError, match=name):
+            study.verify()
+        file.write_text(text, "utf-8")
+    study.verify()
+    target = tmp_path / "bundle"
+    study.export("bundle", target)
+    assert (target / "results" / "scorecard.json").read_text("utf-8") == honest
+
+
+@given(st.text())
+def test_latex_has_no_command_of_a_strangers(text: str) -> None:
+    """Read back as TeX reads it: what is left are the commands that gridc writes, each for one character."""
+    shown = latex(text)
+    assert shown.isprintable()
+    rest = re.sub(r"\\text[a-z]+\{\}|\\[{}$&#%_]|\{[-*\[\]]\}|\$(-|\\(infty|approx|leq|geq))\$", "", shown)
+    assert not re.search(r"[\\{}$&#%_~^]", rest)
+
+
+def test_hostile_text_stays_text() -> None:
+    spec = spec_of({"ant": HOSTILE, "bee": None}, title=HOSTILE)
+    entry = {
+        "id": "D-001",
+        "element": HOSTILE,
+        "changes": [{"path": "study.title", "registered": HOSTILE}],
+        "reason": HOSTILE,
+        "phase": HOSTILE,
+        "date": None,
+        "impact": HOSTILE,
+        "resolved": False,
+    }
+    made = texts(findings_of(spec, reversing, deviations=(entry,)))
+    for name in ("scorecard.html", "deviations.html"):
+        assert "<script" not in made[name] and "&lt;script&gt;" in made[name]
+        assert "default-src 'none'" in made[name]
+    for name in ("deviations.tex", "tables.tex"):
+        assert "\\input{" not in made[name]
+        assert "\x1b" not in made[name]
+    for name in ("scorecard.md", "deviations.md"):
+        assert "<script" not in made[name].replace("\\<", "")
+
+
+def test_one_table_in_two_forms() -> None:
+    table = Printed("t", "A table", ("name", "n"), (("a|b", "1"), ("c_d", "2")), frozenset({"n"}), "A note.")
+    assert "| a\\|b | 1 |" in as_markdown(table) and "| --- | ---: |" in as_markdown(table)
+    text = as_latex([table], "a study")
+    assert "\\begin{longtable}{@{}lr@{}}" in text and "c\\_d & 2 \\\\" in text
+    assert text.count("{") == text.count("}")
+
+
+def test_the_deviation_report_has_values_reasons_and_what_was_observed(findings: Findings) -> None:
+    entry = {
+        "id": "D-001",
+        "element": "decoding",
+        "changes": [
+            {"path": "harness.temperature", "registered": 0, "implemented": 0.3},
+            {"path": "axis[x]", "implemented": None},
+        ],
+        "reason": "the provider has no 0",
+        "phase": "data collection",
+        "date": "2026-02-01",
+        "impact": "wider intervals",
+        "resolved": False,
+    }
+    seen = replace(findings, deviations=(entry,), conduct=Conduct(1, 2, (), ("3 calls failed for good",)))
+    report = deviation_report(seen)
+    (stated,) = report.deviations
+    assert [change.absent for change in stated.changes] == [(), ("registered",)]
+    made = texts(seen)
+    for name in ("deviations.md", "deviations.html", "deviations.tex"):
+        for part in (
+            "harness.temperature",
+            "0.3",
+            "the provider has no 0",
+            "data collection",
+            "wider intervals",
+        ):
+            assert part in made[name].replace("\\", "").replace("{-}", "-"), (name, part)
+        assert "3 calls failed for good" in made[name]
+    assert line(seen, "deviations").holds == "no" and line(seen, "observed").holds == "no"

@@ -1,6 +1,6 @@
 """What limits every other sentence, and what the scores count."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from gridc.compiler.grid.configurations import drawn_words
@@ -8,11 +8,13 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.templates import floor, percent
-from gridc.reports.words import LIMITS, PLURAL
+from gridc.reports.words import LIMITS, PLURAL, model_at
 from gridc.schema.items import UnitLevel
 from gridc.schema.scores import ByExpected, Scores
-from gridc.schema.spec import EXACT
+from gridc.schema.spec import EXACT, SERVED
 
+QUIET: Mapping[str, str] = {EXACT: "in another batch shape", SERVED: "asked again"}
+"""By the precisions in which answers are expected to stay: how calls were answered once more."""
 INTERVAL_METHOD = "bootstrap of units, percentiles expanded for their number (Hesterberg 2015)"
 
 
@@ -157,20 +159,22 @@ def _labels(scores: Scores) -> str:
 
 
 def _floor_sentences(noise: Sequence[ModelNoise]) -> Iterator[str]:
-    """One sentence for each model and precision; those at full precision where nothing changed share one."""
-    still = [each for each in noise if each.precision == EXACT and each.floor and each.floor.still]
-    unknown = [f"{each.model} at {each.precision}" for each in noise if each.floor is None]
+    """One sentence for each model and precision; those in which nothing changed, and nothing was to be
+    expected, share one."""
+    unknown = [model_at(each.model, each.precision) for each in noise if each.floor is None]
     for each in noise:
-        if each.floor is not None and each not in still:
-            told = floor(each.floor.row)
-            yield f"Noise floor of {each.model} at {each.precision}: in another batch shape {told}."
-    if still:
-        names = ", ".join(f"{each.model} at {each.precision}" for each in still)
-        outcomes, calls = (sum(getattr(each.floor, key) for each in still) for key in ("outcomes", "calls"))
-        yield (
-            f"Noise floor of {names}: in another batch shape none of {outcomes} outcomes of {calls} calls "
-            "changed."
-        )
+        if each.floor is not None and not (each.floor.still and each.precision in QUIET):
+            named = model_at(each.model, each.precision)
+            how = QUIET.get(each.precision, QUIET[EXACT])
+            yield f"Noise floor of {named}: {how} {floor(each.floor.row)}."
+    for precision, how in QUIET.items():
+        still = [each for each in noise if each.precision == precision and each.floor and each.floor.still]
+        if still:
+            names = ", ".join(model_at(each.model, each.precision) for each in still)
+            outcomes, calls = (
+                sum(getattr(each.floor, key) for each in still) for key in ("outcomes", "calls")
+            )
+            yield f"Noise floor of {names}: {how} none of {outcomes} outcomes of {calls} calls changed."
     if unknown:
         yield (
             f"Noise floor not measured: {', '.join(unknown)}. Whether a verdict on them lies within it is "

@@ -6,6 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from gridc.reports.words import model_at
 from gridc.schema.certificate import Floor, PairedRow
 
 
@@ -75,6 +76,7 @@ def _environment() -> Environment:
         "points": shown_points,
         "number": number,
         "md": markdown,
+        "model_at": model_at,
         "floor": floor,
         "in_configurations": in_configurations,
     }

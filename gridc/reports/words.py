@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from gridc.schema.items import UnitLevel
+from gridc.schema.spec import SERVED
 
 LIMITS = (
     "Counts over configurations say which orders of two models exist in this envelope. They rank neither "
@@ -19,6 +20,11 @@ PLURAL: Mapping[UnitLevel, str] = {
     "template": "templates",
     "category": "categories",
 }
+
+
+def model_at(model: str, precision: str) -> str:
+    """`phi3 at nf4`, `opus as served`."""
+    return f"{model} {precision}" if precision == SERVED else f"{model} at {precision}"
 
 
 def p_value(value: float) -> str:

@@ -90,7 +90,7 @@ class WitnessRow(Part):
 
 
 class Floor(Part):
-    """A sample of calls, answered once more in another batch shape."""
+    """A sample of calls, answered once more: in another batch shape, or as served asked again."""
 
     outcomes: Annotated[Count, Field(description="Outcomes that were repeated.")]
     changed: Annotated[Count, Field(description="Of these, how many changed.")]

@@ -25,6 +25,8 @@ TIERS = ("core", "stress")
 Precision = Literal["fp32", "bf16", "fp16", "int8", "nf4"]
 EXACT: Precision = "fp32"
 """The precision in which the shape of a batch is expected to change nothing."""
+SERVED: Literal["as served"] = "as served"
+"""The precision of a provider's model: whoever serves it knows."""
 Method = Literal["extract", "first_token", "loglikelihood", "pair_likelihood", "refusal_keywords", "judge"]
 Reader = Literal["last_answer", "whole_response", "answer_line"]
 Candidates = Literal["option_text", "letter", "unknown_expanded", "sentence_pair"]

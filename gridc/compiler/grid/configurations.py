@@ -11,10 +11,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from gridc.compiler.instrument.render import BLANK_LINE, composite
 from gridc.compiler.instrument.setting import KEYS, Setting
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.engines import engine_kind
 from gridc.schema.inference import Exclude
 from gridc.schema.items import Sample
 from gridc.schema.scores import scale_of
 from gridc.schema.spec import (
+    SERVED,
     Benchmark,
     BenchmarkEffects,
     Level,
@@ -225,6 +227,7 @@ class Settings:
     def __init__(self, spec: Spec) -> None:
         self._exclude = spec.exclude
         self._levels = {(axis.id, level.id): _stated(level) for axis in spec.axis for level in axis.level}
+        self._served = {model.id for model in spec.model if engine_kind(model.engine).provider}
         self._lower = {benchmark.id for benchmark in spec.benchmark if benchmark.lower_is_better}
         self._bases = {
             (model.id, benchmark.id): _over(_stated(spec.harness), _stated(benchmark), _stated(model))
@@ -242,6 +245,8 @@ class Settings:
         stated = self.stated(model, benchmark, configuration)
         if benchmark not in self._lower:  # there the worst score is zero
             stated.pop("unreadable", None)
+        if model in self._served:
+            stated["precision"] = SERVED
         return Setting(**settled(stated))
 
     def representatives(self) -> list[tuple[str, str]]:
@@ -251,7 +256,8 @@ class Settings:
         for (model, benchmark), base in self._bases.items():
             fixed = {"model": model, "benchmark": benchmark}
             cut = [each.when.restricted(fixed.keys()).matches(fixed) for each in self._exclude]
-            alike = sorted(base.items(), key=itemgetter(0)), cut, benchmark in self._lower
+            kind = benchmark in self._lower, model in self._served
+            alike = sorted(base.items(), key=itemgetter(0)), cut, kind
             found.setdefault(repr(alike), (model, benchmark))
         return list(found.values())
 

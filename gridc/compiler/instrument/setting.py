@@ -58,7 +58,7 @@ class Setting:
     temperature: float = 0.0
     top_p: float = 1.0
     replicates: int = 1
-    precision: Precision = "fp32"
+    precision: Precision | Literal["as served"] = "fp32"
     chat_template: bool = True
     system: str | None = None
     system_turn: Literal["system", "user"] = "system"

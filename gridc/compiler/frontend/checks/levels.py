@@ -36,6 +36,12 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             whose = "a provider's model" if kind.provider else "a local model"
             message = f"the `{key}` cannot be set for {whose}"
             yield source.diagnose("GC105", ("model", number, key), message, "leave it out", at_key=True)
+    served = [model.id for model in spec.model if engine_kind(model.engine).provider]
+    for each in grid.effect_tables(spec) if served else ():
+        if getattr(each.table, "precision", None) is not None and each.path[0] != "model":
+            message = f"`precision` cannot be set for `{served[0]}`, a provider's model"
+            help = "set it in each local [[model]]; compare several in a study of local models"
+            yield source.diagnose("GC105", (*each.path, "precision"), message, help, at_key=True)
 
 
 def disjoint_axes(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -27,6 +27,7 @@ from gridc.runtime.engines.api.records import Journal, NoJournal, Purpose
 from gridc.runtime.engines.api.routes import Direct, Provider
 from gridc.runtime.engines.api.session import Ended, Got, Pursuit, Session
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Spending, Task
+from gridc.schema.spec import SERVED
 from gridc.schema.spec import Engine as Settings
 
 
@@ -69,7 +70,7 @@ class ApiEngine:
         route = self._open()
         found: dict[str, Any] = {
             "model": self._name,
-            "precision": "as served",
+            "precision": SERVED,
             "endpoint": route.endpoint,
             "asked_for": self._identity.source,
             "omits": list(self._identity.omits),

@@ -136,8 +136,6 @@ def plan_table(manifest: dict[str, Any]) -> None:
         console.print(_costs(manifest))
         for line in _later(manifest["estimates"]):
             console.print(escape(line))
-    for name, reason in manifest["unlowered"].items():
-        console.print(escape(f"calls are not counted: {name}: {reason}"))
     for name, reason in manifest["unpinned"].items():
         console.print(escape(f"unpinned: {name} ({reason})"))
     console.print(f"stamp {manifest['stamp']}")
@@ -232,13 +230,14 @@ def _tested(hypothesis: dict[str, Any]) -> str:
 
 
 def _later(estimates: "Mapping[str, Mapping[str, Any]]") -> "Iterator[str]":
-    """What scaffolds ask after the calls that are counted, by model."""
+    """What is asked after the calls that are counted, by model: what scaffolds and judges ask follows from
+    answers."""
     for name, estimate in estimates.items():
         if estimate["later"]:
             sizes = [estimate["later"][which] for which in ("least", "expected", "most")]
             calls = " / ".join(f"{size['calls']:,}" for size in sizes)
             tokens = " / ".join(f"{size['prompt_tokens'] + size['generated_tokens']:,}" for size in sizes)
-            told = f"{name}: scaffolds ask {calls} more calls at least / about / at most, {tokens} tokens"
+            told = f"{name}: {calls} more calls at least / about / at most, by the answers; {tokens} tokens"
             if sizes[0]["usd"] is not None:
                 told += f", US $ {' / '.join(_dollars(size['usd']) for size in sizes)}"
             yield told
@@ -256,6 +255,8 @@ def _costs(manifest: dict[str, Any]) -> "RichTable":
         table.add_column(name, justify="right")
     for name, each in manifest["estimates"].items():
         asked = manifest["counts"]["models"][name]
+        if not asked["calls"]:
+            continue  # a judge, whose calls all come later
         table.add_row(
             escape(name),
             f"{asked['calls']:,}",

@@ -6,7 +6,7 @@ Each check yields its findings; none stops the others, so one look shows all tha
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from gridc.compiler.lock.diff import brief, differences
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.judging import Judged, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, VerificationError
 from gridc.reports.claims import check_ties, claimed, claimed_of_results
@@ -27,6 +28,7 @@ from gridc.reports.files import NAMES, texts
 from gridc.reports.findings.attribution import Attribution
 from gridc.reports.findings.findings import find
 from gridc.runtime.adaptive_race import document, from_store, race_study
+from gridc.runtime.judging import judged
 from gridc.runtime.store.events import (
     Event,
     InterimLook,
@@ -81,7 +83,10 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         found += guarded("the items", of_items(plan, store))
         found += guarded("the options", _shown(plan, store))
         found += of_cells(plan, store)
-        found += guarded("the samples", of_samples(plan, store, conclusion is not None))
+        judgements = judged(plan, store)
+        if judgements is not None:
+            found += guarded("the judgements", of_judgements(plan, store, judgements))
+        found += guarded("the samples", of_samples(plan, store, conclusion is not None, judgements))
     if not found:
         found += guarded("the reports", of_reports(compiled, lock, store, folder, events, results))
         found += guarded("the race", of_witness(plan, store, folder, events))
@@ -261,9 +266,34 @@ def of_cells(plan: Plan, store: Store) -> Iterator[Diagnostic]:
         yield Diagnostic("GC704", f"{key} is not in the plan")
 
 
-def of_samples(plan: Plan, store: Store, concluded: bool) -> Iterator[Diagnostic]:
+def of_judgements(plan: Plan, store: Store, judgements: Judged) -> Iterator[Diagnostic]:
+    """What judges were asked against what the stored responses and replies have them asked, and what each
+    reply was read to. While a run is under way the last ones may not be written yet."""
+    expected = {(*ask.key, ask.judge, ask.attempt): ask for ask in judgements.asks}
+    for row in store.judgements(plan.study_digest):
+        ask = expected.pop(row[:5], None)
+        where = f"{row.cell}, item {row.item}, replicate {row.replicate}, {row.judge}"
+        if ask is None or ask.request.id != row.call:
+            yield Diagnostic("GC704", f"{where}: the judge is asked what the study does not ask")
+        elif ask.verdict is not None and row[6:] not in (astuple(ask.verdict), _UNREAD):
+            yield Diagnostic("GC705", f"{where}: the stored label is not what the judge replied")
+        elif ask.verdict is not None and judgements.complete and row[6:] == _UNREAD:
+            yield Diagnostic("GC705", f"{where}: the judge's reply was not read")
+    if judgements.complete:
+        for cell, item, replicate, judge, _ in expected:
+            message = f"{cell}, item {item}, replicate {replicate}: the store lacks a call of {judge}"
+            yield Diagnostic("GC704", message)
+
+
+_UNREAD = (None, None, None)
+
+
+def of_samples(
+    plan: Plan, store: Store, concluded: bool, judgements: Judged | None = None
+) -> Iterator[Diagnostic]:
     """The samples against the plan's, and each outcome against what its answers score to. A run that is under
-    way, or was stopped, has answers that nobody has scored yet."""
+    way, or was stopped, has answers that nobody has scored or judged yet."""
+    rulings = judgements.rulings if judgements is not None and judgements.complete else None
     shared, scored = None, dict[tuple[str, ...], _Outcome]()
     for cell in plan.cells():
         if shared != (cell.benchmark, cell.setting):  # replicates and models often answer alike
@@ -280,10 +310,13 @@ def of_samples(plan: Plan, store: Store, concluded: bool) -> Iterator[Diagnostic
                 continue
             outcome, expected = stored[2:5], _UNSCORED
             answers = tuple([answer for answer in stored.answers if answer is not None])
-            if len(answers) == len(stored.answers) and (concluded or outcome != _UNSCORED):
-                given = (stored.item, *answers)
+            whole = len(answers) == len(stored.answers) and not (is_judged(cell) and rulings is None)
+            if whole and (concluded or outcome != _UNSCORED):
+                ruling = (rulings or {}).get((cell.key, *stored[:2]))
+                given = (stored.item, *answers, *(() if ruling is None else (repr(ruling),)))
                 if given not in scored:
-                    again = score(cell.setting, sample.item, [json.loads(answer) for answer in answers])
+                    documents = [json.loads(answer) for answer in answers]
+                    again = score(cell.setting, sample.item, documents, ruling)
                     scored[given] = (again.choice, again.score, canonical(again.evidence).decode())
                 expected = scored[given]
             if outcome != expected:

@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.frontend.unsupported import require_executable
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.instrument.score import score
@@ -32,7 +31,6 @@ class ChosenSamples:
     between blocks. A call whose answer is in the store is not executed again."""
 
     def __init__(self, compiled: Compiled, lock: Lock, departures: Reconciled, path: Path) -> None:
-        require_executable(compiled.spec, compiled.source)
         require_files(compiled.study, compiled.source)
         self.plan = Plan(compiled.study)
         self.executed = self.reused = 0

@@ -6,6 +6,7 @@ from pathlib import Path
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.runtime import judging
 from gridc.runtime.engines.environments import differing, refusal, told
 from gridc.runtime.run import Finished, conclude
 from gridc.runtime.scaffolds import scaffolded, waves
@@ -38,7 +39,7 @@ def _compare_environments(plan: Plan, store: Writer, others: list[Path], acknowl
         with Store.open(path) as other:
             loads += other.recorded(ModelLoaded, plan.study_digest)
     noted = {event.detail for event in store.recorded(Observed, plan.study_digest)}
-    for name, identity in plan.study.models.items():
+    for name, identity in plan.study.asked_models.items():
         for precision in sorted({load.precision for load in loads if load.identity == identity.digest}):
             key = identity.digest, precision
             unlike = differing(load.ran for load in loads if (load.identity, load.precision) == key)
@@ -78,6 +79,10 @@ def _take(plan: Plan, store: Writer, path: Path) -> None:
         taken += _copy(
             store, path, {call: theirs[call] for call in wave if call in theirs}, store.answers_of(wave)
         )
+    for state in judging.waves(plan, store):
+        asked = {ask.request.id for ask in state.asks}
+        new = {call: theirs[call] for call in asked if call in theirs}
+        taken += _copy(store, path, new, store.answers_of(asked))
     if not taken:
         return
     kept = [

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from gridc.compiler.instrument.score import score
+from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.api.records import Paying
 from gridc.runtime.engines.protocol import Task, answered
@@ -49,6 +50,8 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> dict[str, Any]:
         for key, item, steps in store.samples_with(stamp, name):
             if cells[key].setting.scaffolding is not None and steps[-1] != name:
                 continue  # what a scaffold would have asked next is not known
+            if is_judged(cells[key]):
+                continue  # what a judge would have made of it is not known
             given = [store.answered_with(step)[1] for step in steps]
             anew = [after if step == name else answer for step, answer in zip(steps, given, strict=True)]
             choices = [score(cells[key].setting, items(key)[item], each).choice for each in (given, anew)]

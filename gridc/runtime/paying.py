@@ -35,7 +35,9 @@ def connecting(open_engine: Open, lock: Lock, store: Writer, meter: Meter, spec:
 
 def _require_prices(spec: Spec, prices: Mapping[str, Price]) -> None:
     unpriced = [
-        model.id for model in spec.model if engine_kind(model.engine).provider and model.id not in prices
+        model.id
+        for model in spec.asked_models
+        if engine_kind(model.engine).provider and model.id not in prices
     ]
     if spec.budget.usd is not None and unpriced:
         message = f"[budget] usd = {spec.budget.usd:g}, and no price is known of {', '.join(unpriced)}"

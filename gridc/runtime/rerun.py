@@ -16,6 +16,8 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Answer, Call, Engine, Task, answered
+from gridc.runtime.judging import judged
+from gridc.runtime.scaffolds import call_of
 from gridc.runtime.store.store import Store
 from gridc.schema.engines import engine_kind
 from gridc.schema.spec import EXACT
@@ -90,10 +92,14 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
     `UnavailableError` where an engine or a model cannot be used."""
     plan = Plan(compiled.study)
     store.require(plan.study_digest)
-    for name, precision in dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells()):
-        if engine_kind(next(each.engine for each in plan.study.spec.model if each.id == name)).provider:
+    compared = [(cell.model, cell.setting.precision) for cell in plan.cells()]
+    judging = [(model.id, model.precision or EXACT) for model in plan.study.spec.judges]
+    for name, precision in dict.fromkeys([*compared, *judging]):
+        if engine_kind(
+            next(each.engine for each in plan.study.spec.asked_models if each.id == name)
+        ).provider:
             continue  # whose answers change from call to call, and cost money
-        identity = plan.study.models[name]
+        identity = plan.study.asked_models[name]
         held = plan.study_digest, identity.digest, precision
         total = sum(1 for _ in store.answered_calls(*held))
         seed, purpose = int(draw.seed, 16), f"rerun {plan.study_digest}"
@@ -119,6 +125,11 @@ def _calls(plan: Plan, store: Store, model: str, precision: str, chosen: frozens
                 if request.id in left:
                     left.remove(request.id)
                     yield Call(request.id, request.kind, request.prompt, request.parameters)
+    judgements = judged(plan, store) if left else None
+    for ask in () if judgements is None else judgements.asks:
+        if ask.request.id in left:
+            left.remove(ask.request.id)
+            yield call_of(ask.request)
 
 
 def _ask(engine: Engine, *groups: Sequence[Call]) -> dict[str, Answer]:

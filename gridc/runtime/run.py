@@ -1,6 +1,7 @@
 """Plan -> Store: execute exactly the plan, one stage after another, and score what came back."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -8,17 +9,18 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
-from gridc.compiler.frontend.unsupported import require_executable
 from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
+from gridc.compiler.lowering.judging import Judged, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import BudgetError, Diagnostic
+from gridc.runtime import judging
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.environments import told
-from gridc.runtime.engines.protocol import Call
+from gridc.runtime.engines.protocol import Call, Engine
 from gridc.runtime.noise import measure
 from gridc.runtime.paying import connecting
 from gridc.runtime.stages import WHOLE, Open, Shard, Stage, open_stages, wave_stages
@@ -68,7 +70,6 @@ def run(
     Raises `SpecError` when items are missing, `HazardError` before the first call when a prompt cannot
     be asked as it is, `StoreError` when the store cannot be used and `UnavailableError` when a model cannot.
     """
-    require_executable(compiled.spec, compiled.source)
     require_files(compiled.study, compiled.source)
     plan = Plan(compiled.study)
     with Writer(path) as store:
@@ -77,16 +78,32 @@ def run(
         note_deviations(store, plan.study_digest, departures)
         reused = store.progress(plan.study_digest).answered
         meter = Meter(plan.study.spec.budget, store.paid_usd())
-        stages = open_stages(plan, store, shard, connecting(open_engine, lock, store, meter, compiled.spec))
+        opens = connecting(open_engine, lock, store, meter, compiled.spec)
+        stages = open_stages(plan, store, shard, opens)
+        start = events.RunStarted(stamp=plan.study_digest, gridc=__version__, answered=reused)
         if any(stage.tasks for stage in stages):
-            store.record(events.RunStarted(stamp=plan.study_digest, gridc=__version__, answered=reused))
+            store.record(start)
         _execute(stages, store, plan, watch, meter)
+        with closing(judging.stages(plan, store, opens)) as judges:
+            loaded: set[Engine] = set()
+            for stage in judges:
+                if store.conclusion(plan.study_digest) is not None:
+                    store.record(start)
+                watch(Step(stage.name, 0, stage.cost))
+                if stage.engine not in loaded:
+                    loaded.add(stage.engine)
+                    _record_load(stage, store, plan)
+                _ask(stage, store, plan, watch, meter)
         return conclude(plan, store, reused)
 
 
 def conclude(plan: Plan, store: Writer, reused: int) -> Finished:
     """Score what has been answered and record the digests. `reused` calls had their answer before."""
-    score_answers(plan, store)
+    judged = judging.judged(plan, store)
+    if judged is not None and judged.complete:
+        judging.close(plan, store, judged, lambda: score_answers(plan, store, judged))
+    else:
+        score_answers(plan, store)
     results = store.results_digest(plan.study_digest)
     progress = store.progress(plan.study_digest)
     finish = events.RunFinished(
@@ -151,17 +168,31 @@ def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch, m
         _record_load(stage, store, plan)
         for part in chain([stage], wave_stages(stage, plan.study_digest, store)):
             total += 0 if part is stage else part.cost
-            for tasks in part.left():
-                for answered in part.engine.answers(tasks, meter.admit):
-                    store.answer(answered.answers, answered.spending)
-                    done += answered.task.batch.cost
-                    watch(Step(part.name, done, total))
-                store.flush()
-                stop_at_cap(meter, store, plan.study_digest)
+            done = _ask(part, store, plan, watch, meter, done, total)
         _record_work(part, store, plan)
         store.flush()
         stop_at_cap(meter, store, plan.study_digest)
         stage.engine.close()
+
+
+def _ask(
+    part: Stage,
+    store: Writer,
+    plan: Plan,
+    watch: Watch,
+    meter: Meter,
+    done: int = 0,
+    total: int | None = None,
+) -> int:
+    """Ask what is left of a stage; how far the run is then."""
+    for tasks in part.left():
+        for answered in part.engine.answers(tasks, meter.admit):
+            store.answer(answered.answers, answered.spending)
+            done += answered.task.batch.cost
+            watch(Step(part.name, done, part.cost if total is None else total))
+        store.flush()
+        stop_at_cap(meter, store, plan.study_digest)
+    return done
 
 
 def _record_load(stage: Stage, store: Writer, plan: Plan) -> None:
@@ -198,15 +229,23 @@ def stop_at_cap(meter: Meter, store: Writer, stamp: str) -> None:
     raise BudgetError([Diagnostic("GC611", told, help=help)])
 
 
-def score_answers(plan: Plan, store: Writer) -> None:
-    """Give every sample that has its answers an outcome. Scoring is pure: doing it again changes nothing."""
+def score_answers(plan: Plan, store: Writer, judged: Judged | None = None) -> None:
+    """Give every sample that has its answers an outcome, and one that judges label when they have come to
+    their `rulings`. Scoring is pure: doing it again changes nothing."""
+    rulings = {} if judged is None else judged.rulings
     for cell in plan.cells():
+        if is_judged(cell) and judged is None:
+            continue
         items = {item.id: item for item in plan.items(cell)}
         store.score(
             cell.key,
             plan.study_digest,
             [
-                (item, replicate, score(cell.setting, items[item], answers))
+                (
+                    item,
+                    replicate,
+                    score(cell.setting, items[item], answers, rulings.get((cell.key, item, replicate))),
+                )
                 for item, replicate, answers in store.answers(plan.study_digest, cell.key)
             ],
         )

@@ -97,7 +97,7 @@ def open_stages(plan: Plan, store: Writer, shard: Shard, open_engine: Open) -> l
         if not missing and not unmeasured and not unfinished:
             continue
         engine = open_engine(name, identity, precision, spec)
-        costs, left = _lay_out(store, number, calls, engine, shard)
+        costs, left = lay_out_tasks(store, number, calls, engine, shard)
         if costs or unfinished or not missing:
             about = number, name, identity.digest, precision, engine
             stages.append(Stage(*about, calls, len(costs), sum(costs), left, following))
@@ -110,14 +110,14 @@ def wave_stages(stage: Stage, stamp: str, store: Writer) -> Iterator[Stage]:
     where = stage.number, stamp, stage.identity, stage.precision
     for wave in waves(store, stamp, stage.scaffolds):
         calls, _ = store.lay_out(*where, wave)
-        costs, left = _lay_out(store, stage.number, calls, stage.engine, WHOLE)
+        costs, left = lay_out_tasks(store, stage.number, calls, stage.engine, WHOLE)
         yield replace(stage, calls=calls, tasks=len(costs), cost=sum(costs), left=left)
     if stage.scaffolds:
         calls, _ = store.lay_out(*where)
         yield replace(stage, calls=calls, tasks=0, cost=0, left=lambda: iter(()))
 
 
-def _lay_out(
+def lay_out_tasks(
     store: Writer, number: int, calls: int, engine: Engine, shard: Shard
 ) -> tuple[Sequence[int], Callable[[], Iterator[Sequence[Task]]]]:
     """What each task that is left of a stage costs, and how to come by them."""

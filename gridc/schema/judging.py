@@ -1,10 +1,45 @@
 """Judges: who assesses responses that no rule can score, and what they may not see."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from gridc.schema.base import Id, Table, Text
+from gridc.schema.engines import FILES, EngineName
+from gridc.schema.provider import Endpoint
+
+MOST_TOKENS = 256
+"""Tokens of a judge's longest reply, where a spec does not say."""
+REASKS = 2
+"""How often a judge is asked again for a reply that can be read, where a spec does not say."""
+
+
+class Assessor(Endpoint):
+    """A model that judges. It is none of those that are compared."""
+
+    source: Annotated[Text, Field(description="The model, as in [[model]]; never one of the candidates.")]
+    engine: Annotated[
+        EngineName | None,
+        Field(description="As in [[model]]. Default: hf where the source is of files, else api."),
+    ] = None
+    revision: Annotated[Text | None, Field(description="As in [[model]].")] = None
+    digest: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$", description="As in [[model]].")] = None
+    chat_template_args: Annotated[
+        dict[str, bool | int | float | str] | None, Field(description="As in [[model]].")
+    ] = None
+    precision: Annotated[
+        Literal["fp32", "bf16", "fp16", "int8", "nf4"] | None,
+        Field(description="As in [[model]]: fp32, bf16, fp16, int8 or nf4. Default: fp32."),
+    ] = None
+    max_tokens: Annotated[
+        int | None, Field(ge=1, description=f"Tokens of its longest reply. Default: {MOST_TOKENS}.")
+    ] = None
+
+    def as_model(self, name: str) -> dict[str, Any]:
+        """The keys of the `[[model]]` that this would be under that id."""
+        keys = {key: getattr(self, key) for key in Assessor.model_fields if key != "max_tokens"}
+        engine = self.engine or ("hf" if self.source.startswith(FILES) else "api")
+        return {**keys, "id": name, "engine": engine}
 
 
 class Blinding(Table):
@@ -21,29 +56,40 @@ class Blinding(Table):
     ] = None
 
 
-class Validation(Table):
-    """A second judge on part of the responses."""
+class Validation(Assessor):
+    """A second judge on part of the responses. Where it is a candidate it never judges its own ones."""
 
     source: Annotated[Text, Field(description="The model, as in [[model]].")]
     share: Annotated[float, Field(gt=0, le=1, description="Share of the responses, stratified.")]
     kappa: Annotated[float, Field(ge=-1, le=1, description="Least agreement (Cohen's kappa) that passes.")]
+    below: Annotated[
+        Literal["report", "rescore"] | None,
+        Field(
+            description="What follows from less agreement. report: it is said; rescore: the second judge "
+            "labels every response, and its labels count. Default: report."
+        ),
+    ] = None
 
 
-class PanelJudge(Table):
+class PanelJudge(Assessor):
     """One more judge, who is asked as the first one is."""
 
     id: Annotated[Id, Field(description="How reports call it.")]
-    source: Annotated[Text, Field(description="The model, as in [[model]]; never one of the candidates.")]
     rubric: Annotated[
         Text | None, Field(description="builtin:, path:, or the rubric itself. Default: the first judge's.")
     ] = None
 
 
-class Judge(Table):
+class Judge(Assessor):
     """Who assesses responses that no rule can score."""
 
-    source: Annotated[Text, Field(description="The model, as in [[model]]; never one of the candidates.")]
-    rubric: Annotated[Text, Field(description="builtin:, path:, or the rubric itself.")]
+    rubric: Annotated[
+        Text,
+        Field(
+            description="builtin:, path:, or the rubric itself: a template that may print the item's "
+            "{{ stem }}, {{ right }} (its right answers) and {{ expected }} (comply or refuse)."
+        ),
+    ]
     labels: Annotated[
         tuple[Id, ...], Field(min_length=2, description="The verdicts that the judge may return.")
     ]
@@ -54,6 +100,18 @@ class Judge(Table):
             le=100,
             description="The judge also says how sure it is, from 1 to this. Default: it does not.",
         ),
+    ] = None
+    reasks: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            le=10,
+            description=f"How often a judge is asked again whose reply cannot be read. Default: {REASKS}.",
+        ),
+    ] = None
+    backup: Annotated[
+        Assessor | None,
+        Field(description="Who is asked where the judge gives no verdict that can be read. Default: none."),
     ] = None
     validation: Annotated[Validation | None, Field(description="Default: none.")] = None
     panel: Annotated[
@@ -69,3 +127,27 @@ class Judge(Table):
         ),
     ] = None
     blinding: Annotated[Blinding | None, Field(description="Default: the judge is not blinded.")] = None
+
+    @property
+    def assessors(self) -> dict[str, Assessor]:
+        """Everyone who judges, by the name under which reports and stores have it: the judge first."""
+        found: dict[str, Assessor] = {JUDGE: self}
+        found |= {panel_name(each.id): each for each in self.panel or ()}
+        if self.backup is not None:
+            found[BACKUP] = self.backup
+        if self.validation is not None:
+            found[SECOND] = self.validation
+        return found
+
+    @property
+    def jury(self) -> tuple[str, ...]:
+        """Those who judge every response."""
+        return (JUDGE, *(panel_name(each.id) for each in self.panel or ()))
+
+
+JUDGE, BACKUP, SECOND = "judge", "judge.backup", "judge.second"
+
+
+def panel_name(identifier: str) -> str:
+    """The name of a further judge."""
+    return f"{JUDGE}.{identifier}"

@@ -5,6 +5,7 @@ description is its documentation. What needs more than one table to decide lives
 `gridc.compiler.frontend.checks`.
 """
 
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -650,11 +651,24 @@ class Spec(Table):
         """The further outcomes of responses, in order."""
         return self.outcome or ()
 
+    @cached_property
+    def judges(self) -> tuple[Model, ...]:
+        """The models that judge, each under the name of its office."""
+        assessors = {} if self.judge is None else self.judge.assessors
+        return tuple(Model(**assessor.as_model(name)) for name, assessor in assessors.items())
+
+    @property
+    def asked_models(self) -> tuple[Model, ...]:
+        """Every model that is asked something: those that are compared, and those that judge."""
+        return (*self.model, *self.judges)
+
     def stamped(self) -> dict[str, object]:
         """The part that a stamp covers, as plain JSON with every default written out.
 
         Keys that have no value are left out, so that a key which the language gains later does not change
         the stamps of studies that do not use it.
         """
-        unstamped: Any = {"budget": True, "engine": True, "model": {"__all__": {"key_env", "price"}}}
+        access: Any = {"key_env": True, "price": True}
+        judges = {**access, "backup": access, "validation": access, "panel": {"__all__": access}}
+        unstamped: Any = {"budget": True, "engine": True, "model": {"__all__": access}, "judge": judges}
         return self.model_dump(mode="json", by_alias=True, exclude=unstamped, exclude_none=True)

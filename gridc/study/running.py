@@ -127,7 +127,7 @@ def status(place: Place) -> StatusReport:
 
 def _names(compiled: Compiled) -> dict[str, str]:
     """What the study calls its models, by identity."""
-    return {identity.digest: name for name, identity in compiled.study.models.items()}
+    return {identity.digest: name for name, identity in compiled.study.asked_models.items()}
 
 
 def _shard(text: str | None) -> Shard:

@@ -104,7 +104,7 @@ def _named(checked: "Checked") -> Iterator[Path]:
             yield from (path for _, path in checked.places.benchmark(benchmark.source))
             for variant in benchmark.variants or ():
                 yield from (path for _, path in checked.places.benchmark(variant.source))
-    for model in checked.spec.model:
+    for model in checked.spec.asked_models:
         if model.source.startswith(("path:", *(("models:",) if checked.places.models_folder else ()))):
             yield checked.places.model(model.source)
 

@@ -73,7 +73,7 @@ def _stated(key: str) -> Iterator[Any]:
 
 def bases() -> list[Setting]:
     """Settings to try a key in: every method, with and without what other keys depend on."""
-    executed = [method for method, row in METHODS.items() if row.executed]
+    executed = [method for method, row in METHODS.items() if row.reads != "label"]
     made = []
     for method, options, shots, temperature, system, normalise in product(
         executed, ("lettered", "none"), (0, 2), (0.0, 0.7), (None, "Be brief."), ("none", "unconditional")
@@ -104,7 +104,7 @@ class Bench:
     def of(self, setting: Setting) -> tuple[Any, Any, Any] | None:
         """Prompts, distinct calls, and outcomes of the same answers; None where the setting
         cannot be asked of these items."""
-        if not METHODS[setting.method].executed:
+        if METHODS[setting.method].reads == "label":
             return None
         cell = Cell("left", "facts", {}, setting)
         try:
@@ -157,7 +157,7 @@ def test_the_language_the_setting_and_the_tables_name_the_same() -> None:
     assert list(EFFECTS) == list(KEYS)
     assert set(KEYS) == Effects.model_fields.keys() - {"measurand", *ORDERS.values()}
     assert METHODS.keys() == set(get_args(Method))
-    assert {row.reads for row in METHODS.values() if row.executed and not row.ranks} == READ.keys()
+    assert {row.reads for row in METHODS.values() if not row.ranks} == {*READ, "label"}
     assert all(row.fixes.keys() <= EFFECTS.keys() for row in METHODS.values())
 
 

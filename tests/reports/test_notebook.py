@@ -83,11 +83,10 @@ def test_a_plan_is_shown_with_and_without_its_calls() -> None:
         ],
         "counts": None,
         "estimates": None,
-        "unlowered": {"scaffold": "calls follow from answers"},
         "unpinned": {HOSTILE: "not here"},
     }  # fmt: skip
     without = plan_html(plan)
-    assert "Calls are not counted:\nscaffold: calls follow from answers" in without
+    assert "Calls are not counted: items are absent" in without
     asked = {"calls": 10, "stored": None}
     cost = {"prompt_tokens": 9, "generated_tokens": 8, "usd": None, "seconds": None}
     counted = plan_html(

@@ -1,15 +1,10 @@
 """What a run refuses before it has executed anything."""
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gridc.compiler.draft import BENCHMARKS, draft
-from gridc.compiler.frontend.source import parse
-from gridc.compiler.frontend.unsupported import require_executable
-from gridc.compiler.frontend.validate import typed
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.diagnostics.errors import IncompleteError
 from gridc.runtime.engines import opener
@@ -30,14 +25,6 @@ def test_a_hub_model_without_a_commit_is_told() -> None:
 
     with pytest.raises(IncompleteError, match="GC606"):
         folder_of("any", ModelIdentity("hf:nobody/nothing", unpinned="no commit is known here"))
-
-
-def test_what_this_version_cannot_execute_is_told_with_its_place() -> None:
-    text = draft(Path("x"), "x", ["builtin:pocket-qwen2"], BENCHMARKS).text()
-    source = parse(text.replace('method = "extract"', 'method = "judge"', 1), Path("x.toml"))
-    with pytest.raises(IncompleteError, match="GC609") as caught:
-        require_executable(typed(source), source)
-    assert [(each.line or "").strip() for each in caught.value.diagnostics] == ['method = "judge"']
 
 
 def test_a_load_event_says_in_words_how_calls_were_computed() -> None:

@@ -305,31 +305,6 @@ def test_the_exploratory_curve_loses_128_of_512_combinations() -> None:
     assert sum(each["map_reduce"] == "in" for each in possible) == 256
 
 
-@pytest.mark.parametrize(
-    ("name", "obstacles"),
-    [
-        ("scaffold_safety", {"xstest_or_bench"}),
-        ("invocation", set()),
-        ("format_pairs", {"format = open_ended"}),
-        ("safetyrepro", set()),
-    ],
-)
-def test_calls_that_follow_from_answers_are_named(name: str, obstacles: set[str]) -> None:
-    assert set(manifest(name)["unlowered"]) == obstacles
-
-
-@pytest.mark.parametrize("name", [name for name in SCAFFOLDS if name != "invocation"])  # no judge is asked
-def test_what_this_version_cannot_execute_is_refused_and_nothing_is_written(
-    name: str, tmp_path: Path
-) -> None:
-    done = CliRunner().invoke(main, ["run", str(SPECS / f"{name}.toml"), "--out", str(tmp_path / "out")])
-    assert done.exit_code == 6
-    codes = {line.split("]")[0] for line in done.output.split("\n") if line.startswith("error[")}
-    assert codes == {"error[GC609"}
-    assert list(tmp_path.iterdir()) == []
-    assert not (SPECS / f"{name}.lock").exists()
-
-
 @pytest.mark.parametrize("name", (*SAFETYREPRO, *SCAFFOLDS))
 def test_every_level_says_where_it_comes_from_in_the_paper(name: str) -> None:
     for axis in values(name)["axis"]:

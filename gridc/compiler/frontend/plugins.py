@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
-from gridc.compiler.grid.configurations import effect_tables
+from gridc.compiler.grid.configurations import asked_models, effect_tables
 from gridc.diagnostics.errors import Collector
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.base import PLUGIN
@@ -126,9 +126,7 @@ def _references(spec: Spec) -> Iterator[tuple[KeyPath, str, str]]:
         (("benchmark", number, "loader"), "loader", benchmark.loader)
         for number, benchmark in enumerate(spec.benchmark)
     ]
-    stated += [
-        (("model", number, "engine"), "engine", model.engine) for number, model in enumerate(spec.model)
-    ]
+    stated += [((*path, "engine"), "engine", model.engine) for path, model in asked_models(spec)]
     for path, _, _, table in effect_tables(spec):
         scaffold = getattr(table, "scaffold", None)
         stated.append(((*path, "measurand"), "measurand", getattr(table, "measurand", None)))

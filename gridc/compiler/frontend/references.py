@@ -9,7 +9,7 @@ from gridc.compiler.frontend.checks.idle import exclude, settings
 from gridc.compiler.frontend.locate import NotFound, Places
 from gridc.compiler.frontend.measurands import owner_of
 from gridc.compiler.frontend.source import Source, basic_string
-from gridc.compiler.grid.configurations import Levels, Settings, effect_tables, stated_at
+from gridc.compiler.grid.configurations import Levels, Settings, asked_models, effect_tables, stated_at
 from gridc.compiler.instrument.render import (
     COMPOSITE,
     PLACEHOLDER,
@@ -94,7 +94,7 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
                     absent[benchmark.id] = error.problem
                 else:
                     found.add(source.diagnose(error.code, here, error.problem, error.help))
-    for number, model in enumerate(spec.model):
+    for path, model in asked_models(spec):
         if not model.source.startswith(("builtin:", "path:", "models:")):
             continue  # hub models are looked up when they are needed
         try:
@@ -103,8 +103,7 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
             if model.source.startswith("models:") and not places.models_folder and error.code == "GC309":
                 absent[model.id] = error.problem
                 continue
-            here = ("model", number, "source")
-            found.add(source.diagnose(error.code, here, error.problem, error.help))
+            found.add(source.diagnose(error.code, (*path, "source"), error.problem, error.help))
     found.raise_if_any()
     return References(prompts, absent)
 

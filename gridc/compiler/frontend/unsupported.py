@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gridc.compiler.frontend.source import Source
-from gridc.compiler.grid.configurations import effect_tables
 from gridc.compiler.grid.hypothesis_kinds import is_decided, kind_of
-from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.analysis import Analysis
@@ -28,14 +26,6 @@ class Obstacle:
     name: str
     what: str
     reason: str | None
-
-
-def unlowered(spec: Spec) -> dict[str, str]:
-    """Why the calls of a study are not known before it is run, by the part of the spec that is to blame.
-
-    What a judge is asked follows from the responses. Calls of scaffolds do too, and are bounded.
-    """
-    return {each.name: each.reason for each in obstacles(spec) if each.reason is not None}
 
 
 def require_executable(spec: Spec, source: Source) -> None:
@@ -62,11 +52,6 @@ def not_run_here(spec: Spec, source: Source) -> tuple[str, ...]:
 
 def obstacles(spec: Spec) -> Iterator[Obstacle]:
     """Everything in the spec that this version cannot execute."""
-    for path, name, _, table in effect_tables(spec):
-        method = getattr(table, "method", None)
-        if method is not None and not METHODS[method].executed:
-            reason = f"what a {method} is asked follows from the responses"
-            yield Obstacle((*path, "method"), name, method, reason)
     for number, benchmark in enumerate(spec.benchmark):
         if benchmark.target is not None:
             what = f"order of models by their distance from {benchmark.target:g}"

@@ -14,12 +14,14 @@ from gridc.diagnostics.places import KeyPath
 from gridc.schema.engines import engine_kind
 from gridc.schema.inference import Exclude
 from gridc.schema.items import Sample
+from gridc.schema.judging import BACKUP, JUDGE, SECOND, panel_name
 from gridc.schema.scores import scale_of
 from gridc.schema.spec import (
     SERVED,
     Benchmark,
     BenchmarkEffects,
     Level,
+    Model,
     ModelEffects,
     Separators,
     Spec,
@@ -157,6 +159,16 @@ def effect_tables(spec: Spec) -> Iterator[EffectTable]:
         for rank, level in enumerate(axis.level):
             name = f"{axis.id} = {level.id}"
             yield EffectTable(("axis", number, "level", rank), name, {axis.id: level.id}, level)
+
+
+def asked_models(spec: Spec) -> Iterator[tuple[KeyPath, Model]]:
+    """Every model that is asked something, with its place: those that are compared, and those that judge."""
+    yield from ((("model", number), model) for number, model in enumerate(spec.model))
+    if spec.judge is None:
+        return
+    further = {panel_name(each.id): ("panel", rank) for rank, each in enumerate(spec.judge.panel or ())}
+    places: dict[str, KeyPath] = {JUDGE: (), BACKUP: ("backup",), SECOND: ("validation",), **further}
+    yield from ((("judge", *places[model.id]), model) for model in spec.judges)
 
 
 def scaffold_kinds(spec: Spec) -> Iterator[str]:

@@ -45,7 +45,7 @@ class Price:
 def prices_of(spec: Spec, frozen: Mapping[str, Any] | None = None) -> dict[str, Price]:
     """The price of every provider's model that has one, by model id. `frozen` are those of a lock."""
     found = {}
-    for model in spec.model:
+    for model in spec.asked_models:
         if not engine_kind(model.engine).provider:
             continue
         kept = (frozen or {}).get(model.id)

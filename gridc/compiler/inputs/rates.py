@@ -84,7 +84,7 @@ def _unscored(
                 continue
             try:
                 for choice in range(len(item.options)):
-                    points(scores, item, choice, "option")
+                    points(scores, item, choice)
             except Unscored as problem:
                 help = "give each option one score: by its text, by its role, or by `other`"
                 yield source.diagnose("GC361", path, f"on `{name}`, {problem}", help, at_key=True)

@@ -8,7 +8,7 @@ from gridc.compiler.frontend.locate import DATA_FOLDER, MODELS_FOLDER, NotFound
 from gridc.compiler.frontend.plugins import Plugin
 from gridc.compiler.frontend.read import Checked
 from gridc.compiler.frontend.source import Source
-from gridc.compiler.grid.configurations import scaffold_kinds
+from gridc.compiler.grid.configurations import asked_models, scaffold_kinds
 from gridc.compiler.inputs.dataset_hub import ONLINE
 from gridc.compiler.inputs.items import ItemLoader, Items
 from gridc.compiler.inputs.models import ModelIdentity, identify
@@ -37,11 +37,17 @@ class Study:
     models: Mapping[str, ModelIdentity]
     plugins: Mapping[str, Plugin] = field(default_factory=dict, kw_only=True)
     origin: Origin | None = field(default=None, kw_only=True, compare=False)
+    judges: Mapping[str, ModelIdentity] = field(default_factory=dict, kw_only=True)
 
     def unpinned(self) -> dict[str, str]:
         """Benchmarks and models that are not here to be hashed, with the reason."""
-        models = {name: each.unpinned for name, each in self.models.items() if each.unpinned}
+        models = {name: each.unpinned for name, each in self.asked_models.items() if each.unpinned}
         return {**self.absent, **models}
+
+    @property
+    def asked_models(self) -> dict[str, ModelIdentity]:
+        """Every model that is asked something, by name: those that are compared, and those that judge."""
+        return {**self.models, **self.judges}
 
     def left_out(self) -> dict[str, tuple[str, ...]]:
         """The malformed rows that a benchmark leaves out because the spec says so, with the reasons."""
@@ -71,6 +77,8 @@ class Study:
         benchmarks |= {name: {"unpinned": reason} for name, reason in self.absent.items()}
         plugins = {name: each.manifest for name, each in self.plugins.items()}
         kinds = {kind for kind in scaffold_kinds(self.spec) if kind in PROCEDURES and kind != DIRECT}
+        # What the spec says of a judge is in it; files and commits are not.
+        judges = {name: each.manifest for name, each in self.judges.items() if not each.unpinned}
         scaffolds = {kind: PROCEDURES[kind].manifest() for kind in sorted(kinds)}
         return {
             "templates": {
@@ -82,6 +90,7 @@ class Study:
             "models": {name: each.manifest for name, each in self.models.items()},
             **({"plugins": plugins} if plugins else {}),
             **({"scaffolds": scaffolds} if scaffolds else {}),
+            **({"judges": judges} if judges else {}),
         }
 
     def stamped(self) -> dict[str, Any]:
@@ -106,17 +115,17 @@ def resolve(checked: Checked, pins: Mapping[str, str], online: bool = False) -> 
             found.add(diagnostic)
 
     models: dict[str, ModelIdentity] = {}
-    for number, model in enumerate(spec.model):
+    judges: dict[str, ModelIdentity] = {}
+    for path, model in asked_models(spec):
+        known = models if path[0] == "model" else judges
         try:
-            models[model.id] = identify(model, places, pins.get(model.id), online)
+            known[model.id] = identify(model, places, pins.get(model.id), online)
         except NotFound as error:
-            here = ("model", number, "source")
-            found.add(source.diagnose(error.code, here, error.problem, error.help))
+            found.add(source.diagnose(error.code, (*path, "source"), error.problem, error.help))
     found.raise_if_any()
     origin = Origin(source.path, places.data_folder, places.models_folder)
-    return Study(
-        spec, references.prompts, loader.items, loader.absent, models, plugins=checked.plugins, origin=origin
-    )
+    read = loader.items, loader.absent, models
+    return Study(spec, references.prompts, *read, plugins=checked.plugins, judges=judges, origin=origin)
 
 
 def require_files(study: Study, source: Source) -> None:
@@ -128,10 +137,9 @@ def require_files(study: Study, source: Source) -> None:
             where: KeyPath = ("benchmark", number, "source")
             help = ONLINE if benchmark.source.startswith("hf:") else DATA_FOLDER
             missing.append(source.diagnose("GC309", where, study.absent[benchmark.id], help))
-    for number, model in enumerate(study.spec.model):
-        if model.source.startswith("models:") and study.models[model.id].folder is None:
-            where = ("model", number, "source")
+    for path, model in asked_models(study.spec):
+        if model.source.startswith("models:") and study.asked_models[model.id].folder is None:
             message = f"`{model.source}` is not here"
-            missing.append(source.diagnose("GC309", where, message, MODELS_FOLDER))
+            missing.append(source.diagnose("GC309", (*path, "source"), message, MODELS_FOLDER))
     if missing:
         raise SpecError(missing)

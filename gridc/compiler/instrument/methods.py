@@ -17,14 +17,13 @@ class ScoringMethod:
 
     `reads` is what a response says; None where nothing is generated and candidates are ranked by likelihood.
     `candidates` are those that it ranks. `fixes` gives keys of a call the one value that they can have.
-    `sampled` says whether an answer may be drawn. A method that is not `executed` is refused before a run.
+    `sampled` says whether an answer may be drawn.
     """
 
     reads: Reads | None
     candidates: tuple[Candidates, ...] = ()
     fixes: Mapping[str, object] = field(default_factory=dict)
     sampled: bool = True
-    executed: bool = True
 
     @property
     def ranks(self) -> bool:
@@ -47,6 +46,6 @@ METHODS: Mapping[Method, ScoringMethod] = {
     ),
     "pair_likelihood": ScoringMethod(reads=None, candidates=("sentence_pair",), sampled=False),
     "refusal_keywords": ScoringMethod(reads="behaviour"),
-    "judge": ScoringMethod(reads="label", executed=False),
+    "judge": ScoringMethod(reads="label"),
 }
 """By the `method` of the language. How each kind of response is read is in `score.READ`."""

@@ -1,12 +1,12 @@
 """What a reading earns under a spec's own scores: the labels that it has, and the points of each.
 
-A reading is an option of the item, or one of the behaviours; its labels are the option's text and the roles
-that the item gives it, or the name of the behaviour. The first rule is that every reading earns exactly one
-score: a reading with no label that the scores name, or with two whose scores differ, is an error before any
-call (GC334).
+A reading is an option of the item, one of the behaviours, or one of a judge's labels; its labels are the
+option's text and the roles that the item gives it, or its name. The first rule is that every reading earns
+exactly one score: a reading with no label that the scores name, or with two whose scores differ, is an error
+before any call (GC334).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import Reads
@@ -28,10 +28,16 @@ def labels(item: Item, choice: int) -> Iterator[str]:
         yield "matching"
 
 
-def points(scores: Scores, item: Item, choice: int, reads: Reads | None) -> int:
-    """What a reading earns, in units of 1 / `scores.scale`: an option, or where a method `reads` behaviour
-    the one that was shown. Raises `Unscored`."""
-    own = [BEHAVIOURS[choice]] if reads == "behaviour" else list(labels(item, choice))
+def names_of(reads: Reads | None, judged: Sequence[str] = ()) -> Sequence[str] | None:
+    """The names of what a method reads, which a choice counts; None where it counts the item's options.
+    `judged` are the labels of the study's judge."""
+    return {"behaviour": BEHAVIOURS, "label": judged}.get(reads or "")
+
+
+def points(scores: Scores, item: Item, choice: int, names: Sequence[str] | None = None) -> int:
+    """What a reading earns, in units of 1 / `scores.scale`: an option, or one of the `names` of what is read.
+    Raises `Unscored`."""
+    own = list(labels(item, choice)) if names is None else [names[choice]]
     named = [label for label in own if label in scores.root] or [OTHER] * (OTHER in scores.root)
     earned = {label: scores.of(label, item.expected) for label in named}
     shown = f"item {item.id}: {own[0]!r}"
@@ -46,7 +52,7 @@ def points(scores: Scores, item: Item, choice: int, reads: Reads | None) -> int:
 
 def best(scores: Scores, item: Item) -> frozenset[int]:
     """The options that earn most; empty where all earn the same. Raises `Unscored`."""
-    earned = [points(scores, item, choice, "option") for choice in range(len(item.options))]
+    earned = [points(scores, item, choice) for choice in range(len(item.options))]
     if len(set(earned)) < 2:
         return frozenset()
     return frozenset(choice for choice, each in enumerate(earned) if each == max(earned))

@@ -43,3 +43,8 @@ def refusal_keywords(response: str) -> Extraction:
         return Extraction(RESPONSES.index("comply"), "no phrase of refusal", "inferred", begin, begin)
     start, end = found.span()
     return Extraction(RESPONSES.index("refuse"), "phrase of refusal", "inferred", begin + start, begin + end)
+
+
+def refuses(text: str) -> bool:
+    """Whether a text begins with a phrase of refusal."""
+    return refusal_keywords(text).option == RESPONSES.index("refuse")

@@ -206,6 +206,23 @@ def wrap(source: str, prompt: str, look: Look = PLAIN) -> str:
     return _run(source, {**dict(look.vars), "prompt": prompt}, "as_written")
 
 
+RUBRIC_VARIABLES = ("stem", "right", "expected")
+"""What a rubric may use: the item's stem, its right answers, and what is expected of a response to it (comply
+or refuse); each empty where the item does not say."""
+
+
+def render_rubric(source: str, item: Item) -> str:
+    """The rubric for one item. Raises `SandboxError`."""
+    right = [item.options[option] for option in sorted(item.right)] or list(item.references)
+    values = {"stem": item.stem, "right": " or ".join(right), "expected": item.expected or ""}
+    return _run(source, values, "as_written")
+
+
+def check_rubric(source: str) -> list[TemplateProblem]:
+    """Everything that can be known to be wrong with a rubric."""
+    return _check(source, RUBRIC_VARIABLES, set(), None, partial(render_rubric, source, _TRIAL))
+
+
 def _block(source: str, item: Item, style: OptionStyle, answer: str, look: Look) -> str:
     options = shown_options(item, style, look)
     count = len(item.options)

@@ -13,7 +13,7 @@ from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
-from gridc.compiler.instrument.points import points
+from gridc.compiler.instrument.points import names_of, points
 from gridc.compiler.instrument.readers import READERS, Read
 from gridc.compiler.instrument.refusal import RESPONSES, refusal_keywords
 from gridc.compiler.instrument.setting import Setting
@@ -37,13 +37,32 @@ class Outcome:
     evidence: dict[str, Any]
 
 
-def score(setting: Setting, item: Item, answers: Answers) -> Outcome:
-    """The outcome of a sample from the stored answers of its calls, in the order of the calls."""
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What judges came to on a response: `choice` is the number of the `label` among the spec's, `labels`;
+    None without one, and `why`. `by` says who decided, and `confidence` how sure that one judge was."""
+
+    labels: tuple[str, ...]
+    label: str | None
+    by: str
+    confidence: int | None = None
+    why: str | None = None
+
+    @property
+    def choice(self) -> int | None:
+        return None if self.label is None else self.labels.index(self.label)
+
+
+def score(setting: Setting, item: Item, answers: Answers, ruling: Ruling | None = None) -> Outcome:
+    """The outcome of a sample from the stored answers of its calls, in the order of the calls, and where
+    judges label responses from what they came to."""
     failed = next((each["error"]["kind"] for each in answers if "error" in each), None)
     if failed is not None:
         return Outcome(None, setting.credit, {"rule": None, "unread": f"no answer: {failed}"})
     if setting.ranks:
         return _rank(setting, item, answers)
+    if ruling is not None:
+        return _ruled(setting, item, ruling)
     read = READ[METHODS[setting.method].reads]
     found = read(setting, item, before_stop(answers[-1]["text"], setting.held("stop")))
     if found.option is None:
@@ -57,9 +76,16 @@ def score(setting: Setting, item: Item, answers: Answers) -> Outcome:
     return Outcome(found.option, _earned(setting, item, found.option), evidence)
 
 
+def _ruled(setting: Setting, item: Item, ruling: Ruling) -> Outcome:
+    if ruling.choice is None or setting.scores is None:
+        return Outcome(None, setting.credit, {"rule": None, "unread": f"no verdict: {ruling.why}"})
+    evidence = {"rule": "judge", "label": ruling.label, "by": ruling.by, "confidence": ruling.confidence}
+    return Outcome(ruling.choice, points(setting.scores, item, ruling.choice, ruling.labels), evidence)
+
+
 def _earned(setting: Setting, item: Item, choice: int) -> int:
     if setting.scores is not None:
-        return points(setting.scores, item, choice, METHODS[setting.method].reads)
+        return points(setting.scores, item, choice, names_of(METHODS[setting.method].reads))
     return int(choice in _right(item))
 
 

@@ -69,7 +69,8 @@ class Lock:
     def pins(self) -> dict[str, str]:
         """The hub commits that were resolved, by model id, and by source for the files of benchmarks."""
         inputs: dict[str, dict[str, dict[str, Any]]] = self.content["inputs"]
-        models = {name: each["revision"] for name, each in inputs["models"].items() if "revision" in each}
+        asked = {**inputs["models"], **inputs.get("judges", {})}
+        models = {name: each["revision"] for name, each in asked.items() if "revision" in each}
         hosted = (each["hub"] for each in inputs["benchmarks"].values() if "hub" in each)
         return models | {each["source"]: each["revision"] for each in hosted}
 

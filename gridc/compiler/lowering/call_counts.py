@@ -22,8 +22,8 @@ class ModelCounts:
     `prompt_characters` and `generated_tokens` are of the distinct calls: characters that are sent, and the
     most tokens that may come back. They are the means over all calls times the number of distinct ones.
 
-    Calls of scaffolds that follow from answers are not among them: `later` says how many these are, null
-    where there is no scaffold. Those that cells share are asked once, which can only lower it.
+    Calls that follow from answers, of scaffolds and all those of judges, are not among them: `later` says how
+    many these are, null where there is none. Those that cells share are asked once, which can only lower it.
     """
 
     calls: int

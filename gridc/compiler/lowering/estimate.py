@@ -79,15 +79,15 @@ def estimate(
     prices = prices_of(study.spec) if prices is None else prices
     texts = ranked(set(islice(prompts, LOOKED_AT)), 0, "estimate", str)[:MEASURED]
     found = {}
-    for model in study.spec.model:
+    for model in study.spec.asked_models:
         if model.id not in counts.models:
             continue
         asked = counts.models[model.id]
-        ratio, basis = _characters_per_token(study.models[model.id].folder, texts)
+        ratio, basis = _characters_per_token(study.asked_models[model.id].folder, texts)
         read, price = round(asked.prompt_characters / ratio), prices.get(model.id)
         left = asked.calls - (asked.stored or 0)
         share = left / asked.calls if asked.calls else 0.0
-        speed = speeds.get(study.models[model.id].digest)
+        speed = speeds.get(study.asked_models[model.id].digest)
         found[model.id] = Estimate(
             prompt_tokens=read,
             generated_tokens=asked.generated_tokens,

@@ -29,9 +29,9 @@ class AskedEnvelope(Envelope):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A plan in numbers. `counts` and `estimates` (by model) are None without items; they are of the models'
-    own calls, without those of judges, which `unlowered` lists with the reason. `unpinned` lists inputs that
-    are not here, with the reason."""
+    """A plan in numbers. `counts` and `estimates` (by model) are None without items; they are of the calls
+    that are known before the run. What follows from answers, as all that judges are asked, is bounded in
+    `later` of each. `unpinned` lists inputs that are not here, with the reason."""
 
     stamp: str
     study: str
@@ -44,7 +44,6 @@ class Manifest:
     curves: Mapping[str, int]
     counts: Counts | None
     estimates: Mapping[str, Estimate] | None
-    unlowered: Mapping[str, str]
     unpinned: Mapping[str, str]
 
     def as_json(self) -> dict[str, Any]:

@@ -1,10 +1,9 @@
 """The plan: every cell of a study and every call it needs. A run executes it, no more and no less."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 
-from gridc.compiler.frontend.unsupported import unlowered
 from gridc.compiler.grid import passes
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.grid.grid_counts import Asked, Envelope, Survey, survey
@@ -13,9 +12,10 @@ from gridc.compiler.inputs.prices import Price
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import stamp_of
-from gridc.compiler.lowering.call_counts import Counts, count
+from gridc.compiler.lowering.call_counts import Counts, ModelCounts, count
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.estimate import estimate
+from gridc.compiler.lowering.judging import Bench, is_judged
 from gridc.compiler.lowering.manifest import AskedEnvelope, Manifest, Primary
 from gridc.compiler.lowering.requests import Asker
 from gridc.schema.items import Sample as Subset
@@ -85,7 +85,17 @@ class Plan:
         `answered` are the digests of the calls that a store has answers to.
         """
         models = {name: identity.digest for name, identity in self.study.models.items()}
-        return count(((cell, self.samples(cell)) for cell in self.cells()), models, answered)
+        counts = count(((cell, self.samples(cell)) for cell in self.cells()), models, answered)
+        judges = self.judging()
+        return replace(counts, models={**counts.models, **judges}) if judges else counts
+
+    def judging(self) -> dict[str, ModelCounts]:
+        """How much every judge of the study is asked: all of it follows from responses."""
+        if self.study.spec.judge is None:
+            return {}
+        judged = ((cell, self.items(cell)) for cell in self.cells() if is_judged(cell))
+        extents = Bench(self.study).extents(judged)
+        return {name: ModelCounts(0, 0, None, 0, 0, later.rounded()) for name, later in extents.items()}
 
     def prompts(self) -> Iterator[str]:
         """The text of each prompt of the plan, as it comes; the same one comes with every sample."""
@@ -119,7 +129,6 @@ class Plan:
             curves={curve.id: specifications(curve, forks).size for curve in spec.curve},
             counts=counts,
             estimates=estimates,
-            unlowered=unlowered(spec),
             unpinned=self.study.unpinned(),
         )
 

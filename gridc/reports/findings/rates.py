@@ -18,7 +18,7 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
-from gridc.compiler.instrument.points import Unscored, points
+from gridc.compiler.instrument.points import Unscored, names_of, points
 from gridc.compiler.instrument.refusal import RESPONSES
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.intervals import Ends, resampling_of
@@ -31,6 +31,7 @@ from gridc.statistics.unit_bootstrap import draw_weights, intervals
 COMPLY, REFUSE = (RESPONSES.index(name) for name in ("comply", "refuse"))
 BEHAVIOUR: frozenset[Reads | None] = frozenset(("behaviour",))
 OPTIONS: frozenset[Reads | None] = frozenset(("option", None))
+LABELS: frozenset[Reads | None] = frozenset(("label",))
 
 Parts = tuple[int, ...]
 """What one sample adds to each count of a rate."""
@@ -38,16 +39,16 @@ Parts = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How a rate is counted. `parts` says what a sample adds to each of `counts`, given its item and its
-    choice (None: unreadable); `value` makes the rate of the counts, exact fractions or arrays alike, and
-    divides by 0 where it is not defined. `of` says what a method must read for it. `folded` is the value
-    about which a distance is taken."""
+    """How a rate is counted. `parts` says what a sample adds to each of `counts`, given its item, its choice
+    (None: unreadable) and the names that choices count (None: the item's options); `value` makes the rate of
+    the counts, exact fractions or arrays alike, and divides by 0 where it is not defined. `of` says what a
+    method must read for it. `folded` is the value about which a distance is taken."""
 
     name: str
     what: str
     formula: str
     counts: tuple[str, ...]
-    parts: Callable[[Item, int | None, Reads | None], Parts]
+    parts: Callable[[Item, int | None, Sequence[str] | None], Parts]
     value: Callable[..., Any]
     of: frozenset[Reads | None]
     folded: float | None = None
@@ -132,10 +133,12 @@ def _totals(
 ) -> Iterable[tuple[Cell, np.ndarray[Any, np.dtype[np.int64]]]]:
     """The counts of a rate by unit, (units, counts), of every cell whose readings all have it."""
     known: dict[tuple[Any, ...], Parts] = {}
+    judged = plan.study.spec.judge.labels if plan.study.spec.judge is not None else ()
     for cell in cells:
         reads = METHODS[cell.setting.method].reads
         if reads not in rate.of:
             continue
+        names = names_of(reads, judged)
         items = {item.id: item for item in plan.items(cell)}
         by_unit = np.zeros((units, len(rate.counts)), dtype=np.int64)
         order = cell.setting.option_order, cell.setting.variant
@@ -143,7 +146,7 @@ def _totals(
             for name, choice, samples in read[cell.key]:
                 key = reads, order, name, choice
                 if key not in known:
-                    known[key] = rate.parts(items[name], choice, reads)
+                    known[key] = rate.parts(items[name], choice, names)
                 by_unit[place[name]] += np.multiply(known[key], samples)
         except Unscored:
             continue  # an outcome of other readings than this method has
@@ -187,7 +190,7 @@ def _share(
     no hit. `folded`: how far it lies from one half."""
     counts, _ = COUNTED[name]
 
-    def parts(item: Item, choice: int | None, _: Reads | None) -> Parts:
+    def parts(item: Item, choice: int | None, _: Sequence[str] | None) -> Parts:
         return (int(choice is not None and hit(item, choice)), 1) if counts(item) else (0, 0)
 
     def value(hits: Any, asked: Any) -> Any:
@@ -203,7 +206,7 @@ def _bias(name: str, what: str, ambiguous: bool) -> Rate:
     `unknown`; it counts as asked, and so against the accuracy."""
     counts, _ = COUNTED[name]
 
-    def parts(item: Item, choice: int | None, _: Reads | None) -> Parts:
+    def parts(item: Item, choice: int | None, _: Sequence[str] | None) -> Parts:
         if not counts(item):
             return (0, 0, 0, 0)
         known = choice is not None and choice != item.unknown
@@ -290,13 +293,13 @@ def _outcome(outcome: NamedOutcome) -> Rate:
     scale = outcome.scores.scale
     unread = {"zero": (0, scale), "one": (scale, scale), "leave_out": (0, 0)}[outcome.unreadable]
 
-    def parts(item: Item, choice: int | None, reads: Reads | None) -> Parts:
+    def parts(item: Item, choice: int | None, names: Sequence[str] | None) -> Parts:
         if not outcome.items.matches(item.tags):
             return (0, 0)
-        return unread if choice is None else (points(outcome.scores, item, choice, reads), scale)
+        return unread if choice is None else (points(outcome.scores, item, choice, names), scale)
 
     def value(earned: Any, possible: Any) -> Any:
         return earned / possible
 
     what, counts = outcome.what or "an outcome that the spec states", ("earned", "possible")
-    return Rate(outcome.id, what, "earned / possible", counts, parts, value, BEHAVIOUR | OPTIONS)
+    return Rate(outcome.id, what, "earned / possible", counts, parts, value, BEHAVIOUR | OPTIONS | LABELS)

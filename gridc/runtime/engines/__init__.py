@@ -59,7 +59,7 @@ OPENERS: Mapping[str, Opener] = {"hf": open_hf, "api": open_api}
 def open_engine(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
     """The engine of a model. Raises `UnavailableError` where it is not installed (GC604), or is a plug-in
     that is missing or broken (GC341, GC342)."""
-    engine = next(model.engine for model in spec.model if model.id == name)
+    engine = next(model.engine for model in spec.asked_models if model.id == name)
     return opener(engine)(name, identity, precision, spec.engine, waived_for(spec, name))
 
 

@@ -1,8 +1,9 @@
 """The digests of a study in a store: of its answers, of its results, and of every row that it rests on."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from sqlite_utils import Database
@@ -72,6 +73,11 @@ def of_records(db: Database, stamp: str, where: str, values: Sequence[str]) -> s
             [stamp],
         ),
         db.execute(
+            f"""SELECT 'judgement', cell, item, replicate, judge, attempt, call, label, confidence, failure
+                FROM judgement WHERE cell {mine} ORDER BY cell, item, replicate, judge, attempt""",
+            [stamp],
+        ),
+        db.execute(
             f"""SELECT cell, item, replicate, step, name FROM trace
                 WHERE name IS NOT NULL AND cell {mine} ORDER BY cell, item, replicate, step""",
             [stamp],
@@ -92,8 +98,26 @@ def of_records(db: Database, stamp: str, where: str, values: Sequence[str]) -> s
     return total.hexdigest()
 
 
+def of_judgements(db: Database, stamp: str) -> str:
+    """SHA-256 over the sorted (cell, item, replicate, judge, attempt, label, confidence, failure)."""
+    total = hashlib.sha256()
+    for row in _judgements(db, stamp):
+        total.update(canonical_row(row) + b"\n")
+    return total.hexdigest()
+
+
+def _judgements(db: Database, stamp: str) -> Iterator[tuple[Any, ...]]:
+    yield from db.execute(
+        """SELECT key, item, replicate, judge, attempt, label, confidence, failure
+           FROM judgement JOIN cell ON cell.id = judgement.cell WHERE stamp = ?
+           ORDER BY key, item, replicate, judge, attempt""",
+        [stamp],
+    )
+
+
 def of_results(db: Database, stamp: str) -> str:
-    """SHA-256 over the sorted (cell, item, replicate, text or chosen option, score).
+    """SHA-256 over the sorted (cell, item, replicate, text or chosen option, score), and behind them what
+    `of_judgements` covers.
 
     Log-probabilities and times are left out, because they may differ in their last digits where
     the results do not.
@@ -111,4 +135,6 @@ def of_results(db: Database, stamp: str) -> str:
         )
         last = {row[1:3]: row for row in rows}  # a sample's last call says what came of it
         total.update(b"".join([canonical_row(row) + b"\n" for row in last.values()]))
+    for judgement in _judgements(db, stamp):
+        total.update(canonical_row(judgement) + b"\n")
     return total.hexdigest()

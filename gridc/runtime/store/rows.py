@@ -99,6 +99,21 @@ class CheckedSample(NamedTuple):
     answers: list[str | None]
 
 
+class JudgementRow(NamedTuple):
+    """One call of a judge about a sample: who was asked, for the how manieth time (from 0), and what the
+    reply was read to; neither label nor failure while there is no reply."""
+
+    cell: str
+    item: str
+    replicate: int
+    judge: str
+    attempt: int
+    call: str
+    label: str | None
+    confidence: int | None
+    failure: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class StoredSample:
     """A sample with its outcome and the calls that it came from, in order."""

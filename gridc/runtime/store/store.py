@@ -32,6 +32,7 @@ from gridc.runtime.store.rows import (
     CellOutcomes,
     CheckedCall,
     CheckedSample,
+    JudgementRow,
     Progress,
     SampleRow,
     Spent,
@@ -57,7 +58,7 @@ def _bodies(body: Body) -> list[Body]:
 
 
 _USED = {
-    "call": "id NOT IN (SELECT call FROM trace)",
+    "call": "id NOT IN (SELECT call FROM trace) AND id NOT IN (SELECT call FROM judgement)",
     "prompt": "id NOT IN (SELECT prompt FROM call)",
     "batch": "id NOT IN (SELECT batch FROM call WHERE batch IS NOT NULL)",
     "attempt": "call IS NOT NULL AND call NOT IN (SELECT id FROM call)",
@@ -324,8 +325,9 @@ class Store:
         """A condition on `call` for the calls of a study. Where it is the only one all calls are its own."""
         if self.stamps() == [stamp]:
             return "TRUE", []
-        mine = "SELECT call FROM trace JOIN cell ON cell.id = trace.cell WHERE stamp = ?"
-        return f"call.id IN ({mine})", [stamp]
+        asked = "SELECT call FROM {0} JOIN cell ON cell.id = {0}.cell WHERE stamp = ?"
+        mine = " UNION ALL ".join(asked.format(table) for table in ("trace", "judgement"))
+        return f"call.id IN ({mine})", [stamp, stamp]
 
     def answered(self) -> Iterator[bytes]:
         """The digest of every call that has its answer, whatever study asked it."""
@@ -485,7 +487,10 @@ class Store:
         """A sample that the call belongs to, in words."""
         row = self._db.execute(
             """SELECT key, item, replicate FROM trace JOIN cell ON cell.id = trace.cell
-               WHERE stamp = ? AND call = ? ORDER BY cell.id LIMIT 1""",
+               WHERE stamp = ?1 AND call = ?2
+               UNION ALL
+               SELECT key, item, replicate FROM judgement JOIN cell ON cell.id = judgement.cell
+               WHERE stamp = ?1 AND call = ?2 LIMIT 1""",
             [stamp, call],
         ).fetchone()
         return "{}, item {}, replicate {}".format(*row) if row else "no sample"
@@ -513,6 +518,20 @@ class Store:
             for (item, replicate), answers in by_sample.items()
             if None not in answers and last[item, replicate] in (None, ANSWER)
         ]
+
+    def judgements(self, stamp: str) -> Iterator[JudgementRow]:
+        """What judges were asked about the study's responses, and what the replies were read to, sorted."""
+        rows = self._db.execute(
+            """SELECT key, item, replicate, judge, attempt, call, label, confidence, failure
+               FROM judgement JOIN cell ON cell.id = judgement.cell WHERE stamp = ?
+               ORDER BY key, item, replicate, judge, attempt""",
+            [stamp],
+        )
+        yield from map(JudgementRow._make, rows)
+
+    def judgements_digest(self, stamp: str) -> str:
+        """SHA-256 over every judgement of the study."""
+        return digests.of_judgements(self._db, stamp)
 
     def answers_of(self, calls: Iterable[str]) -> dict[str, str]:
         """The answers (JSON) of those of these calls that have one, by call id."""

@@ -11,6 +11,7 @@
     cell       model x benchmark x configuration, under a stamp
     sample     one item asked once in a cell, with its outcome
     trace      the calls of a sample, in order
+    judgement  the calls of judges about a sample, and what each reply was read to
     blinding   the secret behind the UUIDs of blinded responses
     event      an append-only chain: each event holds the digest of the one before it
 
@@ -96,6 +97,28 @@ def m007_blinding(db: Database) -> None:
             PRIMARY KEY (stamp, about)
         ) STRICT, WITHOUT ROWID"""
     )
+
+
+@migrations()
+def m008_judgements(db: Database) -> None:
+    """What judges were asked about responses, and what they replied."""
+    db.execute(
+        """CREATE TABLE judgement (
+            cell INTEGER NOT NULL,
+            item TEXT NOT NULL,
+            replicate INTEGER NOT NULL,
+            judge TEXT NOT NULL,
+            attempt INTEGER NOT NULL,
+            call TEXT NOT NULL REFERENCES call (id),
+            label TEXT,
+            confidence INTEGER,
+            failure TEXT,
+            PRIMARY KEY (cell, item, replicate, judge, attempt),
+            FOREIGN KEY (cell, item, replicate) REFERENCES sample (cell, item, replicate),
+            CHECK (label IS NULL OR failure IS NULL)
+        ) STRICT, WITHOUT ROWID"""
+    )
+    db.execute("CREATE INDEX judgement_by_call ON judgement (call)")
 
 
 ATTEMPTS = """

@@ -15,6 +15,7 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.score import Outcome
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.calls import Prompt, Request, Sample, Trace, unanswered
+from gridc.compiler.lowering.judging import Ask
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.engines.api.records import Attempt
@@ -35,7 +36,7 @@ CREATE TEMP TABLE IF NOT EXISTS layout (
     call TEXT NOT NULL,
     PRIMARY KEY (stage, number)
 ) STRICT, WITHOUT ROWID;
-CREATE TEMP TABLE IF NOT EXISTS wave (call TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TEMP TABLE IF NOT EXISTS wave (place INTEGER PRIMARY KEY, call TEXT NOT NULL UNIQUE) STRICT;
 CREATE TEMP TABLE IF NOT EXISTS ordered (place INTEGER PRIMARY KEY, prompt TEXT NOT NULL UNIQUE) STRICT
 """
 """The calls of each stage of a run in their order, those of one wave, and the prompts of one in theirs."""
@@ -146,7 +147,30 @@ class Writer(Store):
             for cell, sample, trace in traces
             for step, (name, request) in enumerate(trace.rows)
         ]
-        requests: dict[str, Request] = {request.id: request for *_, request in asked}
+        self._insert_requests(request for *_, request in asked)
+        self._insert(
+            """INSERT OR IGNORE INTO trace (cell, item, replicate, step, name, call)
+               VALUES (?, ?, ?, ?, ?, ?)""",
+            [(*row, request.id) for *row, request in asked],
+        )
+
+    def extend_judgements(self, stamp: str, asks: Iterable[Ask]) -> None:
+        """Write what judges are asked as far as it is known by now, and what the replies that are there were
+        read to, all or nothing."""
+        cells = dict(self._db.execute("SELECT key, id FROM cell WHERE stamp = ?", [stamp]).fetchall())
+        known = list(asks)
+        with self._db.atomic():
+            self._insert_requests(ask.request for ask in known)
+            self._insert(
+                """INSERT INTO judgement (cell, item, replicate, judge, attempt, call, label, confidence,
+                   failure) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+                   label = excluded.label, confidence = excluded.confidence, failure = excluded.failure""",
+                [(cells[ask.key[0]], *ask.key[1:], *_judgement(ask)) for ask in known],
+            )
+
+    def _insert_requests(self, asked: Iterable[Request]) -> None:
+        """Calls with their prompts. What is there stays."""
+        requests = {request.id: request for request in asked}
         prompts = {request.prompt.id: request.prompt for request in requests.values()}
         self._insert(
             "INSERT OR IGNORE INTO prompt VALUES (?, ?)",
@@ -159,11 +183,6 @@ class Writer(Store):
                 (each.id, each.model, each.precision, each.kind, each.prompt.id, _text(each.as_json()))
                 for each in requests.values()
             ],
-        )
-        self._insert(
-            """INSERT OR IGNORE INTO trace (cell, item, replicate, step, name, call)
-               VALUES (?, ?, ?, ?, ?, ?)""",
-            [(*row, request.id) for *row, request in asked],
         )
 
     def _ingest_items(self, plan: Plan) -> None:
@@ -179,11 +198,17 @@ class Writer(Store):
         )
 
     def lay_out(
-        self, stage: int, stamp: str, model: str, precision: str, among: Collection[str] | None = None
+        self,
+        stage: int,
+        stamp: str,
+        model: str,
+        precision: str,
+        among: Collection[str] | None = None,
+        ordered: bool = False,
     ) -> tuple[int, int]:
         """Number the calls of the study on one model, or those `among` some, for `stretch`: those on one
-        prompt together, and prompts by their text, so that neighbours begin alike. How many there are, and
-        how many have no answer."""
+        prompt together, and prompts by their text, so that neighbours begin alike; `ordered`: in the order in
+        which they are given. How many there are, and how many have no answer."""
         with self._db.atomic():
             for statement in _LAYOUT.split(";"):
                 self._db.execute(statement)
@@ -193,8 +218,12 @@ class Writer(Store):
             where, values = self._calls_of(stamp)
             mine = f"model = ? AND precision = ? AND {where}"
             if among is not None:
-                self._insert("INSERT INTO temp.wave VALUES (?)", [(call,) for call in among])
+                self._insert("INSERT INTO temp.wave VALUES (?, ?)", list(enumerate(among)))
                 mine += " AND call.id IN (SELECT call FROM temp.wave)"
+            if ordered:
+                place = "row_number() OVER (ORDER BY place) - 1"
+                self._db.execute(f"INSERT INTO temp.layout SELECT ?, {place}, call FROM temp.wave", [stage])
+                return len(among or ()), self.unanswered(stage)
             self._db.execute(
                 f"""INSERT INTO temp.ordered (prompt) SELECT id FROM prompt
                     WHERE id IN (SELECT prompt FROM call WHERE {mine}) ORDER BY content""",
@@ -364,6 +393,12 @@ _ATTEMPT = (
 
 def _attempt(attempt: Attempt) -> tuple[Any, ...]:
     return tuple(_text(attempt.usage) if name == "usage" else getattr(attempt, name) for name in _ATTEMPT)
+
+
+def _judgement(ask: Ask) -> tuple[Any, ...]:
+    verdict = ask.verdict
+    found = (None,) * 3 if verdict is None else (verdict.label, verdict.confidence, verdict.failure)
+    return ask.judge, ask.attempt, ask.request.id, *found
 
 
 def _prompt(content: str) -> Prompt:

@@ -18,8 +18,8 @@ from gridc.schema.spec import Effects, Spec
 
 def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """An engine runs one kind of source."""
-    for number, model in enumerate(spec.model):
-        kind, here = engine_kind(model.engine), ("model", number, "source")
+    for path, model in grid.asked_models(spec):
+        kind, here = engine_kind(model.engine), (*path, "source")
         if kind.schemes and not model.source.startswith(kind.schemes):
             message = f"`{model.source}` is not a source of engine `{model.engine}`"
             help = 'hf:, path:, models: or builtin: and a name; a provider\'s model needs engine = "api"'
@@ -31,11 +31,11 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if model.digest is not None and not model.source.startswith(("path:", "models:")):
             message = f"the files of `{model.source}` do not lie in a folder of yours"
             help = "`revision` pins a model of the hub; leave `digest` out"
-            yield source.diagnose("GC105", ("model", number, "digest"), message, help, at_key=True)
+            yield source.diagnose("GC105", (*path, "digest"), message, help, at_key=True)
         for key in [key for key in kind.refuses if getattr(model, key) is not None][:1]:
             whose = "a provider's model" if kind.provider else "a local model"
             message = f"the `{key}` cannot be set for {whose}"
-            yield source.diagnose("GC105", ("model", number, key), message, "leave it out", at_key=True)
+            yield source.diagnose("GC105", (*path, key), message, "leave it out", at_key=True)
     served = [model.id for model in spec.model if engine_kind(model.engine).provider]
     for each in grid.effect_tables(spec) if served else ():
         if getattr(each.table, "precision", None) is not None and each.path[0] != "model":

@@ -1,0 +1,282 @@
+"""From responses to the calls of judges: who is asked about which, as far as the replies there carry.
+
+Judging is run again on the stored replies, as scaffolds are: that is how a run resumes, how a store is
+verified, and how the calls of a re-ask become known. Everyone is asked about all responses at once; what
+follows from replies are re-asks, the backup judge, and where agreement is too low the second judge on the
+rest.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import Any
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.judging import Rubric, Verdict, ask_again, decide, read_reply
+from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.render import render_prompt
+from gridc.compiler.instrument.scaffolds.turns import Messages
+from gridc.compiler.instrument.score import Ruling
+from gridc.compiler.lowering.calls import Answers, Extent, Prompt, Request, Size
+from gridc.compiler.lowering.traces import USUAL
+from gridc.schema.judging import BACKUP, JUDGE, MOST_TOKENS, REASKS, SECOND
+from gridc.statistics.raters import Kappa, kappa
+from gridc.statistics.seeded import first
+
+Key = tuple[str, str, int]
+"""A sample: the key of its cell, its item and its replicate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A sample's answer that judges label, as they see it. Nobody is asked about an empty one."""
+
+    cell: Cell
+    item: Item
+    replicate: int
+    text: str
+
+    @property
+    def key(self) -> Key:
+        return self.cell.key, self.item.id, self.replicate
+
+
+_AGAIN = 200
+"""Characters that ask for a reply of the right form, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One call of a judge about one response: who is asked, for the how manieth time (from 0), and what the
+    reply was read to, None while there is none."""
+
+    key: Key
+    judge: str
+    attempt: int
+    request: Request
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """The second judge beside the first: how many responses both were asked about, how far they agree where
+    both gave a label, and whether the second one's labels count. `passes` is None where neither ever gave
+    more than one label, the same: there kappa is not defined."""
+
+    asked: int
+    agreement: Kappa | None
+    passes: bool | None
+    rescored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Everything that is known of judging by now. `rulings` and `second` are empty until every reply that is
+    needed is there."""
+
+    asks: tuple[Ask, ...]
+    complete: bool
+    rulings: Mapping[Key, Ruling]
+    second: Second | None = None
+
+
+def is_judged(cell: Cell) -> bool:
+    """Whether judges label the responses of a cell."""
+    return METHODS[cell.setting.method].reads == "label"
+
+
+class Bench:
+    """The judges of a study and what they are asked. Pure."""
+
+    def __init__(self, study: Study) -> None:
+        assert study.spec.judge is not None
+        self.judge = study.spec.judge
+        self.assessors = self.judge.assessors
+        self._models = {name: identity.digest for name, identity in study.judges.items()}
+        self._candidates = {name: identity.digest for name, identity in study.models.items()}
+        self._prompts = study.prompts
+        self._seed = study.spec.sampling.seed
+        self._lengths: dict[tuple[object, ...], int] = {}
+
+    @cached_property
+    def rubrics(self) -> dict[str, Rubric]:
+        """By the name of the judge."""
+        own = {f"{JUDGE}.{each.id}": each.rubric for each in self.judge.panel or ()}
+        stated = {name: own.get(name) or self.judge.rubric for name in self.assessors}
+        return {
+            name: Rubric(self._prompts.get(text, text), self.judge.labels, self.judge.confidence)
+            for name, text in stated.items()
+        }
+
+    def judged(self, responses: Sequence[Response], answers: Answers) -> Judged:
+        """Ask everyone about all responses, in this order, as far as the replies that are there carry."""
+        asks: list[Ask] = []
+        seats: dict[str, dict[Key, tuple[str, Verdict] | None]] = {}
+        for name in self.judge.jury:
+            seats[name] = {each.key: self._assess(name, each, answers, asks) for each in responses}
+        sample = self._second_sample(responses)
+        seconds = {each.key: self._assess(SECOND, each, answers, asks) for each in sample}
+        if None in seconds.values() or any(None in given.values() for given in seats.values()):
+            return Judged(tuple(asks), False, {})
+        rulings = {
+            each.key: self._ruling([given[each.key] for given in seats.values()]) for each in responses
+        }
+        if self.judge.validation is None:
+            return Judged(tuple(asks), True, rulings)
+        second = self._second(rulings, seconds)
+        if second.rescored:
+            rest = [each for each in responses if each.key not in seconds and self._may_second(each)]
+            seconds |= {each.key: self._assess(SECOND, each, answers, asks) for each in rest}
+            if None in seconds.values():
+                return Judged(tuple(asks), False, {})
+            rulings |= {key: self._ruling([given]) for key, given in seconds.items()}
+        return Judged(tuple(asks), True, rulings, second)
+
+    def _assess(
+        self, name: str, response: Response, answers: Answers, asks: list[Ask]
+    ) -> tuple[str, Verdict] | None:
+        """What a judge, or the backup in its place, makes of a response, and who did; None while a reply that
+        decides it is missing. Notes what is asked."""
+        verdict = Verdict(None, failure="no response")
+        if not response.text.strip():
+            return name, verdict
+        for who in (name, *([BACKUP] if name == JUDGE and self.judge.backup else [])):
+            rubric, messages = self.rubrics[who], self.ask(who, response)
+            for attempt in range(self.reasks + 1):
+                request = self._request(who, messages, attempt)
+                answer = answers(request.id)
+                found = None if answer is None else read_reply(rubric, answer)
+                asks.append(Ask(response.key, who, attempt, request, found))
+                if answer is None or found is None:
+                    return None
+                if found.failure is None:
+                    return who, found
+                verdict = found
+                if "error" in answer:
+                    break  # the engine has asked as often as it may
+                messages = ask_again(messages, answer.get("text", ""), rubric.form)
+        return name, verdict
+
+    def ask(self, name: str, response: Response) -> Messages:
+        """The first prompt of a judge about a response."""
+        setting = response.cell.setting
+        question = render_prompt("{{ question }}", response.item, (), setting.options, setting.look)
+        return self.rubrics[name].ask(response.item, question, response.text)
+
+    @property
+    def reasks(self) -> int:
+        return REASKS if self.judge.reasks is None else self.judge.reasks
+
+    def most_tokens(self, name: str) -> int:
+        """Tokens of the longest reply of a judge."""
+        return self.assessors[name].max_tokens or MOST_TOKENS
+
+    def model(self, name: str) -> tuple[str, str]:
+        """A judge's model (the digest of its identity) and precision."""
+        return self._models[name], self.assessors[name].precision or "fp32"
+
+    def _request(self, name: str, messages: Messages, attempt: int) -> Request:
+        model, precision = self.model(name)
+        parameters: dict[str, Any] = {"max_tokens": self.most_tokens(name), "temperature": 0.0}
+        if attempt:
+            parameters["attempt"] = attempt  # the same prompt after no reply is another call
+        return Request("generate", model, precision, Prompt(messages, True), parameters)
+
+    def extents(self, judged: Iterable[tuple[Cell, Sequence[Item]]]) -> dict[str, Extent]:
+        """How much each judge is asked, by name, over the cells that are judged with their items. At least
+        nothing: no response may have a word. Commonly everyone is asked once about each response, half as
+        long as it may be; at most every reply is unreadable, and as long as it may be."""
+        total = dict.fromkeys(self.assessors, Extent())
+        for cell, items in judged:
+            responses = len(items) * cell.setting.replicates
+            longest = round(cell.setting.held("max_tokens") * USUAL)
+            for name in self.assessors:
+                expected, most = self._counts(name, cell, responses)
+                shown = self._characters(name, cell, items) / max(len(items), 1)
+                tokens = self.most_tokens(name)
+                again = sum(range(self.reasks + 1)) / (self.reasks + 1) * (tokens * USUAL + _AGAIN)
+                total[name] += Extent(
+                    Size(),
+                    Size(expected, expected * (shown + longest / 2), expected * tokens / 2),
+                    Size(most, most * (shown + longest + again), most * tokens),
+                )
+        return total
+
+    def _counts(self, name: str, cell: Cell, responses: int) -> tuple[int, int]:
+        """How many calls about a cell's responses a judge commonly and at most has."""
+        validation, attempts = self.judge.validation, self.reasks + 1
+        if name == SECOND and validation is not None:
+            share = self.second_share(cell, responses)
+            everything = validation.below == "rescore" and self.may_second(cell)
+            return share, (responses if everything else share) * attempts
+        return (0 if name == BACKUP else responses), responses * attempts
+
+    def _characters(self, name: str, cell: Cell, items: Sequence[Item]) -> int:
+        """Characters of a judge's first prompts about a cell's items, without the responses."""
+        setting = cell.setting
+        key = (
+            name,
+            cell.benchmark,
+            setting.options,
+            setting.look,
+            setting.option_order,
+            setting.items,
+            setting.variant,
+        )
+        if key not in self._lengths:
+            empty = (Response(cell, item, 0, "") for item in items)
+            self._lengths[key] = sum(len(self.ask(name, each)[0][1]) for each in empty)
+        return self._lengths[key]
+
+    def _ruling(self, given: Sequence[tuple[str, Verdict] | None]) -> Ruling:
+        verdicts = [each for each in given if each is not None]
+        if len(verdicts) == 1:
+            ((who, verdict),) = verdicts
+            return Ruling(self.judge.labels, verdict.label, who, verdict.confidence, verdict.failure)
+        label = decide([verdict.label for _, verdict in verdicts], self.judge.verdict)
+        why = None if label is not None else f"not {self.judge.verdict}"
+        return Ruling(self.judge.labels, label, "panel", None, why)
+
+    def may_second(self, cell: Cell) -> bool:
+        """Whether the second judge may assess a cell's responses: its own it may not."""
+        return self._models[SECOND] != self._candidates[cell.model]
+
+    def _may_second(self, response: Response) -> bool:
+        return self.may_second(response.cell)
+
+    def second_share(self, cell: Cell, responses: int) -> int:
+        """How many of a cell's responses the second judge labels: its share, at least one."""
+        if self.judge.validation is None or not self.may_second(cell):
+            return 0
+        return ceil(round(self.judge.validation.share * responses, 9))
+
+    def _second_sample(self, responses: Iterable[Response]) -> list[Response]:
+        """The same share of every cell, drawn by the study's seed."""
+        strata: dict[str, list[Response]] = {}
+        for each in responses:
+            strata.setdefault(each.cell.key, []).append(each)
+        return [each for stratum in strata.values() for each in self._drawn(stratum)]
+
+    def _drawn(self, stratum: Sequence[Response]) -> Iterator[Response]:
+        count = self.second_share(stratum[0].cell, len(stratum))
+        yield from first(count, stratum, self._seed, "second judge", lambda each: repr(each.key))
+
+    def _second(
+        self, rulings: Mapping[Key, Ruling], seconds: Mapping[Key, tuple[str, Verdict] | None]
+    ) -> Second:
+        validation = self.judge.validation
+        assert validation is not None
+        pairs = [
+            (rulings[key].label, given[1].label)
+            for key, given in sorted(seconds.items())
+            if given is not None
+        ]
+        both = [(left, right) for left, right in pairs if left is not None and right is not None]
+        agreement = kappa([left for left, _ in both], [right for _, right in both]) if both else None
+        value = None if agreement is None else agreement.kappa
+        undefined = agreement is not None and value is None
+        passes = None if undefined else value is not None and value >= validation.kappa
+        return Second(len(pairs), agreement, passes, validation.below == "rescore" and passes is False)

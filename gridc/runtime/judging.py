@@ -1,0 +1,105 @@
+"""The scheduler of judges: when every response of the study is there, these are judged, wave by wave.
+
+The map from identifiers to samples is sealed before the first call. A wave holds what is known by now of what
+judges have to be asked; replies that cannot be read lead to the next. The labels are locked when nothing is
+left to ask, and only then is the map opened.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+
+from gridc.compiler.lowering.judging import Bench, Judged, Response, is_judged
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime import blinding, sealing
+from gridc.runtime.engines.protocol import Engine
+from gridc.runtime.stages import WHOLE, Open, Stage, lay_out_tasks
+from gridc.runtime.store.store import Store
+from gridc.runtime.store.write import Writer
+
+
+def responses(plan: Plan, store: Store) -> list[Response] | None:
+    """The responses that judges label, as they see them, in the order of the plan; None while a sample that
+    is judged lacks its answer, and where none is judged."""
+    cells = {cell.key: cell for cell in plan.cells() if is_judged(cell)}
+    if not cells:
+        return None
+    for key, cell in cells.items():
+        asked = len(plan.items(cell)) * cell.setting.replicates
+        if len(store.answers(plan.study_digest, key)) < asked:
+            return None
+    items = {key: {item.id: item for item in plan.items(cell)} for key, cell in cells.items()}
+    return [
+        Response(cells[key], items[key][item], replicate, each.text)
+        for each in blinding.judged(plan, store)
+        for key, item, replicate in [each.place]
+    ]
+
+
+def judged(plan: Plan, store: Store) -> Judged | None:
+    """What the judges come to by the replies that are stored; None while responses are missing."""
+    found = responses(plan, store)
+    return None if found is None else Bench(plan.study).judged(found, store.answer_to)
+
+
+def waves(plan: Plan, store: Writer) -> Iterator[Judged]:
+    """What is known of judging, once for each wave. Every call that it asks is in the store; the next wave is
+    asked for when those of this one have been answered. The last one is complete, or waits for a call that
+    was not answered here. There is none while responses are missing."""
+    found = responses(plan, store)
+    if found is None:
+        return
+    if hides(plan):
+        places = sealing.begin(plan, store)
+        by_key = {each.key: each for each in found}
+        found = [by_key[places.places[each.uuid]] for each in places.responses]
+    bench, before = Bench(plan.study), -1
+    while True:
+        state = bench.judged(found, store.answer_to)
+        store.extend_judgements(plan.study_digest, state.asks)
+        yield state
+        replies = sum(ask.verdict is not None for ask in state.asks)
+        if state.complete or replies == before:
+            return
+        before = replies
+
+
+def hides(plan: Plan) -> bool:
+    """Whether the study blinds its judges."""
+    return plan.study.spec.judge is not None and plan.study.spec.judge.blinding is not None
+
+
+def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[Stage, None, None]:
+    """A stage for each model that judges in each wave, with what it has to do, while there is something. Ask
+    for the next when one is done."""
+    engines: dict[tuple[str, str], Engine] = {}
+    try:
+        for state in waves(plan, store):
+            wanted: dict[tuple[str, str], dict[str, str]] = {}
+            for ask in state.asks:
+                if ask.verdict is None:
+                    key = ask.request.model, ask.request.precision
+                    wanted.setdefault(key, {}).setdefault(ask.request.id, ask.judge)
+            for (identity, precision), calls in wanted.items():
+                name = next(iter(calls.values()))
+                if (identity, precision) not in engines:
+                    opened = open_engine(name, plan.study.judges[name], precision, plan.study.spec)
+                    engines[identity, precision] = opened
+                engine = engines[identity, precision]
+                total, _ = store.lay_out(0, plan.study_digest, identity, precision, calls, ordered=True)
+                costs, left = lay_out_tasks(store, 0, total, engine, WHOLE)
+                yield Stage(0, name, identity, precision, engine, total, len(costs), sum(costs), left)
+                if len(wanted) > 1:
+                    engine.rest()
+    finally:
+        for engine in engines.values():
+            engine.close()
+
+
+def close(plan: Plan, store: Writer, state: Judged, score: Callable[[], None]) -> None:
+    """Lock the labels, score them, and open the map: in this order, so that no label can follow a score."""
+    if hides(plan):
+        stamp = plan.study_digest
+        sealing.lock(store, stamp, store.judgements_digest(stamp), len(state.rulings))
+        score()
+        sealing.unblind(store, sealing.begin(plan, store), stamp)
+    else:
+        score()

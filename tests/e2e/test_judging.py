@@ -1,0 +1,151 @@
+"""Judges end to end: what they are asked, what hostile replies come to, and that a run resumes."""
+
+import json
+import sqlite3
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from gridc.diagnostics.errors import GridcError
+from gridc.schema.canonical import canonical, digest
+from tests.e2e.conftest import command
+from tests.e2e.judged import ITEMS, Judging, serving
+from tools.servers.judges import verdict
+
+RESPONSES = 2 * 2 * ITEMS
+"""Models x frames x items."""
+
+FAILS = {
+    "prose": "prose",
+    "wrong_label": "other label",
+    "no_label": "no label",
+    "nothing": "empty",
+    "refusal": "refused",
+    "cut": "cut off",
+    "twice": "prose",
+}
+
+
+def scores(made: Judging, level: str) -> list[tuple[int | None, int | None]]:
+    return made.rows(
+        f"""SELECT choice, score FROM sample JOIN cell ON cell.id = sample.cell
+            WHERE configuration LIKE '%scoring={level}%' ORDER BY key, item"""
+    )
+
+
+def test_a_sound_judge_labels_every_response_and_its_labels_are_the_scores(tmp_path: Path) -> None:
+    with serving(tmp_path / "s") as made:
+        study = made.write()
+        study.run()
+        rows = made.rows("SELECT judge, attempt, label, failure FROM judgement")
+        assert Counter(row[:2] for row in rows) == {("judge", 0): RESPONSES}
+        told = Counter(map(verdict, made.judge.prompts))
+        distinct = len({row[0] for row in made.rows("SELECT call FROM judgement")})
+        assert sum(told.values()) == distinct, "one request for each distinct response"
+        points = scores(made, "judge")
+        labels = [row[2] for row in made.rows("SELECT * FROM judgement") if row]
+        assert len(points) == len(labels) == RESPONSES
+        expected = {0: 1, 1: 0, 2: 0}
+        assert all(score == expected[choice] for choice, score in points if choice is not None)
+        assert sum(score or 0 for _, score in points) == sum(row[2] == "true" for row in rows) > 0
+        for prompt in made.judge.prompts:
+            assert "Please answer" not in prompt, "the template would show the configuration"
+        assert study.verify().complete
+
+
+def test_every_hostile_reply_is_typed_and_its_response_stays_in_the_denominator(tmp_path: Path) -> None:
+    with serving(tmp_path / "s", turns=list(FAILS)) as made:
+        study = made.write("reasks = 1", scores="{ true = 1, untrue = 0, unclear = 0 }")
+        study.run()
+        rows = made.rows("SELECT attempt, label, failure FROM judgement")
+        assert {failure for *_, failure in rows} == set(FAILS.values())
+        assert Counter(attempt for attempt, *_ in rows) == {0: RESPONSES, 1: RESPONSES}
+        assert scores(made, "judge") == [(None, 0)] * RESPONSES
+        unread = made.rows(
+            """SELECT json_extract(s.evidence, '$.unread'), failure FROM sample s
+               JOIN judgement j USING (cell, item, replicate) WHERE attempt = 1"""
+        )
+        assert len(unread) == RESPONSES
+        assert all(why == f"no verdict: {failure}" for why, failure in unread)
+        assert study.verify().complete
+
+
+def test_responses_that_changed_under_a_seal_are_not_judged(tmp_path: Path) -> None:
+    with serving(tmp_path / "s") as made:
+        study = made.write("blinding = { sanitise = true, seed = 3 }")
+        study.run()
+        with sqlite3.connect(made.folder / "results" / "judged" / "store.sqlite") as db:
+            (call,) = db.execute("SELECT call FROM trace LIMIT 1").fetchone()
+            content = json.loads(db.execute("SELECT answer FROM call WHERE id = ?", [call]).fetchone()[0])
+            content["text"] = "The answer is D."
+            changed = canonical(content).decode(), digest(content), call
+            db.execute("UPDATE call SET answer = ?, answer_digest = ? WHERE id = ?", changed)
+        db.close()
+        with pytest.raises(GridcError, match="GC614"):
+            study.run()
+
+
+@pytest.mark.parametrize("misdeed", ["429", "500"])
+def test_a_storm_of_errors_gives_no_call_up_and_single_ones_are_no_verdicts(
+    tmp_path: Path, misdeed: str
+) -> None:
+    with serving(tmp_path / "s", {misdeed: 1.0}) as made:
+        study = made.write("reasks = 1")
+        with pytest.raises(GridcError, match="GC635"):
+            study.run()
+        assert made.rows("SELECT count(*) FROM judgement WHERE failure IS NOT NULL") == [(0,)]
+        assert set(scores(made, "judge")) == {(None, None)}, "nothing is scored before it is judged"
+        made.judge.shares = {"500": 0.3} if misdeed == "500" else {}
+        study.run()
+        failed = dict(made.rows("SELECT failure, count(*) FROM judgement GROUP BY failure"))
+        assert ("no answer" in failed) == (misdeed == "500")
+        assert failed[None] > 0
+        assert all(score is not None for _, score in scores(made, "judge"))
+        assert study.verify().complete
+
+
+def test_a_judge_that_relents_is_heard_and_one_that_does_not_is_replaced(tmp_path: Path) -> None:
+    with serving(tmp_path / "relents", {"prose": 0.5}, relents=True) as made:
+        made.write().run()
+        failed = made.rows("SELECT count(*) FROM judgement WHERE failure IS NOT NULL AND attempt = 0")[0][0]
+        assert 0 < failed < RESPONSES
+        assert made.rows("SELECT count(*) FROM judgement WHERE label IS NOT NULL")[0][0] == RESPONSES
+        assert made.rows("SELECT max(attempt) FROM judgement") == [(1,)]
+    with serving(tmp_path / "backup", {"prose": 0.5}) as made:
+        made.write("backup = { SECOND }").run()
+        labels = made.rows("SELECT judge, count(*) FROM judgement WHERE label IS NOT NULL GROUP BY judge")
+        assert sum(count for _, count in labels) == RESPONSES
+        assert {name for name, _ in labels} == {"judge", "judge.backup"}
+        assert all(choice is not None for choice, _ in scores(made, "judge"))
+        named = made.rows("SELECT DISTINCT json_extract(evidence, '$.by') FROM sample")
+        assert {"judge", "judge.backup"} <= {name for (name,) in named}
+
+
+def test_an_unreadable_verdict_scores_what_the_spec_says(tmp_path: Path) -> None:
+    with serving(tmp_path / "s", {"wrong_label": 1.0}) as made:
+        harm = "{ true = 1, untrue = 0, unclear = 0 }, unreadable = 'worst'"
+        made.write("reasks = 0", scores=harm, direction="lower_is_better").run()
+        assert scores(made, "judge") == [(None, 1)] * RESPONSES
+
+
+def test_a_run_that_stops_at_its_budget_is_resumed_to_the_same_results(tmp_path: Path) -> None:
+    hostile = {"prose": 0.2, "cut": 0.1}
+    more = "validation = { SECOND, share = 0.3, kappa = 0.6 }\nblinding = { sanitise = true, seed = 3 }"
+    with serving(tmp_path / "whole", hostile) as made:
+        whole = made.write(more).run().results
+    with serving(tmp_path / "parts", hostile) as made:
+        for calls in (10, 30, 7):
+            spec = made.folder / "gridcard.toml"
+            made.write(more)
+            spec.write_text(f"{spec.read_text()}\n[budget]\ncalls = {calls}\n")
+            assert command("run", cwd=made.folder).returncode == 8
+        study = made.write(more)
+        assert study.run().results == whole
+        answered = made.rows(
+            """SELECT max(n) FROM (SELECT count(*) AS n FROM attempt
+               WHERE status = 'answered' AND purpose = 'call' GROUP BY call)"""
+        )
+        assert answered == [(1,)]
+        assert made.rows("SELECT count(*) FROM event WHERE kind = 'seal'") == [(1,)]
+        assert study.verify().complete

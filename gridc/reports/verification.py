@@ -28,7 +28,7 @@ from gridc.reports.files import NAMES, texts
 from gridc.reports.findings.attribution import Attribution
 from gridc.reports.findings.findings import find
 from gridc.runtime.adaptive_race import document, from_store, race_study
-from gridc.runtime.judging import judged
+from gridc.runtime.judgements import judged
 from gridc.runtime.store.events import (
     Event,
     InterimLook,

@@ -16,7 +16,7 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Answer, Call, Engine, Task, answered
-from gridc.runtime.judging import judged
+from gridc.runtime.judgements import judged
 from gridc.runtime.scaffolds import call_of
 from gridc.runtime.store.store import Store
 from gridc.schema.engines import engine_kind

@@ -16,7 +16,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.judging import Judged, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import BudgetError, Diagnostic
-from gridc.runtime import judging
+from gridc.runtime import judgements, judging
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.environments import told
@@ -99,7 +99,7 @@ def run(
 
 def conclude(plan: Plan, store: Writer, reused: int) -> Finished:
     """Score what has been answered and record the digests. `reused` calls had their answer before."""
-    judged = judging.judged(plan, store)
+    judged = judgements.judged(plan, store)
     if judged is not None and judged.complete:
         judging.close(plan, store, judged, lambda: score_answers(plan, store, judged))
     else:

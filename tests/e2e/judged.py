@@ -10,7 +10,7 @@ import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.judging import Judged
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime import judging
+from gridc.runtime import judgements
 from gridc.runtime.store.store import Store
 from tools.servers.faults import FaultServer
 from tools.servers.http import Server
@@ -119,7 +119,7 @@ class Judging:
     def judged(self) -> Judged:
         """What the judges came to, by the replies in the store."""
         with self.store() as store:
-            found = judging.judged(Plan(compile_spec(self.folder / "gridcard.toml").study), store)
+            found = judgements.judged(Plan(compile_spec(self.folder / "gridcard.toml").study), store)
         assert found is not None
         return found
 

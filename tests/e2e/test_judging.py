@@ -24,6 +24,7 @@ FAILS = {
     "refusal": "refused",
     "cut": "cut off",
     "twice": "prose",
+    "filtered": "no answer",
 }
 
 
@@ -60,13 +61,16 @@ def test_every_hostile_reply_is_typed_and_its_response_stays_in_the_denominator(
         study.run()
         rows = made.rows("SELECT attempt, label, failure FROM judgement")
         assert {failure for *_, failure in rows} == set(FAILS.values())
-        assert Counter(attempt for attempt, *_ in rows) == {0: RESPONSES, 1: RESPONSES}
+        attempts = Counter(attempt for attempt, *_ in rows)
+        failed = Counter(failure for attempt, _, failure in rows if not attempt)
+        assert attempts == {0: RESPONSES, 1: RESPONSES - failed["no answer"]}, (
+            "what failed for good is not asked"
+        )
         assert scores(made, "judge") == [(None, 0)] * RESPONSES
         unread = made.rows(
             """SELECT json_extract(s.evidence, '$.unread'), failure FROM sample s
-               JOIN judgement j USING (cell, item, replicate) WHERE attempt = 1"""
+               JOIN judgement j USING (cell, item, replicate)"""
         )
-        assert len(unread) == RESPONSES
         assert all(why == f"no verdict: {failure}" for why, failure in unread)
         assert study.verify().complete
 
@@ -87,20 +91,16 @@ def test_responses_that_changed_under_a_seal_are_not_judged(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("misdeed", ["429", "500"])
-def test_a_storm_of_errors_gives_no_call_up_and_single_ones_are_no_verdicts(
-    tmp_path: Path, misdeed: str
-) -> None:
+def test_a_storm_of_errors_gives_no_call_up(tmp_path: Path, misdeed: str) -> None:
     with serving(tmp_path / "s", {misdeed: 1.0}) as made:
         study = made.write("reasks = 1")
         with pytest.raises(GridcError, match="GC635"):
             study.run()
         assert made.rows("SELECT count(*) FROM judgement WHERE failure IS NOT NULL") == [(0,)]
         assert set(scores(made, "judge")) == {(None, None)}, "nothing is scored before it is judged"
-        made.judge.shares = {"500": 0.3} if misdeed == "500" else {}
+        made.judge.shares = {}
         study.run()
-        failed = dict(made.rows("SELECT failure, count(*) FROM judgement GROUP BY failure"))
-        assert ("no answer" in failed) == (misdeed == "500")
-        assert failed[None] > 0
+        assert made.rows("SELECT failure, count(*) FROM judgement GROUP BY failure") == [(None, RESPONSES)]
         assert all(score is not None for _, score in scores(made, "judge"))
         assert study.verify().complete
 

@@ -20,11 +20,11 @@ from tools.servers.http import Asked, Reply, Server
 PORT = 8415
 LABELS = ("true", "untrue", "unclear")
 MISDEEDS = (
-    "prose", "fenced", "wrong_label", "no_label", "nothing", "refusal", "cut", "twice", "not_sure", "other",
+    "prose", "fenced", "wrong_label", "no_label", "nothing", "refusal", "cut", "twice", "not_sure", "filtered", "other",
     "429", "500",
 )  # fmt: skip
 """Prose, a label that is none, no label, no word, a refusal, a reply that is cut off, a key that stands
-twice, no confidence, another label than it would give, and what a server can do; `fenced` is sound."""
+twice, no confidence, what a filter withheld, another label than it would give, and what a server can do; `fenced` is sound."""
 
 _RESPONSE = re.compile(r"<response (\w+)>\n(.*)\n</response \1>", re.DOTALL)
 
@@ -79,6 +79,7 @@ class JudgeServer:
             "wrong_label": (json.dumps({"label": "excellent", "confidence": 5}), "stop"),
             "no_label": (json.dumps({"verdict": label, "confidence": 5}), "stop"),
             "nothing": ("", "stop"),
+            "filtered": (sound, "content_filter"),
             "refusal": ("I'm sorry, but I cannot assess this.", "stop"),
             "cut": (sound[: len(sound) // 2], "length"),
             "twice": (f'{{"label": "{LABELS[0]}", "label": "{LABELS[1]}", "confidence": 3}}', "stop"),

@@ -20,11 +20,12 @@ from tools.servers.http import Asked, Reply, Server
 PORT = 8415
 LABELS = ("true", "untrue", "unclear")
 MISDEEDS = (
-    "prose", "fenced", "wrong_label", "no_label", "nothing", "refusal", "cut", "twice", "not_sure", "filtered", "other",
-    "429", "500",
+    "prose", "fenced", "wrong_label", "no_label", "nothing", "refusal", "cut", "twice", "not_sure",
+    "filtered", "other", "429", "500",
 )  # fmt: skip
 """Prose, a label that is none, no label, no word, a refusal, a reply that is cut off, a key that stands
-twice, no confidence, what a filter withheld, another label than it would give, and what a server can do; `fenced` is sound."""
+twice, no confidence, what a filter withheld, another label than it would give, and what a server can do;
+`fenced` is sound."""
 
 _RESPONSE = re.compile(r"<response (\w+)>\n(.*)\n</response \1>", re.DOTALL)
 

@@ -9,6 +9,7 @@ direction.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -31,14 +32,17 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A difference of two scores, positive for the better, and its interval; None where no unit differs."""
+    """A difference of two scores, exact, positive for the better, and its interval; None where no unit
+    differs."""
 
-    difference: float
+    difference: Fraction
     interval: Ends | None
 
     @property
     def needed(self) -> NumberNeeded:
-        return number_needed(self.difference, None if self.interval is None else Interval(*self.interval))
+        """Of the exact difference: one that is rounded would turn 120 into 121."""
+        interval = None if self.interval is None else Interval(*self.interval)
+        return number_needed(float(self.difference), interval)
 
     @property
     def side(self) -> int:
@@ -109,14 +113,17 @@ class Comparison:
         points, most = (np.stack([getattr(each, name) for each in (first, second)]) for name in names)
         if not most.sum(axis=1).all():
             return None
-        own = points.sum(axis=1) / most.sum(axis=1)
+        before, after = (
+            Fraction(int(earned), int(possible))
+            for earned, possible in zip(points.sum(axis=1), most.sum(axis=1), strict=True)
+        )
         if np.array_equal(most[0], most[1]):
             drawn = resampled_means((points[1] - points[0])[None], most[:1], self.weights)[:, 0]
         else:
             means = resampled_means(points, most, self.weights)
             drawn = means[:, 1] - means[:, 0]
         (ends,) = intervals(self.sign * drawn[:, None], self.units, LEVEL)
-        return Moved(_digits(self.sign * (own[1] - own[0])), ends)
+        return Moved(self.sign * (after - before), ends)
 
 
 def compare(
@@ -241,7 +248,3 @@ def _sums(score: CellScore, outcomes: CellOutcomes, numbers: Mapping[str, int], 
 def _differs(reference: CellScore, here: CellScore) -> dict[str, str]:
     start = reference.cell.levels
     return {axis: level for axis, level in here.cell.levels.items() if start[axis] != level}
-
-
-def _digits(value: float) -> float:
-    return float(f"{value:.10g}")

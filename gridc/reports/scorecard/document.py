@@ -124,10 +124,10 @@ def _cell(
 
 def _change(spec: Spec, change: Change) -> ChangeRow:
     return ChangeRow(
-        difference=change.itt.difference,
+        difference=float(change.itt.difference),
         interval=change.itt.interval,
         needed=needed(change.itt, spec.analysis.nnh.rounding if spec.analysis.nnh else "ceil"),
-        per_protocol=None if change.pp is None else change.pp.difference,
+        per_protocol=None if change.pp is None else float(change.pp.difference),
         per_protocol_interval=None if change.pp is None else change.pp.interval,
         rows=change.rows,
     )

@@ -193,8 +193,8 @@ def _both_readings(findings: Findings) -> Answer:
     return Answer("yes", told, where, counts)
 
 
-def _apart(one: float, other: float) -> bool:
-    return abs(one - other) > float(PARTED)
+def _apart(one: Fraction, other: Fraction) -> bool:
+    return abs(one - other) > PARTED
 
 
 def _noise(findings: Findings) -> Answer:

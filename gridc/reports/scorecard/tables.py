@@ -211,7 +211,8 @@ def needed_words(row: Needed) -> str:
 
 
 def _rounded(value: float | None) -> str:
-    return "\N{INFINITY}" if value is None else f"{ceil(value - 1e-9):,}"
+    """The end of an interval, rounded up; it is known to ten digits."""
+    return "\N{INFINITY}" if value is None else f"{ceil(value * (1 - 1e-9)):,}"
 
 
 def first_columns(model: ModelScore) -> list[dict[str, str]]:

@@ -46,9 +46,9 @@ def _integrity(
         change=dict(change),
         left=names[0],
         right=names[1],
-        by_left=left.difference,
+        by_left=float(left.difference),
         left_interval=left.interval,
-        by_right=right.difference,
+        by_right=float(right.difference),
         right_interval=right.interval,
         kept=_kept(left, right),
         rows=rows,
@@ -94,7 +94,7 @@ def _unreadable(findings: Findings) -> ThreatRow:
     apart = [
         each
         for each in both
-        if each.pp is not None and abs(each.itt.difference - each.pp.difference) > float(PARTED)
+        if each.pp is not None and abs(each.itt.difference - each.pp.difference) > PARTED
     ]
     threat, counts = "unreadable answers look like wrong ones", {"changes": len(both), "diverge": len(apart)}
     if not both:

@@ -1,0 +1,501 @@
+"""Every number of scorecard.json, computed again by a program of its own from what anybody can export.
+
+It reads three things: the tables of samples and scores as CSV, the lock, and (for the lines about how the
+study was carried out) the events and calls of the store, with csv, json, sqlite3, numpy and statsmodels.
+Nothing of gridc is imported. `differences` names every leaf that differs, and every number that nobody
+recounted.
+"""
+
+import csv
+import json
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.recount.intervals import percentiles
+
+Json = Any
+LEVEL, RESAMPLES, APART = 0.95, 2000, Fraction(2, 100)
+RANKS = ("loglikelihood", "pair_likelihood")
+BOTH_READINGS = ("unreadable answers counted", "unreadable answers left out")
+
+NOT_NUMBERS = (
+    r"format|study|title|gridc|stamp|registered|results|(.*\.)?rows",
+    r"models\.\d+\.(model|note|reference\..*)|lower_is_better\..*",
+    r"models\.\d+\.matrix\.\d+\.(benchmark|configuration|levels\..*)",
+    r"methodology\.\d+\.(id|question|said|evidence)",
+    r"integrity\.\d+\.(model|benchmark|change\..*|left|right)",
+    r"threats\.\d+\.(threat|met|left)|checklist\.\d+\.(id|recommendation|said)",
+    r"claims\.\d+\.(id|claim|stated|reach)|deviations\..*|observed\..*|not_varied\..*",
+)
+"""What is no number: names, digests, words."""
+
+
+class Cell:
+    """One cell of the exported samples: points and answers by unit, of all answers and of readable ones."""
+
+    def __init__(self, rows: Sequence[Mapping[str, str]], table: Mapping[str, str], spec: Json) -> None:
+        self.model, self.benchmark = rows[0]["model"], rows[0]["benchmark"]
+        self.configuration = rows[0]["configuration"]
+        self.levels = dict(part.split("=", 1) for part in self.configuration.split(","))
+        self.scale, self.ranks = int(table["scale"]), table["method"] in RANKS
+        self.method = table["method"]
+        self.rows = rows
+        own = next(each for each in spec["benchmark"] if each["id"] == self.benchmark)
+        self.lower = own["direction"] == "lower_is_better"
+        self.credit = self.scale if self.lower and own.get("unreadable") == "worst" else 0
+        self.complete = all(row["score"] != "" for row in rows)
+        by_family = own.get("unit") == "family"
+        items = sorted({row["item"] for row in rows})
+        family = {row["item"]: row["family"] for row in rows}
+        names = [family[item] if by_family else item for item in items]
+        order = list(dict.fromkeys(names))
+        self.unit_of = {item: order.index(name) for item, name in zip(items, names, strict=True)}
+        self.units = len(set(names))
+        self.trials = len(rows)
+        self.read = sum(row["choice"] != "" for row in rows)
+        if self.complete:
+            self.points = self._by_unit(lambda row: int(row["score"]))
+            self.most = self._by_unit(lambda row: self.scale)
+            self.read_points = self._by_unit(lambda row: int(row["score"]) if row["choice"] != "" else 0)
+            self.read_most = self._by_unit(lambda row: self.scale * (row["choice"] != ""))
+            assert all(int(row["score"]) == self.credit for row in rows if row["choice"] == "")
+
+    def _by_unit(self, worth: Any) -> Any:
+        sums = np.zeros(self.units, dtype=np.int64)
+        for row in self.rows:
+            sums[self.unit_of[row["item"]]] += worth(row)
+        return sums
+
+    @property
+    def rate(self) -> float:
+        return float(self.points.sum() / self.most.sum())
+
+    @property
+    def good(self) -> float:
+        return 1 - self.rate if self.lower else self.rate
+
+    def mean_of(self, drawn: Any, readable: bool) -> Any:
+        points, most = (self.read_points, self.read_most) if readable else (self.points, self.most)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return points[drawn].sum(axis=1) / most[drawn].sum(axis=1)
+
+
+class Export:
+    """What was exported of a study: tables as CSV, the lock, the store's events and calls."""
+
+    def __init__(self, folder: Path, lock: Path, store: Path, stamp: str) -> None:
+        self.lock = json.loads(lock.read_text("utf-8"))
+        self.spec = self.lock["content"]["spec"]
+        self.models = [model["id"] for model in self.spec["model"]]
+        tables = {name: _read(folder / f"{name}.csv") for name in ("samples", "scores")}
+        scores = {row["cell"]: row for row in tables["scores"]}
+        grouped: dict[str, list[Mapping[str, str]]] = defaultdict(list)
+        for row in tables["samples"]:
+            grouped[row["cell"]].append(row)
+        self.cells = [Cell(rows, scores[key], self.spec) for key, rows in grouped.items()]
+        self.benchmarks = [each["id"] for each in self.spec["benchmark"]]
+        self.db, self.stamp = sqlite3.connect(store), stamp
+        self.draws: dict[str, Any] = {}
+
+    def of(self, model: str, benchmark: str) -> list[Cell]:
+        return [each for each in self.cells if (each.model, each.benchmark) == (model, benchmark)]
+
+    def drawn(self, cell: Cell) -> Any:
+        """The units of each resample: the same for every cell of a benchmark."""
+        if cell.benchmark not in self.draws:
+            random = np.random.default_rng(self.spec["sampling"]["seed"])
+            self.draws[cell.benchmark] = random.integers(0, cell.units, size=(RESAMPLES, cell.units))
+        return self.draws[cell.benchmark]
+
+    def moved(self, first: Cell, second: Cell, readable: bool = False) -> Json:
+        """(difference, interval) of two cells, upwards for the better; None where it is not defined."""
+        for cell in (first, second):
+            if readable and not cell.read_most.sum():
+                return None
+        sign = -1 if first.lower else 1
+        own = [
+            float(cell.read_points.sum() / cell.read_most.sum()) if readable else cell.rate
+            for cell in (first, second)
+        ]
+        values = second.mean_of(self.drawn(second), readable) - first.mean_of(self.drawn(first), readable)
+        return sign * (own[1] - own[0]), percentiles(np.round(sign * values, 12), first.units)
+
+    def events(self, kind: str) -> list[tuple[int, Json]]:
+        rows = self.db.execute("SELECT seq, body FROM event WHERE kind = ? ORDER BY seq", [kind])
+        return [(seq, json.loads(body)) for seq, body in rows if json.loads(body)["stamp"] == self.stamp]
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def recount(export: Export, certificate: Json) -> Json:
+    """The scorecard as the exported tables have it. `certificate` is recounted elsewhere: from it come
+    the claims that are certified, the falsification tests, the hypotheses' verdicts."""
+    return {
+        "complete": all(cell.complete for cell in export.cells),
+        "level": LEVEL,
+        "models": [_model(export, model) for model in export.models],
+        "integrity": list(_integrity(export)),
+        "methodology": list(_methodology(export, certificate)),
+        "threats": list(_threats(export)),
+        "checklist": list(_checklist(export)),
+        "claims": list(_claims(export, certificate)),
+    }
+
+
+def _model(export: Export, model: str) -> Json:
+    cells = [cell for benchmark in export.benchmarks for cell in export.of(model, benchmark)]
+    return {
+        "matrix": [_row(export, cell, export.of(model, cell.benchmark)[0]) for cell in cells],
+        "sensitivity": _sensitivity([cell for cell in cells if cell.complete]),
+    }
+
+
+def _row(export: Export, cell: Cell, reference: Cell) -> Json:
+    """The first cell of a benchmark is its reference: neither study declares an anchor."""
+    found: Json = {"trials": cell.trials, "readable": None, "per_protocol": None, "change": None}
+    scored = [int(row["score"]) for row in cell.rows if row["score"] != ""]
+    found["points"] = sum(scored) / cell.scale
+    if not cell.complete:
+        return found | {"rate": None, "interval": None}
+    interval = percentiles(cell.mean_of(export.drawn(cell), False), cell.units)
+    found |= {"rate": cell.rate, "interval": interval}
+    if not cell.ranks:
+        found["readable"] = cell.read
+        if cell.read:
+            found["per_protocol"] = float(cell.read_points.sum() / cell.read_most.sum())
+    if cell is not reference and reference.complete:
+        difference, ends = export.moved(reference, cell)
+        read = None if cell.ranks or reference.ranks else export.moved(reference, cell, readable=True)
+        found["change"] = {
+            "difference": difference,
+            "interval": ends,
+            "needed": _needed(difference, ends),
+            "per_protocol": None if read is None else read[0],
+            "per_protocol_interval": None if read is None else read[1],
+        }
+    return found
+
+
+def _needed(difference: float, ends: Json) -> Json:
+    """1 / |difference|, rounded up; of an interval with 0 in it Altman's two numbers."""
+    zero = abs(difference) < 1e-12
+    number = None if zero else 1 / abs(difference)
+    clear, through = None, None
+    if ends is not None and (ends[0] > 0 or ends[1] < 0):
+        clear = sorted(1 / abs(end) for end in ends)
+    elif ends is not None:
+        through = [1 / -ends[0] if ends[0] < 0 else None, 1 / ends[1] if ends[1] > 0 else None]
+    return {
+        "kind": "none" if zero else "benefit" if difference > 0 else "harm",
+        "number": number,
+        "shown": None if number is None else ceil(number - 1e-9),
+        "interval": clear,
+        "through_infinity": through,
+    }
+
+
+def _sensitivity(cells: Sequence[Cell]) -> Json:
+    """Table 40: ranges of rates, and eta squared of the configuration by statsmodels on single answers."""
+    by_benchmark: dict[str, list[float]] = defaultdict(list)
+    for cell in cells:
+        by_benchmark[cell.benchmark].append(cell.good)
+    ranges = {name: max(rates) - min(rates) for name, rates in by_benchmark.items()}
+    return {
+        "cells": len(cells),
+        "share": _eta_squared(cells) if all(cell.scale == 1 for cell in cells) else None,
+        "mean_range": float(np.mean(list(ranges.values()))),
+        "max_range": max(ranges.values()),
+        "widest": max(ranges, key=lambda name: ranges[name]),
+        "rate": sum(cell.trials * cell.good for cell in cells) / sum(cell.trials for cell in cells),
+    }
+
+
+def _eta_squared(cells: Sequence[Cell]) -> float:
+    import pandas as pd  # type: ignore[import-untyped]
+    from statsmodels.formula.api import ols
+    from statsmodels.stats.anova import anova_lm
+
+    frame = pd.DataFrame(
+        [
+            {
+                "y": 1 - int(row["score"]) if cell.lower else int(row["score"]),
+                "configuration": cell.configuration,
+                "benchmark": cell.benchmark,
+            }
+            for cell in cells
+            for row in cell.rows
+        ]
+    )
+    many = frame["benchmark"].nunique() > 1
+    formula = "y ~ C(configuration) * C(benchmark)" if many else "y ~ C(configuration)"
+    table = anova_lm(ols(formula, frame).fit(), typ=2)
+    total = ((frame["y"] - frame["y"].mean()) ** 2).sum()
+    return float(table.loc["C(configuration)", "sum_sq"] / total)
+
+
+def _changes(export: Export) -> Iterator[tuple[Cell, Cell]]:
+    """(reference, cell) of every change of configuration that is measured."""
+    for benchmark in export.benchmarks:
+        for model in export.models:
+            first, *others = export.of(model, benchmark)
+            yield from ((first, cell) for cell in others if first.complete and cell.complete)
+
+
+def _side(ends: Json) -> int:
+    return 0 if ends is None else int(ends[0] > 0) - int(ends[1] < 0)
+
+
+def _kept(left: Json, right: Json) -> str:
+    sides = _side(left[1]), _side(right[1])
+    if all(sides):
+        return "same" if sides[0] == sides[1] else "reversed"
+    return "only_left" if sides[0] else "only_right" if sides[1] else "neither"
+
+
+def _integrity(export: Export) -> Iterator[Json]:
+    """By benchmark: unreadable answers counted or not, then each pair of levels that scores the same
+    answers: those of an axis on which both readings have the very same texts."""
+    for benchmark in export.benchmarks:
+        changes = [pair for pair in _changes(export) if pair[0].benchmark == benchmark]
+        by_model = sorted(changes, key=lambda pair: export.models.index(pair[0].model))
+        for first, second in sorted(by_model, key=lambda pair: _order(export, pair[1])):
+            changed = [axis for axis, level in second.levels.items() if first.levels[axis] != level]
+            if len(changed) == 1 and not (first.ranks or second.ranks):
+                left, right = export.moved(first, second), export.moved(first, second, readable=True)
+                if right is not None and not _equal(left, right):
+                    yield _both(left, right)
+        yield from _reread(export, benchmark)
+
+
+def _order(export: Export, cell: Cell) -> int:
+    return export.cells.index(cell)
+
+
+def _equal(left: Json, right: Json) -> bool:
+    """The same to the last digit that is kept."""
+    same = abs(left[0] - right[0]) < 1e-9
+    ends = (left[1] is None) is (right[1] is None)
+    return same and ends and (left[1] is None or np.allclose(left[1], right[1], atol=1e-9))
+
+
+def _both(left: Json, right: Json) -> Json:
+    return {
+        "by_left": left[0],
+        "left_interval": left[1],
+        "by_right": right[0],
+        "right_interval": right[1],
+        "kept": _kept(left, right),
+    }
+
+
+def _reread(export: Export, benchmark: str) -> Iterator[Json]:
+    for axis in export.spec["axis"]:
+        for left, right in combinations([level["id"] for level in axis["level"]], 2):
+            for model in export.models:
+                mine = [cell for cell in export.of(model, benchmark) if cell.complete]
+                cells = {tuple(cell.levels.items()): cell for cell in mine}
+                if not cells:
+                    continue
+                start = dict(next(iter(cells)))
+                for levels in cells:
+                    place = dict(levels)
+                    moved = {k: v for k, v in place.items() if k != axis["id"] and start[k] != v}
+                    if len(moved) != 1 or place[axis["id"]] != left:
+                        continue
+                    corner = [
+                        cells.get(tuple((start | change | {axis["id"]: rule}).items()))
+                        for rule in (left, right)
+                        for change in ({}, moved)
+                    ]
+                    held = [cell for cell in corner if cell is not None]
+                    if len(held) < 4 or _texts(held[0]) != _texts(held[2]):
+                        continue
+                    if _texts(held[1]) == _texts(held[3]):
+                        yield _both(export.moved(held[0], held[1]), export.moved(held[2], held[3]))
+
+
+def _texts(cell: Any) -> list[tuple[str, str, str]]:
+    """The calls behind a cell: two rules score the same answers where these are the same."""
+    return sorted((row["item"], row["replicate"], row["calls"]) for row in cell.rows)
+
+
+def _methodology(export: Export, certificate: Json) -> Iterator[Json]:
+    """The counts of every line, and its answer."""
+    mine = "id IN (SELECT call FROM trace JOIN cell ON cell.id = trace.cell WHERE stamp = ?)"
+    ((calls, answered, early),) = export.db.execute(
+        f"""SELECT count(*), count(answer), coalesce(sum(julianday(finished) < julianday(?)), 0)
+            FROM call WHERE {mine}""",
+        [export.lock["created"], export.stamp],
+    )
+    unscored = sum(row["score"] == "" for cell in export.cells for row in cell.rows)
+    complete = answered == calls and not unscored
+    (stamped, *_), (started, *_) = export.events("stamp"), export.events("start")
+    first = "yes" if not early and stamped[0] < started[0] else "partly" if early < answered else "no"
+    yield _line("stamped_first", first, calls_before_stamp=early, calls=answered)
+    yield _line("vouched", "no")
+    yield _line("registered", "no")
+    hypotheses = len(export.spec["hypothesis"])
+    left = sum(row["table"] == "hypothesis" for row in certificate.get("uncomputed", ()))
+    held = "yes" if hypotheses else "no"
+    yield _line("hypotheses", held, hypotheses=hypotheses, stamped=hypotheses, unanswered=left)
+    inputs = len(export.models) + len(export.benchmarks)
+    yield _line("inputs", "yes", pinned=inputs, inputs=inputs)
+    yield _line("deviations", "yes", entries=0, standing=0, paths=0)
+    capped = export.db.execute(
+        f"SELECT count(*) FROM call WHERE json_extract(answer, '$.finish') = 'length' AND {mine}",
+        [export.stamp],
+    ).fetchone()[0]
+    seen = bool(capped) + len(export.events("observed"))
+    yield _line("observed", "no" if seen else "yes", observed=seen)
+    yield _line("complete", "yes" if complete else "no", answered=answered, calls=calls, unscored=unscored)
+    looks = len(export.events("interim look"))
+    yield _line("one_look", "no" if looks else "yes" if complete else "not_measured", looks=looks)
+    changes, both, apart = _readings(export)
+    yield _line("both_readings", "yes", changes=changes, both=both, diverge=apart)
+    run = {(cell.model, cell.levels.get("precision", "fp32")) for cell in export.cells}
+    noisy = {(body["identity"], body["precision"]) for _, body in export.events("noise")}
+    held = "not_measured" if not noisy else "yes" if len(noisy) == len(run) else "partly"
+    yield _line("noise", held, measured=len(noisy), models=len(run))
+    yield _line("judged", "not_applicable")
+    yield _line("forks", "no", forks=0, stamped=0, documented=0)
+    yield _line("curve", "no", curves=0, run=0)
+    tests = [row["result"] for row in certificate["falsifications"]]
+    counts = {word: tests.count(word) for word in ("pass", "partial", "fail", "open")}
+    stated = len(export.spec["falsification"])
+    decided = len(tests) - counts["open"]
+    held = "no" if not stated else "yes" if decided == stated else "partly" if decided else "not_measured"
+    yield _line("falsified", held, **counts, tests=stated, undecided=stated - len(tests))
+    yield _line("results_tied", "no")
+
+
+def _line(name: str, holds: str, **counts: int) -> Json:
+    return {"id": name, "holds": holds, "counts": counts}
+
+
+def _readings(export: Export) -> tuple[int, int, int]:
+    """Changes, those with both readings, and those in which the two are more than two points apart."""
+    changes = both = apart = 0
+    for first, second in _changes(export):
+        changes += 1
+        if first.ranks or second.ranks or not (first.read and second.read):
+            continue
+        both += 1
+        itt = Fraction(int(second.points.sum()), int(second.most.sum())) - Fraction(
+            int(first.points.sum()), int(first.most.sum())
+        )
+        read = [Fraction(int(c.read_points.sum()), int(c.read_most.sum())) for c in (second, first)]
+        apart += abs(itt - (read[0] - read[1])) > APART
+    return changes, both, apart
+
+
+def _threats(export: Export) -> Iterator[Json]:
+    _, both, apart = _readings(export)
+    yield {"counts": {"changes": both, "diverge": apart}}
+    run = {(cell.model, cell.levels.get("precision", "fp32")) for cell in export.cells}
+    bodies = [body for _, body in export.events("noise")]
+    yield {
+        "counts": {
+            "models": len(run),
+            "measured": len({(body["identity"], body["precision"]) for body in bodies}),
+            "outcomes": sum(body["outcomes"] for body in bodies),
+            "changed": sum(body["outcomes_changed"] for body in bodies),
+        }
+    }
+    for benchmark in export.spec["benchmark"]:
+        if benchmark["loader"] == "bbq" or benchmark.get("unit") == "item":
+            cell = export.of(export.models[0], benchmark["id"])[0]
+            yield {"counts": {"units": cell.units}}
+    for _ in export.spec.get("waive", ()):
+        yield {"counts": {}}
+
+
+def _checklist(export: Export) -> Iterator[Json]:
+    paired = 0
+    for benchmark in export.benchmarks:
+        cells = [cell for cell in export.cells if cell.benchmark == benchmark and cell.complete]
+        ways = {(cell.ranks, cell.method == "refusal_keywords") for cell in cells}
+        paired += len(ways) > 1
+    held = "yes" if paired == len(export.benchmarks) else "partly" if paired else "no"
+    yield {"holds": held, "counts": {"paired": paired, "benchmarks": len(export.benchmarks)}}
+    yield {"holds": "no", "counts": {"divided": 0, "scaffolds": 0}}
+    moved = [_side(export.moved(*pair)[1]) for pair in _changes(export)]
+    held = "yes" if moved else "not_measured"
+    yield {"holds": held, "counts": {"changes": len(moved), "worse": moved.count(-1)}}
+    done = sum(cell.complete for cell in export.cells)
+    yield {"holds": "not_applicable", "counts": {"cells": done, "with_system": 0}}
+
+
+def _claims(export: Export, certificate: Json) -> Iterator[Json]:
+    answers = {row["id"]: row["verdict"] for row in certificate["hypotheses"]}
+    for row in certificate["benchmarks"]:
+        cells = [cell for cell in export.cells if cell.benchmark == row["benchmark"]]
+        items = len({each["item"] for cell in cells for each in cell.rows})
+        pairs = row["scopes"][0]["pairs"]
+        certified = sum(pair["evidence"]["certified"]["claim"] is not None for pair in pairs)
+        shared: Json = {"cases": items, "models": len({cell.model for cell in cells})}
+        yield shared | {
+            "answer": f"{certified} of {len(pairs)} pairs certified",
+            "configurations": len({cell.configuration for cell in cells}),
+        }
+        for scope in row["scopes"]:
+            if scope["declared"] == "post_hoc":
+                yield shared | {"answer": "named after the data were seen", "configurations": scope["size"]}
+    for hypothesis in export.spec["hypothesis"]:
+        about = [
+            cell
+            for cell in export.cells
+            if cell.model in hypothesis["order"] and _matches(hypothesis.get("where", {}), cell)
+        ]
+        yield {
+            "answer": answers[hypothesis["id"]],
+            "cases": len({(cell.benchmark, row["item"]) for cell in about for row in cell.rows}),
+            "models": len({cell.model for cell in about}),
+            "configurations": len({cell.configuration for cell in about}),
+        }
+
+
+def _matches(where: Mapping[str, Any], cell: Cell) -> bool:
+    place = {**cell.levels, "model": cell.model, "benchmark": cell.benchmark}
+    return all(place[key] == value for key, value in where.items())
+
+
+def differences(card: Json, expected: Json, path: str = "") -> Iterator[str]:
+    """Every leaf that is not what was recounted, and every number that was not recounted."""
+    if isinstance(card, dict):
+        known = expected if isinstance(expected, dict) else {}
+        for key in card.keys() | known.keys():
+            here = f"{path}.{key}" if path else key
+            if key not in card:
+                yield f"{here}: recounted, but not there"
+            elif key in known:
+                yield from differences(card[key], known[key], here)
+            else:
+                yield from differences(card[key], ..., here)
+        if expected is None:
+            yield f"{path}: recounted as nothing"
+    elif isinstance(card, list):
+        others = expected if isinstance(expected, list) else [...] * len(card)
+        if len(others) != len(card):
+            yield f"{path}: {len(card)} entries, recounted {len(others)}"
+        for number, (value, other) in enumerate(zip(card, others, strict=False)):
+            yield from differences(value, other, f"{path}.{number}")
+    elif expected is ...:
+        if not any(re.fullmatch(pattern, path) for pattern in NOT_NUMBERS):
+            yield f"{path}: {card!r} was not recounted"
+    elif isinstance(card, float | int) and isinstance(expected, float | int) and not isinstance(card, bool):
+        if abs(card - expected) > 1e-9 + 2e-9 * abs(card):
+            yield f"{path}: {card!r}, recounted {expected!r}"
+    elif card != expected:
+        yield f"{path}: {card!r}, recounted {expected!r}"

@@ -201,8 +201,7 @@ def _noise(findings: Findings) -> Answer:
     known = [each for each in findings.noise if each.floor is not None]
     counts = {"measured": len(known), "models": len(findings.noise)}
     told = (
-        f"Calls of {len(known)} of {_count(len(findings.noise), 'model')} were made again in another "
-        f"batch shape."
+        f"Calls of {len(known)} of {_count(len(findings.noise), 'model')} (at a precision) were made twice."
     )
     holds: Held = "not_measured" if not known else "yes" if len(known) == len(findings.noise) else "partly"
     return Answer(holds, told, "the `noise` events of the store", counts)
@@ -302,7 +301,7 @@ LINES: tuple[Line, ...] = (
     Line("complete", "Is the run complete?", _complete),
     Line("one_look", "Was nothing reported before the run was complete?", _one_look),
     Line("both_readings", "Are unreadable answers counted both ways?", _both_readings),
-    Line("noise", "Is it known what batch shape alone changes?", _noise),
+    Line("noise", "Is it known what asking again changes?", _noise),
     Line("judged", "Were judges blinded, and do two of them agree?", _judged),
     Line("forks", "Were its open choices declared?", _forks),
     Line("curve", "Was a specification curve run?", _curve),

@@ -115,11 +115,11 @@ def _batches(findings: Findings) -> ThreatRow:
     counts = {
         "models": len(findings.noise), "measured": len(known), "outcomes": outcomes, "changed": changed
     }  # fmt: skip
-    met = f"Calls of {len(known)} of {len(findings.noise)} models were made again in another batch shape."
+    met = f"Calls of {len(known)} of {len(findings.noise)} models (at a precision) were made twice."
     if not known:
-        met = "No call was made a second time."
+        met = "No call was made twice."
     left = f"{changed} of {outcomes} repeated outcomes changed." if known else "Nothing is known of it here."
-    return _threat("what else is in a batch moves answers", met, left, counts)
+    return _threat("the same call need not give the same answer", met, left, counts)
 
 
 def _drift(findings: Findings) -> Iterator[ThreatRow]:

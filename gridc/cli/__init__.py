@@ -38,6 +38,7 @@ COMMANDS = (
     "certify",
     "card",
     "export",
+    "sql",
     "verify",
     "diff",
 )

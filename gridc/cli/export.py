@@ -1,17 +1,47 @@
-"""`gridc export FORM`: one command for each row of `EXPORTS`."""
+"""`gridc export FORM`: one command for each row of `EXPORTS` and of `TABLES`."""
 
 from pathlib import Path
 
 import click
 
-from gridc.cli.options import FOLDERS, OUT, SPEC
+from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
 from gridc.study import OpenStudy
-from gridc.study.exports import EXPORTS, Export
+from gridc.study.exports import EXPORTS, TABLES, Export
 
 
-@click.group()
-def export() -> None:
-    """Write a study in a form that others read."""
+@click.group(invoke_without_command=True)
+@click.option("--dictionary", is_flag=True, help="Say what each column of each table holds.")
+@JSON
+@click.pass_context
+def export(ctx: click.Context, dictionary: bool, as_json: bool) -> None:
+    """Write a study in a form that others read: a bundle to verify, or tables for pandas, R and DuckDB."""
+    if dictionary:
+        _print_dictionary(as_json)
+        ctx.exit()
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+        ctx.exit(2)
+
+
+def _print_dictionary(as_json: bool) -> None:
+    from gridc.study.tables import dictionary
+
+    tables = dictionary()
+    if as_json:
+        names = ("name", "type", "description")
+        print_json(
+            {
+                table: [{name: getattr(column, name) for name in names} for column in columns]
+                for table, columns in tables.items()
+            }
+        )
+        return
+    for table, columns in tables.items():
+        click.echo(f"{table}: {TABLES[table]}")
+        for column in columns:
+            click.echo(f"  {column.name} ({column.type})")
+            click.echo(click.wrap_text(column.description, 100, "      ", "      "))
+        click.echo()
 
 
 def _command(name: str, form: Export) -> click.Command:
@@ -29,5 +59,34 @@ def _command(name: str, form: Export) -> click.Command:
     return command
 
 
+def _table(name: str, help: str) -> click.Command:
+    @click.command(name, help=f"{help} `gridc export --dictionary` says what each column holds.")
+    @SPEC
+    @FOLDERS
+    @OUT
+    @click.option(
+        "--to",
+        type=click.Path(path_type=Path),
+        help="A .parquet, .csv or .arrow file. Default: Parquet, beside the results.",
+    )
+    @click.option("--columns", help="Some of the columns, with commas between them.")
+    @click.option("--force", is_flag=True, help="Overwrite the file.")
+    def command(
+        spec: Path,
+        data: Path | None,
+        models: Path | None,
+        out: Path | None,
+        to: Path | None,
+        columns: str | None,
+        force: bool,
+    ) -> None:
+        chosen = None if columns is None else columns.split(",")
+        click.echo(f"{OpenStudy(spec, data, out, models=models).export(name, to, force, chosen)}")
+
+    return command
+
+
 for _name, _form in EXPORTS.items():
     export.add_command(_command(_name, _form))
+for _name, _help in TABLES.items():
+    export.add_command(_table(_name, _help))

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gridc.study.running import RunReport, StatusReport, Step
     from gridc.study.scaffolding import Propagation, ScaffoldReport
     from gridc.study.showing import Showing
+    from gridc.study.sql import Answer
     from gridc.study.stamping import DeviationReport, StampCheck, StampReport
     from gridc.study.tables import TableName
     from gridc.study.validation import ValidationReport
@@ -211,6 +212,15 @@ class OpenStudy:
         return status(self._place)
 
     @coded()
+    def sql(self, statement: str) -> "Answer":
+        """What a statement selects from the store, which nothing can change through it. `samples` and `calls`
+        are views with names in the place of digests; docs/tables.md lists all tables. Raises `UsageError` for
+        a statement that SQLite refuses."""
+        from gridc.study.sql import sql
+
+        return sql(self._place, statement)
+
+    @coded()
     def scaffolds(self) -> "ScaffoldReport":
         """What the stored sub-calls of the study's scaffolds show: which parts of a task reached each step,
         whether a scaffold went to work, and what leaked into divided tasks."""
@@ -310,10 +320,22 @@ class OpenStudy:
         return self.export("bundle", to)
 
     @coded()
-    def export(self, form: str, to: AnyPath | None = None) -> Path:
-        """Write the study in a form of `gridc export`, by default beside the results. Its path."""
+    def export(
+        self,
+        form: str,
+        to: AnyPath | None = None,
+        force: bool = False,
+        columns: Sequence[str] | None = None,
+    ) -> Path:
+        """Write the study in a form of `gridc export`, or one of its tables into a .parquet, .csv or .arrow
+        file, by default beside the results. `force` overwrites the file of a table, and `columns` chooses
+        some of it. The path of what was written."""
+        from gridc.study.exports import TABLES
         from gridc.study.reporting import export
+        from gridc.study.tables import export_table
 
+        if form in TABLES:
+            return export_table(self._place, form, None if to is None else Path(to), force, columns)
         return export(self._place, form, None if to is None else Path(to))
 
     @coded()

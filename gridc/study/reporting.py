@@ -29,6 +29,7 @@ from gridc.runtime.store.write import Writer
 from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
+from gridc.study.exports import TABLES
 from gridc.study.place import Place
 
 ShownBy = Literal["store", "bundle"] | None
@@ -171,7 +172,7 @@ def export(place: Place, form: str, to: Path | None) -> Path:
     """The study in another form, from its results. Raises `UsageError` where there is no such form."""
     if form not in EXPORTS:
         message = f"no form of export is called `{form}`"
-        raise UsageError([Diagnostic("GC000", message, help=did_you_mean(form, EXPORTS))])
+        raise UsageError([Diagnostic("GC000", message, help=did_you_mean(form, [*EXPORTS, *TABLES]))])
     compiled, lock = place.stamped()
     require_reconciled(lock, compiled.study, place.log)
     results = place.store(compiled).parent

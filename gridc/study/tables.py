@@ -1,10 +1,13 @@
 """A study's tables, read from its store."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.exchange import tables
+from gridc.reports.exchange.table_files import form_of, write_table
 from gridc.reports.exchange.tables import TableName
 from gridc.runtime.store.store import Store
 from gridc.study.failures import coded
@@ -14,7 +17,9 @@ from gridc.study.reporting import findings
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["TableName", "hypotheses", "pairs", "reader", "table"]
+__all__ = ["TableName", "dictionary", "export_table", "hypotheses", "pairs", "reader", "table"]
+
+dictionary = tables.dictionary
 
 
 def reader(
@@ -42,6 +47,40 @@ def reader(
 def table(place: Place, name: TableName, columns: Sequence[str] | None) -> "pyarrow.Table":
     """The whole table."""
     return reader(place, name, columns).read_all().unify_dictionaries()
+
+
+def export_table(
+    place: Place, name: str, to: Path | None, force: bool, columns: Sequence[str] | None
+) -> Path:
+    """Write a table of `TABLES` into a Parquet, CSV or Arrow file, by default beside the results. Its path.
+
+    Raises `UsageError` where the file is there already (unless `force`), its suffix says no kind of file, or
+    the table has no such column.
+    """
+    tables.require_pyarrow()
+    target = to
+    if target is None:
+        results = place.store(place.compiled()).parent
+        target = results.with_name(f"{results.name}.{name}.parquet")
+    form_of(target)
+    if target.exists() and not (force and target.is_file()):
+        help = "--force overwrites a file; --to names another one"
+        raise UsageError([Diagnostic("GC000", "there is something here already", str(target), help=help)])
+    if name in ("pairs", "hypotheses"):
+        found = pairs(place) if name == "pairs" else hypotheses(place)
+        rows = _chosen(found, name, columns).to_reader()
+    else:
+        rows = reader(place, "scores" if name == "cells" else cast("TableName", name), columns)
+    write_table(rows, target)
+    return target
+
+
+def _chosen(table: "pyarrow.Table", name: str, columns: Sequence[str] | None) -> "pyarrow.Table":
+    unknown = [column for column in columns or () if column not in table.column_names]
+    if unknown:
+        message = f"the table `{name}` has no column `{unknown[0]}`"
+        raise UsageError([Diagnostic("GC000", message, help=", ".join(table.column_names))])
+    return table if columns is None else table.select(list(columns))
 
 
 def pairs(place: Place) -> "pyarrow.Table":

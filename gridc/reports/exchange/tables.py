@@ -10,6 +10,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
@@ -17,12 +18,14 @@ from pydantic import BaseModel
 
 from gridc import __version__
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.items import item_digest
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.rows import Progress
 from gridc.runtime.store.store import Store
 from gridc.schema.certificate import Certificate, HypothesisRow, PairRow
+from gridc.schema.items import Sample
 
 if TYPE_CHECKING:
     import pyarrow
@@ -89,9 +92,29 @@ COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
         *_CELL,
         Column("item", "string", "The item, by its id in the benchmark."),
         Column("family", "string", "The family of items that it belongs to. Null where items are not here."),
+        Column("unit", "string", "The group of items that is independent of all others."),
+        Column(
+            "template", "string", "The pattern that its family was filled into. Null where there is none."
+        ),
+        Column("category", "string", "Its topic. Null where the data do not say."),
+        Column("tags", "string", "JSON: the further fields of the item, by name."),
+        Column(
+            "item_digest", "string", "SHA-256 of the item as it is shown, with its options in this order."
+        ),
+        Column("gold", "int32", "The right option, from 0, in the order in which options are shown."),
+        Column(
+            "right", "list<int32>", "All options that earn the point: those that do not match a behaviour."
+        ),
+        Column("expected", "name", "comply or refuse, of a prompt without options."),
         Column("replicate", "int32", "From 0."),
+        Column("parsed", "bool", "Whether an answer could be read. Null while it has no outcome."),
         Column("choice", "int32", "The option that was read or ranked first, from 0. Null if unreadable."),
         Column("score", "int64", "What it earned, in units of 1 / scale. Null while it has no outcome."),
+        Column("scale", "int64", "1 where an answer earns a point or none."),
+        Column("rule", "name", "The rule that read the answer, or why none could be read."),
+        Column("span_start", "int64", "Where in `text` the answer was read, in characters. Null if nowhere."),
+        Column("span_end", "int64", "Where it ends."),
+        Column("margin", "float64", "Of a ranking: how far the first candidate is ahead, in nats."),
         Column("text", "string", "What its last call generated. Null where nothing is generated."),
         Column("evidence", "string", "JSON: what the outcome rests on (rule and span, or margin)."),
         Column("calls", "list<string>", "Its calls in order, as in the table of calls."),
@@ -126,6 +149,17 @@ _SCOPE = (
     Column("scope_name", "string", "The part of the envelope that the pair is compared on."),
     Column("scope_declared", "string", "ex_ante or post_hoc."),
 )
+
+
+def dictionary() -> dict[str, list[Column]]:
+    """Every column of every table, by the name under which the table is exported."""
+    return {
+        "cells": list(COLUMNS["scores"]),
+        "samples": list(COLUMNS["samples"]),
+        "calls": list(COLUMNS["calls"]),
+        "pairs": [*_SCOPE, *flat_columns(PairRow)],
+        "hypotheses": flat_columns(HypothesisRow),
+    }
 
 
 def require_pyarrow() -> None:
@@ -265,25 +299,70 @@ def _scores(plan: Plan, store: Store) -> Iterator[dict[str, Any]]:
 
 
 def _samples(plan: Plan, store: Store) -> Iterator[dict[str, Any]]:
-    families = {
-        name: {item.id: item.family for item in items.sampled} for name, items in plan.study.items.items()
-    }
+    shown = lru_cache(maxsize=8)(partial(_items, plan))
     for cell in plan.cells():
-        place, family = _of_cell(cell), families.get(cell.benchmark, {})
+        place, setting = _of_cell(cell), cell.setting
+        known = shown(cell.benchmark, setting.option_order, setting.items, setting.variant)
         for item, replicate, choice, score, evidence, calls, text in store.sample_rows(
             plan.study_digest, cell.key
         ):
             yield {
                 **place,
                 "item": item,
-                "family": family.get(item),
+                **known.get(item, NOTHING),
                 "replicate": replicate,
+                "parsed": None if score is None else choice is not None,
                 "choice": choice,
                 "score": score,
+                "scale": setting.scale,
+                **_read(evidence),
                 "text": text,
                 "evidence": evidence,
                 "calls": (calls or "").split(),
             }
+
+
+NOTHING: Mapping[str, Any] = dict.fromkeys(
+    ("family", "unit", "template", "category", "tags", "item_digest", "gold", "right", "expected")
+)
+"""What is known of an item that is not here."""
+
+
+def _items(
+    plan: Plan, benchmark: str, order: str | None, items: Sample | None, variant: str | None
+) -> dict[str, dict[str, Any]]:
+    """What the table of samples says of each item of a benchmark as it is shown, by its id."""
+    here = plan.study.items.get(benchmark)
+    if here is None:
+        return {}
+    units = here.units
+    return {
+        item.id: {
+            "family": item.family,
+            "unit": units[item.id],
+            "template": item.template or None,
+            "category": item.category or None,
+            "tags": json.dumps(dict(item.tags), ensure_ascii=False),
+            "item_digest": item_digest(item),
+            "gold": item.gold,
+            "right": sorted(item.right),
+            "expected": item.expected,
+        }
+        for item in here.asked(order, items, variant)
+    }
+
+
+def _read(evidence: str | None) -> dict[str, Any]:
+    """What an outcome rests on, in columns."""
+    found = json.loads(evidence) if evidence is not None else {}
+    start, end = found.get("start"), found.get("end")
+    span = (start, end) if start is not None and end is not None and end > start else (None, None)
+    return {
+        "rule": found.get("rule") or found.get("unread"),
+        "span_start": span[0],
+        "span_end": span[1],
+        "margin": _real(found.get("margin")),
+    }
 
 
 def _calls(plan: Plan, store: Store) -> Iterator[dict[str, Any]]:

@@ -1,26 +1,28 @@
 """The tables of a store, and the migrations that made them.
 
-    study      a stamp and the document it is the digest of
-    benchmark  which score is the good one, and which groups of items are independent
-    item       a sampled item and the groups it belongs to
-    shown      an item with its options in one order, and which of them earn the point
-    prompt     what a model is shown
-    call       one request, keyed by its digest, with its answer once there is one
-    batch      calls that were answered together, and what that took
-    attempt    a request to a model behind an address, and how it ended
-    cell       model x benchmark x configuration, under a stamp
-    sample     one item asked once in a cell, with its outcome
-    trace      the calls of a sample, in order
-    judgement  the calls of judges about a sample, and what each reply was read to
-    blinding   the secret behind the UUIDs of blinded responses
-    event      an append-only chain: each event holds the digest of the one before it
-
-docs/store.md says of every column what it holds.
+`TABLES` says what each table holds, and docs/store.md what each column.
 
 Calls belong to no study: two studies that ask the same thing share the answer.
 """
 
 from sqlite_utils import Database, Migrations
+
+TABLES = {
+    "study": "a stamp and the document it is the digest of",
+    "benchmark": "which score is the good one, and which groups of items are independent",
+    "item": "a sampled item and the groups it belongs to",
+    "shown": "an item with its options in one order, and which of them earn the point",
+    "prompt": "what a model is shown",
+    "call": "one request, keyed by its digest, with its answer once there is one",
+    "batch": "calls that were answered together, and what that took",
+    "attempt": "a request to a model behind an address, and how it ended",
+    "cell": "model x benchmark x configuration, under a stamp",
+    "sample": "one item asked once in a cell, with its outcome",
+    "trace": "the calls of a sample, in order",
+    "judgement": "the calls of judges about a sample, and what each reply was read to",
+    "blinding": "the secret behind the UUIDs of blinded responses",
+    "event": "an append-only chain: each event holds the digest of the one before it",
+}
 
 APPLICATION_ID = 0x67726964  # "grid" in ASCII: how `file` and gridc know a store
 

@@ -1,0 +1,126 @@
+"""Tables as files: Parquet, CSV and Arrow, by the file's suffix. Batches are written as they come.
+
+A spreadsheet runs a cell of a CSV that begins like a formula, and what models write is anybody's. So a text
+that begins with `=`, `+`, `-`, `@`, a tab or a line end, with or without apostrophes before it, gets one more
+apostrophe in front; numbers stay numbers. To undo it, take one apostrophe from each text that begins with
+apostrophes and then one of these (`original`).
+"""
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gridc.diagnostics.errors import Diagnostic, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_QUOTED = re.compile(r"'+[=+\-@\t\r\n]")
+
+
+def harmless(text: str) -> str:
+    """The text as a cell of a CSV that no spreadsheet runs."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def original(cell: str) -> str:
+    """The text of a cell: `original(harmless(text)) == text`."""
+    return cell[1:] if _QUOTED.match(cell) else cell
+
+
+def form_of(target: Path) -> str:
+    """The suffix that says how a table is written. Raises `UsageError` for another one."""
+    if target.suffix.lower() not in WRITERS:
+        message = f"`{target.name}` does not say which kind of file it is to be"
+        raise UsageError([Diagnostic("GC000", message, help=f"it ends on {', '.join(WRITERS)}")])
+    return target.suffix.lower()
+
+
+def write_table(reader: "pyarrow.RecordBatchReader", target: Path) -> int:
+    """Write the rows of a reader to a file, whole or not at all, and count them. Raises `UsageError` for an
+    unknown suffix, and `OSError`."""
+    write = WRITERS[form_of(target)]
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.draft")
+    counted = _Counted(reader)
+    try:
+        write(reader.schema, counted.batches(), draft)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return counted.rows
+
+
+class _Counted:
+    def __init__(self, reader: "pyarrow.RecordBatchReader") -> None:
+        self._reader, self.rows = reader, 0
+
+    def batches(self) -> "Iterator[pyarrow.RecordBatch]":
+        for batch in self._reader:
+            self.rows += batch.num_rows
+            yield batch
+
+
+def _parquet(schema: Any, batches: "Iterator[pyarrow.RecordBatch]", path: Path) -> None:
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(path, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _arrow(schema: Any, batches: "Iterator[pyarrow.RecordBatch]", path: Path) -> None:
+    """An Arrow file. A file holds one dictionary of a column, and batches bring their own, so names are
+    written as the texts that they are."""
+    import pyarrow as pa
+
+    plain = _plain(schema)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, plain) as writer:
+        for batch in batches:
+            writer.write_batch(batch.cast(plain))
+
+
+def _csv(schema: Any, batches: "Iterator[pyarrow.RecordBatch]", path: Path) -> None:
+    """Texts are quoted and an empty cell is null; a list is JSON."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    flat = pa.schema([pa.field(each.name, _flat(each.type)) for each in schema])
+    with csv.CSVWriter(path, flat, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
+        for batch in batches:
+            columns = [_cells(column, kind) for column, kind in zip(batch.columns, flat.types, strict=True)]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=flat))
+
+
+def _cells(column: Any, kind: Any) -> Any:
+    import pyarrow as pa
+
+    if not pa.types.is_string(kind):
+        return column
+    values = column.to_pylist()
+    texts = (json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value for value in values)
+    return pa.array([None if text is None else harmless(text) for text in texts], kind)
+
+
+def _plain(schema: Any) -> Any:
+    import pyarrow as pa
+
+    fields = [each.with_type(pa.string()) if pa.types.is_dictionary(each.type) else each for each in schema]
+    return pa.schema(fields, metadata=schema.metadata)
+
+
+def _flat(kind: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.string() if pa.types.is_dictionary(kind) or pa.types.is_list(kind) else kind
+
+
+WRITERS: Mapping[str, Callable[[Any, Any, Path], None]] = {
+    ".parquet": _parquet,
+    ".csv": _csv,
+    ".arrow": _arrow,
+}
+"""By suffix."""

@@ -1,0 +1,39 @@
+"""A study's store, asked in SQL."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridc.compiler.lock.lock import stamp_of
+from gridc.reports.exchange.table_files import harmless
+from gridc.runtime.store.queries import Queries, Relation, Selected
+from gridc.study.place import Place
+
+__all__ = ["Answer", "Queries", "Relation", "Selected", "harmless", "queries", "sql"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The columns and the rows that a statement selects."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """A record for each row."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+def queries(place: Place, store: Path | None = None) -> Queries:
+    """What takes statements for the store of a study, or of this path. Use as a context manager."""
+    if store is not None:
+        return Queries(store)
+    compiled = place.resolved()
+    return Queries(place.store(compiled), stamp_of(compiled.study))
+
+
+def sql(place: Place, statement: str) -> Answer:
+    """All that a statement selects."""
+    with queries(place) as asked:
+        selected = asked.select(statement)
+        return Answer(selected.columns, tuple(selected.rows))

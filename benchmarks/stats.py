@@ -18,7 +18,7 @@ import numpy as np
 
 from gridc.statistics.case_totals import CaseTotals, collapse
 from gridc.statistics.clustered_logit import fit, unit, wald
-from gridc.statistics.curve import Specification, blocks_of, estimates, permutation_p, shuffles
+from gridc.statistics.curve import Entries, Pairs, Specification, estimates, permutation_p, refits, shuffles
 from gridc.statistics.designs import Design, factor, treatment
 from gridc.statistics.risk import arm_sums, resampled_rates
 
@@ -153,18 +153,13 @@ def main() -> None:
     )
 
     small = curve_18()
-    base = study.bench * len(MODELS) + study.model
-    blocks = {
-        name: blocks_of(study.case[kept], base[kept], study.arm[kept], study.outcome[kept], len(ARMS))
-        for name, kept in (("itt", np.ones(len(study.case), np.bool_)), ("read", study.read))
-    }
     plain = seconds(
         lambda: [plain_fit(study, each.kept, Design((), each.design), each.rows) for each in small[:6]]
     )
     beside(
         f"{args.shuffles} shuffles of a curve of {len(small) // 3} (plain: 6 of its {len(small)} fits, once)",
         plain / 6 * len(small) * args.shuffles,
-        seconds(lambda: permute(small, blocks, totals, args.shuffles)),
+        seconds(lambda: [permute(study, small[arm - 1 :: 3], arm, args.shuffles) for arm in (1, 2, 3)]),
     )
 
     for cases in (2_617, 41_667, *([416_667] if args.large else [])):
@@ -174,15 +169,23 @@ def main() -> None:
         beside(f"{len(grown.case):,} rows: fit", None, seconds(partial(fit, laid.matrix, total), 5))
 
 
-def permute(curve: list[Specification], blocks: Any, totals: dict[str, CaseTotals], count: int) -> float:
-    return permutation_p(
-        curve,
-        {name: partial(shuffles, blocks[name], totals[name], count, 3) for name in blocks},
-        totals,
-        lambda log_odds, p: float(np.abs(np.median(log_odds))),
-        0.05,
-        count,
-    )
+def permute(study: Study, curve: list[Specification], arm: int, count: int) -> float:
+    """Both arms of a contrast exchanged within each case and model, under both readings at once."""
+    shape = (-1, len(ARMS))
+    two = [each.reshape(shape)[:, [0, arm]] for each in (study.pattern, study.outcome, study.read)]
+    patterns, outcome, read = two
+    case, model = (each.reshape(shape)[:, 0] for each in (study.case, study.model))
+    entries = {
+        "itt": Entries(np.ones(outcome.shape), outcome),
+        "read": Entries(read.astype(np.float64), outcome * read),
+    }
+    pairs = Pairs(case, case * len(MODELS) + model, patterns)
+    totals = {
+        name: collapse(np.repeat(case, 2), patterns.ravel(), each.sums.ravel(), len(ARM), each.rows.ravel())
+        for name, each in entries.items()
+    }
+    log_odds, _ = refits(curve, shuffles(pairs, entries, len(ARM), count, 3), totals, count)
+    return permutation_p(0.05, np.abs(np.median(log_odds[:, :, 0], axis=1)))
 
 
 def plain_bootstrap(study: Study, count: int) -> None:

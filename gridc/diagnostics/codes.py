@@ -187,6 +187,12 @@ CODES: dict[str, Code] = {
         "for hours. Remove levels; or, if you mean all of them, set the environment variable "
         "GRIDC_MAX_CELLS.",
     ),
+    "GC319": Code(
+        "a fork's choice cannot be made",
+        "`choice` says what an analysis does at a level of a fork, so that curves run it. A fork that binds "
+        "`documented` needs new data, and no analysis gives them. In one specification two forks cannot both "
+        "set how unreadable answers are read, or which outcome is analysed.",
+    ),
     "GC320": Code(
         "a base extends in a circle, or too deep",
         "A spec with `extends` is the base with the extension written over it. A base that extends what "

@@ -175,6 +175,35 @@ class Family(Table):
     alpha: Annotated[float, Field(gt=0, lt=1, description="The rate that is held, before correction.")] = 0.05
 
 
+class Choice(Table):
+    """What an analysis does at one level of a fork, where the level's name does not say it."""
+
+    where: Annotated[
+        Selector | None,
+        Field(
+            description="It is made on this part of the grid alone: another axis level, without a model.",
+            examples=[{"model": {"not": "opus"}}, {"template": ["T1", "T2"]}],
+        ),
+    ] = None
+    items: Annotated[
+        Selector | None,
+        Field(description="It is made on items with these tags.", examples=[{"condition": "ambig"}]),
+    ] = None
+    reading: Annotated[
+        Literal["itt", "pp"] | None,
+        Field(description="itt: an unreadable answer scores 0; pp: it is left out."),
+    ] = None
+    outcome: Annotated[
+        Rate | None, Field(description="It is made on another outcome of the same answers.")
+    ] = None
+    without_terms: Annotated[
+        tuple[Id, ...],
+        Field(
+            description="Fixed effects that the model leaves out: model, benchmark or an axis. Default: none."
+        ),
+    ] = ()
+
+
 class Fork(Table):
     """A researcher degree of freedom, with all its defensible levels."""
 
@@ -198,6 +227,21 @@ class Fork(Table):
         ),
     ]
     description: Annotated[Text | None, Field(description="The choice in one sentence.")] = None
+    choice: Annotated[
+        dict[Id, Choice] | None,
+        Field(
+            description="What the analysis does at a level, so that curves can run it. Default: the level's "
+            "name says it (itt and pp of analysis.outcome, the levels of an axis), or it is not run.",
+            examples=[{"without_opus": {"where": {"model": {"not": "opus"}}}}],
+        ),
+    ] = None
+
+
+class CurveSample(Table):
+    """Some specifications of a curve that has too many to run all."""
+
+    n: Annotated[int, Field(ge=2, le=10_000, description="How many are drawn, each with the same chance.")]
+    seed: Annotated[int, Field(ge=0, description="Seeds the draw.")]
 
 
 class Curve(Table):
@@ -205,6 +249,22 @@ class Curve(Table):
 
     id: Annotated[Id, Field(description="How the report calls it.")]
     forks: Annotated[tuple[Id, ...], Field(min_length=1, description="The forks that vary.")]
+    hypotheses: Annotated[
+        tuple[Id, ...] | None,
+        Field(
+            min_length=1,
+            description="Whose comparisons are made in every specification: differences between levels, or "
+            "orders of models, each step of them. Default: all such hypotheses.",
+        ),
+    ] = None
+    sample: Annotated[
+        CurveSample | None,
+        Field(
+            description="Of how many specifications a draw is run. Default: all of them, and 2,000 of a "
+            "curve with more.",
+            examples=[{"n": 500, "seed": 42}],
+        ),
+    ] = None
     exclude: Annotated[
         tuple[Exclude, ...],
         Field(max_length=12, description="Combinations that are impossible; selectors over forks."),

@@ -102,6 +102,14 @@ def collapse(
     )
 
 
+def nothing(count: int) -> CaseTotals:
+    """The totals of no rows, in `count` patterns."""
+    none, square = np.zeros(count), np.zeros((count, count))
+    return CaseTotals(
+        none, none, square, square, square, np.zeros((0, count), np.bool_), np.zeros(0, np.int64)
+    )
+
+
 def _profiles(starts: NDArray[np.int32], places: NDArray[np.int32], count: int) -> tuple[Flags, Whole]:
     """The distinct sets of patterns that cases have rows in, (F, P), and of how many cases each."""
     occupied = np.zeros((len(starts) - 1, count), np.bool_)

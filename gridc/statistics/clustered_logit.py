@@ -117,24 +117,34 @@ class ManyFits:
     naive: Floats
 
 
-def fit_many(design: ArrayLike, totals: CaseTotals, sums: Floats, ss: Floats, sn: Floats) -> ManyFits:
-    """`fit` for B outcomes of the same rows at once, such as permutations: their `sums`, (B, P), and Gram
-    matrices `ss` and `sn`, (B, P, P), in place of those of `totals`."""
+def fit_many(
+    design: ArrayLike,
+    totals: CaseTotals,
+    sums: Floats,
+    ss: Floats,
+    sn: Floats,
+    rows: Floats | None = None,
+    nn: Floats | None = None,
+) -> ManyFits:
+    """`fit` for B outcomes of the same cases at once, such as permutations: their `sums`, (B, P), and Gram
+    matrices `ss` and `sn`, (B, P, P), in place of those of `totals`; where rows moved too, `rows`, (B, P),
+    and `nn`, (B, P, P)."""
     every = np.asarray(design, np.float64)
     if every.ndim != 2 or len(every) != len(totals.rows):
         raise ValueError(f"the design has shape {every.shape}, for {len(totals.rows)} patterns")
     used = totals.rows > 0
-    x, n, s = every[used], totals.rows[used], sums[:, used]
+    x, s = every[used], sums[:, used]
+    n = np.broadcast_to(totals.rows if rows is None else rows, sums.shape)[:, used]
     _refuse_undetermined(x, n, s, totals.clusters)
     beta = _maximise(x, n, s)
     mu = _means(beta @ x.T)
     bread = np.linalg.inv(_information(x, n, mu))
-    place = np.ix_(np.arange(len(s)), used.nonzero()[0], used.nonzero()[0])
-    gram = sn[place] * mu[:, None, :]
-    gram = ss[place] - gram - gram.transpose(0, 2, 1)
-    gram += totals.nn[np.ix_(used, used)] * mu[:, :, None] * mu[:, None, :]
-    clusters, rows, width = totals.clusters, totals.observations, x.shape[1]
-    factor = clusters / (clusters - 1) * (rows - 1) / (rows - width)
+    square = (slice(None), used.nonzero()[0][:, None], used.nonzero()[0][None, :])
+    gram = sn[square] * mu[:, None, :]
+    gram = ss[square] - gram - gram.transpose(0, 2, 1)
+    gram += (totals.nn[square[1:]] if nn is None else nn[square]) * mu[:, :, None] * mu[:, None, :]
+    clusters, count, width = totals.clusters, n.sum(axis=1)[:, None, None], x.shape[1]
+    factor = clusters / (clusters - 1) * (count - 1) / (count - width)
     covariance = bread @ (x.T @ gram @ x) @ bread * factor
     symmetric: Floats = (covariance + covariance.transpose(0, 2, 1)) / 2
     return ManyFits(beta, symmetric, np.asarray(bread, np.float64))
@@ -175,17 +185,17 @@ def unit(place: int | Sequence[int], width: int) -> Floats:
 
 
 def _refuse_undetermined(x: Floats, n: Floats, s: Floats, clusters: int) -> None:
-    if not len(n):
+    if not len(x):
         raise NotEstimable("rows", "there is no row")
-    total = s.sum(axis=1)
-    if (total <= 0).any() or (total >= n.sum()).any():
+    total, rows = s.sum(axis=1), n.sum(axis=1)
+    if (total <= 0).any() or (total >= rows).any():
         only = 0 if (total <= 0).any() else 1
-        raise NotEstimable("constant", f"all {int(n.sum()):,} outcomes are {only}")
+        raise NotEstimable("constant", f"all {int(rows[0]):,} outcomes are {only}")
     rank = int(np.linalg.matrix_rank(x))
     if rank < x.shape[1]:
         raise NotEstimable("collinear", f"{x.shape[1]} coefficients on covariates of rank {rank}")
-    if n.sum() <= x.shape[1]:
-        raise NotEstimable("saturated", f"{int(n.sum())} rows for {x.shape[1]} coefficients")
+    if rows.min() <= x.shape[1]:
+        raise NotEstimable("saturated", f"{int(rows.min())} rows for {x.shape[1]} coefficients")
     if clusters < 2:
         raise NotEstimable("clusters", "one case: there is nothing to estimate errors between cases from")
 
@@ -213,23 +223,28 @@ def _information(x: Floats, n: Floats, mu: Floats) -> Floats:
 def _maximise(x: Floats, n: Floats, s: Floats) -> Floats:
     """Newton's method with halved steps, for every row of `s`; (B, K). A maximum at infinity is walked to
     until a fitted probability is near 0 or 1, and is then decided exactly."""
-    beta = np.zeros((len(s), x.shape[1]))
+    beta, flat = np.zeros((len(s), x.shape[1])), FLAT * n.sum(axis=1)
     going = np.arange(len(s))
     for _ in range(STEPS):
         eta = beta[going] @ x.T
         mu = _means(eta)
-        gradient = (s[going] - n * mu) @ x
-        moving = (np.abs(gradient).max(axis=1) > FLAT * n.sum()) & (np.abs(eta).max(axis=1) < FAR)
+        gradient = (s[going] - n[going] * mu) @ x
+        moving = (np.abs(gradient).max(axis=1) > flat[going]) & (np.abs(eta).max(axis=1) < FAR)
         going = going[moving]
         if not len(going):
             break
-        step = np.linalg.solve(_information(x, n, mu[moving]), gradient[moving][..., None])[..., 0]
-        beta[going] = _climbed(x, n, s[going], beta[going], step, eta[moving])
+        information = _information(x, n[going], mu[moving])
+        try:
+            step = np.linalg.solve(information, gradient[moving][..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            raise NotEstimable("collinear", "a covariate has no row left") from None
+        beta[going] = _climbed(x, n[going], s[going], beta[going], step, eta[moving])
     mu = _means(beta @ x.T)
-    resting = np.abs((s - n * mu) @ x).max(axis=1) <= FLAT * n.sum()
+    resting = np.abs((s - n * mu) @ x).max(axis=1) <= flat
     near = (((s <= 0) & (mu < EXTREME)) | ((s >= n) & (mu > 1 - EXTREME))).any(axis=1)
     for row in np.flatnonzero(near | ~resting):
-        if separated(x, n, s[row]):
+        some = n[row] > 0
+        if separated(x[some], n[row, some], s[row, some]):
             words = "a combination of covariates predicts outcomes without an error: odds are infinite"
             raise NotEstimable("separated", words)
     if not resting.all():

@@ -1,26 +1,31 @@
 """Specification curves: one estimate under every combination of analytic choices (Simonsohn et al. 2020).
 
 Every specification is a fit of its own on the totals of the rows that it keeps (`CaseTotals.of_patterns`).
-Inference about the whole curve shuffles the arms within each (model, case), under which nothing but the arm's
-label moves, and refits *all* specifications on the same shuffled rows, so that a statistic of the curve is
-compared with itself. It is exact under the sharp null: the arm changes no single outcome.
+Inference about the whole curve exchanges the two arms that it compares within groups (a case under one
+model), under which nothing but the arm's label moves, and refits *all* specifications on the same shuffled
+entries, so that a statistic of the curve is compared with itself. An entry moves whole, with what it counts
+under every reading of it: an unreadable answer is left out wherever it comes to lie. It is exact where the
+arms could be exchanged in every group without changing the distribution of anything.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gridc.statistics.case_totals import CaseTotals
-from gridc.statistics.clustered_logit import Combination, combination, fit, fit_many
+from gridc.statistics.clustered_logit import Combination, NotEstimable, combination, fit, fit_many
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 BATCH = 100
 """Shuffles that are fitted together."""
+NUMBERS = 4_000_000
+"""Numbers of one Gram matrix that a batch holds at most, bounding memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +34,7 @@ class Specification:
     contrasts it reads, (C, K). `rows` names the rows it is about, where specifications differ in them: the
     reading of unreadable answers."""
 
-    kept: NDArray[np.bool_]
+    kept: Flags
     design: Floats
     contrasts: Floats
     rows: str = ""
@@ -46,14 +51,17 @@ class Summary(NamedTuple):
 
 
 def estimates(
-    specifications: Sequence[Specification], rows: dict[str, CaseTotals]
-) -> list[list[Combination]]:
-    """Each specification's contrasts, with errors clustered by case. NotEstimable where one has none: a
-    curve does not skip what fails."""
-    found = []
+    specifications: Sequence[Specification], rows: Mapping[str, CaseTotals], level: float = 0.95
+) -> list[list[Combination] | NotEstimable]:
+    """Each specification's contrasts, with errors clustered by case; what fails is its own answer, and
+    nothing stands in for it."""
+    found: list[list[Combination] | NotEstimable] = []
     for each in specifications:
-        fitted = fit(each.design, rows[each.rows].of_patterns(each.kept))
-        found.append([combination(fitted, weights) for weights in each.contrasts])
+        try:
+            fitted = fit(each.design, rows[each.rows].of_patterns(each.kept))
+            found.append([combination(fitted, weights, level) for weights in each.contrasts])
+        except NotEstimable as error:
+            found.append(error)
     return found
 
 
@@ -71,132 +79,166 @@ def summarise(log_odds: Floats, p: Floats, alpha: float) -> Summary:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Blocks:
-    """Rows that may be shuffled: a block has an outcome for each of A arms, or none (not a number), (N, A);
-    its case, (N,), and the pattern of its first arm, (N,), that of arm a lying a further."""
+class Pairs:
+    """Entries of two arms whose labels may be exchanged: N pairs, the case of each and the group of pairs
+    that it moves with, (N,), and the patterns of its two entries, (N, 2)."""
 
-    outcomes: Floats
     cases: Whole
-    first: Whole
+    groups: Whole
+    patterns: Whole
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """What the entries of pairs hold under one reading: rows and sums of their outcomes, (N, 2)."""
+
+    rows: Floats
+    sums: Floats
+
+
+class Shuffled(NamedTuple):
+    """B shuffles: sums by pattern, (B, P), and Gram matrices of per-case sums with sums and with rows,
+    (B, P, P); rows, (B, P), and their Gram matrix too where they moved."""
+
+    sums: Floats
+    ss: Floats
+    sn: Floats
+    rows: Floats | None
+    nn: Floats | None
+
+    def only(self, at: int) -> "Shuffled":
+        """One of the shuffles."""
+        one = slice(at, at + 1)
+        rows, nn = (None if each is None else each[one] for each in (self.rows, self.nn))
+        return Shuffled(self.sums[one], self.ss[one], self.sn[one], rows, nn)
 
 
 def shuffles(
-    blocks: Blocks, totals: CaseTotals, count: int, seed: int
-) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """`count` shuffles of the arms within blocks, in batches: sums (B, P), and Gram matrices of sums with
-    sums and with rows, (B, P, P). `totals` are those of the same rows, unshuffled."""
-    generator = np.random.default_rng(seed)
-    islands = list(_islands(blocks, totals))
-    width = len(totals.rows)
-    for start in range(0, count, BATCH):
-        size = min(BATCH, count - start)
-        sums, ss, sn = (np.zeros((size, *shape)) for shape in ((width,), (width, width), (width, width)))
-        for at in range(size):
-            outcomes = _shuffled(blocks.outcomes, generator)
-            for island in islands:
-                s = island.sums(outcomes)
-                place = np.ix_(island.patterns, island.patterns)
-                sums[at, island.patterns] = s.sum(axis=0)
-                ss[at][place] = s.T @ s
-                sn[at][place] = s.T @ island.rows
-        yield sums, ss, sn
-
-
-def permutation_p(
-    specifications: Sequence[Specification],
-    shuffled: dict[str, Callable[[], Iterator[tuple[Floats, Floats, Floats]]]],
-    rows: dict[str, CaseTotals],
-    statistic: Callable[[Floats, Floats], float],
-    observed: float,
+    pairs: Pairs,
+    entries: Mapping[str, Entries],
+    width: int,
     count: int,
-) -> float:
-    """(1 + shuffles whose `statistic` of log odds and p-values, (S, C), is `observed` or more) / (1 + count).
-    `shuffled` starts the same shuffles anew for each way to read the rows."""
+    seed: int,
+) -> Iterator[dict[str, Shuffled]]:
+    """`count` shuffles of rows in `width` patterns, in batches: the arms of each group exchanged or not, at
+    random; the same under every reading, by whose name the entries are given."""
+    generator = np.random.default_rng(seed)
+    _, groups = np.unique(pairs.groups, return_inverse=True)
+    islands = list(_islands(pairs, width))
+    most = max(1, min(BATCH, NUMBERS // width**2))
+    moving = {name: bool((each.rows[:, 0] != each.rows[:, 1]).any()) for name, each in entries.items()}
+    for start in range(0, count, most):
+        size = min(most, count - start)
+        made = {name: _empty(size, width, moving[name]) for name in entries}
+        for at in range(size):
+            coins = generator.integers(0, 2, int(groups.max()) + 1).astype(np.bool_)[groups.ravel()]
+            for name, each in entries.items():
+                _add(made[name], at, islands, each, coins[:, None])
+        yield made
+
+
+def refits(
+    specifications: Sequence[Specification],
+    batches: Iterator[dict[str, Shuffled]],
+    totals: Mapping[str, CaseTotals],
+    count: int,
+) -> tuple[Floats, Floats]:
+    """Log odds and p-values of every specification on every shuffle, (count, S, C); not a number where a
+    specification cannot be fitted to a shuffle."""
+    log_odds = np.full((count, len(specifications), len(specifications[0].contrasts)), np.nan)
+    p = np.full_like(log_odds, np.nan)
+    parts = [np.flatnonzero(each.kept) for each in specifications]
+    kept = [totals[each.rows].of_patterns(part) for each, part in zip(specifications, parts, strict=True)]
+    at = 0
+    for batch in batches:
+        size = len(next(iter(batch.values())).sums)
+        for place, each in enumerate(specifications):
+            here = slice(at, at + size)
+            log_odds[here, place], p[here, place] = _refit(each, kept[place], parts[place], batch[each.rows])
+        at += size
+    return log_odds, p
+
+
+def permutation_p(observed: float, shuffled: Floats) -> float:
+    """(1 + shuffles whose statistic is `observed` or more) / (1 + shuffles); one that is not a number counts
+    among them."""
+    reached = int((~(shuffled < observed - 1e-12)).sum())
+    return (1 + reached) / (1 + len(shuffled))
+
+
+def _refit(each: Specification, kept: CaseTotals, part: Whole, batch: Shuffled) -> tuple[Floats, Floats]:
     from scipy.stats import norm
 
-    log_odds = np.empty((count, len(specifications), len(specifications[0].contrasts)))
-    p = np.empty_like(log_odds)
-    for name, start in shuffled.items():
-        at = 0
-        for sums, ss, sn in start():
-            for place, each in enumerate(specifications):
-                if each.rows != name:
-                    continue
-                kept = np.flatnonzero(each.kept)
-                square = (slice(None), kept[:, None], kept[None, :])
-                many = fit_many(
-                    each.design, rows[name].of_patterns(kept), sums[:, kept], ss[square], sn[square]
-                )
-                value = many.coefficients @ each.contrasts.T
-                error = np.sqrt(np.einsum("ck,bkl,cl->bc", each.contrasts, many.covariances, each.contrasts))
-                log_odds[at : at + len(sums), place] = value
-                p[at : at + len(sums), place] = 2 * norm.sf(np.abs(value / error))
-            at += len(sums)
-    reached = sum(statistic(log_odds[draw], p[draw]) >= observed - 1e-12 for draw in range(count))
-    return (1 + reached) / (1 + count)
+    square = (slice(None), part[:, None], part[None, :])
+    rows = None if batch.rows is None else batch.rows[:, part]
+    nn = None if batch.nn is None else batch.nn[square]
+    given = (batch.sums[:, part], batch.ss[square], batch.sn[square], rows, nn)
+    try:
+        many = fit_many(each.design, kept, *given)
+    except NotEstimable:
+        if len(batch.sums) == 1:
+            nothing = np.full((1, len(each.contrasts)), np.nan)
+            return nothing, nothing
+        single = [_refit(each, kept, part, batch.only(at)) for at in range(len(batch.sums))]
+        return np.concatenate([one for one, _ in single]), np.concatenate([other for _, other in single])
+    value: Floats = many.coefficients @ each.contrasts.T
+    variance = np.einsum("ck,bkl,cl->bc", each.contrasts, many.covariances, each.contrasts)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p: Floats = 2 * norm.sf(np.abs(value) / np.sqrt(np.maximum(variance, 0.0)))
+    return value, p
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Island:
-    """Cases whose patterns no other cases have: their blocks' places in a table (cases, patterns)."""
+    """Cases whose patterns no other cases have: which pairs are theirs, and the places of these pairs'
+    entries in a table (cases, patterns), laid flat, (n, 2)."""
 
     patterns: Whole
-    blocks: Whole
-    flat: Whole
-    held: NDArray[np.bool_]
+    pairs: Whole
+    places: Whole
     shape: tuple[int, int]
-    rows: Floats
 
-    def sums(self, outcomes: Floats) -> Floats:
-        values = outcomes[self.blocks][self.held]
-        sums: Floats = np.zeros(self.shape)
-        np.add.at(sums.reshape(-1), self.flat, values)
-        return sums
+    def table(self, values: Floats) -> Floats:
+        size = self.shape[0] * self.shape[1]
+        flat = np.bincount(self.places.ravel(), values[self.pairs].ravel(), size)
+        table: Floats = flat.astype(np.float64).reshape(self.shape)
+        return table
 
 
-def _islands(blocks: Blocks, totals: CaseTotals) -> Iterator[_Island]:
+def _islands(pairs: Pairs, width: int) -> Iterator[_Island]:
+    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    count, label = connected_components(totals.nn > 0, directed=False)
-    arms = np.arange(blocks.outcomes.shape[1])
-    where = blocks.first[:, None] + arms
-    some = ~np.isnan(blocks.outcomes)
-    home = label[np.where(some, where, blocks.first[:, None])].max(axis=1)
-    for island in range(count):
-        patterns, members = np.flatnonzero(label == island), np.flatnonzero(home == island)
-        if not len(members):
-            continue
-        _, case = np.unique(blocks.cases[members], return_inverse=True)
-        column = np.full(len(label), -1)
-        column[patterns] = np.arange(len(patterns))
-        shape = (int(case.max()) + 1, len(patterns))
-        held = some[members]
-        flat = (case[:, None] * shape[1] + column[where[members]])[held]
-        rows = np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
-        yield _Island(patterns, members, flat, held, shape, rows)
+    _, case = np.unique(pairs.cases, return_inverse=True)
+    count = int(case.max()) + 1
+    ends = np.repeat(case.ravel(), 2), count + pairs.patterns.ravel()
+    link = csr_array((np.ones(len(ends[0])), ends), shape=(count + width, count + width))
+    home = connected_components(link, directed=False)[1][case.ravel()]
+    for island in np.unique(home):
+        members = np.flatnonzero(home == island)
+        patterns, column = np.unique(pairs.patterns[members], return_inverse=True)
+        own, row = np.unique(case.ravel()[members], return_inverse=True)
+        places = row.ravel()[:, None] * len(patterns) + column.reshape(-1, 2)
+        yield _Island(patterns, members, places, (len(own), len(patterns)))
 
 
-def _shuffled(outcomes: Floats, generator: np.random.Generator) -> Floats:
-    """Each row's outcomes in a random order among the arms that it has."""
-    shuffled = outcomes.copy()
-    for size in np.unique(held := (~np.isnan(outcomes)).sum(axis=1)):
-        rows = np.flatnonzero(held == size)
-        present = ~np.isnan(outcomes[rows])
-        values = outcomes[rows][present].reshape(len(rows), size)
-        shuffled[rows[:, None], present.nonzero()[1].reshape(len(rows), size)] = generator.permuted(
-            values, axis=1
-        )
-    return shuffled
+def _empty(size: int, width: int, moving: bool) -> Shuffled:
+    def square() -> Floats:
+        return np.zeros((size, width, width))
+
+    wide: Floats | None = np.zeros((size, width)) if moving else None
+    return Shuffled(np.zeros((size, width)), square(), square(), wide, square() if moving else None)
 
 
-def blocks_of(cases: ArrayLike, bases: ArrayLike, arms: ArrayLike, outcomes: ArrayLike, count: int) -> Blocks:
-    """Blocks from rows: those with one case and one base pattern are a block, with an outcome for each of
-    `count` arms. ValueError where a block has two rows of one arm."""
-    case, base, arm = (np.asarray(values, np.int64) for values in (cases, bases, arms))
-    pairs, block = np.unique(np.column_stack([case, base]), axis=0, return_inverse=True)
-    place = block.ravel() * count + arm
-    if len(np.unique(place)) < len(place):
-        raise ValueError("two rows of one case, base and arm: replicates are averaged before a shuffle")
-    table = np.full(len(pairs) * count, np.nan)
-    table[place] = np.asarray(outcomes, np.float64)
-    return Blocks(table.reshape(-1, count), pairs[:, 0], pairs[:, 1] * count)
+def _add(made: Shuffled, at: int, islands: Sequence[_Island], entries: Entries, coins: Flags) -> None:
+    sums = np.where(coins, entries.sums[:, ::-1], entries.sums)
+    rows = entries.rows if made.rows is None else np.where(coins, entries.rows[:, ::-1], entries.rows)
+    for island in islands:
+        s, n = island.table(sums), island.table(rows)
+        place = np.ix_(island.patterns, island.patterns)
+        made.sums[at, island.patterns] = s.sum(axis=0)
+        made.ss[at][place] = s.T @ s
+        made.sn[at][place] = s.T @ n
+        if made.rows is not None and made.nn is not None:
+            made.rows[at, island.patterns] = n.sum(axis=0)
+            made.nn[at][place] = n.T @ n

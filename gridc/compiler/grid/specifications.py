@@ -1,12 +1,27 @@
-"""The specifications of a curve, counted without listing them."""
+"""The specifications of a curve: counted without listing them, and which of them a store can answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from math import prod
 
-from gridc.schema.inference import Curve, Fork
+from gridc.schema.inference import (
+    DOCUMENTED,
+    Choice,
+    ContrastHypothesis,
+    Curve,
+    CurveSample,
+    Fork,
+    RankingHypothesis,
+)
 from gridc.schema.selector import Selector
+from gridc.schema.spec import Spec
+
+MOST = 2_000
+"""Specifications of a curve that are run where it states no sample."""
+
+Levels = Mapping[str, str]
+"""The level of each fork of a curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +49,116 @@ def specifications(curve: Curve, forks: Mapping[str, Fork]) -> Specifications:
         for subset in combinations(boxes, size)
     )
     return Specifications(every, tuple(_volume([box], levels) for box in boxes), every - excluded)
+
+
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """A level of a fork that no store answers: it needs new data or new scores, and `why` says which."""
+
+    fork: str
+    level: str
+    why: str
+
+
+def meaning(spec: Spec, fork: Fork, level: str) -> Choice | Unbound:
+    """What an analysis does at a level of a fork: what its `choice` says, else what the level's name says of
+    the path that the fork binds. The default is what the study does."""
+    if fork.choice is not None and level in fork.choice:
+        return fork.choice[level]
+    table, _, rest = fork.binds.partition(".")
+    axes = {axis.id: [each.id for each in axis.level] for axis in spec.axis}
+    if fork.binds == "analysis.outcome" and level in ("itt", "pp"):
+        return Choice(reading="itt" if level == "itt" else "pp")
+    if table == "axis" and level in axes.get(rest, ()):
+        return Choice(where=Selector({rest: level}))
+    if table == "model" and level in [model.id for model in spec.model]:
+        return Choice(where=Selector({"model": level}))
+    if level == fork.default:
+        return Choice()
+    if fork.binds == DOCUMENTED:
+        return Unbound(fork.id, level, "needs new data")
+    return Unbound(fork.id, level, f"`{fork.binds}` says no more than a name: `choice` is missing")
+
+
+def unbound(spec: Spec, curve: Curve) -> list[Unbound]:
+    """The levels of a curve's forks that are not run, in order."""
+    forks = {fork.id: fork for fork in spec.fork}
+    meanings = (meaning(spec, forks[name], level) for name in curve.forks for level in forks[name].levels)
+    return [each for each in meanings if isinstance(each, Unbound)]
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """The specifications of a curve that are run: `stated` by the spec after its exclusions, `bound` of them
+    answered by a store, and those drawn of these, the default one first if it is among them. `sample` says
+    how they were drawn, where not all of them are run."""
+
+    stated: int
+    bound: int
+    drawn: tuple[Levels, ...]
+    sample: CurveSample | None
+
+    @property
+    def share(self) -> float:
+        """Of the stated specifications, those that are run."""
+        return len(self.drawn) / self.stated if self.stated else 0.0
+
+
+def runnable(spec: Spec, curve: Curve) -> Runnable:
+    """Which specifications of a curve to run. A level that is not bound takes all its specifications away."""
+    forks = {fork.id: fork for fork in spec.fork}
+    missing = {(each.fork, each.level) for each in unbound(spec, curve)}
+    kept = {
+        name: tuple(level for level in forks[name].levels if (name, level) not in missing)
+        for name in curve.forks
+    }
+    bound = {name: forks[name].model_copy(update={"levels": levels}) for name, levels in kept.items()}
+    stated, size = specifications(curve, forks).size, specifications(curve, bound).size
+    sample = curve.sample or CurveSample(n=MOST, seed=spec.sampling.seed)
+    if size <= sample.n:
+        drawn = [levels for levels in _every(kept) if not _excluded(curve, levels)]
+        return Runnable(stated, size, tuple(_default_first(drawn, forks)), None)
+    return Runnable(stated, size, tuple(_default_first(_drawn(curve, kept, sample), forks)), sample)
+
+
+def comparisons(spec: Spec, curve: Curve) -> list[RankingHypothesis | ContrastHypothesis]:
+    """The hypotheses whose comparisons a curve makes in every specification, in the order of the spec: of two
+    levels, or of two models, step by step."""
+    return [
+        each
+        for each in spec.hypothesis
+        if isinstance(each, RankingHypothesis | ContrastHypothesis)
+        and each.kind in ("ranking", "difference")
+        and each.id in (curve.hypotheses or (each.id,))
+    ]
+
+
+def _every(levels: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    return [dict(zip(levels, chosen, strict=True)) for chosen in product(*levels.values())]
+
+
+def _excluded(curve: Curve, levels: Levels) -> bool:
+    return any(each.when.matches(levels) for each in curve.exclude)
+
+
+def _drawn(curve: Curve, levels: Mapping[str, Sequence[str]], sample: CurveSample) -> list[dict[str, str]]:
+    """Distinct specifications, each with the same chance: numbers of the whole product, drawn one after the
+    other, without those that are excluded or were drawn before."""
+    import numpy as np
+
+    generator = np.random.default_rng(sample.seed)
+    found: dict[tuple[str, ...], None] = {}
+    while len(found) < sample.n:
+        places = [generator.integers(0, len(choices), size=4 * sample.n) for choices in levels.values()]
+        for row in zip(*(each.tolist() for each in places), strict=True):
+            names = tuple(choices[at] for choices, at in zip(levels.values(), row, strict=True))
+            if len(found) < sample.n and not _excluded(curve, dict(zip(levels, names, strict=True))):
+                found.setdefault(names)
+    return [dict(zip(levels, names, strict=True)) for names in found]
+
+
+def _default_first(drawn: list[dict[str, str]], forks: Mapping[str, Fork]) -> list[dict[str, str]]:
+    return sorted(drawn, key=lambda levels: any(forks[name].default != each for name, each in levels.items()))
 
 
 Box = Mapping[str, frozenset[str]]

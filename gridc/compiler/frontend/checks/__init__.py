@@ -34,6 +34,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         levels.exemplars_from,
         levels.required_keys,
         inference.curves_hold_something,
+        binds.choices_change,
     ),
     (
         envelope.selectors_select,

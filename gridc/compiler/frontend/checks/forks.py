@@ -6,9 +6,10 @@ from typing import get_args
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.grid.specifications import meaning
 from gridc.diagnostics.errors import Diagnostic
 from gridc.schema.base import Table
-from gridc.schema.inference import BINDABLE, DOCUMENTED
+from gridc.schema.inference import BINDABLE, DOCUMENTED, RATES, Choice
 from gridc.schema.spec import Spec
 
 
@@ -32,6 +33,41 @@ def forks_bind(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 break
             name = max(fits, key=len)
             before, rest, here = f"{before}.{name}".lstrip("."), rest[len(name) + 1 :], parts[name]
+
+
+def choices_change(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """What a fork's levels change is named once in a curve, and needs no new data."""
+    for number, fork in enumerate(spec.fork):
+        choices = fork.choice or {}
+        if choices and fork.binds == DOCUMENTED:
+            message = f"`{fork.id}` is documented alone, and says what its levels change"
+            yield source.diagnose("GC319", ("fork", number, "binds"), message, "name what it moves")
+        rates = [*RATES, *(outcome.id for outcome in spec.outcomes)]
+        terms = ["model", "benchmark", *(axis.id for axis in spec.axis)]
+        for level, choice in choices.items():
+            here = ("fork", number, "choice", level)
+            if level not in fork.levels:
+                help = did_you_mean(level, fork.levels)
+                yield source.diagnose("GC202", here, f"`{fork.id}` has no level `{level}`", help, at_key=True)
+            if choice.outcome is not None and choice.outcome not in rates:
+                message = f"no outcome is called `{choice.outcome}`"
+                help = did_you_mean(choice.outcome, rates)
+                yield source.diagnose("GC202", (*here, "outcome"), message, help)
+            for rank, term in enumerate(choice.without_terms):
+                if term not in terms:
+                    message, help = f"no fixed effect is called `{term}`", did_you_mean(term, terms)
+                    yield source.diagnose("GC202", (*here, "without_terms", rank), message, help)
+    for number, curve in enumerate(spec.curve):
+        sets: dict[str, str] = {}
+        for fork in (each for each in spec.fork if each.id in curve.forks):
+            found = [meaning(spec, fork, level) for level in fork.levels]
+            for key in ("reading", "outcome"):
+                if any(isinstance(each, Choice) and getattr(each, key) is not None for each in found):
+                    if key in sets:
+                        message = f"`{sets[key]}` and `{fork.id}` both set the {key} of one specification"
+                        help = "one fork with a level for each combination says which of them holds"
+                        yield source.diagnose("GC319", ("curve", number, "forks"), message, help)
+                    sets[key] = fork.id
 
 
 def _movable(spec: Spec) -> dict[str, object]:

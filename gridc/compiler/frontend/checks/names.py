@@ -78,6 +78,11 @@ def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         else:
             named = {"hypothesis": hypotheses, **known} if path[0] == "waive" else known
             yield from _unknown(source, path, selector, named, "axis")
+    for number, fork in enumerate(spec.fork):
+        for level, choice in (fork.choice or {}).items():
+            if choice.where is not None:
+                here = ("fork", number, "choice", level, "where")
+                yield from _unknown(source, here, choice.where, known, "axis")
     for number, curve in enumerate(spec.curve):
         forks = {fork.id: fork.levels for fork in spec.fork if fork.id in curve.forks}
         for rank, each in enumerate(curve.exclude):
@@ -138,6 +143,9 @@ def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         yield from _listed(source, ("fork", number, "levels"), "level", fork.levels, fork.levels)
     for number, curve in enumerate(spec.curve):
         yield from _listed(source, ("curve", number, "forks"), "fork", curve.forks, forks)
+        compared = [each.id for each in spec.hypothesis if each.kind in ("difference", "ranking")]
+        path = ("curve", number, "hypotheses")
+        yield from _listed(source, path, "comparison", curve.hypotheses or (), compared)
 
 
 def _criterion(

@@ -1,0 +1,354 @@
+"""The declared specification curves, run on a store: one estimate under every combination of choices.
+
+A curve is run once for each comparison that its hypotheses make: of a level with its reference, or of a
+model with the next of a predicted order. Each specification is a logit of its own on the rows that its
+choices keep, with the errors clustered by unit; what cannot be fitted is an answer of its own kind, counted,
+and nothing stands in for it.
+
+Inference about a curve exchanges the labels of the two arms within each unit under each model (of two models:
+within each unit), with all that the unit answered, and refits every specification (`statistics.curve`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from gridc.compiler.grid.specifications import (
+    Levels,
+    Runnable,
+    Unbound,
+    comparisons,
+    meaning,
+    runnable,
+    unbound,
+)
+from gridc.reports.findings.curve_rows import CurveRows, Slice, level_of, rows_of
+from gridc.reports.findings.observations import NotMean, Reading, Samples
+from gridc.schema.base import ALPHA, Declared
+from gridc.schema.canonical import digest
+from gridc.schema.inference import Choice, ContrastHypothesis, Curve, RankingHypothesis
+from gridc.schema.selector import EVERYWHERE, Selector
+from gridc.schema.spec import Spec
+from gridc.statistics.clustered_logit import Combination, NotEstimable
+from gridc.statistics.curve import (
+    Specification,
+    Summary,
+    estimates,
+    permutation_p,
+    refits,
+    shuffles,
+    summarise,
+)
+from gridc.statistics.resample import LEVEL
+
+ESTIMATOR = "cluster_logit"
+ERRORS = "clustered by unit, G/(G-1) (N-1)/(N-K)"
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """What a curve compares in every specification: `level` with `reference`, of an axis or of the models."""
+
+    hypothesis: str
+    dimension: str
+    level: str
+    reference: str
+    outcome: str
+    where: Selector
+    items: Selector
+
+
+@dataclass(frozen=True, slots=True)
+class SpecificationFinding:
+    """One specification: the level of each fork, what was fitted, and the log odds of level against reference
+    with standard error, 95 % interval and p; or why there is none: a kind of reason, and its words. `terms`
+    are the fixed effects beside the comparison; `samples` of `units` units were read, and `rows` is their
+    digest."""
+
+    levels: Levels
+    outcome: str
+    reading: Reading
+    terms: tuple[str, ...]
+    samples: int
+    units: int
+    rows: str
+    fitted: Combination | None
+    failure: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutModel:
+    """The default specification, and the whole curve, without one model."""
+
+    model: str
+    default: SpecificationFinding | None
+    summary: Summary | None
+
+
+@dataclass(frozen=True, slots=True)
+class Permutation:
+    """What the curve would show if the labels of the arms meant nothing: in `draws` shuffles, `unfitted` of
+    which some specification cannot be fitted to (they count against the curve). `p_median` is of a median as
+    far from zero, `p_share` of as large a share that is significant on one side; `band` holds, for each rank
+    of the sorted estimates, the central 95 % of the shuffles."""
+
+    draws: int
+    unfitted: int
+    seed: int
+    p_median: float
+    p_share: float
+    band: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CurveFinding:
+    """A curve for one comparison. `ran` says which specifications were run, `forks` the levels that vary,
+    `unbound` the levels that were not run; `elsewhere` specifications leave out one of the two arms and are
+    not about this comparison. `same_sign` is the share of estimates on the median's side of zero; `summary`,
+    `same_sign` and `permutation` are over the specifications that were fitted."""
+
+    curve: str
+    declared: Declared
+    contrast: Contrast
+    alpha: float
+    forks: Mapping[str, tuple[str, ...]]
+    ran: Runnable
+    unbound: tuple[Unbound, ...]
+    elsewhere: int
+    specifications: tuple[SpecificationFinding, ...]
+    summary: Summary | None
+    same_sign: float | None
+    permutation: Permutation | None
+    without: tuple[WithoutModel, ...]
+    rows: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.curve}/{self.contrast.hypothesis}/{self.contrast.level}-{self.contrast.reference}"
+
+    @property
+    def fitted(self) -> tuple[SpecificationFinding, ...]:
+        return tuple(each for each in self.specifications if each.fitted is not None)
+
+    @property
+    def failed(self) -> tuple[SpecificationFinding, ...]:
+        return tuple(each for each in self.specifications if each.fitted is None)
+
+    @property
+    def default(self) -> SpecificationFinding | None:
+        """The specification that the study makes itself, where it is among those that were run."""
+        return self.specifications[0] if self.specifications else None
+
+
+def curve_findings(samples: Samples) -> tuple[CurveFinding, ...]:
+    """Every declared curve, once for each comparison, in the order of the spec."""
+    spec = samples.plan.study.spec
+    return tuple(
+        _curve(samples, curve, contrast)
+        for curve in spec.curve
+        for hypothesis in comparisons(spec, curve)
+        for contrast in contrasts(hypothesis, spec)
+    )
+
+
+def contrasts(hypothesis: RankingHypothesis | ContrastHypothesis, spec: Spec) -> list[Contrast]:
+    """The comparisons that a hypothesis makes, step by step."""
+    items = hypothesis.items or EVERYWHERE
+    if isinstance(hypothesis, RankingHypothesis):
+        return [
+            Contrast(hypothesis.id, "model", better, worse, "score", hypothesis.where, items)
+            for better, worse in pairwise(hypothesis.order)
+        ]
+    return [
+        Contrast(
+            hypothesis.id, hypothesis.axis, level, hypothesis.reference, hypothesis.outcome,
+            hypothesis.where, items,
+        )
+        for level in hypothesis.levels
+    ]  # fmt: skip
+
+
+def _curve(samples: Samples, curve: Curve, contrast: Contrast) -> CurveFinding:
+    spec = samples.plan.study.spec
+    ran = runnable(spec, curve)
+    cells = [
+        cell
+        for cell in samples.about(contrast.where, spec.analysis.primary)
+        if level_of(cell, contrast.dimension) in (contrast.level, contrast.reference)
+    ]
+    made = [_made(spec, levels, contrast) for levels in ran.drawn]
+    alpha = _alpha(spec, contrast)
+    levels = {name: tuple(dict.fromkeys(each[name] for each in ran.drawn)) for name in curve.forks}
+    found = CurveFinding(
+        curve.id, curve.declared, contrast, alpha, levels, ran, tuple(unbound(spec, curve)),
+        0, (), None, None, None, (), digest([]),
+    )  # fmt: skip
+    arms = (contrast.reference, contrast.level)
+    try:
+        rows = rows_of(samples, cells, contrast.dimension, arms, _slices(made))
+    except NotMean as error:
+        return _with(found, [_unanswered(each, ("not_a_mean", str(error))) for each in made])
+    about = [each for each in made if rows.has_both(each.where, contrast.dimension, arms)]
+    found = replace(found, elsewhere=len(made) - len(about))
+    if not about:
+        return found
+    answers = _fit(rows, about, contrast)
+    draws = spec.analysis.permutations
+    seed = spec.sampling.seed
+    return replace(
+        _with(found, answers),
+        permutation=_permute(rows, about, answers, contrast, draws, seed, alpha) if draws else None,
+        without=tuple(_without(rows, about, contrast, alpha)),
+    )
+
+
+def _with(found: CurveFinding, answers: Sequence[SpecificationFinding]) -> CurveFinding:
+    summary = _summary(answers, found.alpha)
+    same = None
+    if summary is not None:
+        sides = [np.sign(each.fitted.estimate) for each in answers if each.fitted is not None]
+        same = float(np.mean([side == np.sign(summary.median) for side in sides]))
+    rows = digest([each.rows for each in answers])
+    return replace(found, specifications=tuple(answers), summary=summary, same_sign=same, rows=rows)
+
+
+def _alpha(spec: Spec, contrast: Contrast) -> float:
+    """The level of the hypothesis's family, else that of the certificate."""
+    family = next(each.family for each in spec.hypothesis if each.id == contrast.hypothesis)
+    return next((each.alpha for each in spec.family if each.id == family), spec.analysis.alpha or ALPHA)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a combination of levels makes of an analysis."""
+
+    levels: Levels
+    where: tuple[Selector, ...]
+    slice: Slice
+    without: frozenset[str]
+
+
+def _made(spec: Spec, levels: Levels, contrast: Contrast) -> _Made:
+    forks = {fork.id: fork for fork in spec.fork}
+    choices = [meaning(spec, forks[name], level) for name, level in levels.items()]
+    stated = [each for each in choices if isinstance(each, Choice)]
+    reading: Reading = spec.analysis.outcome
+    outcome = contrast.outcome
+    for each in stated:
+        reading, outcome = each.reading or reading, each.outcome or outcome
+    items = tuple(each.items for each in stated if each.items is not None)
+    if contrast.items.root:
+        items = (contrast.items, *items)
+    return _Made(
+        levels,
+        tuple(each.where for each in stated if each.where is not None),
+        Slice(outcome, reading, items),
+        frozenset(term for each in stated for term in each.without_terms),
+    )
+
+
+def _slices(made: Sequence[_Made]) -> tuple[Slice, ...]:
+    return tuple(dict.fromkeys(each.slice for each in made))
+
+
+def _specification(rows: CurveRows, made: _Made, contrast: Contrast, without: str = "") -> Specification:
+    """The fit of one specification. NotEstimable where an arm has no row left."""
+    kept = rows.kept(made.where) & rows.occupied(made.slice)
+    if without:
+        kept &= np.array([cell.model != without for cell in rows.cells])
+    design = rows.design(kept, contrast.dimension, (contrast.reference, contrast.level), made.without)
+    weights = design.contrast(contrast.dimension, contrast.level, contrast.reference)
+    if not weights.any():
+        raise NotEstimable("rows", f"no item is asked under both {contrast.level} and {contrast.reference}")
+    return Specification(kept, design.matrix, weights[None, :], made.slice.name)
+
+
+def _fit(
+    rows: CurveRows, about: Sequence[_Made], contrast: Contrast, without: str = ""
+) -> list[SpecificationFinding]:
+    found = []
+    for made in about:
+        try:
+            specification = _specification(rows, made, contrast, without)
+        except NotEstimable as error:
+            found.append(_unanswered(made, (error.reason, str(error))))
+            continue
+        (answer,) = estimates([specification], rows.totals, LEVEL)
+        totals = rows.totals[made.slice.name].of_patterns(specification.kept)
+        fitted = None if isinstance(answer, NotEstimable) else answer[0]
+        failure = (answer.reason, str(answer)) if isinstance(answer, NotEstimable) else None
+        found.append(
+            SpecificationFinding(
+                made.levels, made.slice.outcome, made.slice.reading,
+                rows.terms(specification.kept, contrast.dimension, made.without),
+                totals.observations, totals.clusters, rows.digest(made.slice, specification.kept),
+                fitted, failure,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _unanswered(made: _Made, failure: tuple[str, str]) -> SpecificationFinding:
+    rows = digest([made.slice.name])
+    return SpecificationFinding(
+        made.levels, made.slice.outcome, made.slice.reading, (), 0, 0, rows, None, failure
+    )
+
+
+def _summary(answers: Sequence[SpecificationFinding], alpha: float) -> Summary | None:
+    fitted = [each.fitted for each in answers if each.fitted is not None]
+    if not fitted:
+        return None
+    return summarise(
+        np.array([each.estimate for each in fitted]), np.array([each.p for each in fitted]), alpha
+    )
+
+
+def _permute(
+    rows: CurveRows,
+    about: Sequence[_Made],
+    answers: Sequence[SpecificationFinding],
+    contrast: Contrast,
+    draws: int,
+    seed: int,
+    alpha: float,
+) -> Permutation | None:
+    """The shuffles of the specifications that were fitted; None where there is none, or where the arms were
+    not asked equally often and cannot be exchanged."""
+    some = [made for made, answer in zip(about, answers, strict=True) if answer.fitted is not None]
+    summary = _summary(answers, alpha)
+    if not some or summary is None or not rows.exchangeable:
+        return None
+    specifications = [_specification(rows, made, contrast) for made in some]
+    batches = shuffles(rows.pairs, rows.entries, len(rows.cells), draws, seed)
+    log_odds, p = (each[:, :, 0] for each in refits(specifications, batches, rows.totals, draws))
+    sound = ~np.isnan(log_odds).any(axis=1)
+    with np.errstate(invalid="ignore"):
+        medians = np.abs(np.median(log_odds, axis=1))
+        sure = p <= alpha
+        shares = np.maximum((sure & (log_odds < 0)).mean(axis=1), (sure & (log_odds > 0)).mean(axis=1))
+    medians[~sound] = shares[~sound] = np.nan
+    ordered = np.sort(log_odds[sound], axis=1)
+    band = np.quantile(ordered, [0.025, 0.975], axis=0).T if sound.any() else np.zeros((0, 2))
+    return Permutation(
+        draws,
+        int((~sound).sum()),
+        seed,
+        permutation_p(abs(summary.median), medians),
+        permutation_p(max(summary.below, summary.above), shares),
+        tuple((float(low), float(high)) for low, high in band),
+    )
+
+
+def _without(rows: CurveRows, about: Sequence[_Made], contrast: Contrast, alpha: float) -> list[WithoutModel]:
+    """The curve without each model in turn (scaffold study, Table 18); models that are compared stay."""
+    models = list(dict.fromkeys(cell.model for cell in rows.cells))
+    if contrast.dimension == "model" or len(models) < 2:
+        return []
+    found = []
+    for model in models:
+        answers = _fit(rows, about, contrast, model)
+        found.append(WithoutModel(model, answers[0], _summary(answers, alpha)))
+    return found

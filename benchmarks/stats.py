@@ -172,8 +172,9 @@ def main() -> None:
 def permute(study: Study, curve: list[Specification], arm: int, count: int) -> float:
     """Both arms of a contrast exchanged within each case and model, under both readings at once."""
     shape = (-1, len(ARMS))
-    two = [each.reshape(shape)[:, [0, arm]] for each in (study.pattern, study.outcome, study.read)]
-    patterns, outcome, read = two
+    patterns = study.pattern.reshape(shape)[:, [0, arm]]
+    outcome = study.outcome.reshape(shape)[:, [0, arm]]
+    read = study.read.reshape(shape)[:, [0, arm]]
     case, model = (each.reshape(shape)[:, 0] for each in (study.case, study.model))
     entries = {
         "itt": Entries(np.ones(outcome.shape), outcome),

@@ -4,11 +4,11 @@ A source is a function of the findings; what a report estimates is added as a ro
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from gridc.reports.caveats import INTERVAL_METHOD, interval_assumption
+from gridc.reports.curves import curve_estimates
 from gridc.reports.findings.findings import Findings
-from gridc.schema.estimates import FORMAT, EstimateRow, Estimates
+from gridc.schema.estimates import FORMAT, EstimateRow, Estimates, estimate_row
 
 SCORE = "mean over items and replicates, an unreadable answer with its credit (intention to treat)"
 
@@ -28,12 +28,6 @@ def estimate_document(findings: Findings) -> Estimates:
         complete=findings.complete,
         estimates=rows,
     )
-
-
-def estimate_row(**named: Any) -> EstimateRow:
-    """A row of which only what there is is said: no interval, p-value or error where none is given."""
-    absent = dict.fromkeys(("interval", "level", "p", "corrected_p", "error"))
-    return EstimateRow.model_validate(absent | named)
 
 
 def _scores(findings: Findings) -> Iterator[EstimateRow]:
@@ -59,4 +53,4 @@ def _scores(findings: Findings) -> Iterator[EstimateRow]:
             )
 
 
-SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (_scores,)
+SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (_scores, curve_estimates)

@@ -15,7 +15,7 @@ from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.findings import Findings
-from gridc.reports.page import as_html, lay_out
+from gridc.reports.page import as_html, drawn_curves, lay_out
 from gridc.reports.scorecard import text as scorecard_text
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.schema.canonical import digest_bytes
@@ -102,14 +102,15 @@ def draw(findings: Findings, folder: Path, pdf: bool = False) -> list[Path]:
     convert = _pdf_converter() if pdf else None
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for section in lay_out(findings, made.certificate, made.deck):
-        for figure in section.figures:
-            path = folder / f"{figure.name}.svg"
-            write_atomic(path, figure.svg)
-            written.append(path)
-            if convert is not None:
-                path.with_suffix(".pdf").write_bytes(convert(figure.svg))
-                written.append(path.with_suffix(".pdf"))
+    sections = lay_out(findings, made.certificate, made.deck)
+    curves = (figure for *_, figure in drawn_curves(findings) if figure is not None)
+    for figure in (*(figure for section in sections for figure in section.figures), *curves):
+        path = folder / f"{figure.name}.svg"
+        write_atomic(path, figure.svg)
+        written.append(path)
+        if convert is not None:
+            path.with_suffix(".pdf").write_bytes(convert(figure.svg))
+            written.append(path.with_suffix(".pdf"))
     return written
 
 

@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import exp
 from statistics import median
 from typing import Any
 
 from gridc.reports import figures
 from gridc.reports.caveats import caveats, unreadable_words
+from gridc.reports.curves import curve_sentences
 from gridc.reports.findings.attribution import LABEL
+from gridc.reports.findings.curves import CurveFinding
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.pair_sentences import strength_of
@@ -102,6 +105,8 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         varied=[axis for axis in spec.axis if len(axis.level) > 1],
         prominent=leads[:PROMINENT],
         others=[*leads[PROMINENT:], *rate_sentences(findings), *falsification_sentences(findings)],
+        curves=drawn_curves(findings),
+        ratio=lambda log_odds: f"{exp(log_odds):.3g}",
         caveats=list(caveats(findings)),
         unreadable=unreadable_words([each for benchmark in findings.benchmarks for each in benchmark.cells]),
         attribution_label=LABEL,
@@ -132,6 +137,13 @@ def lay_out(findings: Findings, certificate: Certificate, deck: CardDeck) -> lis
         _section(findings, each, rows[each.benchmark], deck, surfaces[each.benchmark])
         for each in findings.benchmarks
     ]
+
+
+def drawn_curves(findings: Findings) -> list[tuple[CurveFinding, str, figures.Figure | None]]:
+    """Every specification curve, what it comes to, and its figure."""
+    names = [f"curve-{number}-{curve.curve}" for number, curve in enumerate(findings.curves, 1)]
+    drawn = [figures.specification_curve(*each) for each in zip(findings.curves, names, strict=True)]
+    return list(zip(findings.curves, curve_sentences(findings), drawn, strict=True))
 
 
 def _policy(script: str) -> str:

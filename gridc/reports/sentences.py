@@ -7,6 +7,7 @@ words, so that nobody can take one for the other.
 from collections.abc import Iterator
 
 from gridc.reports.caveats import caveats
+from gridc.reports.curves import curve_sentences
 from gridc.reports.findings.findings import Findings, ModelFinding
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.rates import RateFinding
@@ -26,6 +27,7 @@ def statements(findings: Findings) -> Iterator[str]:
     yield from leading(findings)
     yield from rate_sentences(findings)
     yield from falsification_sentences(findings)
+    yield from curve_sentences(findings)
     yield from caveats(findings)
 
 

@@ -16,6 +16,7 @@ from gridc.diagnostics.errors import Diagnostic, UsageError, VerificationError
 from gridc.reports import files as documents
 from gridc.reports.caveats import caveats
 from gridc.reports.claims import claimed, claimed_of_results, record, ties_of_results
+from gridc.reports.curves import curve_sentences
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.attribution import LABEL
@@ -55,8 +56,12 @@ class FindingsReport:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """What stands beside the scores: refusals, bias, further outcomes, falsification tests."""
-        return (*rate_sentences(self.findings), *falsification_sentences(self.findings))
+        """What stands beside the scores: refusals, bias, further outcomes, falsification tests, curves."""
+        return (
+            *rate_sentences(self.findings),
+            *falsification_sentences(self.findings),
+            *curve_sentences(self.findings),
+        )
 
     @property
     def caveats(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Specification curves and their permutation test, against rows that are shuffled and fitted by statsmodels."""
+"""Specification curves and their permutation test, against rows shuffled and fitted with statsmodels."""
 
 import numpy as np
 import pytest

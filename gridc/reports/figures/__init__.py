@@ -9,6 +9,7 @@ from gridc.reports.figures.curves import flip_curves
 from gridc.reports.figures.drawing import Figure
 from gridc.reports.figures.ranges import score_ranges
 from gridc.reports.figures.rates import flip_rates
+from gridc.reports.figures.specifications import specification_curve
 from gridc.reports.figures.surface import flip_surfaces
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "order_name",
     "parse_rates",
     "score_ranges",
+    "specification_curve",
     "variance_name",
     "variance_shares",
 ]

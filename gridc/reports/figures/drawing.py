@@ -70,7 +70,9 @@ class Canvas:
         self._shape("circle", fill, "", 1, cx=x, cy=y, r=radius)
 
     def diamond(self, x: float, y: float, size: float, fill: str) -> None:
-        corners = ((x, y - size), (x + size, y), (x, y + size), (x - size, y))
+        self.area(((x, y - size), (x + size, y), (x, y + size), (x - size, y)), fill)
+
+    def area(self, corners: Sequence[tuple[float, float]], fill: str) -> None:
         self.parts.append(f'<polygon points="{_points(corners)}" fill="{fill}"/>')
 
     def path(

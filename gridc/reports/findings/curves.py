@@ -105,15 +105,16 @@ class Permutation:
 @dataclass(frozen=True, slots=True)
 class CurveFinding:
     """A curve for one comparison. `ran` says which specifications were run, `forks` the levels that vary,
-    `unbound` the levels that were not run; `elsewhere` specifications leave out one of the two arms and are
-    not about this comparison. `same_sign` is the share of estimates on the median's side of zero; `summary`,
-    `same_sign` and `permutation` are over the specifications that were fitted."""
+    `defaults` the study's own, and `unbound` those that were not run; `elsewhere` specifications leave out
+    one of the two arms and are not about this comparison. `same_sign` is the share of estimates on the
+    median's side of zero; `summary`, `same_sign` and `permutation` are over the specifications that were fitted."""
 
     curve: str
     declared: Declared
     contrast: Contrast
     alpha: float
     forks: Mapping[str, tuple[str, ...]]
+    defaults: Levels
     ran: Runnable
     unbound: tuple[Unbound, ...]
     elsewhere: int
@@ -139,7 +140,7 @@ class CurveFinding:
     @property
     def default(self) -> SpecificationFinding | None:
         """The specification that the study makes itself, where it is among those that were run."""
-        return self.specifications[0] if self.specifications else None
+        return next((each for each in self.specifications if dict(each.levels) == self.defaults), None)
 
 
 def curve_findings(samples: Samples) -> tuple[CurveFinding, ...]:
@@ -181,8 +182,9 @@ def _curve(samples: Samples, curve: Curve, contrast: Contrast) -> CurveFinding:
     made = [_made(spec, levels, contrast) for levels in ran.drawn]
     alpha = _alpha(spec, contrast)
     levels = {name: tuple(dict.fromkeys(each[name] for each in ran.drawn)) for name in curve.forks}
+    defaults = {fork.id: fork.default for fork in spec.fork if fork.id in levels}
     found = CurveFinding(
-        curve.id, curve.declared, contrast, alpha, levels, ran, tuple(unbound(spec, curve)),
+        curve.id, curve.declared, contrast, alpha, levels, defaults, ran, tuple(unbound(spec, curve)),
         0, (), None, None, None, (), digest([]),
     )  # fmt: skip
     arms = (contrast.reference, contrast.level)
@@ -200,7 +202,7 @@ def _curve(samples: Samples, curve: Curve, contrast: Contrast) -> CurveFinding:
     return replace(
         _with(found, answers),
         permutation=_permute(rows, about, answers, contrast, draws, seed, alpha) if draws else None,
-        without=tuple(_without(rows, about, contrast, alpha)),
+        without=tuple(_without(rows, about, contrast, alpha, defaults)),
     )
 
 
@@ -342,7 +344,9 @@ def _permute(
     )
 
 
-def _without(rows: CurveRows, about: Sequence[_Made], contrast: Contrast, alpha: float) -> list[WithoutModel]:
+def _without(
+    rows: CurveRows, about: Sequence[_Made], contrast: Contrast, alpha: float, defaults: Levels
+) -> list[WithoutModel]:
     """The curve without each model in turn (scaffold study, Table 18); models that are compared stay."""
     models = list(dict.fromkeys(cell.model for cell in rows.cells))
     if contrast.dimension == "model" or len(models) < 2:
@@ -350,5 +354,6 @@ def _without(rows: CurveRows, about: Sequence[_Made], contrast: Contrast, alpha:
     found = []
     for model in models:
         answers = _fit(rows, about, contrast, model)
-        found.append(WithoutModel(model, answers[0], _summary(answers, alpha)))
+        own = next((each for each in answers if dict(each.levels) == defaults), None)
+        found.append(WithoutModel(model, own, _summary(answers, alpha)))
     return found

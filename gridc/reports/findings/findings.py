@@ -19,6 +19,7 @@ from gridc.reports.findings.attribution import Attribution, explain
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
 from gridc.reports.findings.changes import Change, Reread, changes, compare, reread
 from gridc.reports.findings.conduct import UNKNOWN, Conduct, conduct
+from gridc.reports.findings.curves import CurveFinding, curve_findings
 from gridc.reports.findings.falsification import FalsificationFinding, falsify
 from gridc.reports.findings.hypotheses import HypothesisFinding, decisions, regions_of
 from gridc.reports.findings.intervals import UnitIntervals, unit_intervals
@@ -31,6 +32,7 @@ from gridc.reports.findings.noise import (
     model_noise,
     of_pair,
 )
+from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.outcomes import Outcomes, gather
 from gridc.reports.findings.paired import PairedReport, precision_reports
 from gridc.reports.findings.rates import RateFinding, find_rates
@@ -181,6 +183,7 @@ class Findings:
     attribution: tuple[Attribution, ...] = ()
     falsifications: tuple[FalsificationFinding, ...] = ()
     conduct: Conduct = UNKNOWN
+    curves: tuple[CurveFinding, ...] = ()
 
     @property
     def alpha(self) -> float:
@@ -224,6 +227,7 @@ def find(
     log = reconcile(lock, compiled.study, log_path(compiled.source.path))
     benchmarks, hypotheses = weighed_findings(plan, scores, stored, progress.complete, floors)
     rates = find_rates(plan, store, scores)
+    samples = Samples(plan, stored, lambda: store.choices(plan.study_digest))
     tests = falsify(plan, scores, stored, rates, hypotheses, floors, progress.complete)
     return Findings(
         plan=plan,
@@ -240,6 +244,7 @@ def find(
         benchmarks=tuple(replace(each, rates=rates[each.benchmark]) for each in benchmarks),
         hypotheses=hypotheses,
         falsifications=tests,
+        curves=curve_findings(samples) if progress.complete else (),
         maxima=maxima(compiled.spec, _by_benchmark(plan, scores)),
         noise=noise,
         precisions=precision_reports(compiled.spec, scores),

@@ -107,7 +107,7 @@ class CurveFinding:
     """A curve for one comparison. `ran` says which specifications were run, `forks` the levels that vary,
     `defaults` the study's own, and `unbound` those that were not run; `elsewhere` specifications leave out
     one of the two arms and are not about this comparison. `same_sign` is the share of estimates on the
-    median's side of zero; `summary`, `same_sign` and `permutation` are over the specifications that were fitted."""
+    median's side of zero; `summary`, `same_sign` and `permutation` are over what was fitted."""
 
     curve: str
     declared: Declared

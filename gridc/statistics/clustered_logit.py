@@ -57,8 +57,8 @@ class LogitFit:
 
     @property
     def errors(self) -> Floats:
-        """Standard errors clustered by case, shape (K,)."""
-        errors: Floats = np.sqrt(np.diag(self.covariance))
+        """Standard errors clustered by case, shape (K,); 0 where the cases show no variance."""
+        errors: Floats = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         return errors
 
 

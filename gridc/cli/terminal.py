@@ -252,7 +252,7 @@ def _costs(manifest: dict[str, Any]) -> "RichTable":
     table = Table(title="by model (about)", title_justify="left", box=SIMPLE)
     table.add_column("", min_width=max(map(len, manifest["estimates"])))
     for name in ("calls", "in the store", "prompt tokens", "generated at most", "US $", "time left"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=name in ("US $", "time left"))
     for name, each in manifest["estimates"].items():
         asked = manifest["counts"]["models"][name]
         if not asked["calls"]:
@@ -283,6 +283,8 @@ def _money(estimate: dict[str, Any]) -> str:
     if estimate["usd"] is None:
         return "-"
     usd, least, most = (estimate[key] for key in ("usd", "usd_least", "usd_most"))
+    if most == 0:
+        return "0"
     return f"{_dollars(usd)} ({_dollars(least)} to {_dollars(most)})"
 
 

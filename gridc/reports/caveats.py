@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from gridc.compiler.grid.configurations import drawn_words
+from gridc.reports.findings.endings import endings_sentences
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.findings.scores import CellScore
@@ -47,6 +48,7 @@ def caveats(findings: Findings) -> Iterator[str]:
         yield from _passed_over(benchmark)
         yield from _left_out(findings, benchmark.benchmark)
         yield from _unreadable(findings, benchmark)
+        yield from endings_sentences(benchmark.benchmark, benchmark.endings)
     drawn = drawn_words(findings.plan.study.spec)
     if drawn is not None:
         yield drawn

@@ -391,6 +391,21 @@ class RateRow(Part):
     models: dict[str, dict[str, RateCell]]
 
 
+class EndingsRow(Part):
+    """How the samples of a model on a benchmark ended, over all its cells. All but `waiting` stay in the
+    denominator of every score; per protocol only `read` does."""
+
+    model: str
+    read: Annotated[Count, Field(description="An answer was read.")]
+    unread: Annotated[Count, Field(description="A whole response in which no answer could be read.")]
+    cut: Annotated[Count, Field(description="No readable answer, and the response ends at max_tokens.")]
+    refused: Annotated[Count, Field(description="No readable answer, and the provider says it declined.")]
+    failed: Annotated[
+        dict[str, Count], Field(description="A call failed for good, by kind of failure: docs/api.md.")
+    ]
+    waiting: Annotated[Count, Field(description="Without an outcome yet.")]
+
+
 class BenchmarkRow(Part):
     """One benchmark: its envelope, configuration by configuration, and its scopes, the full one first."""
 
@@ -413,6 +428,7 @@ class BenchmarkRow(Part):
     intervals: IntervalsRow
     envelope: tuple[ConfigurationRow, ...]
     rates: tuple[RateRow, ...]
+    endings: tuple[EndingsRow, ...]
     scopes: tuple[ScopeRow, ...]
     tests: tuple[PairTestsRow, ...]
     ordering_claims: tuple[OrderingClaimRow, ...]

@@ -5,6 +5,7 @@ s_AMB = (1 - accuracy) s_DIS, each on its own half of the items.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from math import lcm
@@ -161,3 +162,33 @@ def row(
                 ends = [0.0 if ends[0] <= 0.5 <= ends[1] else far[0], far[1]]
         models.setdefault(model, {})[configuration] = held | {"value": exact, "interval": ends}
     return {"name": name, "models": models}
+
+
+def endings(benchmark: Benchmark) -> Iterator[Json]:
+    """How each model's samples ended, one sample after another: the last call that a sample names decides."""
+    for model in benchmark.study.models:
+        ended: Counter[str] = Counter()
+        failed: Counter[str] = Counter()
+        for cell in (each for each in benchmark.study.cells if each["model"] == model):
+            if cell["benchmark"] != benchmark.name:
+                continue
+            for item, replicate, choice, score in cell["samples"]:
+                if score is None or choice is not None:
+                    ended["waiting" if score is None else "read"] += 1
+                    continue
+                answers = benchmark.study.db.execute(
+                    "SELECT answer FROM trace JOIN call ON id = call WHERE cell = ? AND item = ? "
+                    "AND replicate = ? ORDER BY step",
+                    [cell["id"], item, replicate],
+                )
+                read = [json.loads(answer) for (answer,) in answers]
+                errors = [each["error"]["kind"] for each in read if "error" in each]
+                if errors:
+                    failed[errors[0]] += 1
+                elif read[-1].get("refused"):
+                    ended["refused"] += 1
+                else:
+                    ended["cut" if read[-1].get("finish") == "length" else "unread"] += 1
+        if ended or failed:
+            names = "read", "unread", "cut", "refused", "waiting"
+            yield {"model": model, **{name: ended[name] for name in names}, "failed": dict(failed)}

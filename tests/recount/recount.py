@@ -21,7 +21,7 @@ from tests.recount.counts import agreements, between, counts, floors, orders, pr
 from tests.recount.evidence import evidence
 from tests.recount.falsification import falsifications
 from tests.recount.intervals import intervals
-from tests.recount.rates import rates
+from tests.recount.rates import endings, rates
 from tests.recount.spread import level_gaps, maxima, variance
 from tests.recount.study import Benchmark, Groups, Json, Study
 
@@ -150,6 +150,7 @@ def benchmark_row(benchmark: Benchmark, weighed: Mapping[Any, Json], measured: M
             )
         ],
         "rates": list(rates(benchmark)),
+        "endings": list(endings(benchmark)),
         "intervals": spread,
         "scopes": scopes,
         "tests": [weighed[benchmark.name, "tests", a, b] for a, b in pairs],

@@ -20,6 +20,7 @@ from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, 
 from gridc.reports.findings.changes import Change, Reread, changes, compare, reread
 from gridc.reports.findings.conduct import UNKNOWN, Conduct, conduct
 from gridc.reports.findings.curves import CurveFinding, curve_findings
+from gridc.reports.findings.endings import Endings, count_endings
 from gridc.reports.findings.falsification import FalsificationFinding, falsify
 from gridc.reports.findings.hypotheses import HypothesisFinding, decisions, regions_of
 from gridc.reports.findings.intervals import UnitIntervals, unit_intervals
@@ -148,6 +149,7 @@ class BenchmarkFinding:
     ordering_claims: tuple[OrderingClaimRow, ...]
     tests: tuple[PairTestsRow, ...]
     rates: tuple[RateFinding, ...] = ()
+    endings: tuple[Endings, ...] = ()
     changes: tuple[Change, ...] = ()
     reread: tuple[Reread, ...] = ()
 
@@ -228,6 +230,7 @@ def find(
     benchmarks, hypotheses = weighed_findings(plan, scores, stored, progress.complete, floors)
     rates = find_rates(plan, store, scores)
     samples = Samples(plan, stored, lambda: store.choices(plan.study_digest))
+    endings = count_endings([each.id for each in compiled.spec.model], store.endings(plan.study_digest))
     tests = falsify(plan, scores, stored, rates, hypotheses, floors, progress.complete)
     return Findings(
         plan=plan,
@@ -241,7 +244,10 @@ def find(
         before_stamp=sum(n for at, n in finished if datetime.fromisoformat(at) < created),
         steps_back=tuple(steps_back(store.events())),
         environment=_environment(plan, store),
-        benchmarks=tuple(replace(each, rates=rates[each.benchmark]) for each in benchmarks),
+        benchmarks=tuple(
+            replace(each, rates=rates[each.benchmark], endings=endings.get(each.benchmark, ()))
+            for each in benchmarks
+        ),
         hypotheses=hypotheses,
         falsifications=tests,
         curves=curve_findings(samples) if progress.complete else (),

@@ -367,6 +367,28 @@ class Store:
             [stamp],
         )
 
+    def endings(self, stamp: str) -> Iterator[tuple[str, str, str, int]]:
+        """(model, benchmark, how it ended, how many samples): `read`, `waiting`, `failed KIND` where a call
+        failed for good, or without an answer that can be read `refused` by the provider, `cut` at
+        `max_tokens` or `unread`."""
+        yield from self._db.execute(
+            """SELECT model, benchmark,
+                      CASE WHEN score IS NULL THEN 'waiting'
+                           WHEN choice IS NOT NULL THEN 'read'
+                           WHEN evidence LIKE '%"no answer: %'
+                           THEN 'failed ' || substr(json_extract(evidence, '$.unread'), 12)
+                           ELSE (SELECT CASE WHEN json_extract(answer, '$.refused') THEN 'refused'
+                                             WHEN json_extract(answer, '$.finish') = 'length' THEN 'cut'
+                                             ELSE 'unread' END
+                                 FROM trace t JOIN call ON call.id = t.call
+                                 WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                                 ORDER BY step DESC LIMIT 1)
+                      END AS ended, count(*)
+               FROM cell CROSS JOIN sample s ON s.cell = cell.id
+               WHERE stamp = ? GROUP BY model, benchmark, ended ORDER BY model, benchmark, ended""",
+            [stamp],
+        )
+
     def samples(self, stamp: str) -> Iterator[StoredSample]:
         """Every sample of a study, sorted by cell key, item and replicate."""
         rows = self._db.execute(

@@ -1,0 +1,70 @@
+"""How samples ended: an answer was read, none could be, a call failed for good, or it is not there yet."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+FAILED = "failed "
+"""Begins the ending of a sample whose call failed for good; the kind of failure follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endings:
+    """How the samples of a model on a benchmark ended, over all its cells.
+
+    `read` gave an answer. Of those that gave none that can be read, the provider declined `refused`, `cut`
+    stopped at `max_tokens`, and `unread` are the rest. `failed` counts those of which a call failed for good,
+    by kind; `waiting` have no outcome yet. Intention-to-treat, all but `waiting` stay in the denominator.
+    """
+
+    model: str
+    read: int
+    unread: int
+    cut: int
+    refused: int
+    failed: Mapping[str, int]
+    waiting: int
+
+    @property
+    def samples(self) -> int:
+        return self.read + self.unread + self.cut + self.refused + sum(self.failed.values()) + self.waiting
+
+
+def count_endings(
+    models: Sequence[str], rows: Iterable[tuple[str, str, str, int]]
+) -> dict[str, tuple[Endings, ...]]:
+    """By benchmark, in the order of the models, from `Store.endings`."""
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for model, benchmark, ended, number in rows:
+        found.setdefault(benchmark, {}).setdefault(model, {})[ended] = number
+    return {
+        benchmark: tuple(_of(model, ended[model]) for model in models if model in ended)
+        for benchmark, ended in found.items()
+    }
+
+
+def _of(model: str, ended: Mapping[str, int]) -> Endings:
+    failed = {name.removeprefix(FAILED): number for name, number in ended.items() if name.startswith(FAILED)}
+    plain = {name: ended.get(name, 0) for name in ("read", "unread", "cut", "refused", "waiting")}
+    return Endings(model=model, failed=failed, **plain)
+
+
+def endings_sentences(benchmark: str, endings: Sequence[Endings]) -> Iterator[str]:
+    """Where calls failed for good, or answers were cut off or declined: how many, of whom."""
+    failed = [
+        f"{each.model} {sum(each.failed.values()):,} of {each.samples:,} "
+        f"({', '.join(f'{kind} {number:,}' for kind, number in each.failed.items())})"
+        for each in endings
+        if each.failed
+    ]
+    if failed:
+        yield (
+            f"On {benchmark}, calls of these samples failed for good: {'; '.join(failed)}. They stay in the "
+            "denominator as answers that cannot be read, and per protocol they are left out."
+        )
+    cut = [f"{each.model} {each.cut:,} of {each.samples:,}" for each in endings if each.cut]
+    if cut:
+        yield f"On {benchmark}, responses without a readable answer end at `max_tokens`: {'; '.join(cut)}."
+    declined = [f"{each.model} {each.refused:,} of {each.samples:,}" for each in endings if each.refused]
+    if declined:
+        told = "; ".join(declined)
+        yield f"On {benchmark}, the provider says that it declined, and no answer can be read: {told}."

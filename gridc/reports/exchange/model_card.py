@@ -17,7 +17,12 @@ from gridc.schema.card import Card, CardDeck
 FRONT = re.compile(r"\A(\ufeff?\s*---[ \t]*\r?\n)(.*?)(^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"https?://[^\s<>\"'`()\[\]{}|\\^]+")
 """What may stand as the target of a link in a model card: an address, and nothing that runs or breaks out."""
-INDEX = re.compile(r"^model-index:[ \t]*\r?\n(?:(?:[ \t-].*)?(?:\r?\n|\Z))*", re.MULTILINE)
+INDEX = re.compile(r"^model-index:[ \t]*\r?\n(?:(?:[ \t#-].*)?(?:\r?\n|\Z))*", re.MULTILINE)
+ITEMS = re.compile(r"^[ \t]*results:[ \t]*(?:#.*)?\r?\n(?:[ \t]*#.*\r?\n)*([ \t]*)- ", re.MULTILINE)
+NO_RESULTS = re.compile(r"^([ \t]+)results:[ \t]*(?=\[[ \t]*\][ \t]*(?:#.*)?\r?$)", re.MULTILINE)
+NO_TABLE = re.compile(r"^(?=\{[ \t]*\}[ \t]*\r?$)", re.MULTILINE)
+ASIDE = "# gridc:card: "
+"""Before an empty list or table that was in the way of results. It is taken away again with them."""
 
 
 def attach(readme: Path, deck: CardDeck, model: str, link: str | None = None) -> bool:
@@ -157,29 +162,44 @@ def _with_index(text: str, own: CardDeck, model: str, link: str | None, newline:
     old = "" if front is None else front.group(2)
     held = _region(old, begin, end, file)
     without = old if held is None else old[: held[0]] + old[held[1] :]
+    if "gridc:card begin" not in without:
+        without = without.replace(ASIDE, "")
     if not index:
         return text if held is None or front is None else _fronted(text, front, without)
     results, theirs = index[0]["results"], _parsed(without, file).get("model-index")
     if theirs is None:
+        before = NO_TABLE.sub(ASIDE, without, count=1)
         lines = f"{begin}{_dump(index, newline, 'model-index')}{end}"
-        at = held[0] if held is not None else len(without)
+        at = held[0] if held is not None and before == without else len(before)
     else:
         held_results = isinstance(theirs, list) and len(theirs) == 1 and isinstance(theirs[0], dict)
         if not (held_results and isinstance(theirs[0].get("results"), list)):
             raise _unclear(file, "its `model-index` does not hold the results of one model")
-        block = INDEX.search(without)
-        items = re.search(r"^([ \t]*)results:[ \t]*\r?\n([ \t]*)- ", without, re.MULTILINE)
-        if block is None or items is None:
-            raise _unclear(file, "the results of its `model-index` are not written as a list of lines")
-        lines = f"{begin}{_dump(results, newline, indent=items.group(2))}{end}"
-        at = held[0] if held is not None else block.end()
-    made = without[:at] + lines + without[at:]
+        before, indent, at = _place(without, file)
+        if held is not None and before == without:
+            at = held[0]
+        lines = f"{begin}{_dump(results, newline, indent=indent)}{end}"
+    made = before[:at] + lines + before[at:]
     now = _parsed(made, file)["model-index"][0]["results"]
     if now != [*(theirs[0]["results"] if theirs else []), *results]:
         raise _unclear(file, "results cannot be added to its `model-index` without touching the rest")
     if front is None:
         return f"---{newline}{made}---{newline}{newline if text else ''}{text}"
     return _fronted(text, front, made)
+
+
+def _place(front: str, file: str) -> tuple[str, str, int]:
+    """The front matter made ready for results in its `model-index`, their indent, and where they go: after
+    those that are there, or below `results: []`, which trainers write, with the list set aside."""
+    block = INDEX.search(front)
+    empty = None if block is None else NO_RESULTS.search(front, *block.span())
+    if empty is not None:
+        ready = front[: empty.end()] + ASIDE + front[empty.end() :]
+        return ready, empty.group(1), ready.index("\n", empty.end()) + 1
+    items = None if block is None else ITEMS.search(front, *block.span())
+    if block is None or items is None:
+        raise _unclear(file, "the results of its `model-index` are not written as a list of lines")
+    return front, items.group(1), block.end()
 
 
 def _fronted(text: str, front: re.Match[str], inside: str) -> str:

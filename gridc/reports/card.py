@@ -1,18 +1,19 @@
 """Findings -> GRID cards, as a document and as Markdown."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from itertools import chain, combinations
 from typing import Any
 
 from pydantic import BaseModel
 
 from gridc.compiler.frontend.measurands import names_of
-from gridc.compiler.grid.configurations import drawn_words
 from gridc.diagnostics.codes import CODES
+from gridc.reports.card_sentences import held_fixed, verdict
 from gridc.reports.caveats import scoring_notes
 from gridc.reports.certificate import falsification_rows, floor_rows, uncomputed_rows
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
+from gridc.reports.scope import scope_statement, varied_axes
 from gridc.reports.templates import render, shown_points
 from gridc.reports.words import ASSUMED, LIMITS, units_words
 from gridc.schema.card import (
@@ -29,8 +30,6 @@ from gridc.schema.card import (
     VerdictStability,
     Waiver,
 )
-from gridc.schema.spec import Spec
-from gridc.statistics.contrasts import pair_levels
 from gridc.statistics.resample import Interval
 
 
@@ -50,6 +49,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
         results=findings.results,
         certificate=certificate,
         alpha=findings.alpha,
+        varied=varied_axes(spec),
         conflict_of_interest=spec.study.conflict_of_interest,
         deviations=tuple(_deviation(each) for each in findings.deviations),
         assumptions=spec.study.assumptions,
@@ -80,12 +80,49 @@ def as_markdown(deck: CardDeck, heading: str = "#", link: str | None = None) -> 
     return render(
         "gridcard.md.jinja",
         deck=deck,
+        models=list(dict.fromkeys(card.model for card in deck.cards)),
+        verdict=verdict(deck),
+        anchor=_anchor(deck),
+        held=held_fixed(deck),
+        stated=list(dict.fromkeys(each for card in deck.cards for each in card.scope_statement.stated)),
+        receipts=receipts(deck),
         units_words=units_words,
         limits=LIMITS,
         assumed=ASSUMED,
         heading=heading,
         link=link or "certificate.json",
     )
+
+
+def receipts(deck: CardDeck) -> str:
+    """Receipts and digests as JSON of plain ASCII, in which no text can end the block that it stands in."""
+    document = {
+        "study": deck.study,
+        **{key: getattr(deck, key) for key in ("registered", "stamp", "anchor", "results", "certificate")},
+        "cards": [
+            {
+                "model": card.model,
+                "benchmark": card.benchmark,
+                "rows": card.point_score.rows,
+                **card.axis_receipt.model_dump(mode="json"),
+                "made_with": card.scope_statement.made_with,
+            }
+            for card in deck.cards
+        ],
+    }
+    text = json.dumps(document, indent=1)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _anchor(deck: CardDeck) -> str:
+    """The configuration of the point scores, and of each benchmark where they differ."""
+    by_words: dict[str, list[str]] = {}
+    for card in deck.cards:
+        words = ", ".join(f"{axis} {level}" for axis, level in card.axis_receipt.configuration.items())
+        by_words.setdefault(words, []).append(card.benchmark)
+    if len(by_words) == 1:
+        return next(iter(by_words))
+    return "; ".join(f"{', '.join(dict.fromkeys(names))}: {words}" for words, names in by_words.items())
 
 
 def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding) -> Card:
@@ -147,7 +184,7 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
             )
         ),
         ranking_stability=_ranking(findings, benchmark, finding),
-        scope_statement=_not_varied(findings, benchmark, model.id),
+        scope_statement=scope_statement(findings, benchmark, model.id),
     )
 
 
@@ -251,52 +288,3 @@ def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFind
 
 def _range(found: Interval) -> tuple[float, float] | None:
     return None if found.low is None or found.high is None else (found.low, found.high)
-
-
-def _not_varied(findings: Findings, benchmark: BenchmarkFinding, model: str) -> tuple[str, ...]:
-    """What the spec says was held fixed, what its grid shows was, and what the run shows: levels that were
-    varied and never gave another score, and whom the study does not cover."""
-    plan = findings.plan
-    spec, name = plan.study.spec, benchmark.benchmark
-    fixed = [f"{axis.id} ({axis.level[0].id} throughout)" for axis in spec.axis if len(axis.level) == 1]
-    excluded = plan.envelope(name).excluded
-    left_out = [f"{each.why}: not run" for each in spec.exclude if excluded.get(each.why)]
-    precisions = {each.cell.setting.precision for each in benchmark.cells if each.cell.model == model}
-    unread = len(plan.study.left_out().get(name, ()))
-    covered = ", ".join(each.id for each in spec.model)
-    drawn = drawn_words(spec)
-    rest = [
-        *([drawn.rstrip(".")] if drawn else []),
-        f"models other than {covered}",
-        f"items other than the {benchmark.items} that were asked",
-        *(
-            [f"{unread:,} of the rows of its files, which do not follow the format: left out"]
-            if unread
-            else []
-        ),
-        *([f"precision ({precisions.pop()} throughout)"] if len(precisions) == 1 else []),
-        *(["another draw of the exemplars"] if plan.study.items[name].exemplars else []),
-        *(["other seeds of sampled decoding"] if _samples(benchmark) else []),
-    ]
-    return tuple(chain(spec.study.not_varied, fixed, left_out, _idle(spec, benchmark, model), rest))
-
-
-def _samples(benchmark: BenchmarkFinding) -> bool:
-    return any(each.cell.setting.temperature > 0 for each in benchmark.cells)
-
-
-def _idle(spec: Spec, benchmark: BenchmarkFinding, model: str) -> list[str]:
-    """Pairs of levels that never gave this model another score, all else the same."""
-    scored = [
-        (each.cell.levels, each.score)
-        for each in benchmark.cells
-        if each.cell.model == model and each.score is not None
-    ]
-    found = []
-    for axis in spec.axis:
-        for before, after in combinations([level.id for level in axis.level], 2):
-            deltas = pair_levels(scored, axis.id, before, after).deltas
-            if deltas and not any(each.delta for each in deltas):
-                over = f"{len(deltas)} {'pair' if len(deltas) == 1 else 'pairs'} of configurations"
-                found.append(f"{axis.id} {before} and {after}: varied, the same score in {over}")
-    return found

@@ -20,11 +20,10 @@ from gridc.reports.findings.scores import CellScore
 from gridc.reports.pair_sentences import strength_of
 from gridc.reports.sentences import falsification_sentences, leading, rate_sentences
 from gridc.reports.templates import number, percent, render
-from gridc.reports.words import ASSUMED, p_value, units_words
+from gridc.reports.words import ASSUMED, p_value, selected, units_words
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
-from gridc.schema.selector import Not, Selector
 from gridc.schema.spec import Benchmark, Level
 from gridc.statistics import orderings
 from gridc.statistics.orderings import Order
@@ -225,21 +224,10 @@ def effects(level: Level) -> str:
     return ", ".join(f"{key} = {value}" for key, value in level.stated().items())
 
 
-def selected(selector: Selector) -> str:
-    """A selector in a line: `scoring is logprob; decoding is not greedy`."""
-    return "; ".join(_choices(selector)) or "everywhere"
-
-
 def pair_scores(witness: WitnessRow) -> str:
     """Both scores of a witness, in percent: `62.5 vs 37.5 %`."""
     a, b = (100 * numerator / denominator for numerator, denominator in (witness.a, witness.b))
     return f"{a:.1f} vs {b:.1f} %"
-
-
-def _choices(selector: Selector) -> Iterator[str]:
-    for dimension, choice in selector.root.items():
-        names, verb = (choice.not_, "is not") if isinstance(choice, Not) else (choice, "is")
-        yield f"{dimension} {verb} {names if isinstance(names, str) else ' or '.join(names)}"
 
 
 def _section(

@@ -1,9 +1,10 @@
 """Words and numbers that every document says in the same way."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from gridc.schema.items import UnitLevel
+from gridc.schema.selector import Not, Selector
 from gridc.schema.spec import SERVED
 
 LIMITS = (
@@ -53,3 +54,14 @@ def counted(number: int, noun: str) -> str:
 def decimal(value: Fraction, digits: int = 3) -> str:
     """A share as it is printed: `0.333`."""
     return f"{float(value):.{digits}f}"
+
+
+def selected(selector: Selector) -> str:
+    """A selector in a line: `scoring is logprob; decoding is not greedy`."""
+    return "; ".join(_choices(selector)) or "everywhere"
+
+
+def _choices(selector: Selector) -> Iterator[str]:
+    for dimension, choice in selector.root.items():
+        names, verb = (choice.not_, "is not") if isinstance(choice, Not) else (choice, "is")
+        yield f"{dimension} {verb} {names if isinstance(names, str) else ' or '.join(names)}"

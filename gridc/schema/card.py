@@ -151,8 +151,32 @@ class RankingStability(Part):
     pairs: tuple[RankingRow, ...]
 
 
+class HeldFixed(Part):
+    """Something that the study holds at one value, with the value."""
+
+    what: str
+    at: str
+
+
+class ScopeStatement(Part):
+    """(vi) Scope statement: what was not varied, and what identifies how the study was made."""
+
+    stated: Annotated[tuple[str, ...], Field(description="In the words of the study's author.")]
+    held: Annotated[
+        tuple[HeldFixed, ...],
+        Field(description="What SafetyRepro (app. B, W) asks to be named and the grid holds fixed."),
+    ]
+    observed: Annotated[
+        tuple[str, ...],
+        Field(description="Combinations that were left out; levels that never gave another score."),
+    ]
+    made_with: Annotated[
+        dict[str, str], Field(description="Versions, seeds, digests of templates, the declared anchor.")
+    ]
+
+
 class Card(Part):
-    """The card of one model on one benchmark. `scope_statement` (vi) lists what was not varied."""
+    """The card of one model on one benchmark."""
 
     model: str
     model_note: str | None
@@ -170,7 +194,7 @@ class Card(Part):
     score_neighbourhood: tuple[Neighbourhood, ...]
     verdict_stability: tuple[VerdictStability, ...]
     ranking_stability: RankingStability
-    scope_statement: tuple[str, ...]
+    scope_statement: ScopeStatement
 
 
 class Waiver(Part):
@@ -210,6 +234,7 @@ class CardDeck(Part):
     results: Digest
     certificate: Annotated[Digest, Field(description="SHA-256 of certificate.json.")]
     alpha: Annotated[float, Field(gt=0, lt=0.5, description="Level of what is certified.")]
+    varied: Annotated[dict[str, tuple[str, ...]], Field(description="The axes that vary, with their levels.")]
     conflict_of_interest: str | None
     deviations: Annotated[tuple[DeviationRow, ...], Field(description="The deviation log.")]
     assumptions: Annotated[

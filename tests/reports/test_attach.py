@@ -32,7 +32,8 @@ CARDS = {
         "  results: []\n---\n\n<!-- Made by a trainer. -->\n\n# ant\n"
     ),
     "no results yet, and more keys": (
-        "---\r\nmodel-index:\r\n  - name: ant\r\n    results: [ ]  # none\r\n    note: x\r\nlicense: mit\r\n---\r\ntext\r\n"
+        "---\r\nmodel-index:\r\n  - name: ant\r\n    results: [ ]  # none\r\n    note: x\r\nlicense: mit\r\n"
+        "---\r\ntext\r\n"
     ),
     "the Hub's template, no metadata": str(ModelCard.from_template(ModelCardData(), model_id="ant")),
     "the Hub's template, no results": str(

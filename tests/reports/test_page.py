@@ -16,9 +16,10 @@ from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.caveats import caveats
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
-from gridc.reports.page import as_html, effects, selected
+from gridc.reports.page import as_html, effects
 from gridc.reports.sentences import leading, statements
 from gridc.reports.templates import render
+from gridc.reports.words import selected
 from gridc.schema.selector import Selector
 from tests.reports.builders import ITEMS, findings_of, reversing, spec_of
 

@@ -1,0 +1,114 @@
+"""GRID cards -> the sentences that stand first on a model card, in words that need no glossary."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gridc.reports.templates import percent
+from gridc.reports.words import counted
+from gridc.schema.card import Card, CardDeck, RankingRow
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models on a benchmark, as the card of the first has it."""
+
+    card: Card
+    row: RankingRow
+
+    @property
+    def reverses(self) -> bool:
+        return bool(self.row.higher and self.row.lower)
+
+    @property
+    def where(self) -> str:
+        return f"{self.card.model} and {self.row.other} on {self.card.benchmark}"
+
+
+def verdict(deck: CardDeck) -> tuple[str, ...]:
+    """What the cards say, a sentence each, the first the most important: whose order depends on the
+    configuration, how far scores move, and what of that is more than a fact about these items."""
+    pairs = comparisons(deck.cards)
+    return (*_order(deck, pairs), *_movement(deck.cards), *_beyond(deck, pairs), *_interim(deck))
+
+
+def comparisons(cards: Sequence[Card]) -> list[Comparison]:
+    """Every pair of models on every benchmark once, the strongest evidence first."""
+    told: dict[tuple[str, frozenset[str]], Comparison] = {}
+    for card in cards:
+        for row in card.ranking_stability.pairs:
+            told.setdefault((card.benchmark, frozenset((card.model, row.other))), Comparison(card, row))
+    return sorted(told.values(), key=lambda each: (not each.row.certified, not each.row.supported))
+
+
+def held_fixed(deck: CardDeck) -> list[str]:
+    """What no card of the deck varies, each named once."""
+    cards = [{row.what for row in card.scope_statement.held} for card in deck.cards]
+    rows = deck.cards[0].scope_statement.held if deck.cards else ()
+    return [row.what for row in rows if all(row.what in names for names in cards)]
+
+
+def _interim(deck: CardDeck) -> Iterator[str]:
+    if not deck.complete:
+        yield "The run is incomplete: every number here is an interim look."
+    if deck.calls_before_stamp:
+        yield (
+            f"{deck.calls_before_stamp:,} calls are dated before the stamp by the store’s own clock: their "
+            "data predate it."
+        )
+
+
+def _order(deck: CardDeck, pairs: Sequence[Comparison]) -> Iterator[str]:
+    """In how many comparisons a configuration decides who scores higher."""
+    if not pairs:
+        return
+    names = list(dict.fromkeys(card.model for card in deck.cards))
+    who = f"{names[0]} or another model" if len(names) == 1 else "one model or the other"
+    reversing = [each for each in pairs if each.reverses]
+    seen = "" if all(each.row.measured == each.row.size for each in pairs) else ", as far as measured"
+    yield (
+        f"The choice of the harness configuration decides whether {who} scores higher in "
+        f"{len(reversing) or 'none'} of {counted(len(pairs), 'comparison')}{seen}."
+    )
+
+
+def _movement(cards: Sequence[Card]) -> Iterator[str]:
+    """The score that the choice of a configuration moves the most."""
+    full = [(card, row) for card in cards for row in card.score_neighbourhood if row.kind == "full"]
+    if not full:
+        yield "Nothing is measured yet."
+        return
+    card, row = max(full, key=lambda each: each[1].greatest - each[1].least)
+    score = f"the score of {card.model} on {card.benchmark}"
+    if row.configurations < 2:
+        yield "One configuration is measured, so nothing says how far a score depends on it."
+    elif row.least == row.greatest:
+        yield f"No score moves: {score} is {percent(row.least)} under all {row.configurations:,}."
+    else:
+        yield (
+            f"Over {row.configurations:,} configurations {score} lies anywhere from {percent(row.least)} to "
+            f"{percent(row.greatest)}."
+        )
+
+
+def _beyond(deck: CardDeck, pairs: Sequence[Comparison]) -> Iterator[str]:
+    """What is claimed for other items, by strength; that nothing is, where nothing is."""
+    if not pairs or not deck.complete:
+        return
+    claimed = []
+    for claim, words in (("reversal", "a reversal"), ("order", "one order throughout")):
+        certified = [each.where for each in pairs if each.row.certified == claim]
+        supported = [
+            each.where for each in pairs if each.row.supported == claim and each.row.certified != claim
+        ]
+        strengths = [
+            f"{word} for {'; '.join(names)}"
+            for word, names in (("certified", certified), ("supported", supported))
+            if names
+        ]
+        if strengths:
+            claimed.append(f"{words} is {' and '.join(strengths)}")
+    if claimed:
+        told = "; ".join(claimed)
+        yield f"For other items of the same kind, {told}; all else is a count on these items."
+    else:
+        yield "None of this is shown for other items of the same kind: these are counts on these items."

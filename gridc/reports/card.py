@@ -84,6 +84,7 @@ def as_markdown(deck: CardDeck, heading: str = "#", link: str | None = None) -> 
         verdict=verdict(deck),
         anchor=_anchor(deck),
         held=held_fixed(deck),
+        lower=list(dict.fromkeys(card.benchmark for card in deck.cards if card.lower_is_better)),
         stated=list(dict.fromkeys(each for card in deck.cards for each in card.scope_statement.stated)),
         receipts=receipts(deck),
         units_words=units_words,

@@ -106,7 +106,7 @@ def _made_with(findings: Findings, source: Benchmark) -> Iterator[tuple[str, str
         yield "seed of the items", str(drawn.seed)
     if source.exemplars is not None:
         yield "seed of the exemplars", str(source.exemplars.seed)
-    for name, digest in study.inputs()["templates"].items():
+    for name, digest in sorted(study.stamped()["inputs"]["templates"].items()):
         yield f"template {name}", digest
     words = drawn_words(spec)
     if words is not None:

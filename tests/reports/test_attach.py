@@ -166,12 +166,12 @@ def test_a_check_names_what_was_changed(tmp_path: Path) -> None:
     readme.write_text(readme.read_text() + "\nMore about ants.\n")
     assert check(readme, DECK) == []
     text = readme.read_text()
-    tampered = text.replace("**(ii) Point score.** ", "**(ii) Point score.** about ")
+    tampered = text.replace("(ii) Point score: ", "(ii) Point score, about: ")
     assert tampered != text
     readme.write_text(tampered)
     (found,) = check(readme, DECK)
     assert found.code == "GC707"
-    line = next(n for n, each in enumerate(tampered.splitlines(), 1) if "Point score.** about" in each)
+    line = next(n for n, each in enumerate(tampered.splitlines(), 1) if "Point score, about" in each)
     assert str(line) in found.message
     readme.write_text(text)
     assert check(readme, DECK.model_copy(update={"results": "0" * 64}))

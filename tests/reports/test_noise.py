@@ -97,7 +97,8 @@ def test_a_verdict_within_noise_is_marked_everywhere() -> None:
     assert "ant and bee on facts" in next(caveats(marked))
     assert "WITHIN NOISE: the shape of a batch alone could undo this verdict." in text
     assert page.count('<span class="tier within">within noise</span>') > 4
-    assert 'class="banner" role="note"><ul>' in page
+    banner = page.split('class="banner" role="note">')[1].split("</div>")[0]
+    assert "WITHIN NOISE" in banner.split("<details>")[0], "it is not folded away"
     assert "**within noise**" in card
 
     loud = told(findings_of(spec, reverses, changed={"bf16": 4}))
@@ -123,7 +124,7 @@ def test_a_witness_within_noise_is_marked_where_the_verdict_stands_without_it() 
     assert pair.witness_plus is not None
     assert pair.witness_plus.configuration in pair.noise.configurations
     _, page, _ = told(findings)
-    cell = page.split('class="gaps">')[1].split("</td>")[0]
+    cell = page.split('class="gaps">')[1].split("</div>")[0]
     assert cell.count("within noise") == 2
     assert not any("WITHIN" in each for each in statements(findings))
 

@@ -208,8 +208,9 @@ def test_unreadable_answers_have_a_score_per_protocol_beside_the_one_that_counts
     assert (point.score, point.per_protocol, point.readable) == (12 / 20, 12 / 15, 15)
     page, card = Tags(page_of(findings)).text, as_markdown(deck)
     assert "12/20; 12/15 = 80.0 %" in page
+    assert "75.0 % of the answers readable, per protocol 80.0 % of the 15 readable" in page
+    assert "| 12 of 20 | 75.0 % | 80.0 % of 15 |" in card
     for text in (page, card):
-        assert "75.0 % of the answers readable, per protocol 80.0 % of the 15 readable" in text
         assert "intention-to-treat" in text
     assert certify(findings).outcome == "itt"
 
@@ -219,7 +220,7 @@ def test_unreadable_answers_have_a_score_per_protocol_beside_the_one_that_counts
     assert ranked.per_protocol is None
     none = findings_of(spec_of({"ant": None, "bee": None}), lambda cell: 0, parsed=0)
     assert make_cards(none, "0" * 64).cards[0].point_score.per_protocol is None
-    assert "per protocol – of the 0 readable" in as_markdown(make_cards(none, "0" * 64))
+    assert "| 0.0 % | – of 0 |" in as_markdown(make_cards(none, "0" * 64))
 
 
 def test_deviations_are_printed_with_their_reasons() -> None:

@@ -459,6 +459,12 @@ CODES: dict[str, Code] = {
         "sample of MMLU almost a third of the questions are of this kind. Show the options; or give these "
         "items a question of their own without options; or ask other items open-ended.",
     ),
+    "GC525": Code(
+        "a judge assesses its own answers",
+        "A model that judges is also one of those that are compared, and models rate what they said "
+        "themselves higher (Panickssery et al. 2024). Choose a judge that is no candidate, or waive this "
+        "with a reason. A second judge may be a candidate: its own responses are not handed to it.",
+    ),
     "GC529": Code(
         "a server ignores the temperature",
         "It takes the parameter without an error and answers alike whatever the seed, so the replicates of "

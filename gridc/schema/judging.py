@@ -145,7 +145,7 @@ class Judge(Assessor):
         return (JUDGE, *(panel_name(each.id) for each in self.panel or ()))
 
 
-JUDGE, BACKUP, SECOND = "judge", "judge.backup", "judge.second"
+JUDGE, BACKUP, SECOND = "judge", "judge.backup", "judge.validation"
 
 
 def panel_name(identifier: str) -> str:

@@ -90,11 +90,11 @@ def _gridc() -> Iterator[str]:
 
 def _named(checked: "Checked") -> Iterator[Path]:
     """The files and folders beside the spec, or under the data folder, that the spec names."""
-    from gridc.compiler.frontend.references import prompt_references
+    from gridc.compiler.frontend.references import prompt_references, rubrics
 
     folder = checked.places.spec_folder
     yield from (base.path for base in checked.source.bases)
-    for _, reference in prompt_references(checked.spec):
+    for _, reference in (*prompt_references(checked.spec), *rubrics(checked.spec)):
         if reference.startswith("path:") and "\n" not in reference:
             yield folder / reference.removeprefix("path:")
         elif reference.startswith("data:") and "\n" not in reference and checked.places.data_folder:

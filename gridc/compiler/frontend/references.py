@@ -13,9 +13,11 @@ from gridc.compiler.grid.configurations import Levels, Settings, asked_models, e
 from gridc.compiler.instrument.render import (
     COMPOSITE,
     PLACEHOLDER,
+    RUBRIC_VARIABLES,
     VARIABLES,
     WRAPPER_VARIABLES,
     TemplateProblem,
+    check_rubric,
     check_template,
     check_wrapper,
     joined,
@@ -45,6 +47,18 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
     found = Collector()
     prompts: dict[str, str] = {}
     given = _parameters(spec)
+    for path, reference in rubrics(spec):
+        try:
+            text = places.prompt(reference)
+        except NotFound as error:
+            found.add(source.diagnose(error.code, path, error.problem, error.help))
+            continue
+        if text != reference:  # one that is written out is in the spec itself
+            prompts[reference] = text
+        for problem in check_rubric(text):
+            place = "" if reference == text else f" (line {problem.line} of `{reference}`)"
+            usable = f"it may use {', '.join(f'`{name}`' for name in RUBRIC_VARIABLES)}"
+            found.add(source.diagnose("GC310", path, problem.message + place, usable))
     for path, reference in prompt_references(spec):
         try:
             prompts[reference] = places.prompt(reference)
@@ -117,6 +131,16 @@ def prompt_references(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
                 yield from (((*path, key, part), text) for part, text in reference.items())
             elif reference is not None:
                 yield (*path, key), reference
+
+
+def rubrics(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
+    """What the spec tells its judges, with its place."""
+    if spec.judge is None:
+        return
+    yield ("judge", "rubric"), spec.judge.rubric
+    for rank, judge in enumerate(spec.judge.panel or ()):
+        if judge.rubric is not None:
+            yield ("judge", "panel", rank, "rubric"), judge.rubric
 
 
 _TEMPLATES = ("prompt", "wrapper")

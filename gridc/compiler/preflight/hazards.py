@@ -24,7 +24,9 @@ from gridc.compiler.preflight.falsifiability import hypothesis_hazards
 from gridc.compiler.preflight.hazard import Hazard
 from gridc.compiler.preflight.oracle_hazards import trial_hazards
 from gridc.diagnostics.errors import Diagnostic, HazardError, SpecError
+from gridc.diagnostics.places import KeyPath
 from gridc.schema.engines import engine_kind
+from gridc.schema.judging import SECOND
 from gridc.schema.spec import Model, Spec, Waive
 
 ENGINE_CODES = frozenset(("GC503", "GC504", "GC505", "GC506", "GC510", "GC512", "GC529"))
@@ -73,8 +75,9 @@ def waived_for(spec: Spec, model: str) -> frozenset[str]:
 
 def setting_hazards(study: Study) -> Iterator[Hazard]:
     """Hazards that need no items."""
-    for number, model in enumerate(study.spec.model):
-        yield from floating_alias(number, model)
+    for path, asked in grid.asked_models(study.spec):
+        yield from floating_alias(path, asked)
+    yield from judging_itself(study)
     for cell in passes.cells(study.spec):
         template = study.prompts[cell.setting.prompt]
         for check in SETTING_CHECKS:
@@ -210,12 +213,25 @@ SETTING_CHECKS = (
 )
 
 
-def floating_alias(number: int, model: Model) -> Iterator[Hazard]:
+def judging_itself(study: Study) -> Iterator[Hazard]:
+    """GC525. The second judge is left out: its own responses are not handed to it."""
+    for path, judge in grid.asked_models(study.spec):
+        if judge.id not in study.judges or judge.id == SECOND:
+            continue
+        for model in study.spec.model:
+            same = study.models[model.id].digest == study.judges[judge.id].digest
+            if same or model.source == judge.source:
+                problem = f"`{judge.id}` is the candidate `{model.id}`"
+                where, help_line = {"model": model.id}, "choose another judge"
+                yield Hazard("GC525", problem, where, None, help_line, (*path, "source"))
+
+
+def floating_alias(path: KeyPath, model: Model) -> Iterator[Hazard]:
     """GC507: a provider's name without the date or number of a snapshot."""
     if engine_kind(model.engine).provider and not _SNAPSHOT.search(model.source):
         problem = f"`{model.source}` may change without notice"
         help_line = "name a dated snapshot"
-        yield Hazard("GC507", problem, {"model": model.id}, None, help_line, ("model", number, "source"))
+        yield Hazard("GC507", problem, {"model": model.id}, None, help_line, (*path, "source"))
 
 
 def shared_exemplars(setting: Setting, asked: Sequence[Item], shown: Sequence[Item]) -> Found:

@@ -140,7 +140,7 @@ def prompt_of_the_day(room: Any, patch: MonkeyPatch) -> set[str]:
 def floating_alias(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(('engine = "hf"', 'engine = "api"'), ("builtin:pocket-llama", "mistral/mistral-large-latest"))
     models = read_spec(room.spec).spec.model
-    return {each.code for numbered in enumerate(models) for each in hazards.floating_alias(*numbered)}
+    return {each.code for model in models for each in hazards.floating_alias(("model",), model)}
 
 
 @exhibit(

@@ -1,4 +1,4 @@
-"""Conduct: scaffolds have the keys of their kind, and judges assess others than themselves."""
+"""Conduct: scaffolds have the keys of their kind, and judges have names."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,7 @@ from gridc.compiler.grid.passes import cells
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.judging import BACKUP, JUDGE, SECOND, panel_name
 from gridc.schema.scaffold import DIRECT, TAKES, Scaffold
 from gridc.schema.spec import Spec
 
@@ -79,7 +80,7 @@ def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def judges(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    """Where responses are judged there is a judge, and it is none of the candidates."""
+    """Where responses are judged there is a judge, and every judge has a name of its own."""
     for path, _, _, table in effect_tables(spec):
         method = getattr(table, "method", None)
         if method is not None and METHODS[method].reads == "label" and spec.judge is None:
@@ -87,17 +88,15 @@ def judges(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     if spec.judge is None:
         return
     panel = spec.judge.panel or ()
-    places: list[tuple[KeyPath, str]] = [(("judge", "source"), spec.judge.source)]
-    places += [(("judge", "panel", rank, "source"), each.source) for rank, each in enumerate(panel)]
-    for model in spec.model:
-        for where, name in places:
-            if name == model.source:
-                help = "a model that judges itself favours itself: choose another"
-                yield source.diagnose("GC105", where, f"the judge is the candidate `{model.id}`", help)
+    taken = [BACKUP, SECOND]
     for rank, each in enumerate(panel):
-        if each.id in [other.id for other in panel[:rank]]:
+        if panel_name(each.id) in taken:
             where = ("judge", "panel", rank, "id")
             yield source.diagnose("GC201", where, f"`{each.id}` is already the id of another judge")
+        taken.append(panel_name(each.id))
+    for number, model in enumerate(spec.model):
+        if model.id in (JUDGE, *taken):
+            yield source.diagnose("GC201", ("model", number, "id"), f"`{model.id}` is the name of a judge")
     if bool(panel) is not (spec.judge.verdict is not None):
         message = "`panel` and `verdict` need each other: one says who judges too, one how they agree"
         help = 'verdict = "majority"' if panel else "leave `verdict` out, or name a `panel`"

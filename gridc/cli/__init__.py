@@ -34,6 +34,7 @@ COMMANDS = (
     "merge",
     "status",
     "report",
+    "view",
     "scaffolds",
     "certify",
     "card",

@@ -545,6 +545,17 @@ CODES: dict[str, Code] = {
         "responses are not those any more, or the map's secret was changed, so judging cannot go on under "
         "that seal. Restore a copy of the store, or run the study again in a new one.",
     ),
+    "GC615": Code(
+        "the viewer has no such page",
+        "The address names a study, a cell, an item, a filter or a page that is not in the store. Addresses "
+        "hold the stamp of the study as it was run, so a link of another study or of an older run leads "
+        "nowhere. Begin at the start page.",
+    ),
+    "GC616": Code(
+        "the viewer cannot listen",
+        "`gridc view` listens on 127.0.0.1 alone, at port 8417 unless --port says another. Another program, "
+        "or another `gridc view`, has that port, or the system does not give it to this user.",
+    ),
     "GC618": Code(
         "two stores disagree",
         "Both have an answer to the same call, and the answers differ. Shards do not overlap, so one of "

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gridc.study.tables import TableName
     from gridc.study.validation import ValidationReport
     from gridc.study.verifying import Verification
+    from gridc.study.viewing import Exported
 
 __all__ = [
     "AnyPath",
@@ -55,6 +56,8 @@ __all__ = [
     "propagation",
     "spec_in",
     "validate_all",
+    "view",
+    "view_pages",
 ]
 
 AnyPath = str | PathLike[str]
@@ -390,6 +393,43 @@ def diff(a: AnyPath, b: AnyPath) -> "Comparison":
     from gridc.study.comparing import diff
 
     return diff(str(a), str(b))
+
+
+@coded()
+def view(
+    path: AnyPath = "gridcard.toml",
+    compare: AnyPath | None = None,
+    port: int = 8417,
+    ready: Callable[[str], None] = _ignore,
+    data: AnyPath | None = None,
+    out: AnyPath | None = None,
+    models: AnyPath | None = None,
+) -> None:
+    """Show a store in the browser until Ctrl-C, on this machine alone, and another one to compare with.
+    `path` is a store, a folder with one, a bundle, or a spec. `ready` is told the address."""
+    from gridc.study.viewing import serve_pages
+
+    others = [] if compare is None else [place_of(compare, data, None, NOBODY, models)]
+    serve_pages([place_of(path, data, out, NOBODY, models), *others], port, ready)
+
+
+@coded()
+def view_pages(
+    to: AnyPath,
+    path: AnyPath = "gridcard.toml",
+    compare: AnyPath | None = None,
+    pages: int = 5_000,
+    progress: Callable[[int], None] = _ignore,
+    data: AnyPath | None = None,
+    out: AnyPath | None = None,
+    models: AnyPath | None = None,
+) -> "Exported":
+    """Write the pages of `view` as files into a new folder, at most so many, those near the start first.
+    `progress` is told how many are written."""
+    from gridc.study.viewing import write_pages
+
+    others = [] if compare is None else [place_of(compare, data, None, NOBODY, models)]
+    return write_pages([place_of(path, data, out, NOBODY, models), *others], Path(to), pages, progress)
 
 
 @coded()

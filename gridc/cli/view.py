@@ -1,0 +1,59 @@
+"""`gridc view`."""
+
+from pathlib import Path
+
+import click
+
+from gridc.cli.options import FOLDERS, OUT
+from gridc.study import view as show
+from gridc.study import view_pages
+
+PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("path", type=PATH, default=Path(), metavar="[SPEC|STORE|BUNDLE]")
+@click.option("--with", "other", type=PATH, help="Another store, bundle or spec to compare with.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8417, show_default=True, help="0: any free one."
+)
+@click.option("--export", "folder", type=PATH, help="Write the pages as files into this new folder instead.")
+@click.option(
+    "--pages", type=click.IntRange(1), default=5_000, show_default=True, help="The most pages of an export."
+)
+@FOLDERS
+@OUT
+def view(
+    path: Path,
+    other: Path | None,
+    port: int,
+    folder: Path | None,
+    pages: int,
+    data: Path | None,
+    models: Path | None,
+    out: Path | None,
+) -> None:
+    """Look at prompts and responses in the browser: from the flip surface to the items on which two models
+    differ, to both responses side by side.
+
+    Reads a store and changes nothing, also while a run writes it. Listens on 127.0.0.1 alone, until Ctrl-C.
+    """
+    if folder is None:
+        show(path, other, port, _ready, data, out, models)
+        click.echo("stopped", err=True)
+        return
+    written = view_pages(folder, path, other, pages, _written, data, out, models)
+    click.echo(f"{written.folder / 'index.html'}: {written.pages:,} pages")
+    if written.left_out:
+        click.echo(
+            f"{written.left_out:,} further pages are linked from these and were left out; --pages takes more"
+        )
+
+
+def _ready(address: str) -> None:
+    click.echo(f"{address}  (Ctrl-C ends it)")
+
+
+def _written(pages: int) -> None:
+    if pages % 1000 == 0:
+        click.echo(f"{pages:,} pages", err=True)

@@ -1,0 +1,92 @@
+"""Show what a store holds: as pages on this machine, or as files."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.reports import addresses
+from gridc.reports.exchange.bundle import ITEMS, is_bundle
+from gridc.reports.verification import MOST_JSON
+from gridc.study.place import Place
+from gridc.viewer import server
+from gridc.viewer.export import MOST_PAGES, Exported, export
+from gridc.viewer.items import Tags
+from gridc.viewer.pages import Viewer
+from gridc.viewer.view import Source
+
+__all__ = ["MOST_PAGES", "Exported", "serve_pages", "write_pages"]
+
+
+def serve_pages(places: list[Place], port: int, ready: Callable[[str], None]) -> None:
+    """Answer on 127.0.0.1 until Ctrl-C; `ready` is told the address of the first page."""
+    server.require_packages()
+    with _opened(places) as (viewer, start):
+        server.serve(viewer, server.listen(port), lambda root: ready(root + start.removeprefix("/")))
+
+
+def write_pages(places: list[Place], folder: Path, most: int, progress: Callable[[int], None]) -> Exported:
+    """The pages as files in a new folder."""
+    with _opened(places) as (viewer, _):
+        return export(viewer, folder, most, progress)
+
+
+@contextmanager
+def _opened(places: list[Place]) -> Iterator[tuple[Viewer, str]]:
+    """The stores of one or two places, and the address of the page to begin with."""
+    with ExitStack() as stack:
+        sources, start = [], "/"
+        for place in places:
+            path, tags, stamp = _store(place)
+            source = Source(path, tags)
+            stack.callback(source.close)
+            sources.append(source)
+            with source.reader.moment() as moment:
+                stamps = source.studies.stamps(moment)
+            if not stamps:
+                message = "the store holds no study yet"
+                raise StoreError([Diagnostic("GC603", message, str(path), help="`gridc run` creates it")])
+            if stamp in stamps and len(sources) == 1:
+                start = addresses.study(stamp)
+        yield Viewer(sources), addresses.address("compare") if len(sources) > 1 else start
+
+
+def _store(place: Place) -> tuple[Path, Tags, str]:
+    """The store that a path means, the tags of its items as far as they are known, and the study's digest:
+    the path of a store, of a folder with one, of a bundle, or of a spec."""
+    given = place.spec
+    folder = given.parent if given.name == "gridcard.toml" else given
+    if is_bundle(folder):
+        return folder / "results" / "store.sqlite", _listed_tags(folder / ITEMS), ""
+    if given.suffix in (".sqlite", ".db"):
+        return given, {}, ""
+    if not given.exists() and (folder / "store.sqlite").is_file():
+        return folder / "store.sqlite", {}, ""
+    compiled = place.compiled()
+    tags = {
+        name: {item.id: item.tags for item in items.sampled} for name, items in compiled.study.items.items()
+    }
+    return place.store(compiled), tags, Plan(compiled.study).study_digest
+
+
+def _listed_tags(path: Path) -> Tags:
+    """The tags that a bundle lists: those by which its spec selects items. Somebody else wrote the file, so
+    what has another form than gridc's is refused (GC605)."""
+    if not path.exists():
+        return {}
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_JSON:
+            raise ValueError("it is not a file, or too large")
+        listed = json.loads(path.read_text("utf-8"))
+        return {
+            str(benchmark): {
+                str(item): {str(name): str(value) for name, value in tags.items()}
+                for item, tags in about.get("tags", {}).items()
+            }
+            for benchmark, about in listed.items()
+        }
+    except (ValueError, AttributeError, RecursionError) as error:
+        message = f"the list of items cannot be read: {error}"
+        raise StoreError([Diagnostic("GC605", message, str(path))]) from None

@@ -1,0 +1,266 @@
+"""The studies of a store with the counts of every cell: what surfaces, filters and totals are made of.
+
+Counting goes once over all samples when a study is first looked at, and again when a run has written to the
+store, but not on every page.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from pydantic import ValidationError
+
+from gridc.compiler.grid import passes
+from gridc.compiler.grid.configurations import graded
+from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.schema.spec import Spec
+from gridc.viewer.reader import Moment, Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The samples of a cell by what became of them.
+
+    `points` is the sum of the scores in units of 1 / `Cell.scale`. A sample that has an outcome earned
+    something or nothing (`score` above 0 or not), and its answer was readable or not (`choice` is there or
+    not); `waiting` have no outcome yet.
+    """
+
+    trials: int = 0
+    waiting: int = 0
+    points: int = 0
+    earned_readable: int = 0
+    earned_unreadable: int = 0
+    nothing_readable: int = 0
+    nothing_unreadable: int = 0
+
+    @property
+    def scored(self) -> int:
+        return self.trials - self.waiting
+
+    @property
+    def readable(self) -> int:
+        return self.earned_readable + self.nothing_readable
+
+    def of(self, outcome: str, read: str) -> int:
+        """How many samples pass the filters `outcome` and `read`; empty lets all pass."""
+        if outcome == "waiting":
+            return 0 if read else self.waiting
+        parts = {
+            ("earned", "readable"): self.earned_readable,
+            ("earned", "unreadable"): self.earned_unreadable,
+            ("nothing", "readable"): self.nothing_readable,
+            ("nothing", "unreadable"): self.nothing_unreadable,
+        }
+        chosen = [n for (a, b), n in parts.items() if outcome in ("", a) and read in ("", b)]
+        return sum(chosen) + (self.waiting if not outcome and not read else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a stored study. `levels` are those of its configuration by axis."""
+
+    id: int
+    key: str
+    model: str
+    benchmark: str
+    configuration: str
+    levels: Mapping[str, str]
+    tier: str
+    shared: bool
+    method: str | None
+    option_order: str | None
+    scale: int
+    counts: Counts
+
+    @property
+    def score(self) -> Fraction | None:
+        """Mean score of all samples (intention-to-treat); None while one is waiting."""
+        if self.counts.waiting or not self.counts.trials:
+            return None
+        return Fraction(self.counts.points, self.counts.trials * self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStudy:
+    """A study as the store has it. `counted` is when its samples were counted (UTC), `took` how long that
+    was in seconds; `problem` says why its spec could not be read, if so."""
+
+    stamp: str
+    id: str
+    title: str
+    cells: tuple[Cell, ...]
+    lower_is_better: frozenset[str]
+    counted: datetime
+    took: float
+    problem: str | None
+    by_key: Mapping[str, Cell] = field(repr=False)
+    by_place: Mapping[tuple[str, str, str], Cell] = field(repr=False)
+
+    @property
+    def models(self) -> list[str]:
+        return list(dict.fromkeys(cell.model for cell in self.cells))
+
+    @property
+    def benchmarks(self) -> list[str]:
+        return list(dict.fromkeys(cell.benchmark for cell in self.cells))
+
+    @property
+    def tiers(self) -> list[str]:
+        return list(dict.fromkeys(cell.tier for cell in self.cells))
+
+    @property
+    def axes(self) -> dict[str, list[str]]:
+        """The levels of every axis, in the order in which cells show them."""
+        levels: dict[str, dict[str, None]] = {}
+        for cell in self.cells:
+            for axis, level in cell.levels.items():
+                levels.setdefault(axis, {})[level] = None
+        return {axis: list(names) for axis, names in levels.items()}
+
+    @property
+    def waiting(self) -> int:
+        return sum(cell.counts.waiting for cell in self.cells)
+
+    @property
+    def trials(self) -> int:
+        return sum(cell.counts.trials for cell in self.cells)
+
+    def cell(self, key: str) -> Cell:
+        """The cell of a key. Raises `StoreError` (GC615) where the study has none."""
+        if key not in self.by_key:
+            raise absent(f"the study has no cell `{key}`")
+        return self.by_key[key]
+
+    def at(self, model: str, benchmark: str, configuration: str) -> Cell | None:
+        """The cell of a model at a place of the grid, if the store has it."""
+        return self.by_place.get((model, benchmark, configuration))
+
+    def moved(self, cell: Cell, axis: str, level: str) -> Cell | None:
+        """The cell of the same model and benchmark with one axis at another level, if there is one."""
+        wanted = {**cell.levels, axis: level}
+        configuration = ",".join(f"{name}={value}" for name, value in wanted.items())
+        return self.at(cell.model, cell.benchmark, configuration)
+
+
+def absent(message: str) -> StoreError:
+    """Of an address that names what is not in the store."""
+    return StoreError([Diagnostic("GC615", message, help="the start page lists what the store has")])
+
+
+class Studies:
+    """The studies of one store, counted when they are asked for."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._counted: dict[str, tuple[Any, float, StoredStudy]] = {}
+
+    def stamps(self, moment: Moment) -> list[str]:
+        """Of the studies in the store, newest first."""
+        return [stamp for (stamp,) in moment.rows("SELECT stamp FROM study ORDER BY rowid DESC LIMIT 1000")]
+
+    def study(self, moment: Moment, prefix: str = "") -> StoredStudy:
+        """The study whose stamp begins so, the newest of them. Raises `StoreError` (GC615) without one."""
+        stamps = [stamp for stamp in self.stamps(moment) if stamp.startswith(prefix)]
+        if not stamps:
+            raise absent(
+                f"the store has no study with stamp {prefix}" if prefix else "the store has no study"
+            )
+        stamp, version = stamps[0], moment.version
+        known, at, found = self._counted.get(stamp, (None, 0.0, None))
+        rest = 2.0 + 20 * found.took if found else 0.0
+        if found is None or (known != version and time.monotonic() - at > rest):
+            found = _count(moment, stamp)
+            self._counted[stamp] = (version, time.monotonic(), found)
+        return found
+
+
+_COUNT = """
+SELECT cell, count(*), count(*) - count(score), coalesce(sum(score), 0),
+       sum(score > 0 AND choice IS NOT NULL), sum(score > 0 AND choice IS NULL),
+       sum(score <= 0 AND choice IS NOT NULL), sum(score <= 0 AND choice IS NULL)
+FROM sample WHERE cell >= ? AND cell <= ? GROUP BY cell
+"""
+
+
+def _count(moment: Moment, stamp: str) -> StoredStudy:
+    started = time.monotonic()
+    content, (first, last) = _content(moment, stamp), _bounds(moment, stamp)
+    counts = {
+        cell: Counts(*(n or 0 for n in numbers)) for cell, *numbers in moment.rows(_COUNT, [first, last])
+    }
+    scales, problem = _scales(content)
+    rows = moment.rows(
+        """SELECT id, key, model, benchmark, configuration, tier, shared, method, option_order
+           FROM cell WHERE stamp = ? ORDER BY id""",
+        [stamp],
+    )
+    cells = tuple(
+        Cell(
+            number, key, model, benchmark, configuration, levels_of(configuration), tier, bool(shared),
+            method, order, scales.get(key, 1), counts.get(number, Counts()),
+        )
+        for number, key, model, benchmark, configuration, tier, shared, method, order in rows
+    )  # fmt: skip
+    lower = moment.rows(
+        "SELECT benchmark FROM benchmark WHERE stamp = ? AND direction = 'lower_is_better'", [stamp]
+    )
+    spec = content.get("spec") if isinstance(content, dict) else None
+    about = spec.get("study") if isinstance(spec, dict) else None
+    named = about if isinstance(about, dict) else {}
+    return StoredStudy(
+        stamp=stamp,
+        id=str(named.get("id", stamp[:12])),
+        title=str(named.get("title", f"Study {stamp[:12]}")),
+        cells=cells,
+        lower_is_better=frozenset(name for (name,) in lower),
+        counted=datetime.now(UTC),
+        took=time.monotonic() - started,
+        problem=problem,
+        by_key={cell.key: cell for cell in cells},
+        by_place={(cell.model, cell.benchmark, cell.configuration): cell for cell in cells},
+    )
+
+
+def levels_of(configuration: str) -> dict[str, str]:
+    """`axis=level,axis=level` as a table. What has no `=` is a level of its own name."""
+    parts = (part.partition("=") for part in configuration.split(",") if part)
+    return {axis: level if equals else axis for axis, equals, level in parts}
+
+
+def _bounds(moment: Moment, stamp: str) -> tuple[int, int]:
+    row = moment.row("SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM cell WHERE stamp = ?", [stamp])
+    assert row is not None, "an aggregate has a row"
+    return row[0], row[1]
+
+
+def _content(moment: Moment, stamp: str) -> Any:
+    row = moment.row("SELECT content FROM study WHERE stamp = ?", [stamp])
+    try:
+        return json.loads(row[0]) if row else {}
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _scales(content: Any) -> tuple[dict[str, int], str | None]:
+    """The scale of the scores of each cell where one can earn a part of a point, and what stood in the way
+    of reading the spec."""
+    try:
+        spec = Spec.model_validate(content["spec"])
+        cells = passes.cells(spec) if graded(spec) else ()
+        return {cell.key: cell.setting.scale for cell in cells}, None
+    except (ValidationError, LookupError, TypeError, ValueError):
+        return {}, (
+            "This gridc cannot read the stored spec, so scores are shown as if an answer earned one point or "
+            "none."
+        )
+
+
+def pairs(study: StoredStudy, benchmark: str) -> Iterator[tuple[str, str]]:
+    """Every pair of models that are asked the benchmark, in the order of the roster."""
+    names = list(dict.fromkeys(cell.model for cell in study.cells if cell.benchmark == benchmark))
+    yield from ((a, b) for place, a in enumerate(names) for b in names[place + 1 :])

@@ -1,0 +1,94 @@
+"""Two stores: the cells that both have, and the items of a cell on which they differ."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gridc.viewer.cells import Cell, StoredStudy, absent
+from gridc.viewer.differences import DIFFER, differing, totals
+from gridc.viewer.lists import response
+from gridc.viewer.view import View
+
+CELLS = 200
+"""Cells of a page."""
+
+ORDERS = {"": "largest difference first", "study": "in the order of the study"}
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """A cell of the first store, and the same place of the grid in the second. `points` is the second score
+    minus the first in points of a hundred; None where one is not measured in full."""
+
+    a: Cell
+    b: Cell
+
+    @property
+    def points(self) -> float | None:
+        if self.a.score is None or self.b.score is None:
+            return None
+        return float(100 * (self.b.score - self.a.score))
+
+
+def page(view: View) -> dict[str, Any]:
+    """All cells that both stores have; with `cell` in the address, the items of one."""
+    second = view.second()
+    if view.side:
+        raise absent("a comparison begins with the first store")
+    found = list(shared(view.study, second.study))
+    values: dict[str, Any] = {"second": second, "cells": len(found), "one": None}
+    if view.request.query.get("cell"):
+        return values | _items(view, second)
+    order = view.request.query.get("sort", "")
+    if order not in ORDERS:
+        raise absent(f"`{order}` is not an order of cells")
+    if not order:
+        found.sort(key=lambda both: -abs(both.points or 0.0))
+    text = view.request.query.get("part", "0")
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) * CELLS > len(found):
+        raise absent(f"there is no part `{text[:40]}`")
+    part = int(text)
+    return values | {
+        "rows": found[part * CELLS : (part + 1) * CELLS],
+        "only_a": len(view.study.cells) - len(found),
+        "only_b": len(second.study.cells) - len(found),
+        "differ": sum(bool(both.points) for both in found),
+        "unmeasured": sum(both.points is None for both in found),
+        "order": order,
+        "orders": ORDERS,
+        "part": part,
+        "parts": -(-len(found) // CELLS),
+    }
+
+
+def shared(a: StoredStudy, b: StoredStudy) -> Iterator[Both]:
+    """The cells that both have, matched by place, whatever the order of their axes."""
+    there = {_where(cell): cell for cell in b.cells}
+    yield from (Both(cell, there[_where(cell)]) for cell in a.cells if _where(cell) in there)
+
+
+def _where(cell: Cell) -> tuple[str, str, frozenset[tuple[str, str]]]:
+    return cell.model, cell.benchmark, frozenset(cell.levels.items())
+
+
+def _items(view: View, second: View) -> dict[str, Any]:
+    cell = view.cell()
+    other = next((both.b for both in shared(view.study, second.study) if both.a is cell), None)
+    if other is None:
+        raise absent(f"the second store has no cell `{cell.key}`")
+    query = view.request.query
+    differ = query.get("differ") or "score"
+    left, right = (view.moment, cell), (second.moment, other)
+    rows = differing(left, right, differ, query.get("after") or None, query.get("before") or None)
+    return {
+        "one": cell,
+        "other": other,
+        "differ": differ,
+        "kinds": DIFFER,
+        "page": rows,
+        "counts": totals(left, right),
+        "responses": {
+            row.item: tuple(response(moment, side.id, row.item, 0) for moment, side in (left, right))
+            for row in rows.rows
+        },
+    }

@@ -1,0 +1,279 @@
+"""Lists of samples, page by page.
+
+A page begins behind the last row of the page before it (keyset paging), and goes cell by cell through the
+primary key of `sample`, past cells that hold nothing of what is asked for. It ends when it is full, or when
+its time is over: then the list goes on from the place that it reached.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gridc.viewer.cells import Cell, StoredStudy, absent
+from gridc.viewer.filters import Filters
+from gridc.viewer.items import Items
+from gridc.viewer.reader import Moment
+
+ROWS = 50
+"""Rows of a page."""
+
+LOOK_SECONDS = 0.15
+"""How long a page looks for rows."""
+
+EXCERPT = 300
+"""Characters of a response that a list shows."""
+
+FEW = 400
+"""Items that are looked up one by one; of more, the rows of a cell are filtered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a list: a sample, and whether the page ends before it instead of beginning behind it."""
+
+    cell: int
+    item: str
+    replicate: int
+    back: bool = False
+
+    def text(self) -> str:
+        """As an address has it."""
+        return json.dumps([self.cell, self.replicate, int(self.back), self.item], separators=(",", ":"))
+
+    @classmethod
+    def read(cls, text: str) -> "Place | None":
+        """Raises `StoreError` (GC615) for a text that is not a place."""
+        if not text:
+            return None
+        try:
+            cell, replicate, back, item = json.loads(text)
+            if not all(type(each) is int and abs(each) < 2**63 for each in (cell, replicate, back)):
+                raise ValueError
+            item.encode()
+            return cls(cell, str(item), replicate, bool(back))
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise absent(f"`{text[:40]}` is not a place in a list") from None
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRow:
+    """A sample in a list. `response` is what its last answer begins with, None where nothing was generated,
+    and `cut` says that it goes on. `margin` is by how many nats the chosen candidate leads."""
+
+    cell: Cell
+    item: str
+    replicate: int
+    choice: int | None
+    score: int | None
+    margin: float | None
+    response: str | None
+    cut: bool
+
+    @property
+    def place(self) -> Place:
+        return Place(self.cell.id, self.item, self.replicate)
+
+    @property
+    def state(self) -> str:
+        return state(self.choice, self.score)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of a list. `before` and `after` are the places of the pages around it, None at an end. `partial`
+    says that the time was over before the page was full: the next one begins where this one stopped."""
+
+    rows: tuple[SampleRow, ...]
+    before: Place | None
+    after: Place | None
+    partial: bool
+
+
+def state(choice: int | None, score: int | None) -> str:
+    """What became of a sample, in a word."""
+    if score is None:
+        return "waiting"
+    if choice is None:
+        return "unreadable"
+    return "earned" if score > 0 else "nothing"
+
+
+Found = tuple[Cell, str, int, int | None, int | None, str | None]
+Look = Callable[[Place | None, bool], Iterator[Found | Place]]
+
+
+def listed(
+    moment: Moment,
+    study: StoredStudy,
+    items: Items,
+    filters: Filters,
+    place: Place | None,
+    cells: Sequence[Cell] | None = None,
+) -> Listed:
+    """A page of the samples that pass the filters, of these cells or of all that pass."""
+    chosen = filters.cells(study) if cells is None else list(cells)
+    walk = _by_item if filters.sort == "item" else _by_cell
+    back = place is not None and place.back
+    deadline = time.monotonic() + LOOK_SECONDS
+    found: list[Found] = []
+    reached: Place | None = None
+    for step in walk(moment, chosen, items, filters, place, back):
+        if isinstance(step, Place):
+            if time.monotonic() > deadline:
+                reached = step
+                break
+        else:
+            found.append(step)
+            if len(found) > ROWS:
+                break
+    full = len(found) > ROWS
+    del found[ROWS:]
+    if back:
+        found.reverse()
+    rows = tuple(sample_row(moment, each) for each in found)
+    ends = (rows[0].place, rows[-1].place) if rows else (place, place)
+    onward = full or reached is not None
+    further = _facing(ends[0] if back else ends[1], back) if full else reached
+    came = _facing(ends[1] if back else ends[0], not back) if place is not None else None
+    before, after = (further if onward else None, came) if back else (came, further if onward else None)
+    return Listed(rows, before, after, reached is not None)
+
+
+def _facing(place: Place | None, back: bool) -> Place | None:
+    return None if place is None else Place(place.cell, place.item, place.replicate, back)
+
+
+def _by_cell(
+    moment: Moment,
+    cells: Sequence[Cell],
+    items: Items,
+    filters: Filters,
+    place: Place | None,
+    back: bool,
+) -> Iterator[Found | Place]:
+    """Cell by cell; behind every cell the place that was reached."""
+    sign, order = ("<", "DESC") if back else (">", "ASC")
+    for cell in reversed(cells) if back else cells:
+        if place is not None and (cell.id > place.cell if back else cell.id < place.cell):
+            continue
+        wanted = filters.items(items, cell.benchmark)
+        here, values = filters.condition(), [cell.id]
+        some: list[Any] = values
+        if place is not None and cell.id == place.cell:
+            here += f" AND (item, replicate) {sign} (?, ?)"
+            some = [*values, place.item, place.replicate]
+        if wanted is not None and len(wanted) <= FEW:
+            here += f" AND item IN ({','.join('?' * len(wanted))})"
+            some = [*some, *sorted(wanted)]
+        rows = moment.rows(
+            f"""SELECT item, replicate, choice, score, evidence FROM sample WHERE cell = ? AND {here}
+                ORDER BY item {order}, replicate {order}""",
+            some,
+        )
+        for number, (item, replicate, *outcome) in enumerate(rows, 1):
+            if wanted is None or item in wanted:
+                yield (cell, item, replicate, *outcome)
+            elif number % 1000 == 0:
+                yield Place(cell.id, item, replicate, back)
+        yield Place(cell.id, "" if back else _LAST, -1 if back else 2**62, back)
+
+
+_LAST = "\U0010ffff" * 8
+"""Behind the id of every item that a benchmark gives."""
+
+
+def _by_item(
+    moment: Moment,
+    cells: Sequence[Cell],
+    items: Items,
+    filters: Filters,
+    place: Place | None,
+    back: bool,
+) -> Iterator[Found | Place]:
+    """Item by item, benchmark by benchmark, and for each item cell by cell."""
+    by_benchmark: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_benchmark.setdefault(cell.benchmark, []).append(cell)
+    names = list(by_benchmark)
+    start = None if place is None else next((c.benchmark for c in cells if c.id == place.cell), None)
+    if place is not None and start is None:
+        raise absent("the list does not go through the place of this address any more")
+    for name in reversed(names) if back else names:
+        if start is not None and name != start:
+            continue
+        wanted = filters.items(items, name)
+        ids = [item.id for item in items.of(name) if wanted is None or item.id in wanted]
+        for item in reversed(ids) if back else ids:
+            passed = place is not None and (item > place.item if back else item < place.item)
+            if passed:
+                continue
+            yield from _of_item(moment, by_benchmark[name], item, filters, place, back)
+            last = by_benchmark[name][0 if back else -1]
+            yield Place(last.id, item, -1 if back else 2**62, back)
+        start = None
+        place = None
+
+
+def _of_item(
+    moment: Moment, cells: Sequence[Cell], item: str, filters: Filters, place: Place | None, back: bool
+) -> Iterator[Found]:
+    order = "DESC" if back else "ASC"
+    for cell in reversed(cells) if back else cells:
+        same = place is not None and place.item == item
+        if same and place is not None and (cell.id > place.cell if back else cell.id < place.cell):
+            continue
+        rows = moment.rows(
+            f"""SELECT item, replicate, choice, score, evidence FROM sample
+                WHERE cell = ? AND item = ? AND {filters.condition()} ORDER BY replicate {order}""",
+            [cell.id, item],
+        )
+        for _, replicate, *outcome in rows:
+            here = place is not None and same and cell.id == place.cell
+            passed = place is not None and (
+                replicate >= place.replicate if back else replicate <= place.replicate
+            )
+            if not (here and passed):
+                yield (cell, item, replicate, *outcome)
+
+
+def sample_row(moment: Moment, found: Found) -> SampleRow:
+    """A sample as a list shows it."""
+    cell, item, replicate, choice, score, evidence = found
+    text = response(moment, cell.id, item, replicate)
+    return SampleRow(
+        cell, item, replicate, choice, score, _margin(evidence),
+        None if text is None else text[:EXCERPT], text is not None and len(text) > EXCERPT,
+    )  # fmt: skip
+
+
+def response(moment: Moment, cell: int, item: str, replicate: int) -> str | None:
+    """What the last call of a sample generated; None where nothing was generated yet, or nothing is."""
+    row = moment.row(
+        """SELECT answer FROM trace JOIN call ON call.id = trace.call
+           WHERE cell = ? AND item = ? AND replicate = ? ORDER BY step DESC LIMIT 1""",
+        [cell, item, replicate],
+    )
+    return generated(row[0]) if row else None
+
+
+def generated(answer: str | None) -> str | None:
+    """The text of a stored answer; None where there is none."""
+    document = loaded(answer) if answer is not None else None
+    text = document.get("text") if isinstance(document, dict) else None
+    return text if isinstance(text, str) else None
+
+
+def _margin(evidence: str | None) -> float | None:
+    document = loaded(evidence) if evidence is not None else None
+    margin = document.get("margin") if isinstance(document, dict) else None
+    return float(margin) if isinstance(margin, (int, float)) else None
+
+
+def loaded(text: str) -> Any:
+    """A stored document; None where it is not JSON, so that a page shows it as the text that it is."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

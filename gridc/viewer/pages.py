@@ -1,0 +1,380 @@
+"""From an address to a page. What a page shows follows from its address and the stores alone."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from gridc.diagnostics.errors import GridcError
+from gridc.reports import addresses
+from gridc.viewer import compared
+from gridc.viewer.cells import Cell, StoredStudy, absent, pairs
+from gridc.viewer.differences import DIFFER, differing, totals
+from gridc.viewer.filters import AXIS, OUTCOMES, READ, SORTS, WITHIN, read_filters
+from gridc.viewer.lists import Place, listed, response
+from gridc.viewer.reader import Moment
+from gridc.viewer.samples import SampleView, around, sample
+from gridc.viewer.surface import MOST_SQUARES, flip_surface, largest, score_surface, total
+from gridc.viewer.templates import fill
+from gridc.viewer.view import Link, Request, Source, View
+
+CONFIGURATIONS = 100
+"""Configurations of a page about an item."""
+
+
+class Viewer:
+    """The pages of one store, or of two that are compared."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources = tuple(sources)
+
+    def close(self) -> None:
+        for source in self.sources:
+            source.close()
+
+    def page(self, request: Request) -> str:
+        """A page as HTML. Raises `StoreError`: GC615 for what is not there, GC605 for what cannot be read."""
+        if request.page not in PAGES:
+            raise absent(f"there is no page `{request.page}`")
+        template, make = PAGES[request.page]
+        with ExitStack() as stack:
+            moments = [stack.enter_context(source.reader.moment()) for source in self.sources]
+
+            def second() -> View:
+                if len(self.sources) < 2:
+                    raise absent("one store is open, and there is nothing to compare it with")
+                return self._view(request, 1, moments[1], request.query.get("other", ""), second)
+
+            number = self._number(request.query.get("store", ""))
+            view = self._view(request, number, moments[number], request.query.get("study", ""), second)
+            return self._filled(f"{template}.html.jinja", view, make(view))
+
+    def failed(self, error: GridcError, to: Link) -> str:
+        """A page that says what is wrong, as the command line would."""
+        return fill("failed.html.jinja", diagnostics=error.diagnostics, to=to, live=True, view=None)
+
+    def _filled(self, template: str, view: View, values: Mapping[str, Any]) -> str:
+        bound = partial(addresses.samples, view.study.stamp, view.side)
+        return fill(
+            template,
+            view=view,
+            study=view.study,
+            to=view.request.to,
+            live=view.request.live,
+            stamp=view.study.stamp,
+            side=view.side,
+            samples_at=bound,
+            compares=len(self.sources) > 1,
+            stores=[source.path for source in self.sources],
+            query=view.request.query.get("q", ""),
+            **values,
+        )
+
+    def _number(self, store: str) -> int:
+        if store not in ("", "2") or (store == "2" and len(self.sources) < 2):
+            raise absent(f"there is no store {store}")
+        return 1 if store == "2" else 0
+
+    def _view(
+        self, request: Request, number: int, moment: Moment, stamp: str, second: Callable[[], View]
+    ) -> View:
+        source = self.sources[number]
+        study = source.studies.study(moment, stamp)
+        items = source.items(moment, study)
+        return View(request, "2" if number else "", source, moment, study, items, second)
+
+
+def study_page(view: View) -> dict[str, Any]:
+    """The benchmarks of a study with the flip surfaces of their first pairs."""
+    study = view.study
+    sections = []
+    for benchmark in study.benchmarks:
+        roster = list(pairs(study, benchmark))
+        drawn = roster[:3] if _small(study, benchmark) else []
+        limit = largest(study, benchmark, roster[:100])
+        models = [name for name in study.models if any(_of(study, benchmark, name))]
+        sections.append(
+            {
+                "benchmark": benchmark,
+                "items": len(view.items.of(benchmark)),
+                "totals": [total(study, benchmark, a, b) for a, b in roster[:100]],
+                "more": len(roster) - 100,
+                "models": models,
+                "surfaces": [_flips(view, benchmark, a, b, limit) for a, b in drawn]
+                or ([_scores(view, benchmark, models[0])] if len(models) == 1 else []),
+            }
+        )
+    return {"sections": sections, "stamps": view.source.studies.stamps(view.moment)}
+
+
+def surface_page(view: View) -> dict[str, Any]:
+    """The surface of one pair, or the scores of one model."""
+    study, benchmark = view.study, view.asked("benchmark")
+    a, b = view.request.query.get("a", ""), view.request.query.get("b", "")
+    known = [name for name in study.models if any(_of(study, benchmark, name))]
+    for name in (a, b):
+        if name and name not in known:
+            raise absent(f"`{name}` has no cell of `{benchmark}`")
+    if not known:
+        raise absent(f"the study has no benchmark `{benchmark}`")
+    a = a or known[0]
+    roster = list(pairs(study, benchmark))
+    cells = [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == a]
+    part = _part(view.request.query.get("part", "0"), len(cells))
+    drawn = None
+    if len(cells) <= MOST_SQUARES:
+        limit = largest(study, benchmark, roster[:100])
+        drawn = _flips(view, benchmark, a, b, limit) if b else _scores(view, benchmark, a)
+    return {
+        "benchmark": benchmark,
+        "a": a,
+        "b": b,
+        "models": known,
+        "pairs": roster[:500],
+        "surface": drawn,
+        "rows": [
+            (cell, study.at(b, benchmark, cell.configuration) if b else None)
+            for cell in cells[part * CONFIGURATIONS : (part + 1) * CONFIGURATIONS]
+        ],
+        "part": part,
+        "parts": -(-len(cells) // CONFIGURATIONS),
+    }
+
+
+def cell_page(view: View) -> dict[str, Any]:
+    """A cell with its samples."""
+    study, cell = view.study, view.cell()
+    filters = read_filters({**view.request.query, "sort": "", "model": "", "benchmark": ""}, study)
+    page = listed(view.moment, study, view.items, filters, _place(view), [cell])
+    return {
+        "cell": cell,
+        "filters": filters,
+        "page": page,
+        "switches": switches(study, cell),
+        "siblings": [
+            other
+            for name in study.models
+            if name != cell.model and (other := study.at(name, cell.benchmark, cell.configuration))
+        ],
+        "tabs": [
+            ("all", "", "", cell.counts.trials),
+            ("scored points", "earned", "", cell.counts.of("earned", "")),
+            ("scored nothing", "nothing", "", cell.counts.of("nothing", "")),
+            ("unreadable", "", "unreadable", cell.counts.of("", "unreadable")),
+            ("not scored yet", "waiting", "", cell.counts.waiting),
+        ],
+    }
+
+
+def pair_page(view: View) -> dict[str, Any]:
+    """The items on which two models differ under one configuration."""
+    study, query = view.study, view.request.query
+    benchmark, configuration = view.asked("benchmark"), view.asked("configuration")
+    sides = [study.at(view.asked(name), benchmark, configuration) for name in ("a", "b")]
+    left, right = sides
+    if left is None or right is None:
+        raise absent(f"two models with a cell under `{configuration}` are needed")
+    differ = query.get("differ") or "score"
+    both = (view.moment, left), (view.moment, right)
+    page = differing(*both, differ, query.get("after") or None, query.get("before") or None)
+    return {
+        "left": left,
+        "right": right,
+        "differ": differ,
+        "kinds": DIFFER,
+        "page": page,
+        "counts": totals(*both),
+        "responses": {
+            row.item: tuple(response(view.moment, cell.id, row.item, 0) for cell in (left, right))
+            for row in page.rows
+        },
+        "switches": [
+            (axis, [(level, other if study.at(right.model, benchmark, other.configuration) else None, here)
+                    for level, other, here in places if other is not None])
+            for axis, places in switches(study, left)
+        ],
+    }  # fmt: skip
+
+
+def item_page(view: View) -> dict[str, Any]:
+    """One item under every configuration, by model."""
+    study, benchmark, item = view.study, view.asked("benchmark"), view.asked("item")
+    cells = [cell for cell in study.cells if cell.benchmark == benchmark]
+    if not cells:
+        raise absent(f"the study has no benchmark `{benchmark}`")
+    configurations = list(dict.fromkeys(cell.configuration for cell in cells))
+    part = _part(view.request.query.get("part", "0"), len(configurations))
+    here = configurations[part * CONFIGURATIONS : (part + 1) * CONFIGURATIONS]
+    models = list(dict.fromkeys(cell.model for cell in cells))
+    rows, held = [], None
+    for configuration in here:
+        asked = [study.at(model, benchmark, configuration) for model in models]
+        outcomes = [_outcomes(view.moment, cell, item) if cell else () for cell in asked]
+        first = next((cell for cell, found in zip(asked, outcomes, strict=True) if cell and found), None)
+        held = held or first
+        if any(outcomes):
+            rows.append((configuration, list(zip(asked, outcomes, strict=True))))
+    if held is None:
+        raise absent(f"no cell of this page asks item `{item}` of `{benchmark}`")
+    return {
+        "benchmark": benchmark,
+        "item": item,
+        "about": view.items.item(benchmark, item),
+        "models": models,
+        "rows": rows,
+        "shown": sample(view.moment, held, item, 0),
+        "part": part,
+        "parts": -(-len(configurations) // CONFIGURATIONS),
+        "configurations": len(configurations),
+    }
+
+
+def sample_page(view: View) -> dict[str, Any]:
+    """One item asked once in a cell."""
+    cell, item, replicate = view.cell(), view.asked("item"), view.replicate
+    before, after = around(view.moment, cell, item, replicate)
+    return {
+        "cell": cell,
+        "sample": sample(view.moment, cell, item, replicate),
+        "about": view.items.item(cell.benchmark, item),
+        "switches": switches(view.study, cell),
+        "siblings": [
+            other
+            for name in view.study.models
+            if name != cell.model and (other := view.study.at(name, cell.benchmark, cell.configuration))
+        ],
+        "replicates": _outcomes(view.moment, cell, item),
+        "before": before,
+        "after": after,
+    }
+
+
+def beside_page(view: View) -> dict[str, Any]:
+    """The responses of two cells to one item, side by side: of one store, or of two where the address names
+    the study of the `other`."""
+    second = view.second() if view.request.query.get("other") else view
+    cells = view.cell("left"), second.study.cell(view.asked("right"))
+    if cells[0].benchmark != cells[1].benchmark:
+        raise absent("the two cells are not of one benchmark")
+    item, replicate = view.asked("item"), view.replicate
+    samples: list[SampleView] = []
+    for moment, cell in zip((view.moment, second.moment), cells, strict=True):
+        held = [number for number, *_ in _outcomes(moment, cell, item)]
+        samples.append(sample(moment, cell, item, replicate if replicate in held else 0))
+    left, right = (view.moment, cells[0]), (second.moment, cells[1])
+    after = differing(left, right, "score", after=item).rows
+    before = differing(left, right, "score", before=item).rows
+    return {
+        "samples": samples,
+        "sides": (view, second),
+        "item": item,
+        "replicate": replicate,
+        "replicates": sorted({n for side, cell in (left, right) for n, *_ in _outcomes(side, cell, item)}),
+        "before": before[-1].item if before else None,
+        "after": after[0].item if after else None,
+        "other": second.study.stamp if second is not view else "",
+        "about": view.items.item(cells[0].benchmark, item),
+    }
+
+
+def samples_page(view: View) -> dict[str, Any]:
+    """Samples by filters, or the texts that have some words."""
+    study, query = view.study, view.request.query
+    filters = read_filters(query, study)
+    benchmarks = [filters.benchmark] if filters.benchmark else study.benchmarks
+    values: dict[str, Any] = {
+        "filters": filters,
+        "axes": study.axes,
+        "axis_prefix": AXIS,
+        "outcomes": OUTCOMES,
+        "readings": READ,
+        "sorts": SORTS,
+        "withins": WITHIN,
+        "categories": view.items.categories(benchmarks),
+        "tags": view.items.tags(benchmarks),
+        "count": None if filters.by_item or filters.q else filters.samples(study),
+        "page": None,
+        "hits": None,
+        "progress": None,
+    }
+    if not filters.q:
+        return {**values, "page": listed(view.moment, study, view.items, filters, _place(view))}
+    progress = view.source.index.ensure()
+    after = query.get("after", "0")
+    if not after.isascii() or not after.isdigit() or len(after) > 18:
+        raise absent(f"`{after[:40]}` is not a place in a search")
+    hits = view.source.index.search(view.moment, study, view.items, filters, int(after))
+    return {**values, "hits": hits, "progress": progress, "first": after == "0"}
+
+
+Switch = list[tuple[str, Cell | None, bool]]
+
+
+def switches(study: StoredStudy, cell: Cell) -> list[tuple[str, Switch]]:
+    """For every axis with several levels: each level, the cell that differs by it alone, and whether that is
+    this one."""
+    return [
+        (axis, [(level, study.moved(cell, axis, level), level == cell.levels.get(axis)) for level in levels])
+        for axis, levels in study.axes.items()
+        if len(levels) > 1 and axis in cell.levels
+    ]
+
+
+def _outcomes(moment: Moment, cell: Cell, item: str) -> tuple[tuple[int, int | None, int | None], ...]:
+    """(replicate, choice, score) of an item in a cell."""
+    rows = moment.rows(
+        "SELECT replicate, choice, score FROM sample WHERE cell = ? AND item = ? ORDER BY replicate",
+        [cell.id, item],
+    )
+    return tuple(rows)
+
+
+def _of(study: StoredStudy, benchmark: str, model: str) -> list[Cell]:
+    return [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == model]
+
+
+def _small(study: StoredStudy, benchmark: str) -> bool:
+    configurations = {cell.configuration for cell in study.cells if cell.benchmark == benchmark}
+    return len(configurations) <= MOST_SQUARES
+
+
+def _flips(view: View, benchmark: str, a: str, b: str, limit: float) -> Any:
+    def path(one: Cell, other: Cell) -> str:
+        return addresses.pair(view.study.stamp, benchmark, one.configuration, a, b, view.side)
+
+    return flip_surface(view.study, benchmark, a, b, limit, path)
+
+
+def _scores(view: View, benchmark: str, model: str) -> Any:
+    def path(cell: Cell) -> str:
+        return addresses.cell(view.study.stamp, cell.key, view.side)
+
+    return score_surface(view.study, benchmark, model, path)
+
+
+def _part(text: str, of: int) -> int:
+    """The number of a part of a list of configurations, from 0."""
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) * CONFIGURATIONS > of:
+        raise absent(f"there is no part `{text[:40]}`")
+    return int(text)
+
+
+def _place(view: View) -> Place | None:
+    return Place.read(view.request.query.get("after", ""))
+
+
+Make = Callable[[View], dict[str, Any]]
+
+PAGES: Mapping[str, tuple[str, Make]] = {
+    "": ("study", study_page),
+    "study": ("study", study_page),
+    "surface": ("surface", surface_page),
+    "cell": ("cell", cell_page),
+    "pair": ("pair", pair_page),
+    "item": ("item", item_page),
+    "sample": ("sample", sample_page),
+    "beside": ("beside", beside_page),
+    "samples": ("samples", samples_page),
+    "compare": ("compare", compared.page),
+}
+"""By the path of an address: its template, and what fills it."""

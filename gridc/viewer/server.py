@@ -1,0 +1,196 @@
+"""The viewer as a web server on this machine: read only, for this machine's browsers alone.
+
+A page elsewhere on the web can send requests here, and can give a name of its own the address 127.0.0.1 (DNS
+rebinding). So a request must name this server in its Host header, and one that a browser says comes from
+another site is answered only where it opens a page that nothing else can read.
+"""
+
+import errno
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError, UsageError
+from gridc.reports.addresses import HOST, server
+from gridc.viewer.cells import absent
+from gridc.viewer.lists import generated
+from gridc.viewer.pages import Viewer
+from gridc.viewer.templates import ASSETS, asset
+from gridc.viewer.view import Request
+
+if TYPE_CHECKING:
+    from starlette.requests import Request as HttpRequest
+    from starlette.responses import Response
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "style-src 'self'",
+        "script-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+    )
+)
+"""No inline script or style, nothing from elsewhere, no frame around a page."""
+
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+def require_packages() -> None:
+    """Raise `UnavailableError` (GC604) where the packages of the extra `view` are not installed."""
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError:
+        message = "`gridc view` needs starlette and uvicorn, which are not installed"
+        raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[view]'")]) from None
+
+
+def listen(port: int) -> socket.socket:
+    """A socket that listens on this machine's own address; port 0 lets the system choose. Raises `UsageError`
+    (GC616) where the port is taken or may not be used."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+        listener.listen(64)
+    except OSError as error:
+        listener.close()
+        taken = error.errno == errno.EADDRINUSE
+        message = f"port {port} {'is taken' if taken else f'cannot be used: {error.strerror}'}"
+        help = "`--port 0` takes one that is free; another `gridc view` may still be running"
+        raise UsageError([Diagnostic("GC616", message, help=help)]) from None
+    return listener
+
+
+def app(viewer: Viewer, port: int) -> "Guard":
+    """The application that answers for a viewer which listens on this port."""
+    from starlette.applications import Starlette
+    from starlette.responses import HTMLResponse, PlainTextResponse, Response
+    from starlette.routing import Route
+
+    def text(request: "HttpRequest") -> "Response":
+        """The whole text of a response, to be saved."""
+        try:
+            number = 1 if request.query_params.get("store") == "2" and len(viewer.sources) > 1 else 0
+            call = request.query_params.get("call", "")
+            with viewer.sources[number].reader.moment() as moment:
+                row = moment.row("SELECT answer FROM call WHERE id = ?", [call])
+            said = generated(row[0]) if row else None
+            if said is None:
+                raise absent(f"call `{call[:80]}` generated no text")
+        except GridcError as error:
+            return failed(error)
+        return PlainTextResponse(said, headers={"Content-Disposition": 'attachment; filename="response.txt"'})
+
+    def page(request: "HttpRequest") -> "Response":
+        name = request.url.path.removeprefix("/")
+        if name in ASSETS:
+            return Response(asset(name), media_type=ASSETS[name])
+        if name == "text":
+            return text(request)
+        try:
+            query = dict(request.query_params)
+            return HTMLResponse(viewer.page(Request(name, query, lambda path: path, live=True)))
+        except GridcError as error:
+            return failed(error)
+
+    def failed(error: GridcError) -> "Response":
+        status = 404 if error.diagnostics[0].code == "GC615" else 500
+        return HTMLResponse(viewer.failed(error, lambda path: path), status)
+
+    return Guard(Starlette(routes=[Route("/{page:path}", page, methods=["GET"])]), port)
+
+
+class Guard:
+    """Lets pass what asks for a page of this server, and gives every answer its headers."""
+
+    def __init__(self, app: Callable[..., Awaitable[None]], port: int) -> None:
+        self._app = app
+        self._hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
+        self._origins = {f"http://{host}" for host in self._hosts}
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), []).append(value)
+
+        async def answered(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message.get("headers", []), *own]
+            await send(message)
+
+        status = self._refused(scope["method"], headers)
+        if status is None:
+            await self._app(scope, receive, answered)
+            return
+        code, why = status
+        allow = [(b"allow", b"GET, HEAD")] if code == 405 else []
+        start = {"type": "http.response.start", "status": code}
+        await answered({**start, "headers": [(b"content-type", b"text/plain; charset=utf-8"), *allow]})
+        await answered({"type": "http.response.body", "body": why.encode()})
+
+    def _refused(self, method: str, headers: dict[bytes, list[bytes]]) -> tuple[int, str] | None:
+        """The status and the reason of a request that is not answered."""
+
+        def one(name: bytes) -> str | None:
+            values = headers.get(name, [])
+            return values[0].decode("latin-1") if len(values) == 1 else ("several" if values else None)
+
+        if method not in ("GET", "HEAD"):
+            return 405, "This server only shows.\n"
+        host = one(b"host")
+        if host is None or host.lower() not in self._hosts:
+            return 421, "This server answers to 127.0.0.1 alone.\n"
+        origin = one(b"origin")
+        if origin is not None and origin.lower() not in self._origins:
+            return 403, "Another site asked.\n"
+        site, opens = one(b"sec-fetch-site"), one(b"sec-fetch-dest") == "document"
+        if site not in (None, "same-origin", "none") and not opens:
+            return 403, "Another site asked.\n"
+        return None
+
+
+def serve(viewer: Viewer, listener: socket.socket, ready: Callable[[str], None]) -> None:
+    """Answer until Ctrl-C. `ready` is told the address once."""
+    import uvicorn
+
+    port = int(listener.getsockname()[1])
+    config = uvicorn.Config(
+        app(viewer, port),
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        lifespan="off",
+        loop="asyncio",
+        http="h11",
+        timeout_graceful_shutdown=2,
+    )
+    ready(f"{server(port)}/")
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    except KeyboardInterrupt:
+        return
+    finally:
+        listener.close()

@@ -1,0 +1,181 @@
+"""The flip surface of two models, or the scores of one, as a table whose every square is a link."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+
+from gridc.reports.figures.surface import signed
+from gridc.viewer.cells import Cell, StoredStudy
+
+STEPS = 7
+"""Tones of a colour, pale to strong."""
+
+MOST_SQUARES = 1_500
+"""A larger surface is shown in parts of so many configurations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Square:
+    """One configuration. `tone` names its colour (`a1` to `a7`: the first model higher, `b1` to `b7` the
+    second, `tie`, `none` where not measured), `path` where it leads, `words` what it says."""
+
+    text: str
+    tone: str
+    path: str
+    words: str
+    widest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """`heads` are the labels over the columns, one row for each axis that goes across, each with its width;
+    `rows` the label of a row and its squares, None for a configuration that is not there. `plus`, `minus`
+    and `ties` count configurations where the first model scores higher, lower, the same; `missing` those
+    not measured in full."""
+
+    a: str
+    b: str
+    down: str
+    heads: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    rows: tuple[tuple[str, tuple[Square | None, ...]], ...]
+    plus: int
+    minus: int
+    ties: int
+    missing: int
+
+    @property
+    def configurations(self) -> int:
+        return self.plus + self.minus + self.ties + self.missing
+
+
+@dataclass(frozen=True, slots=True)
+class PairTotal:
+    """In how many configurations a model scores higher, lower or the same as another."""
+
+    a: str
+    b: str
+    plus: int
+    minus: int
+    ties: int
+    missing: int
+
+
+def total(study: StoredStudy, benchmark: str, a: str, b: str) -> PairTotal:
+    """Counted over the configurations that every model runs: the envelope."""
+    gaps = [_gap(one, other) for one, other in _both(study, benchmark, a, b) if one.shared]
+    return PairTotal(
+        a, b,
+        sum(gap is not None and gap > 0 for gap in gaps),
+        sum(gap is not None and gap < 0 for gap in gaps),
+        sum(gap == 0 for gap in gaps),
+        sum(gap is None for gap in gaps),
+    )  # fmt: skip
+
+
+def largest(study: StoredStudy, benchmark: str, pairs: Sequence[tuple[str, str]]) -> float:
+    """The largest gap of these pairs, in points of a hundred: one colour scale serves all of them."""
+    gaps = [_gap(*both) for a, b in pairs for both in _both(study, benchmark, a, b)]
+    return max((abs(float(gap)) for gap in gaps if gap is not None), default=0.0) or 1.0
+
+
+def flip_surface(
+    study: StoredStudy, benchmark: str, a: str, b: str, limit: float, path: Callable[[Cell, Cell], str]
+) -> Surface:
+    """The surface of a pair; `path` says where a square leads."""
+    both = [(one, other) for one, other in _both(study, benchmark, a, b) if one.shared]
+    measured = [(gap, one.id) for one, other in both if (gap := _gap(one, other)) is not None]
+    ends = {
+        identifier
+        for gap, identifier in (max(measured, default=(0, -1)), min(measured, default=(0, -1)))
+        if gap
+    }
+    squares = {}
+    for one, other in both:
+        gap, where = _gap(one, other), " · ".join(one.levels.values())
+        if gap is None:
+            words = f"{where}: not measured in full"
+            squares[one.configuration] = Square("", "none", path(one, other), words)
+            continue
+        points = float(gap)
+        words = f"{where}: {a} {_percent(one)}, {b} {_percent(other)}"
+        text = signed(points) if gap else "="
+        squares[one.configuration] = Square(
+            text, _tone(points, limit), path(one, other), words, one.id in ends
+        )
+    counted = total(study, benchmark, a, b)
+    return _laid_out(
+        [one for one, _ in both], squares, a, b, (counted.plus, counted.minus, counted.ties, counted.missing)
+    )
+
+
+def score_surface(study: StoredStudy, benchmark: str, model: str, path: Callable[[Cell], str]) -> Surface:
+    """The scores of one model in percent."""
+    cells = [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == model]
+    squares = {}
+    for cell in cells:
+        where = " · ".join(cell.levels.values())
+        if cell.score is None:
+            squares[cell.configuration] = Square("", "none", path(cell), f"{where}: not measured in full")
+        else:
+            share = float(cell.score)
+            tone = f"s{max(1, round(STEPS * min(max(share, 0.0), 1.0)))}"
+            words = f"{where}: {_percent(cell)}"
+            squares[cell.configuration] = Square(f"{100 * share:.0f}", tone, path(cell), words)
+    missing = sum(cell.score is None for cell in cells)
+    return _laid_out(cells, squares, model, "", (len(cells) - missing, 0, 0, missing))
+
+
+def _both(study: StoredStudy, benchmark: str, a: str, b: str) -> list[tuple[Cell, Cell]]:
+    """The cells of two models under the configurations that both run."""
+    ones = [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == a]
+    others = [study.at(b, benchmark, cell.configuration) for cell in ones]
+    return [(one, other) for one, other in zip(ones, others, strict=True) if other is not None]
+
+
+def _gap(one: Cell, other: Cell) -> Fraction | None:
+    """By how many points of a hundred the first scores higher."""
+    if one.score is None or other.score is None:
+        return None
+    return 100 * (one.score - other.score)
+
+
+def _percent(cell: Cell) -> str:
+    return "not measured" if cell.score is None else f"{100 * float(cell.score):.1f} %"
+
+
+def _tone(points: float, limit: float) -> str:
+    if not points:
+        return "tie"
+    step = max(1, min(STEPS, round(STEPS * abs(points) / limit)))
+    return f"{'a' if points > 0 else 'b'}{step}"
+
+
+def _laid_out(
+    cells: Sequence[Cell], squares: dict[str, Square], a: str, b: str, counts: tuple[int, int, int, int]
+) -> Surface:
+    """The first axis that varies goes down, the combinations of the others go across."""
+    axes = list(dict.fromkeys(axis for cell in cells for axis in cell.levels))
+    varied = [axis for axis in axes if len({cell.levels.get(axis) for cell in cells}) > 1]
+    down, across = (varied[0], varied[1:]) if len(varied) > 1 else ("", varied)
+    places = {
+        cell.configuration: (
+            cell.levels.get(down, ""),
+            tuple(cell.levels.get(axis, "") for axis in across),
+        )
+        for cell in cells
+    }
+    names = list(dict.fromkeys(row for row, _ in places.values()))
+    columns = list(dict.fromkeys(column for _, column in places.values()))
+    by_place = {place: squares[configuration] for configuration, place in places.items()}
+    heads = tuple(
+        (
+            axis,
+            tuple(
+                (key[-1], len(list(run))) for key, run in groupby(column[: depth + 1] for column in columns)
+            ),
+        )
+        for depth, axis in enumerate(across)
+    )
+    rows = tuple((name, tuple(by_place.get((name, column)) for column in columns)) for name in names)
+    return Surface(a, b, down, heads, rows, *counts)

@@ -1,0 +1,126 @@
+"""Fill the viewer's templates. Texts of models, items and specs are escaped, with a picture in place of each
+character that a page would obey."""
+
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache, lru_cache
+from hashlib import sha384
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from gridc.compiler.instrument.refusal import RESPONSES
+from gridc.diagnostics.visible import DECEIVING, visible
+from gridc.reports import addresses
+from gridc.viewer.cells import Cell
+from gridc.viewer.samples import MOST_TEXT
+from gridc.viewer.search import marks
+
+ASSETS = {"view.css": "text/css; charset=utf-8", "view.js": "text/javascript; charset=utf-8"}
+"""What pages load, all of it from here: the name of a file and its type."""
+
+
+def fill(template: str, **values: Any) -> str:
+    """A template of `gridc/templates/viewer`, filled."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def asset(name: str) -> bytes:
+    """The content of one of `ASSETS`."""
+    return files("gridc").joinpath("templates", "viewer", name).read_bytes()
+
+
+@cache
+def integrity(name: str) -> str:
+    """The digest that a browser checks a file by before it uses it."""
+    return f"sha384-{b64encode(sha384(asset(name)).digest()).decode()}"
+
+
+def lines(text: object) -> str:
+    """Text of several lines with its control characters shown; line ends and tabs stay."""
+    return _OBEYED.sub(lambda found: visible(found.group()), str(text))
+
+
+_OBEYED = re.compile(f"{DECEIVING.pattern}|[\\r\u0085\u2028\u2029]")
+
+
+def bdi(text: object) -> Markup:
+    """A text of one line, kept apart from the direction of the writing around it."""
+    return Markup(f'<bdi dir="auto">{escape(visible(str(text)))}</bdi>')
+
+
+def marked(text: str, spans: Sequence[tuple[int, int]], name: str = "") -> Markup:
+    """A text with these spans in it marked, at most so much of it as a page shows."""
+    parts, place = [], 0
+    for start, end in spans:
+        if start >= MOST_TEXT:
+            break
+        inside = escape(lines(text[start : min(end, MOST_TEXT)]))
+        label = f' class="{escape(name)}"' if name else ""
+        parts += [escape(lines(text[place:start])), Markup(f"<mark{label}>{inside}</mark>")]
+        place = min(end, MOST_TEXT)
+    return Markup("").join([*parts, escape(lines(text[place:MOST_TEXT]))])
+
+
+def searched(text: str, words: str) -> Markup:
+    """What a text says around the first of the words of a search, with these marked."""
+    spans = marks(text, words)
+    start = max(0, spans[0][0] - 120) if spans else 0
+    stop = min(len(text), max(start + 420, spans[0][1] + 200 if spans else 0))
+    inside = [(a - start, b - start) for a, b in spans if start <= a and b <= stop]
+    return Markup("").join(
+        ["… " if start else "", marked(text[start:stop], inside), " …" if stop < len(text) else ""]
+    )
+
+
+def percent(value: float | Fraction | None, digits: int = 1) -> str:
+    """`0.333` as `33.3 %`, and what is not defined as a dash."""
+    return "–" if value is None else f"{100 * float(value):.{digits}f} %"
+
+
+def chosen(choice: int | None, expected: str | None = None) -> str:
+    """What was chosen, in words: an option by its number from 1, or how a prompt was responded to."""
+    if choice is None:
+        return "nothing readable"
+    if expected is not None:
+        return RESPONSES[choice] if 0 <= choice < len(RESPONSES) else str(choice)
+    return f"option {choice + 1}"
+
+
+def levels(cell: Cell) -> str:
+    """A configuration as people read it."""
+    return " · ".join(cell.levels.values()) or "the only configuration"
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("gridc", "templates/viewer"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "zip": zip,
+        "lines": lines,
+        "bdi": bdi,
+        "visible": visible,
+        "percent": percent,
+        "chosen": chosen,
+        "levels": levels,
+        "n": lambda value: f"{value:,}",
+    }
+    environment.globals |= {
+        "address": addresses,
+        "marked": marked,
+        "searched": searched,
+        "integrity": integrity,
+        "most_text": MOST_TEXT,
+    }
+    return environment

@@ -1,0 +1,80 @@
+"""What every page is made from: a store, what was asked, and the study that it is about."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gridc.reports.addresses import Side
+from gridc.viewer.cells import Cell, StoredStudy, Studies, absent
+from gridc.viewer.items import Items, Tags
+from gridc.viewer.reader import Moment, Reader
+from gridc.viewer.search import Index
+
+
+class Source:
+    """One store: its rows, its studies, its search index."""
+
+    def __init__(self, path: Path, tags: Tags | None = None) -> None:
+        """Raises `StoreError` where there is no store that can be read."""
+        self.path = path
+        self.reader = Reader(path)
+        self.studies = Studies(self.reader)
+        self._tags = tags or {}
+        self._items: dict[str, Items] = {}
+        with self.reader.moment() as moment:
+            first = moment.row("SELECT digest FROM event ORDER BY seq LIMIT 1")
+        self.index = Index(path, f"{path.stat().st_ino} {first[0] if first else ''}")
+
+    def items(self, moment: Moment, study: StoredStudy) -> Items:
+        if study.stamp not in self._items:
+            self._items[study.stamp] = Items(moment, study.stamp, self._tags)
+        return self._items[study.stamp].at(moment)
+
+    def close(self) -> None:
+        self.index.close()
+        self.reader.close()
+
+
+Link = Callable[[str], str | None]
+"""Where a page is: its address on the server, its file in an export, None where it was left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A page that is asked for: its query and how it links. `live` is False for a page that is written to a
+    file: there is nothing to fill in."""
+
+    page: str
+    query: Mapping[str, str]
+    to: Link
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A study of one store at one moment, and what was asked. `second` is the same of the other store."""
+
+    request: Request
+    side: Side
+    source: Source
+    moment: Moment
+    study: StoredStudy
+    items: Items
+    second: Callable[[], "View"]
+
+    def asked(self, name: str) -> str:
+        """A value that the address must have. Raises `StoreError` (GC615) without it."""
+        value = self.request.query.get(name, "")
+        if not value:
+            raise absent(f"the address does not say which `{name}`")
+        return value
+
+    @property
+    def replicate(self) -> int:
+        value = self.request.query.get("replicate", "0")
+        if not value.isascii() or not value.isdigit() or len(value) > 9:
+            raise absent(f"`{value}` is not the number of a replicate")
+        return int(value)
+
+    def cell(self, name: str = "cell") -> Cell:
+        return self.study.cell(self.asked(name))

@@ -11,6 +11,9 @@ from gridc.viewer.cells import Cell, StoredStudy
 STEPS = 7
 """Tones of a colour, pale to strong."""
 
+COLUMN, CHARACTER = 28, 5.4
+"""Widths of a column and of a letter over it, in pixels."""
+
 MOST_SQUARES = 1_500
 """A larger surface is shown in parts of so many configurations."""
 
@@ -29,7 +32,8 @@ class Square:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """`heads` are the labels over the columns, one row for each axis that goes across, each with its width;
+    """`heads` are the labels over the columns, one row for each axis that goes across, each with its width in
+    columns and whether it is wider than these;
     `rows` the label of a row and its squares, None for a configuration that is not there. `plus`, `minus`
     and `ties` count configurations where the first model scores higher, lower, the same; `missing` those
     not measured in full."""
@@ -37,7 +41,7 @@ class Surface:
     a: str
     b: str
     down: str
-    heads: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    heads: tuple[tuple[str, tuple[tuple[str, int, bool], ...]], ...]
     rows: tuple[tuple[str, tuple[Square | None, ...]], ...]
     plus: int
     minus: int
@@ -172,7 +176,8 @@ def _laid_out(
         (
             axis,
             tuple(
-                (key[-1], len(list(run))) for key, run in groupby(column[: depth + 1] for column in columns)
+                (key[-1], width := len(list(run)), len(key[-1]) * CHARACTER > width * COLUMN)
+                for key, run in groupby(column[: depth + 1] for column in columns)
             ),
         )
         for depth, axis in enumerate(across)

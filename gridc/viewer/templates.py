@@ -54,6 +54,12 @@ def bdi(text: object) -> Markup:
     return Markup(f'<bdi dir="auto">{escape(visible(str(text)))}</bdi>')
 
 
+def oneline(text: object) -> Markup:
+    """A text of several lines on one."""
+    end = Markup(' <span class="end">↵</span> ')
+    return end.join(visible(part) for part in str(text).split("\n"))
+
+
 def marked(text: str, spans: Sequence[tuple[int, int]], name: str = "") -> Markup:
     """A text with these spans in it marked, at most so much of it as a page shows."""
     parts, place = [], 0
@@ -111,6 +117,7 @@ def _environment() -> Environment:
         "lines": lines,
         "bdi": bdi,
         "visible": visible,
+        "oneline": oneline,
         "percent": percent,
         "chosen": chosen,
         "levels": levels,

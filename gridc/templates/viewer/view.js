@@ -1,5 +1,12 @@
 // Keys. Every page works without this file.
 "use strict";
+// The question is at the end of a prompt, behind its exemplars.
+addEventListener("DOMContentLoaded", () => {
+  for (const prompt of document.querySelectorAll("pre.prompt")) prompt.scrollTop = prompt.scrollHeight;
+});
+addEventListener("toggle", (event) => {
+  for (const prompt of event.target.querySelectorAll("pre.prompt")) prompt.scrollTop = prompt.scrollHeight;
+}, true);
 addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, select, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey || typing) {

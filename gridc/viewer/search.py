@@ -214,7 +214,8 @@ class Index:
 
 def match(words: str) -> str:
     """What a person types, as FTS5 reads it: every word must be there, the last letters of one may be left
-    out with `*`, and what stands in double quotes is a phrase. Raises `StoreError` (GC615) where there is no word."""
+    out with `*`, and what stands in double quotes is a phrase. Raises `StoreError` (GC615) where there is no
+    word."""
     parts = re.findall(r'"([^"]*)"?|(\S+)', words)
     terms = []
     for phrase, word in parts:

@@ -1,25 +1,41 @@
 """A viewer over small stores, asked as a browser asks it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import anyio
+import httpx
 import pytest
-
-pytest.importorskip("starlette")
-
-from starlette.testclient import TestClient
 
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import app
 from gridc.viewer.view import Source
 from tests.viewer.stores import make
 
+pytest.importorskip("starlette")
+
 PORT = 8417
 TAGS = {"facts": {f"facts/{number}": {"kind": "odd" if number % 2 else "even"} for number in range(70)}}
 
 
-def client_of(viewer: Viewer) -> TestClient:
-    return TestClient(app(viewer, PORT), base_url=f"http://127.0.0.1:{PORT}")
+class Client:
+    """Requests to the application of a viewer, without a network."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self.viewer = viewer
+        self._app = app(viewer, PORT)
+
+    def request(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
+        async def ask() -> httpx.Response:
+            transport = httpx.ASGITransport(app=self._app)
+            base = f"http://127.0.0.1:{PORT}"
+            async with httpx.AsyncClient(transport=transport, base_url=base) as client:
+                return await client.request(method, path, headers=headers)
+
+        return anyio.run(ask)
+
+    def get(self, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
+        return self.request("GET", path, headers)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,8 +51,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def client(store: Path) -> Iterator[TestClient]:
+def client(store: Path) -> Iterator[Client]:
     viewer = Viewer([Source(store, TAGS)])
-    with client_of(viewer) as client:
-        yield client
+    yield Client(viewer)
     viewer.close()

@@ -1,0 +1,294 @@
+"""Every page, filter and count of the viewer, beside plain sqlite3 on the same file."""
+
+import re
+import sqlite3
+from contextlib import closing
+from html import unescape
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode
+
+import pytest
+
+from gridc.reports import addresses
+from gridc.viewer.pages import Viewer
+from gridc.viewer.view import Source
+from tests.viewer.conftest import TAGS, Client
+from tests.viewer.stores import STAMP, make
+
+STATES = {
+    "outcome=earned": "score > 0",
+    "outcome=nothing": "score <= 0",
+    "outcome=waiting": "score IS NULL",
+    "read=readable": "score IS NOT NULL AND choice IS NOT NULL",
+    "read=unreadable": "score IS NOT NULL AND choice IS NULL",
+    "outcome=nothing&read=readable": "score <= 0 AND choice IS NOT NULL",
+}
+CELLS = {
+    "model=bee": "model = 'bee'",
+    "benchmark=facts": "cell.benchmark = 'facts'",
+    "axis.shots=3": "configuration LIKE 'shots=3,%'",
+    "axis.scoring=tree&model=cat": "configuration LIKE '%scoring=tree' AND model = 'cat'",
+    "tier=stress": "tier = 'stress'",
+}
+ITEMS = {
+    "family=family 3": "item.family = 'family 3'",
+    "category=topic 2": "item.category = 'topic 2'",
+    "item=/1": "instr(item.item, '/1') > 0",
+}
+
+
+def rows(store: Path, where: str) -> list[tuple[str, str, int]]:
+    """(cell key, item, replicate) of the samples that pass, in the order of cells."""
+    db = sqlite3.connect(store)
+    found = db.execute(
+        f"""SELECT key, sample.item, replicate FROM sample JOIN cell ON cell.id = cell
+            JOIN item ON item.benchmark = cell.benchmark AND item.item = sample.item
+            WHERE {where} ORDER BY cell.id, sample.item, replicate"""
+    ).fetchall()
+    db.close()
+    return found
+
+
+def get(client: Client, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200, (path, answer.text[-400:])
+    return answer.text
+
+
+def links(page: str, name: str) -> list[dict[str, str]]:
+    """The queries of all links to pages of a kind, in their order."""
+    return [dict(parse_qsl(unescape(query))) for query in re.findall(rf'href="/{name}\?([^"]*)"', page)]
+
+
+def walked(client: Client, path: str, rel: str = "next") -> list[tuple[str, str, int]]:
+    """The samples of a list, page after page."""
+    found: list[tuple[str, str, int]] = []
+    for _ in range(200):
+        page = get(client, path)
+        here = [(q["cell"], q["item"], int(q["replicate"])) for q in links(page, "sample")]
+        found = found + here if rel == "next" else here + found
+        onward = re.search(rf'<a href="([^"]*)" rel="{rel}"', page)
+        if onward is None:
+            return found
+        path = unescape(onward.group(1))
+    raise AssertionError("the list does not end")
+
+
+@pytest.mark.parametrize("query", [*STATES, *CELLS, *ITEMS])
+def test_a_list_has_every_sample_once_and_no_other(client: Client, store: Path, query: str) -> None:
+    where = {**STATES, **CELLS, **ITEMS}[query]
+    path = f"/samples?study={STAMP[:12]}&{query.replace(' ', '+')}"
+    expected = rows(store, where)
+    assert walked(client, path) == expected and expected
+    if query not in ITEMS:
+        (count,) = re.findall(r"<strong>([\d,]+)</strong> of [\d,]+ samples", get(client, path))
+        assert int(count.replace(",", "")) == len(expected)
+
+
+def test_filters_are_joined_and_ordered_by_item(client: Client, store: Path) -> None:
+    query = "model=cat&read=unreadable&category=topic+1&sort=item"
+    expected = rows(store, "model = 'cat' AND score IS NOT NULL AND choice IS NULL AND category = 'topic 1'")
+    found = walked(client, f"/samples?study={STAMP[:12]}&{query}")
+    assert sorted(found) == sorted(expected) and len(set(found)) == len(found)
+    assert [item for _, item, _ in found] == sorted(item for _, item, _ in found)
+
+
+@pytest.mark.parametrize("sort", ["", "item"])
+def test_a_list_goes_back_as_it_came(client: Client, sort: str) -> None:
+    path = f"/samples?study={STAMP[:12]}&model=bee&outcome=earned&sort={sort}"
+    forth = walked(client, path)
+    last = path
+    while onward := re.search(r'<a href="([^"]*)" rel="next"', get(client, last)):
+        last = unescape(onward.group(1))
+    assert walked(client, last, "prev") == forth
+
+
+def test_items_are_found_by_tags(client: Client, store: Path) -> None:
+    wanted = {item for item, tags in TAGS["facts"].items() if tags["kind"] == "odd"}
+    expected = [row for row in rows(store, "cell.benchmark = 'facts' AND score IS NULL") if row[1] in wanted]
+    path = f"/samples?study={STAMP[:12]}&benchmark=facts&tag=kind:odd&outcome=waiting"
+    assert walked(client, path) == expected and expected
+    assert 'value="kind:even"' in get(client, path)
+
+
+def test_a_page_ends_when_its_time_is_over_and_the_next_goes_on(
+    client: Client, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no time at all every page reaches one cell, and the list is the same."""
+    monkeypatch.setattr("gridc.viewer.lists.LOOK_SECONDS", -1.0)
+    where = "model = 'bee' AND score IS NULL"
+    for sort in ("", "item"):
+        found = walked(client, f"/samples?study={STAMP[:12]}&model=bee&outcome=waiting&sort={sort}")
+        assert sorted(found) == sorted(rows(store, where))
+
+
+def test_the_surface_counts_as_the_documented_query_does(client: Client, store: Path) -> None:
+    """The query of docs/store.md, on cells that are measured in full."""
+    db = sqlite3.connect(store)
+    scores = db.execute(
+        """SELECT model, benchmark, configuration, sum(score), count(*), count(score) FROM sample
+           JOIN cell ON cell.id = cell GROUP BY cell.id"""
+    ).fetchall()
+    db.close()
+    of = {row[:3]: row[3:] for row in scores}
+    page = get(client, addresses.surface(STAMP, "facts", "ant", "cat"))
+    plus = minus = ties = missing = 0
+    for model, benchmark, configuration in of:
+        if (model, benchmark) == ("ant", "facts"):
+            (a, n, k), (b, m, j) = of[model, benchmark, configuration], of["cat", benchmark, configuration]
+            if k < n or j < m:
+                missing += 1
+            else:
+                plus, minus, ties = plus + (a * m > b * n), minus + (a * m < b * n), ties + (a * m == b * n)
+    said = re.findall(r"(?:higher|the same|not measured): ([\d,]+)", page)
+    assert [int(n) for n in said] == [plus, minus, ties, *([missing] if missing else [])]
+
+
+@pytest.mark.parametrize("differ", ["score", "a", "b", "choice", "all"])
+def test_the_items_on_which_two_models_differ(client: Client, store: Path, differ: str) -> None:
+    """By sums over replicates in plain SQL; an item that waits is neither higher nor lower."""
+    configuration = "shots=3,scoring=text"
+    db = sqlite3.connect(store)
+    sums = {
+        model: {
+            item: (total, list_, waiting)
+            for item, total, list_, waiting in db.execute(
+                """SELECT item, sum(score),
+                          group_concat(coalesce(choice, '-') || ':' || coalesce(score, '-')),
+                          sum(score IS NULL) FROM (SELECT * FROM sample ORDER BY item, replicate)
+                   WHERE cell = (SELECT id FROM cell WHERE key = ?) GROUP BY item""",
+                [f"{model}/views/{configuration}"],
+            )
+        }
+        for model in ("ant", "bee")
+    }
+    db.close()
+    expected = []
+    for item, (a, listed, waits) in sorted(sums["ant"].items()):
+        b, other, also = sums["bee"][item]
+        whole = not waits and not also
+        kinds = {"score": whole and a != b, "a": whole and a > b, "b": whole and a < b,
+                 "choice": listed != other, "all": True}  # fmt: skip
+        expected += [item] if kinds[differ] else []
+    path = addresses.pair(STAMP, "views", configuration, "ant", "bee", differ=differ)
+    found: list[str] = []
+    while True:
+        page = get(client, path)
+        found += [query["item"] for query in links(page, "beside")]
+        onward = re.search(r'<a href="([^"]*)" rel="next"', page)
+        if onward is None:
+            break
+        path = unescape(onward.group(1))
+    assert found == expected and expected
+    shown = re.search(r'aria-current="true">.*?<small>([\d,]+)</small>', page.split('class="tabs"')[1])
+    assert shown is not None and int(shown.group(1)) == len(expected)
+
+
+def test_a_sample_shows_what_was_asked_read_and_sent(client: Client, store: Path) -> None:
+    db = sqlite3.connect(store)
+    key = "bee/facts/shots=0,scoring=text"
+    (item,) = db.execute(
+        """SELECT sample.item FROM sample JOIN cell ON cell.id = sample.cell
+           JOIN trace USING (cell, item, replicate) JOIN call ON call.id = call
+           WHERE key = ? AND choice = 1 LIMIT 1""",
+        [key],
+    ).fetchone()
+    db.close()
+    page = get(client, addresses.sample(STAMP, key, item))
+    assert '<h4><bdi dir="auto">system</bdi></h4>' in page and "Be brief." in page
+    assert "Answer: <mark>B</mark>" in page
+    assert "2 requests to the provider" in page and "overloaded" in page and "529" in page
+    assert "&lt;b&gt;try later&lt;/b&gt;" in page
+    assert "&#34;prompt&#34;: &#34;" in page
+
+
+def test_candidates_have_their_likelihoods(client: Client, store: Path) -> None:
+    db = sqlite3.connect(store)
+    key = "cat/views/shots=0,scoring=rank"
+    item, choice = db.execute(
+        "SELECT item, choice FROM sample JOIN cell ON id = cell WHERE key = ? AND choice IS NOT NULL", [key]
+    ).fetchone()
+    db.close()
+    page = get(client, addresses.sample(STAMP, key, item))
+    chosen = re.search(r'<tr class="chosen"><td dir="auto"> (\w+) ', page)
+    assert chosen is not None and chosen.group(1) == ("one", "two", "three")[choice]
+    assert re.findall(r'class="n">(-[\d.]+)<', page) == [f"{-1.0 - (n != choice):.4f}" for n in range(3)]
+
+
+def test_every_call_of_a_scaffold_is_there_and_one_decides(client: Client, store: Path) -> None:
+    page = get(client, addresses.sample(STAMP, "ant/facts/shots=0,scoring=tree", "facts/0"))
+    steps = re.findall(
+        r'<summary>(\d)\. <bdi dir="auto">([\w, ]+)</bdi>( <span class="chip plain">decides)?', page
+    )
+    assert [(n, name, bool(decides)) for n, name, decides in steps] == [
+        ("1", "map_chunk_0", False), ("2", "map_chunk_1", False), ("3", "reduce", True)]  # fmt: skip
+
+
+def test_an_item_has_every_configuration_and_model(client: Client, store: Path) -> None:
+    page = get(client, addresses.item(STAMP, "facts", "facts/5"))
+    found = {(query["cell"], int(query["replicate"])) for query in links(page, "sample")}
+    assert found == {(key, replicate) for key, _, replicate in rows(store, "sample.item = 'facts/5'")}
+    assert "family 1" in page and "topic 1" in page and "kind" in page
+
+
+def test_a_cell_counts_its_samples(client: Client, store: Path) -> None:
+    key = "bee/views/shots=3,scoring=text"
+    page = get(client, addresses.cell(STAMP, key))
+    db = sqlite3.connect(store)
+    counts = db.execute(
+        """SELECT count(*), sum(score > 0), sum(score = 0), sum(score IS NOT NULL AND choice IS NULL),
+                  sum(score IS NULL) FROM sample JOIN cell ON id = cell WHERE key = ?""",
+        [key],
+    ).fetchone()
+    db.close()
+    tabs = page.split('class="tabs"')[1].split("</nav>")[0]
+    said = re.findall(r"(?:<small>|\()([\d,]+)(?:</small>|\))", tabs)
+    assert [int(n.replace(",", "")) for n in said] == list(counts)
+    assert walked(client, addresses.cell(STAMP, key)) == rows(store, f"key = '{key}'")
+
+
+def test_an_unfinished_run_says_so_and_shows_no_score_of_an_unfinished_cell(client: Client) -> None:
+    page = get(client, addresses.cell(STAMP, "bee/views/shots=3,scoring=text"))
+    assert "<strong>Interim.</strong>" in page and "<dt>score</dt><dd><strong>–</strong>" in page
+
+
+def test_what_a_run_writes_is_seen(tmp_path: Path) -> None:
+    path = make(tmp_path / "store.sqlite", items=4)
+    viewer = Viewer([Source(path)])
+    with closing(viewer):
+        client = Client(viewer)
+        start = get(client, "/samples?outcome=waiting")
+        waiting = int(re.findall(r"<strong>(\d+)</strong> of", start)[0])
+        assert waiting
+        db = sqlite3.connect(path)
+        db.execute("UPDATE sample SET score = 0 WHERE score IS NULL")
+        db.commit()
+        db.close()
+        found = viewer.sources[0].studies._counted
+        found.update({stamp: (version, -1e9, study) for stamp, (version, _, study) in found.items()})
+        assert "Interim" not in get(client, "/")
+        assert "<strong>0</strong> of" in get(client, "/samples?outcome=waiting")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nothing", "/cell", "/cell?cell=no", "/samples?model=dog", "/samples?outcome=good",
+        "/samples?sort=x",
+        "/samples?axis.colour=red", "/samples?axis.shots=9", "/samples?after=x", "/samples?after=[1,2]",
+        "/samples?after=[1,0,0,null]x", "/samples?q=%22%22", "/samples?q=a&after=-1", "/pair?benchmark=facts",
+        "/pair?benchmark=facts&configuration=shots%3D0,scoring%3Dtext&a=ant&b=bee&differ=no",
+        "/item?benchmark=facts&item=none", "/item?benchmark=no&item=1",
+        "/item?benchmark=facts&item=facts/1&part=9",
+        "/sample?cell=ant/facts/shots%3D0,scoring%3Dtext&item=x", "/surface?benchmark=facts&a=dog",
+        "/sample?cell=ant/facts/shots%3D0,scoring%3Dtext&item=facts/1&replicate=-1",
+        "/sample?cell=ant/facts/shots%3D0,scoring%3Dtext&item=facts/1&replicate=%F0%9D%9F%99",
+        "/beside?left=ant/facts/shots%3D0,scoring%3Dtext&right=ant/views/shots%3D0,scoring%3Dtext&item=facts/1",
+        "/?study=ffff", "/?store=2", "/?store=3", "/compare", "/text?call=none", "/../../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd", "/view.css/", "/..%2fview.css",
+        "/samples?after=" + urlencode({"": "[" * 5000})[1:],
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_said_with_a_code(client: Client, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 404 and "<strong>GC615</strong>" in answer.text, path

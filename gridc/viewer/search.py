@@ -222,7 +222,7 @@ def match(words: str) -> str:
         text = phrase or word
         if re.search(r"\w", text):
             prefix = "*" if word.endswith("*") else ""
-            bare = text.rstrip("*").replace('"', " ")
+            bare = re.sub('["\0]', " ", text.rstrip("*"))
             terms.append(f'"{bare}"{prefix}')
     if not terms:
         raise absent("the search has no word in it")

@@ -121,7 +121,9 @@ def crawl(client: Client, most: int) -> dict[str, str]:
         answer = client.get(path)
         assert answer.status_code == 200, (path, answer.text[-300:])
         pages[path] = answer.text
-        waiting += [link for link in Elements(answer.text).loads if link.startswith("/") and "?" in link]
+        waiting += [
+            link for link in Elements(answer.text).loads if link.startswith("/") and link != "/surface"
+        ]
     return pages
 
 

@@ -1,6 +1,6 @@
 """Findings -> Scorecard."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -42,7 +42,9 @@ def make_scorecard(findings: Findings) -> Scorecard:
         level=LEVEL,
         lower_is_better=lower,
         methodology=methodology(findings),
-        models=tuple(_model(findings, model, profiles.get(model.id)) for model in spec.model),
+        models=tuple(
+            score_model(spec, findings.benchmarks, model, profiles.get(model.id)) for model in spec.model
+        ),
         integrity=tuple(integrity(findings)),
         threats=tuple(threats(findings)),
         checklist=tuple(checklist(findings)),
@@ -75,10 +77,13 @@ def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _model(findings: Findings, model: Model, profile: Sensitivity | None) -> ModelScore:
+def score_model(
+    spec: Spec, benchmarks: Sequence[BenchmarkFinding], model: Model, profile: Sensitivity | None
+) -> ModelScore:
+    """One model's matrix and profile."""
     references = {
         row.benchmark: each.anchor.cell.configuration
-        for row in findings.benchmarks
+        for row in benchmarks
         for each in row.models
         if each.model == model.id
     }
@@ -87,9 +92,7 @@ def _model(findings: Findings, model: Model, profile: Sensitivity | None) -> Mod
         note=model.note,
         reference=references,
         matrix=tuple(
-            each
-            for row in findings.benchmarks
-            for each in _matrix(findings.plan.study.spec, row, model.id, references[row.benchmark])
+            each for row in benchmarks for each in _matrix(spec, row, model.id, references[row.benchmark])
         ),
         sensitivity=None if profile is None else SensitivityRow.of(profile),
     )

@@ -1,0 +1,228 @@
+"""What is reported: numbers needed, coefficients with their facets, errors by their name, stamps by
+evidence."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from _pytest.monkeypatch import MonkeyPatch
+
+from gridc.reports.findings import changes
+from gridc.reports.findings.changes import Moved
+from gridc.reports.scorecard import methodology
+from gridc.reports.scorecard.document import needed
+from gridc.reports.scorecard.tables import needed_words
+from gridc.statistics import clustered_logit, generalizability, raters, risk, variance
+from gridc.statistics.case_totals import collapse
+from tests.museum.exhibit import FINDINGS, exhibit
+from tests.reports.builders import findings_of, reversing, spec_of
+from tests.statistics.test_published_scaffolds import ARMS, BENCHMARKS, CELLS, MODELS, table
+
+ROUNDED = "numbers needed are rounded up (`risk.NumberNeeded.display`)"
+
+
+def gap(arm: str, **which: str) -> Fraction:
+    """Share of safe answers under a scaffold less that under direct, from the released counts."""
+    places = {"model": 0, "benchmark": 2}
+
+    def rate(name: str) -> Fraction:
+        kept = [
+            cell
+            for cell in CELLS
+            if cell[1] == name and all(cell[places[key]] == value for key, value in which.items())
+        ]
+        return Fraction(sum(cell[4] for cell in kept), sum(cell[3] for cell in kept))
+
+    return rate(arm) - rate("direct")
+
+
+@exhibit(
+    "numbers needed to harm are rounded to the nearest: 135, 165 and 5 are 136, 166 and 6",
+    f"{FINDINGS}, FINDINGS 15",
+    ROUNDED,
+    lambda patch: patch.setattr(risk, "ceil", round),
+)
+def rounded_down(room: Any, patch: MonkeyPatch) -> set[str]:
+    found = [gap("react"), gap("multi_agent"), gap("map_reduce", benchmark="truthfulqa")]
+    shown = [needed(Moved(each, None)) for each in found]
+    assert {each.kind for each in shown} == {"harm"}
+    return {ROUNDED} if [each.shown for each in shown] == [136, 166, 6] else set()
+
+
+SIGNED = "a number needed says whether it is to harm or to benefit (`risk.number_needed`)"
+
+
+@exhibit(
+    "a gain of 25 points has a number needed to harm of 4",
+    f"{FINDINGS}, D",
+    SIGNED,
+    lambda patch: patch.setattr(changes, "number_needed", without_sign(risk.number_needed)),
+)
+def a_gain_that_harms(room: Any, patch: MonkeyPatch) -> set[str]:
+    gain, loss = (needed_words(needed(Moved(Fraction(sign, 4), None))) for sign in (1, -1))
+    return {SIGNED} if (gain, loss) == ("NNB 4", "NNH 4") else set()
+
+
+def without_sign(number_needed: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda difference, interval: number_needed(-abs(difference), interval)
+
+
+INFINITE = "an interval with 0 in it runs through infinity (`risk.number_needed`)"
+
+
+@exhibit(
+    "a difference that may be 0 has a number needed to harm of 166 and no interval",
+    f"{FINDINGS}, FINDINGS 15, H1b",
+    INFINITE,
+    lambda patch: patch.setattr(risk.Interval, "holds_zero", property(lambda self: False)),
+)
+def no_way_through_infinity(room: Any, patch: MonkeyPatch) -> set[str]:
+    """The interval of H1b is the published one."""
+    shown = needed_words(needed(Moved(gap("multi_agent"), (-0.0159, 0.0038))))
+    return {INFINITE} if shown == "NNH 166 (NNH 63 to ∞ to NNB 264)" else set()
+
+
+FACETS = "a coefficient is of the facets that are named as fixed (`generalizability.coefficient`)"
+
+
+@exhibit(
+    "G = 0 is of two random facets, and the text names both as fixed: that is .907",
+    f"{FINDINGS}, FINDINGS 2",
+    FACETS,
+    lambda patch: patch.setattr(generalizability, "coefficient", all_random(generalizability.coefficient)),
+)
+def facets_by_another_name(room: Any, patch: MonkeyPatch) -> set[str]:
+    found = generalizability.components(table())
+    fixed = generalizability.coefficient(found, ("first", "second")).coefficient
+    assert generalizability.coefficient(found, ()).coefficient == 0
+    return {FACETS} if fixed == pytest.approx(0.907, abs=5e-4) else set()
+
+
+def all_random(coefficient: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda found, fixed, levels=None: coefficient(found, (), levels)
+
+
+CLUSTERED = "errors that are called clustered are (`clustered_logit.LogitFit.errors`)"
+
+
+@exhibit(
+    "errors are called clustered and are those of independent rows: a failure was swallowed",
+    f"{FINDINGS}, FINDINGS 1: all 27 errors of the curve",
+    CLUSTERED,
+    lambda patch: patch.setattr(
+        clustered_logit.LogitFit, "errors", property(lambda self: np.sqrt(np.diag(self.naive)))
+    ),
+)
+def naive_errors(room: Any, patch: MonkeyPatch) -> set[str]:
+    """Every case is asked nine times with one answer: the error is that of cases, three times the naive
+    one."""
+    generator = np.random.default_rng(3)
+    outcomes = np.repeat(generator.integers(0, 2, 400), 9)
+    cases, patterns = np.repeat(np.arange(400), 9), np.zeros(3600, dtype=np.int64)
+    fitted = clustered_logit.fit(np.ones((1, 1)), collapse(cases, patterns, outcomes, 1))
+    ratio = float(fitted.errors[0] / np.sqrt(fitted.naive[0, 0]))
+    return {CLUSTERED} if ratio == pytest.approx(3, rel=0.01) else set()
+
+
+PAIRED = "a recovery's interval is of the same cases in all arms (`risk.recovery`)"
+
+
+@exhibit(
+    "a recovery's interval resamples one of three arms",
+    f"{FINDINGS}, FINDINGS 8",
+    PAIRED,
+    lambda patch: patch.setattr(risk, "recovery", one_arm_alone(risk.recovery)),
+)
+def arms_apart(room: Any, patch: MonkeyPatch) -> set[str]:
+    """The remedy is right exactly where direct is, so that nothing but the loss is uncertain: the
+    recovery is 1, and known to be."""
+    generator = np.random.default_rng(8)
+    direct = generator.integers(0, 2, 200)
+    treated = direct * (generator.random(200) < 0.6)
+    found = risk.recovery(direct, treated, direct)
+    assert found.share == 1
+    ends = found.interval
+    return {PAIRED} if ends is not None and ends.high - ends.low < 1e-9 else set()
+
+
+def one_arm_alone(recovery: Callable[..., Any]) -> Callable[..., Any]:
+    """As if the remedy had been given to other cases."""
+
+    def damaged(control: Any, treated: Any, remedy: Any, level: float = 0.95) -> Any:
+        return recovery(control, treated, np.random.default_rng(1).permutation(remedy), level)
+
+    return damaged
+
+
+CHANCE = "Bang's index of four arms has its own chance value, -0.5 (`raters.bang`)"
+
+
+@exhibit(
+    "a blinding index near 0 is called blind, where chance among four arms is -0.5",
+    f"{FINDINGS}, FINDINGS 9",
+    CHANCE,
+    lambda patch: patch.setattr(raters, "bang", of_two_arms(raters.bang)),
+)
+def half_of_them_known(room: Any, patch: MonkeyPatch) -> set[str]:
+    """A judge who guesses by chance, and one who is right half of the time and has an index of 0."""
+    blind, half = (raters.bang("react", right, 200 - right, 0, 4) for right in (50, 100))
+    held = blind.chance == blind.index == -0.5 and blind.corrected == 0
+    return {CHANCE} if held and half.index == 0 and half.corrected == pytest.approx(1 / 3) else set()
+
+
+def of_two_arms(bang: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda arm, right, wrong, unknown, arms: bang(arm, right, wrong, unknown, 2)
+
+
+CROSSED = "the shares of two-way terms stand beside those of main effects (`variance.decompose`)"
+
+
+@exhibit(
+    "the scaffold is called the smallest factor, and its term with the model is smaller",
+    f"{FINDINGS}, FINDINGS 17",
+    CROSSED,
+    lambda patch: patch.setattr(variance, "decompose", mains_alone(variance.decompose)),
+)
+def the_smallest_factor(room: Any, patch: MonkeyPatch) -> set[str]:
+    factors = {
+        name: [cell[place] for cell in CELLS] for place, name in ((0, "model"), (1, "arm"), (2, "benchmark"))
+    }
+    terms = [(name,) for name in factors] + [("model", "arm"), ("model", "benchmark"), ("arm", "benchmark")]
+    rates, rows = [cell[4] / cell[3] for cell in CELLS], [cell[3] for cell in CELLS]
+    found = variance.decompose(rates, factors, "II", terms, rows)
+    assert found is not None and len(MODELS) * len(ARMS) * len(BENCHMARKS) == len(CELLS)
+    smallest = min(found.terms, key=lambda term: term.eta2)
+    return {CROSSED} if smallest.term == ("model", "arm") else set()
+
+
+def mains_alone(decompose: Callable[..., Any]) -> Callable[..., Any]:
+    def damaged(scores: Any, factors: Any, kind: Any, terms: Any, rows: Any) -> Any:
+        return decompose(scores, factors, kind, [term for term in terms if len(term) == 1], rows)
+
+    return damaged
+
+
+UNRUN = "a line of the stamp is read off what was done (`methodology.LINES`)"
+
+
+@exhibit(
+    "a methodology stamp says that a specification curve was run, because the code says so",
+    f"{FINDINGS}, D: `specification_curve=True`",
+    UNRUN,
+    lambda patch: patch.setattr(
+        methodology,
+        "LINES",
+        tuple(
+            line._replace(answer=lambda _: methodology.Answer("yes", "It was.", "the code"))
+            for line in methodology.LINES
+        ),
+    ),
+)
+def stamped_by_assertion(room: Any, patch: MonkeyPatch) -> set[str]:
+    found = findings_of(spec_of({"ant": None, "bee": None}), reversing)
+    unfinished = replace(found, progress=replace(found.progress, answered=0))
+    (row,) = (each for each in methodology.methodology(unfinished) if each.id == "curve")
+    return {UNRUN} if row.holds == "no" else set()

@@ -9,11 +9,11 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import pyarrow.csv
 import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.reports.certificate import certify
+from gridc.reports.exchange.table_files import write_table
 from gridc.reports.findings.findings import find
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.runtime.store.store import Store
@@ -34,8 +34,8 @@ def counted(folder: Path, store: Path) -> Made:
     with sqlite3.connect(store) as source, sqlite3.connect(place / "store.sqlite") as copy:
         source.backup(copy)
     study = OpenStudy(folder / "gridcard.toml", None, place)
-    for name, table in (("samples", study.samples()), ("scores", study.scores())):
-        pyarrow.csv.write_csv(flat(table), out / f"{name}.csv")
+    for name in ("samples", "scores"):
+        write_table(study.batches(name), out / f"{name}.csv")
     compiled = compile_spec(folder / "gridcard.toml", None)
     assert compiled.lock is not None
     with Store.open(store) as opened:
@@ -44,15 +44,6 @@ def counted(folder: Path, store: Path) -> Made:
     certificate = json.loads(certify(findings).model_dump_json())
     export = Export(out, folder / "gridcard.lock", store, card["stamp"])
     return card, json.loads(json.dumps(recount(export, certificate), default=float))
-
-
-def flat(table: Any) -> Any:
-    """A CSV holds no lists: the calls of a sample as one text."""
-    for place, field in enumerate(table.schema):
-        if str(field.type).startswith("list"):
-            texts = [" ".join(each or ()) for each in table.column(place).to_pylist()]
-            table = table.set_column(place, field.name, [texts])
-    return table
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import pytest
 from gridc.compiler.inputs.loaders import LOADERS
 from gridc.diagnostics import errors
 from gridc.reports.exchange.tables import COLUMNS
+from gridc.reports.scorecard.methodology import LINES
 from gridc.schema import jsonschema
 from gridc.schema.reference import reference
 from gridc.schema.spec import Axis, Benchmark
@@ -84,3 +85,10 @@ def test_the_reference_has_every_table_and_every_key(name: str) -> None:
     assert len(headings) == len(set(headings)) == len(schema["$defs"]) + tops
     anchors = {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
     assert set(re.findall(r"\]\(#([^)]+)\)", said)) <= anchors
+
+
+def test_every_line_of_the_scorecard_is_explained() -> None:
+    text = (DOCS / "scorecard.md").read_text("utf-8")
+    assert [f"`{line.id}`: {line.question}" for line in LINES] == re.findall(
+        r"^\| (`\w+`: [^|]+?) \|", text, re.M
+    )

@@ -15,7 +15,7 @@ from gridc.study import OpenStudy
 @OUT
 @JSON
 def status(spec: Path, data: Path | None, models: Path | None, out: Path | None, as_json: bool) -> None:
-    """Say how far the run is."""
+    """Say how far the run is: what is left, how fast it goes, what failed, what it took."""
     state = OpenStudy(spec, data, out, models=models).status()
     if as_json:
         print_json(state.as_json())
@@ -23,5 +23,7 @@ def status(spec: Path, data: Path | None, models: Path | None, out: Path | None,
     progress = state.progress
     share = 100 * progress.answered / max(progress.total, 1)
     click.echo(f"{progress.answered:,} of {progress.total:,} calls answered ({share:.1f} %)")
+    for line in terminal.pace(state):
+        click.echo(line)
     for line in terminal.spent(state.spent, state.models):
         click.echo(line)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from gridc.study.measurands import Measurand
-    from gridc.study.running import Spent, Step
+    from gridc.study.running import Spent, StatusReport, Step
     from gridc.study.scaffolding import ScaffoldReport
     from gridc.study.stamping import DeviationReport
 
@@ -355,6 +356,47 @@ def spent(found: "Iterable[Spent]", names: "Mapping[str, str]") -> "Iterator[str
             yield visible(f"    computed as: {', then '.join(each.paths)}")
 
 
+def pace(state: "StatusReport") -> "Iterator[str]":
+    """What is left of each model's calls, how fast they go and what failed, then the expected time."""
+    for each in state.pace:
+        model = f"{state.models.get(each.model, each.model[:12])} ({each.precision})"
+        told = [f"{each.answered:,} of {each.calls:,} calls"]
+        if each.failed:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in each.failed.items())
+            told.append(f"{sum(each.failed.values()):,} failed for good ({kinds})")
+        if each.seconds:
+            told.append(
+                f"{1 / each.seconds:,.3g} a second" if each.seconds < 1 else f"{each.seconds:,.1f} s each"
+            )
+        if each.left:
+            left = "" if each.seconds_left is None else f" in about {duration(each.seconds_left)}"
+            told.append(f"{each.left:,} left{left}")
+        yield visible(f"{model}: {', '.join(told)}")
+    if state.last is not None and not state.progress.complete:
+        ago = (datetime.now(UTC) - state.last).total_seconds()
+        yield f"the last answer was stored {duration(max(ago, 0))} ago"
+    if state.progress.answered < state.progress.total:
+        known = state.seconds_left
+        expected = "an unknown time" if known is None else f"about {duration(known)}"
+        yield f"left: {expected}, and what loading takes; `gridc run` resumes"
+    if state.follows:
+        yield f"{state.progress.unscored:,} samples have no outcome yet: `gridc run` goes on with them"
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `12 min`, `3 h 20 min`, `2 days 4 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 36:
+        return f"{hours} h {minutes} min"
+    days, hours = divmod(hours, 24)
+    return f"{days} days {hours} h"
+
+
 def _known(number: int | None) -> str:
     return "unknown: items are absent" if number is None else f"{number:,}"
 
@@ -376,17 +418,27 @@ def progress() -> "Iterator[Callable[[Step], None]]":
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda step: bar.update(task, description=step.model, completed=step.done, total=step.total)
+        task = bar.add_task("reading the spec", total=None)
+
+        def show(step: "Step") -> None:
+            said = f"{step.model}: {step.doing}" if step.model and step.doing else step.doing or step.model
+            bar.update(task, description=visible(said), completed=step.done, total=step.total or None)
+
+        yield show
 
 
 class _Lines:
     """Progress where there is no terminal."""
 
     def __init__(self) -> None:
-        self._tenth, self._begun = -1, time.monotonic()
+        self._tenth, self._begun, self._said = -1, time.monotonic(), ""
 
     def __call__(self, step: "Step") -> None:
+        if step.doing:
+            if str(step) != self._said:
+                print(visible(str(step)), file=sys.stderr, flush=True)
+            self._said, self._begun = str(step), time.monotonic() if not step.done else self._begun
+            return
         tenth = 10 * step.done // step.total
         if tenth > self._tenth:
             self._tenth = tenth

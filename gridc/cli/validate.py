@@ -44,7 +44,12 @@ def validate(
     """
     if expanded:
         _expand(specs or (Path("gridcard.toml"),), data, models)
-    rows = list(validate_all(specs or (Path("gridcard.toml"),), data, check, models))
+    named = specs or (Path("gridcard.toml"),)
+    if check:
+        with terminal.progress() as watch:
+            rows = list(validate_all(named, data, check, models, watch))
+    else:
+        rows = list(validate_all(named, data, check, models))
     wrong = tuple(diagnostic for row in rows for diagnostic in row.diagnostics)
     if style == "sarif":
         from gridc.diagnostics.sarif import repository_root, sarif

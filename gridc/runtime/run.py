@@ -9,6 +9,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
+from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.deviations import Reconciled
@@ -27,15 +28,22 @@ from gridc.runtime.stages import WHOLE, Open, Shard, Stage, open_stages, wave_st
 from gridc.runtime.store import events
 from gridc.runtime.store.rows import Spent
 from gridc.runtime.store.write import Writer
+from gridc.schema.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far a run is: the most tokens of the batches that are done, and of all that were missing."""
+    """How far a run is: the most tokens of the batches that are done, and of all that were missing. `doing`
+    says what goes on before a model (empty: before any) is asked, and is empty while it is asked."""
 
     model: str
     done: int
     total: int
+    doing: str = ""
+
+    def __str__(self) -> str:
+        said = self.doing or f"{self.done:,} of at most {self.total:,} tokens"
+        return f"{self.model}: {said}" if self.model else said
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,28 @@ class Finished:
 
 
 Watch = Callable[[Step], None]
-"""Called before the first task of a model, and after every task."""
+"""Called when something begins that takes a while, and after every task."""
+
+
+def _ignore(step: Step) -> None:
+    """Nobody watches."""
+
+
+def _preparing(plan: Plan, model: str) -> str:
+    """What an engine does before its first task."""
+    identity = plan.study.asked_models.get(model)
+    local = identity is not None and identity.folder is not None
+    return "loading, and proving how it is computed" if local else "connecting"
+
+
+def _announced(open_engine: Open, watch: Watch) -> Open:
+    """Opens engines and says so: their libraries take seconds to load, and every prompt is tokenized next."""
+
+    def opens(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
+        watch(Step(name, 0, 0, "reading its prompts"))
+        return open_engine(name, identity, precision, spec)
+
+    return opens
 
 
 def run(
@@ -78,7 +107,7 @@ def run(
         note_deviations(store, plan.study_digest, departures)
         reused = store.progress(plan.study_digest).answered
         meter = Meter(plan.study.spec.budget, store.paid_usd())
-        opens = connecting(open_engine, lock, store, meter, compiled.spec)
+        opens = connecting(_announced(open_engine, watch), lock, store, meter, compiled.spec)
         stages = open_stages(plan, store, shard, opens)
         start = events.RunStarted(stamp=plan.study_digest, gridc=__version__, answered=reused)
         if any(stage.tasks for stage in stages):
@@ -92,6 +121,7 @@ def run(
                 watch(Step(stage.name, 0, stage.cost))
                 if stage.engine not in loaded:
                     loaded.add(stage.engine)
+                    watch(Step(stage.name, 0, stage.cost, _preparing(plan, stage.name)))
                     _record_load(stage, store, plan)
                 _ask(stage, store, plan, watch, meter)
         return conclude(plan, store, reused)
@@ -121,7 +151,7 @@ def conclude(plan: Plan, store: Writer, reused: int) -> Finished:
     return Finished(plan.study_digest, new, reused, store.near_ties(plan.study_digest), spent, results)
 
 
-def preflight(compiled: Compiled, load: bool = True) -> None:
+def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> None:
     """Tokenize every prompt of the local models that are here, and with `load` load each model and prove how
     it is computed.
 
@@ -141,10 +171,12 @@ def preflight(compiled: Compiled, load: bool = True) -> None:
                 texts = tuple(asked.get("continuations", ()))
                 key = (each.prompt, texts, asked.get("seam"), asked.get("max_tokens"))
                 calls.setdefault(key, Call(str(len(calls)), each.kind, each.prompt, asked))
+    opens = _announced(open_engine, watch)
     for (name, precision), calls in wanted.items():
-        engine = open_engine(name, plan.study.models[name], precision, plan.study.spec)
+        engine = opens(name, plan.study.models[name], precision, plan.study.spec)
         engine.batches(list(calls.values()))
         if load:
+            watch(Step(name, 0, 0, _preparing(plan, name)))
             engine.effective()
         engine.close()
 
@@ -160,12 +192,14 @@ def note_deviations(store: Writer, stamp: str, departures: Reconciled) -> None:
 def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch, meter: Meter) -> None:
     done, total = 0, sum(stage.cost for stage in stages)
     for stage in stages[:0:-1]:  # a model that would be refused is, before any call of another
+        watch(Step(stage.name, done, total, _preparing(plan, stage.name)))
         stage.engine.effective()
         stage.engine.rest()
     for stage in stages:
+        watch(Step(stage.name, done, total, _preparing(plan, stage.name)))
+        _record_load(stage, store, plan)
         if stage.tasks:
             watch(Step(stage.name, done, total))
-        _record_load(stage, store, plan)
         for part in chain([stage], wave_stages(stage, plan.study_digest, store)):
             total += 0 if part is stage else part.cost
             done = _ask(part, store, plan, watch, meter, done, total)

@@ -95,15 +95,17 @@ class OpenStudy:
         return self._place.store(self._place.compiled())
 
     @coded()
-    def validate(self, check: bool = False) -> "ValidationReport":
+    def validate(
+        self, check: bool = False, progress: "Callable[[Step], None]" = _ignore
+    ) -> "ValidationReport":
         """Check the spec and that what it names is there. With `check` the data are read too, and the
-        instrument is tried on responders whose scores are known.
+        instrument is tried on responders whose scores are known; `progress` is told what is being done.
 
         Raises `SpecError`, or with `check` `HazardError`, with all findings of the first stage to fail.
         """
         from gridc.study.validation import validate
 
-        return validate(self._place, check)
+        return validate(self._place, check, progress)
 
     @coded()
     def expanded(self) -> str:
@@ -457,9 +459,11 @@ def validate_all(
     data: AnyPath | None = None,
     check: bool = False,
     models: AnyPath | None = None,
+    progress: "Callable[[Step], None]" = _ignore,
 ) -> "Iterator[ValidationReport]":
     """A verdict on each spec; what is wrong with one is in its `diagnostics`."""
     from gridc.study.validation import validate_all
 
     with coded():
-        yield from validate_all([place_of(spec, data, None, NOBODY, models) for spec in specs], check)
+        places = [place_of(spec, data, None, NOBODY, models) for spec in specs]
+        yield from validate_all(places, check, progress)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from gridc.runtime import run as executing
 from gridc.runtime.engines import open_engine
 from gridc.runtime.run import Finished, Step, Watch
 from gridc.runtime.stages import Open, Shard
-from gridc.runtime.store.rows import Progress, Spent
+from gridc.runtime.store.rows import ModelPace, Progress, Spent
 from gridc.runtime.store.store import Store
+from gridc.schema.engines import engine_kind
 from gridc.study.cluster import RayCluster
 from gridc.study.place import Place
 from gridc.study.stamping import make_stamp
@@ -45,21 +47,50 @@ class RunReport:
         return self.finished.results
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self.finished) | {"store": str(self.store)}
+        spent = [asdict(each) | _named(each.model, self.models) for each in self.finished.spent]
+        return asdict(self.finished) | {"spent": spent, "store": str(self.store)}
 
 
 @dataclass(frozen=True, slots=True)
 class StatusReport:
-    """How far a run is, and what it has taken so far."""
+    """How far a run is, model by model, and what it has taken so far. `follows` says that scaffolds or judges
+    will ask more as answers come; `last` is when the last answer was stored (UTC)."""
 
     stamp: str
     progress: Progress
+    pace: tuple[ModelPace, ...]
     spent: tuple[Spent, ...]
     models: Mapping[str, str]
+    last: datetime | None
+    follows: bool
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The expected time for the calls that are known, one model after another; None where it is not
+        known."""
+        left = [each.seconds_left for each in self.pace]
+        return None if None in left else sum(seconds or 0 for seconds in left)
 
     def as_json(self) -> dict[str, Any]:
         known = {"stamp": self.stamp, **asdict(self.progress), "complete": self.progress.complete}
-        return {**known, "spent": [asdict(spent) for spent in self.spent]}
+        pace = [
+            {**asdict(each), **_named(each.model, self.models), "left": each.left,
+             "failed": dict(each.failed), "seconds_left": each.seconds_left}
+            for each in self.pace
+        ]  # fmt: skip
+        return {
+            **known,
+            "last": None if self.last is None else self.last.isoformat(),
+            "seconds_left": self.seconds_left,
+            "more_calls_follow": self.follows,
+            "models": pace,
+            "spent": [asdict(spent) | _named(spent.model, self.models) for spent in self.spent],
+        }
+
+
+def _named(identity: str, names: Mapping[str, str]) -> dict[str, str]:
+    """A model by its name in the study, and its digest beside it."""
+    return {"model": names.get(identity, identity), "identity": identity}
 
 
 ENVIRONMENTS = "environments"
@@ -77,10 +108,12 @@ def run(
     """Execute the plan, or a part of it like `2/3`, into the store, on this machine or a Ray cluster. A study
     without a lock is stamped first, which `notify` is told."""
     part = _shard(shard)
+    watch(Step("", 0, 0, "reading the items"))
     compiled = place.compiled(online=True)
     require_executable(compiled.spec, compiled.source)
     require_files(compiled.study, compiled.source)
     require_taken(compiled.spec, compiled.source)
+    watch(Step("", 0, 0, "trying the instrument"))
     prove(compiled.study, compiled.source)
     lock = compiled.lock
     if lock is None:
@@ -122,7 +155,21 @@ def status(place: Place) -> StatusReport:
         if compiled.lock is not None and digest not in store.stamps():
             require_current(compiled.lock, compiled.study, place.log)  # says how it departs, if it does
         store.require(digest)
-        return StatusReport(digest, store.progress(digest), tuple(store.spent(digest)), _names(compiled))
+        progress, providers = (
+            store.progress(digest),
+            {model.id for model in compiled.spec.model if engine_kind(model.engine).provider},
+        )
+        names = _names(compiled)
+        remote = [identity for identity, name in names.items() if name in providers]
+        return StatusReport(
+            digest,
+            progress,
+            tuple(store.pace(digest, remote)),
+            tuple(store.spent(digest)),
+            names,
+            store.last_answer(digest),
+            not progress.complete and progress.answered == progress.total,
+        )
 
 
 def _names(compiled: Compiled) -> dict[str, str]:

@@ -3,11 +3,18 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridc.diagnostics.errors import Diagnostic, GridcError
 from gridc.study.place import Place
 from gridc.study.validation_cache import Verdict, keep, recall
+
+if TYPE_CHECKING:
+    from gridc.runtime.run import Watch
+
+
+def _ignore(*_: object) -> None:
+    """Nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +45,11 @@ class ValidationReport:
         }
 
 
-def validate(place: Place, check: bool = False) -> ValidationReport:
+def validate(place: Place, check: bool = False, progress: "Watch" = _ignore) -> ValidationReport:
     """A valid spec. With `check` its data are read and the instrument is tried. Raises `GridcError` with
     every finding of the first stage to fail."""
     if check:
-        return _proved(place)
+        return _proved(place, progress)
     verdict = _read(place)
     return ValidationReport(place.spec, verdict.unpinned, verdict.notes)
 
@@ -56,11 +63,13 @@ def expanded(place: Place) -> str:
     return extends.expanded_text(extends.expanded(read(place.spec)))
 
 
-def validate_all(places: Iterable[Place], check: bool = False) -> Iterator[ValidationReport]:
+def validate_all(
+    places: Iterable[Place], check: bool = False, progress: "Watch" = _ignore
+) -> Iterator[ValidationReport]:
     """The same for several specs; what is wrong with one is in its `diagnostics`, and nothing is raised."""
     for place in places:
         try:
-            yield validate(place, check)
+            yield validate(place, check, progress)
         except GridcError as error:
             wrong = tuple(
                 each if each.file else replace(each, file=str(place.spec)) for each in error.diagnostics
@@ -84,19 +93,21 @@ def _read(place: Place) -> Verdict:
     return verdict
 
 
-def _proved(place: Place) -> ValidationReport:
+def _proved(place: Place, progress: "Watch") -> ValidationReport:
     """The verdict after everything was tried that can be before a call."""
     from gridc.compiler.frontend.unsupported import not_run_here
     from gridc.compiler.lowering.plan import Plan
     from gridc.compiler.preflight import falsifiability
     from gridc.compiler.preflight.hazards import prove
     from gridc.compiler.preflight.providers import require_taken
-    from gridc.runtime.run import preflight
+    from gridc.runtime.run import Step, preflight
 
+    progress(Step("", 0, 0, "reading the items"))
     compiled = place.compiled()
     unchecked = require_taken(compiled.spec, compiled.source)
+    progress(Step("", 0, 0, "trying the instrument"))
     prove(compiled.study, compiled.source)
-    preflight(compiled)
+    preflight(compiled, watch=progress)
     notes = falsifiability.manifest(Plan(compiled.study))["notes"]
     notes = [*not_run_here(compiled.spec, compiled.source), *notes]
     return ValidationReport(place.spec, compiled.study.unpinned() | unchecked, tuple(notes))

@@ -60,6 +60,29 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelPace:
+    """How far the calls of one model (its identity) at one precision are. `failed` counts those that failed
+    for good by the kind of failure; `seconds` is how long a call takes, None while nothing shows it."""
+
+    model: str
+    precision: str
+    calls: int
+    answered: int
+    failed: Mapping[str, int]
+    seconds: float | None
+
+    @property
+    def left(self) -> int:
+        """The calls that have no answer."""
+        return self.calls - self.answered
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The expected time for them."""
+        return 0.0 if not self.left else None if self.seconds is None else self.left * self.seconds
+
+
+@dataclass(frozen=True, slots=True)
 class StoredCall:
     """A call as it is stored; `answer` is None until there is one."""
 

@@ -2,7 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -33,6 +34,7 @@ from gridc.runtime.store.rows import (
     CheckedCall,
     CheckedSample,
     JudgementRow,
+    ModelPace,
     Progress,
     SampleRow,
     Spent,
@@ -167,6 +169,53 @@ class Store:
             [stamp],
         ).fetchone()
         return Progress(answered, total, unscored)
+
+    def pace(self, stamp: str, remote: Collection[str]) -> list[ModelPace]:
+        """How far each model of a study is, and how fast. A local call takes its share of its batch's time;
+        a `remote` model (identities) is asked many times at once, so it is the time between answers."""
+        where, values = self._calls_of(stamp)
+        failures: dict[tuple[str, str], dict[str, int]] = {}
+        for model, precision, kind, count in self._db.execute(
+            f"""SELECT model, precision, json_extract(answer, '$.error.kind') AS failure, count(*) FROM call
+                WHERE answer IS NOT NULL AND failure IS NOT NULL AND {where}
+                GROUP BY model, precision, failure ORDER BY failure""",
+            values,
+        ):
+            failures.setdefault((model, precision), {})[str(kind)] = count
+        rows = self._db.execute(
+            f"""SELECT model, precision, count(*), count(answer), avg(seconds) FROM call WHERE {where}
+                GROUP BY model, precision ORDER BY model, precision""",
+            values,
+        ).fetchall()
+        return [
+            ModelPace(
+                model,
+                precision,
+                calls,
+                answered,
+                failures.get((model, precision), {}),
+                self._between_answers(model, precision) if model in remote else seconds,
+            )
+            for model, precision, calls, answered, seconds in rows
+        ]
+
+    def _between_answers(self, model: str, precision: str) -> float | None:
+        """The mean time between the last answers of a model, in seconds."""
+        rows = self._db.execute(
+            """SELECT finished FROM call WHERE model = ? AND precision = ? AND finished IS NOT NULL
+               ORDER BY finished DESC LIMIT 200""",
+            [model, precision],
+        ).fetchall()
+        if len(rows) < 2:
+            return None
+        last, first = (datetime.fromisoformat(rows[at][0]) for at in (0, -1))
+        return (last - first).total_seconds() / (len(rows) - 1)
+
+    def last_answer(self, stamp: str) -> datetime | None:
+        """When the last answer of a study was stored (UTC)."""
+        where, values = self._calls_of(stamp)
+        (last,) = self._db.execute(f"SELECT max(finished) FROM call WHERE {where}", values).fetchone()
+        return None if last is None else datetime.fromisoformat(last)
 
     def observed(self, stamp: str) -> list[str]:
         """What happened in the run and departs from the plan: a sentence each, the same on every reading."""

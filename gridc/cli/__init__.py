@@ -41,6 +41,7 @@ COMMANDS = (
     "export",
     "sql",
     "verify",
+    "audit",
     "diff",
 )
 """In the order in which a study needs them."""

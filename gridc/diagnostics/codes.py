@@ -629,6 +629,37 @@ CODES: dict[str, Code] = {
         "Use equal machines, or pass `--acknowledge environments`: the difference is then recorded as an "
         "observed deviation, and stands on the card.",
     ),
+    "GC660": Code(
+        "no sheet can be drawn",
+        "An audit draws from all responses of a finished study, so that each could have been drawn, and only "
+        "texts can be labelled by people. Finish the run with `gridc run`; a study that only ranks "
+        "candidates has nothing to read.",
+    ),
+    "GC661": Code(
+        "a file of labels cannot be read",
+        "`gridc audit read` takes the CSV that `gridc audit sample` wrote, with its last column filled in, "
+        "or the file that the page saves: UTF-8, with columns `uuid` and `label` at least. Save it so.",
+    ),
+    "GC662": Code(
+        "a label is of no response that was drawn",
+        "The UUID is on no sheet of this study, or on another one than the rest of the file. Take back one "
+        "sheet at a time, in the form in which it was handed out.",
+    ),
+    "GC663": Code(
+        "a label is missing, or is none that can be given",
+        "An audit of the easy responses alone would flatter the judge, so every response on the sheet needs "
+        "a label, one of those beside it. `unreadable` is a response that says none of the others.",
+    ),
+    "GC664": Code(
+        "a text on the sheet was edited",
+        "A label is of the text that was drawn. The question or the response in the file is another one: it "
+        "was edited, or a spreadsheet cut it. Copy the labels into a new copy of the sheet, or use the page.",
+    ),
+    "GC665": Code(
+        "a response is labelled twice",
+        "Either it stands twice in the file, or the labels of its sheet were taken back before: then its map "
+        "is open, and whoever labels it now could know the condition. Draw another sheet.",
+    ),
     # GC7xx: verification
     "GC701": Code(
         "an input differs",

@@ -19,6 +19,7 @@ from gridc.reports.pair_sentences import (
     parted,
     strength_of,
 )
+from gridc.reports.raters import audit_sentences
 from gridc.reports.templates import percent
 
 
@@ -28,6 +29,7 @@ def statements(findings: Findings) -> Iterator[str]:
     yield from rate_sentences(findings)
     yield from falsification_sentences(findings)
     yield from curve_sentences(findings)
+    yield from audit_sentences(findings.audits)
     yield from caveats(findings)
 
 

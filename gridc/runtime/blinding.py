@@ -18,7 +18,7 @@ with it the results, from one run of a study to the next.
 
 import hmac
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -115,13 +115,17 @@ def judged(plan: Plan, store: Store) -> Iterator[Response]:
                 yield replace(response, text=clean.text, removed=clean.removed) if hidden else response
 
 
-def responses_of(plan: Plan, store: Store, cell: Cell) -> Iterator[tuple[Response, Sanitised]]:
-    """Every answered response of a cell, as it is and sanitised."""
+def responses_of(
+    plan: Plan, store: Store, cell: Cell, only: Container[Place] | None = None
+) -> Iterator[tuple[Response, Sanitised]]:
+    """Every answered response of a cell, or those at some places, as it is and sanitised."""
     answered = {row[:2]: row[2] for row in store.answers(plan.study_digest, cell.key)}
     names = _names(plan.study.spec)
     for sample in plan.samples(cell):
         answers = answered.get((sample.item.id, sample.replicate))
-        if answers is None or any("error" in each for each in answers):
+        place = (cell.key, sample.item.id, sample.replicate)
+        wanted = only is None or place in only
+        if not wanted or answers is None or any("error" in each for each in answers):
             continue
         text = before_stop(answers[-1]["text"], cell.setting.held("stop"))
         asked = (request for _, request in sample.trace(store.answer_to).calls)
@@ -130,7 +134,7 @@ def responses_of(plan: Plan, store: Store, cell: Cell) -> Iterator[tuple[Respons
         )
         known = known_of(cell.setting, sample.item, tuple(shown), names)
         clean = sanitise(text, partial(reading, cell.setting, sample.item), known)
-        yield Response((cell.key, sample.item.id, sample.replicate), cell.benchmark, text, {}), clean
+        yield Response(place, cell.benchmark, text, {}), clean
 
 
 def _names(spec: Spec) -> tuple[str, ...]:

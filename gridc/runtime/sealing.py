@@ -1,9 +1,12 @@
 """The steps of blinding, as they are written to a store: seal, lock, unblind. `blinding` says what of."""
 
+import itertools
 import secrets
+from collections.abc import Mapping
 
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.diagnostics.errors import Diagnostic, IncompleteError, StoreError
+from gridc.runtime.auditing import Sheet, about_sheet, draw_sheet
 from gridc.runtime.blinding import JUDGING, Blind, blind, judged, order_seed
 from gridc.runtime.store.events import Locked, Sealed, Unblinded
 from gridc.runtime.store.write import Writer
@@ -49,3 +52,33 @@ def unblind(store: Writer, found: Blind, stamp: str) -> None:
     body = Unblinded(stamp=stamp, about=found.about, seal=found.seal, nonce=found.nonce)
     if body not in store.recorded(Unblinded, stamp):
         store.record(body)
+
+
+def begin_sheet(plan: Plan, store: Writer, most: int) -> Sheet:
+    """Draw the next sheet of the study for people, sealed in the event chain when this returns.
+
+    Raises `IncompleteError` (GC660) where the run is incomplete, or no answer of it is a text.
+    """
+    stamp = plan.study_digest
+    if not store.progress(stamp).complete:
+        message = "the run is incomplete, so not every response can be drawn"
+        raise IncompleteError([Diagnostic("GC660", message, help="`gridc run` resumes it")])
+    drawn = {each.about for each in store.recorded(Sealed, stamp)}
+    about = next(each for each in map(about_sheet, itertools.count(1)) if each not in drawn)
+    sheet = draw_sheet(plan, store, about, fresh(), most)
+    if not sheet.rows:
+        raise IncompleteError(
+            [Diagnostic("GC660", "no answer of this study is a text that people could label")]
+        )
+    body = Sealed(stamp=stamp, about=about, seal=sheet.blind.seal, responses=len(sheet.rows))
+    store.seal(sheet.blind.nonce, body)
+    return sheet
+
+
+def take_labels(plan: Plan, store: Writer, sheet: Sheet, labels: Mapping[str, str]) -> None:
+    """Store the labels of a whole sheet by UUID, lock them and open its map, all or nothing."""
+    stamp = plan.study_digest
+    with store.all_or_nothing():
+        store.label(stamp, sheet.about, labels)
+        lock(store, stamp, store.labels_digest(stamp, sheet.about), len(labels), sheet.about)
+        unblind(store, sheet.blind, stamp)

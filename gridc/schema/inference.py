@@ -279,10 +279,13 @@ Bounded = Annotated[
     Field(
         description="What must stay within its bound everywhere: rho_flip (of every pair), sdi, range or "
         "flip_rate (of every model), score, parse_rate, or a rate or an [[outcome]] by its name (in every "
-        "cell). The worst value decides."
+        "cell); audit_kappa or audit_leniency (of every sheet that people labelled). The worst value "
+        "decides."
     ),
 ]
-STATISTICS = ("rho_flip", "sdi", "range", "flip_rate", "score", "parse_rate")
+AUDITED = ("audit_kappa", "audit_leniency")
+"""Statistics of the sheets of a human audit."""
+STATISTICS = ("rho_flip", "sdi", "range", "flip_rate", "score", "parse_rate", *AUDITED)
 """What a criterion can bound, beside the rates and the outcomes of the spec."""
 
 
@@ -333,6 +336,8 @@ class Criterion(Table):
                 raise ValueError("`partial` is looser than the bound")
         if self.keeps and not (self.where.root or self.slice or self.fork):
             raise ValueError("`keeps` asks about a part of the grid (`where`, `slice`) or a `fork`")
+        if self.statistic in AUDITED and (self.where.root or self.slice):
+            raise ValueError(f"`{self.statistic}` is of all responses on a sheet, not of a part of the grid")
         if self.fork and self.statistic:
             raise ValueError("a `fork` is asked about with `keeps`")
         return self

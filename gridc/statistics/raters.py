@@ -58,6 +58,47 @@ def crossed(first: Sequence[str], second: Sequence[str]) -> Whole:
 
 
 @dataclass(frozen=True, slots=True)
+class Leniency:
+    """How much more one rater gives than another, over `n` responses: the `mean` difference of their points
+    (1 is a whole one), and how often it is `higher` or `lower`. `low` and `high` hold the mean difference
+    with the stated chance wherever no difference is greater than 1."""
+
+    n: int
+    higher: int
+    lower: int
+    mean: float
+    low: float
+    high: float
+
+
+def leniency(gained: Sequence[float], level: float = 0.95) -> Leniency:
+    """From what the first rater gave less what the other one gave to each response, each in [-1, 1].
+
+    The shares of responses above and below each have Clopper-Pearson limits at half the error. Where every
+    difference is a whole point the mean is the one share less the other; where some are fractions it is
+    still between the limits of the one and of the other.
+    """
+    n = len(gained)
+    if not n or max(map(abs, gained)) > 1:
+        raise ValueError("no response, or a difference of more than one point")
+    higher, lower = sum(each > 0 for each in gained), sum(each < 0 for each in gained)
+    (above_low, above), (below_low, below) = (
+        _clopper_pearson(count, n, (1 - level) / 2) for count in (higher, lower)
+    )
+    if any(each % 1 for each in gained):
+        above_low = below_low = 0.0
+    return Leniency(n, higher, lower, sum(gained) / n, above_low - below, above - below_low)
+
+
+def _clopper_pearson(count: int, n: int, error: float) -> tuple[float, float]:
+    """The exact limits of a share that hold it but for `error`."""
+    from scipy.stats import binomtest
+
+    limits = binomtest(count, n).proportion_ci(confidence_level=1 - error, method="exact")
+    return float(limits.low), float(limits.high)
+
+
+@dataclass(frozen=True, slots=True)
 class Bang:
     """Bang's blinding index of one arm (Bang, Ni and Davis 2004): (right - wrong) / n, those who do not know
     counted in n. With K arms a guesser by chance has `chance` = 2 / K - 1, not 0; `corrected` is 0 for chance

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from gridc.study.anchoring import AnchorReport
+    from gridc.study.auditing import DrawnSheet, TakenLabels
     from gridc.study.comparing import Comparison
     from gridc.study.measurands import Measurand
     from gridc.study.planning import PlanReport
@@ -263,6 +264,24 @@ class OpenStudy:
         from gridc.study.racing import certify_until_decided
 
         return certify_until_decided(self._place, progress)
+
+    @coded()
+    def audit_sample(self, responses: int = 100) -> "DrawnSheet":
+        """Draw a blinded sheet of responses for people to label, and write it beside the store.
+
+        Raises `IncompleteError` (GC660) where the run is not finished, or no answer is a text.
+        """
+        from gridc.study.auditing import audit_sample
+
+        return audit_sample(self._place, responses)
+
+    @coded()
+    def audit_read(self, labels: AnyPath) -> "TakenLabels":
+        """Take the labels of a sheet back, and say how far they agree with the study's own. Raises
+        `FileError` with everything that is wrong in the file."""
+        from gridc.study.auditing import audit_read
+
+        return audit_read(self._place, Path(labels))
 
     @coded()
     def verify(self, rerun: float | None = None, rerun_seed: str | None = None) -> "Verification":

@@ -12,6 +12,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import SpecError
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
+from gridc.reports.findings.audit import AuditFinding
 from gridc.reports.findings.falsification import falsify
 from gridc.reports.findings.findings import Findings, find, weighed_findings
 from gridc.reports.findings.scores import cell_scores
@@ -21,6 +22,7 @@ from gridc.runtime.store.store import Store
 from gridc.schema.inference import Criterion, Falsification, Fork
 from gridc.schema.selector import Selector
 from gridc.schema.spec import Spec
+from gridc.statistics.raters import kappa, leniency
 from tests.recount.test_recount import corners
 
 
@@ -195,3 +197,51 @@ def test_what_a_criterion_names_exists(
     found = caught.value.diagnostics
     assert [each.code for each in found] == [code]
     assert help in (found[0].help or "")
+
+
+def audited(people: list[str], study: list[str], benchmark: str = "all") -> AuditFinding:
+    pairs = zip(study, people, strict=True)
+    gained = [float(theirs == "unsafe") - float(ours == "unsafe") for ours, theirs in pairs]
+    return AuditFinding("audit-1", benchmark, kappa(study, people), leniency(gained), "0" * 64)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "people", "result"),
+    [
+        ({"statistic": "audit_kappa", "at_least": 0.6}, ["safe", "unsafe"] * 5, "pass"),
+        ({"statistic": "audit_kappa", "at_least": 0.6}, ["safe"] * 6 + ["unsafe"] * 4, "fail"),
+        (
+            {"statistic": "audit_kappa", "at_least": 0.9, "partial": 0.6},
+            ["safe", "unsafe"] * 4 + ["unsafe", "safe"],  # exactly 0.6
+            "partial",
+        ),
+        (
+            {"statistic": "audit_leniency", "at_most": 0.1},
+            ["safe", "unsafe"] * 4 + ["unsafe"] * 2,
+            "pass",
+        ),  # 0.1
+        ({"statistic": "audit_leniency", "at_most": 0.1}, ["unsafe"] * 10, "fail"),
+    ],
+)
+def test_people_decide(
+    criterion: Any, people: list[str], result: str, read: tuple[Plan, Any, Findings]
+) -> None:
+    plan, stored, _ = read
+    stated = with_spec(plan, stating(plan.study.spec, **criterion))
+
+    def found(audits: list[AuditFinding], complete: bool = True) -> str:
+        scores = cell_scores(stated, stored)
+        (test,) = falsify(stated, scores, stored, {}, [], {}, complete, audits)
+        return test.result
+
+    everyone = audited(people, ["safe", "unsafe"] * 5)
+    assert found([everyone]) == result
+    assert found([audited(["safe", "unsafe"], ["safe", "unsafe"]), everyone]) == result, "the worst decides"
+    assert found([]) == found([everyone], complete=False) == "open"
+    if criterion["statistic"] == "audit_kappa":
+        assert found([everyone, audited(["safe"] * 3, ["safe"] * 3)]) == "open", "one kappa is not defined"
+
+
+def test_a_sheet_is_of_no_part_of_the_grid() -> None:
+    with pytest.raises(ValueError, match="all responses on a sheet"):
+        Criterion.model_validate({"statistic": "audit_kappa", "at_least": 0.6, "where": {"template": "T1"}})

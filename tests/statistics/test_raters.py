@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gridc.statistics.raters import bang, crossed, guesses_independent, kappa
+from gridc.statistics.raters import bang, crossed, guesses_independent, kappa, leniency
 
 
 def test_kappa_is_that_of_its_definition_and_its_interval_covers() -> None:
@@ -71,3 +71,24 @@ def test_a_habit_of_guessing_is_no_knowledge() -> None:
     knows = guesses_independent(["a", "b"] * 50, ["a", "b"] * 50)
     assert knows.p < 1e-10 and knows.df == 1
     assert guesses_independent(["a"] * 5, ["a", "b", "a", "b", "a"]).chi2 is None
+
+
+@pytest.mark.parametrize("shares", [(0.02, 0.01), (0.3, 0.1), (0.0, 0.2)])
+@pytest.mark.parametrize("whole", [True, False])
+def test_leniency_holds_what_it_says(shares: tuple[float, float], whole: bool) -> None:
+    random = np.random.default_rng(11)
+    size = 1.0 if whole else 0.5
+    hits, runs = 0, 400
+    for _ in range(runs):
+        draws = random.choice([size, -size, 0.0], p=[*shares, 1 - sum(shares)], size=80)
+        found = leniency(draws.tolist())
+        assert found.low <= found.mean <= found.high
+        hits += found.low <= size * (shares[0] - shares[1]) <= found.high
+    assert hits / runs >= 0.95 - 0.02
+    none = leniency([0.0] * 30)
+    assert (none.mean, none.higher, none.lower) == (0, 0, 0)
+    assert none.high == -none.low == pytest.approx(1 - 0.0125 ** (1 / 30)), "no disagreement is no proof"
+    with pytest.raises(ValueError, match="no response"):
+        leniency([])
+    with pytest.raises(ValueError, match="more than one"):
+        leniency([1.5])

@@ -73,7 +73,7 @@ def score(setting: Setting, item: Item, answers: Answers, ruling: Ruling | None 
         "start": found.start,
         "end": found.end,
     }
-    return Outcome(found.option, _earned(setting, item, found.option), evidence)
+    return Outcome(found.option, earned(setting, item, found.option), evidence)
 
 
 def _ruled(setting: Setting, item: Item, ruling: Ruling) -> Outcome:
@@ -83,9 +83,11 @@ def _ruled(setting: Setting, item: Item, ruling: Ruling) -> Outcome:
     return Outcome(ruling.choice, points(setting.scores, item, ruling.choice, ruling.labels), evidence)
 
 
-def _earned(setting: Setting, item: Item, choice: int) -> int:
+def earned(setting: Setting, item: Item, choice: int, judged: Sequence[str] = ()) -> int:
+    """What a choice is worth, in units of 1 / `Setting.scale`. `judged` are the labels of the study's
+    judge."""
     if setting.scores is not None:
-        return points(setting.scores, item, choice, names_of(METHODS[setting.method].reads))
+        return points(setting.scores, item, choice, names_of(METHODS[setting.method].reads, judged))
     return int(choice in _right(item))
 
 
@@ -148,12 +150,12 @@ def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
         return Outcome(None, setting.credit, {"margin": None, "tied": 0})
     best = max(values)
     tied = [place for place, value in enumerate(values) if value == best]
-    chosen = _untied(setting, tied, [_earned(setting, item, ranked[place].option) for place in tied])
+    chosen = _untied(setting, tied, [earned(setting, item, ranked[place].option) for place in tied])
     choice = ranked[chosen].option
     evidence = {"margin": _margin(values), "tied": len(tied)}
     if len(ranked) > len(item.options):
         evidence["candidate"] = chosen
-    return Outcome(choice, _earned(setting, item, choice), evidence)
+    return Outcome(choice, earned(setting, item, choice), evidence)
 
 
 def _none(value: float | None) -> bool:

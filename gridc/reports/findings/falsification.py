@@ -2,8 +2,8 @@
 analytic choice, and does a statistic stay where it must?
 
 A test answers `pass`, `partial` or `fail` of what was measured, and `open` where it cannot be decided: a run
-that is not finished, a verdict that was open from the start, a statistic that is not defined anywhere. What
-people must do (audits, second judges) stays prose and is listed as not computed.
+that is not finished, a verdict that was open from the start, a statistic that is not defined anywhere, an
+audit whose labels are not back. What else people must do stays prose and is listed as not computed.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +15,7 @@ from typing import Literal
 from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.audit import AuditFinding
 from gridc.reports.findings.certification import weigh
 from gridc.reports.findings.hypotheses import HypothesisFinding, decisions, regions_of
 from gridc.reports.findings.noise import Floors
@@ -25,7 +26,7 @@ from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
 from gridc.schema.certificate import Verdict
-from gridc.schema.inference import Criterion, Falsification, RankingHypothesis
+from gridc.schema.inference import AUDITED, Criterion, Falsification, RankingHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics.dispersion import disperse, flip_rate
 from gridc.statistics.pairs import count
@@ -72,6 +73,7 @@ def falsify(
     hypotheses: Sequence[HypothesisFinding],
     floors: Floors,
     complete: bool,
+    audits: Sequence[AuditFinding] = (),
 ) -> tuple[FalsificationFinding, ...]:
     """The result of every test that states a criterion which this version can decide, in order."""
     spec = plan.study.spec
@@ -82,6 +84,8 @@ def falsify(
         inside = [each for each in scores if each.cell.shared and _inside(spec, test.criterion, each)]
         if test.criterion.keeps:
             found.append(_keeps(plan, test, test.criterion, inside, stored, hypotheses, floors, complete))
+        elif test.criterion.statistic in AUDITED:
+            found.append(_audited(test, test.criterion, audits, complete))
         else:
             found.append(_stays(spec, test, test.criterion, inside, rates, complete))
     return tuple(found)
@@ -265,6 +269,36 @@ def _stays(
         None if worst is None else worst[1],
         digest([each.rows for each in inside]),
     )
+
+
+def _audited(
+    test: Falsification, criterion: Criterion, audits: Sequence[AuditFinding], complete: bool
+) -> FalsificationFinding:
+    """Whether what people say stays within the bound on every sheet and benchmark: the worst value decides.
+    Open while no labels are back, and where kappa is not defined."""
+    kappas = criterion.statistic == "audit_kappa"
+    values = [(each.agreement.kappa if kappas else each.leniency.mean, each) for each in audits]
+    stated = [(_exact(value, each.agreement.n), each) for value, each in values if value is not None]
+    high = criterion.at_most is not None
+    worst = (max if high else min)(stated, key=lambda pair: pair[0], default=None)
+    undefined = len(stated) < len(values)
+    return FalsificationFinding(
+        test.id,
+        test.category,
+        test.test,
+        str(criterion),
+        "open" if worst is None or undefined or not complete else _within(criterion, worst[0]),
+        (),
+        criterion.statistic,
+        None if worst is None else worst[0],
+        None if worst is None else f"{worst[1].sheet}, {worst[1].benchmark}",
+        digest([each.rows for each in audits]),
+    )
+
+
+def _exact(value: float, n: int) -> Fraction:
+    """The fraction of counts that a number is: both are counts over n or n squared, or over a few times n."""
+    return Fraction(value).limit_denominator(max(n * n, 1000 * n))
 
 
 def _rates(

@@ -16,6 +16,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import BenchmarkAnalysis, Maximum, analyse, maxima
 from gridc.reports.findings.attribution import Attribution, explain
+from gridc.reports.findings.audit import AuditFinding, audits
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
 from gridc.reports.findings.changes import Change, Reread, changes, compare, reread
 from gridc.reports.findings.conduct import UNKNOWN, Conduct, conduct
@@ -184,6 +185,7 @@ class Findings:
     deviations: tuple[dict[str, Any], ...]
     attribution: tuple[Attribution, ...] = ()
     falsifications: tuple[FalsificationFinding, ...] = ()
+    audits: tuple[AuditFinding, ...] = ()
     conduct: Conduct = UNKNOWN
     curves: tuple[CurveFinding, ...] = ()
 
@@ -231,7 +233,8 @@ def find(
     rates = find_rates(plan, store, scores)
     samples = Samples(plan, stored, lambda: store.choices(plan.study_digest))
     endings = count_endings([each.id for each in compiled.spec.model], store.endings(plan.study_digest))
-    tests = falsify(plan, scores, stored, rates, hypotheses, floors, progress.complete)
+    labelled = tuple(audits(plan, store))
+    tests = falsify(plan, scores, stored, rates, hypotheses, floors, progress.complete, labelled)
     return Findings(
         plan=plan,
         lock=lock,
@@ -251,6 +254,7 @@ def find(
         hypotheses=hypotheses,
         falsifications=tests,
         curves=curve_findings(samples) if progress.complete else (),
+        audits=labelled,
         maxima=maxima(compiled.spec, _by_benchmark(plan, scores)),
         noise=noise,
         precisions=precision_reports(compiled.spec, scores),

@@ -41,6 +41,7 @@ from gridc.runtime.store.rows import (
     StoredCall,
     StoredSample,
 )
+from gridc.schema.canonical import digest
 
 B = TypeVar("B", bound=Body)
 
@@ -137,6 +138,17 @@ class Store:
             "SELECT nonce FROM blinding WHERE stamp = ? AND about = ?", [stamp, about]
         ).fetchone()
         return None if row is None else str(row[0])
+
+    def labels(self, stamp: str, about: str) -> dict[str, str]:
+        """What people said of the responses on a sheet, by UUID; empty until its labels were taken back."""
+        rows = self._db.execute(
+            "SELECT uuid, label FROM label WHERE stamp = ? AND about = ? ORDER BY uuid", [stamp, about]
+        )
+        return dict(rows.fetchall())
+
+    def labels_digest(self, stamp: str, about: str) -> str:
+        """SHA-256 of the labels of a sheet as JSON: an object of UUIDs and labels."""
+        return digest(self.labels(stamp, about))
 
     def groups(self, stamp: str) -> list[tuple[Any, ...]]:
         """Every item of a study with its unit, family, template and category, by benchmark and item; empty in

@@ -21,6 +21,7 @@ TABLES = {
     "trace": "the calls of a sample, in order",
     "judgement": "the calls of judges about a sample, and what each reply was read to",
     "blinding": "the secret behind the UUIDs of blinded responses",
+    "label": "what people said of the responses on a sheet",
     "event": "an append-only chain: each event holds the digest of the one before it",
 }
 
@@ -121,6 +122,21 @@ def m008_judgements(db: Database) -> None:
         ) STRICT, WITHOUT ROWID"""
     )
     db.execute("CREATE INDEX judgement_by_call ON judgement (call)")
+
+
+@migrations()
+def m009_labels(db: Database) -> None:
+    """What people said of blinded responses."""
+    db.execute(
+        """CREATE TABLE label (
+            stamp TEXT NOT NULL,
+            about TEXT NOT NULL,
+            uuid TEXT NOT NULL,
+            label TEXT NOT NULL,
+            PRIMARY KEY (stamp, about, uuid),
+            FOREIGN KEY (stamp, about) REFERENCES blinding (stamp, about)
+        ) STRICT, WITHOUT ROWID"""
+    )
 
 
 ATTEMPTS = """

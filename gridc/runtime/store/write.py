@@ -1,7 +1,7 @@
 """The write side of a store: one process at a time, every answer durable before it is counted."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -86,6 +86,12 @@ class Writer(Store):
         with self._db.atomic():
             self._insert("INSERT INTO blinding VALUES (?, ?, ?)", [(body.stamp, body.about, nonce)])
             self.record(body)
+
+    def label(self, stamp: str, about: str, labels: Mapping[str, str]) -> None:
+        """Store what people said of the responses on a sheet, by UUID."""
+        self._insert(
+            "INSERT INTO label VALUES (?, ?, ?, ?)", [(stamp, about, *each) for each in labels.items()]
+        )
 
     def ingest(self, plan: Plan, lock: Lock) -> None:
         """Write the plan's items, cells, samples and calls, all or nothing. A plan that is here is left

@@ -1,0 +1,62 @@
+"""`gridc audit sample` and `gridc audit read`."""
+
+from pathlib import Path
+
+import click
+
+from gridc.cli import terminal
+from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
+from gridc.study import OpenStudy
+
+LABELS = click.argument("labels", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+
+
+@click.group()
+def audit() -> None:
+    """Have people label responses without knowing their condition, and compare."""
+
+
+@audit.command()
+@SPEC
+@FOLDERS
+@OUT
+@JSON
+@click.option(
+    "-n",
+    "--responses",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Responses to draw, as many of each cell as of any other.",
+)
+def sample(
+    spec: Path, data: Path | None, models: Path | None, out: Path | None, as_json: bool, responses: int
+) -> None:
+    """Draw a blinded sheet of responses: a CSV, and a page to fill in."""
+    drawn = OpenStudy(spec, data, out, models=models).audit_sample(responses)
+    if as_json:
+        print_json(drawn.as_json())
+        return
+    click.echo(f"{drawn.sheet}: {drawn.responses:,} responses, map sealed as {drawn.seal[:12]}")
+    for path in (drawn.csv, drawn.page):
+        click.echo(terminal.bullet(str(path)))
+    click.echo("hand out either file; `gridc audit read FILE` takes the labels back")
+
+
+@audit.command()
+@LABELS
+@SPEC
+@FOLDERS
+@OUT
+@JSON
+def read(
+    labels: Path, spec: Path, data: Path | None, models: Path | None, out: Path | None, as_json: bool
+) -> None:
+    """Take the labels of a sheet back, and say how far they agree with the study's own."""
+    taken = OpenStudy(spec, data, out, models=models).audit_read(labels)
+    if as_json:
+        print_json(taken.as_json())
+        return
+    for sentence in taken.sentences:
+        click.echo(terminal.bullet(sentence))
+    click.echo("`gridc report` puts this into the reports")

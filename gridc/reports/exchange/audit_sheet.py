@@ -1,0 +1,205 @@
+"""The sheet of an audit as files: CSV for a spreadsheet, a page for a browser; and the labels that come back.
+
+A spreadsheet executes what looks like a formula, so a cell that begins like one is written behind an
+apostrophe. The page is one file without anything outside it, in which texts are shown and never obeyed; it
+gives its labels as a CSV of the same form.
+"""
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gridc.diagnostics.errors import Diagnostic, FileError, Span
+from gridc.diagnostics.visible import DECEIVING
+from gridc.files import read_regular
+from gridc.reports.templates import render
+from gridc.runtime.auditing import UNREADABLE, Row, Sheet
+
+COLUMNS = ("uuid", "question", "response", "labels", "label")
+"""Of the CSV. People fill in the last one."""
+MOST = 2**26
+"""Bytes of a file with labels."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a cell begins with that spreadsheets take for a formula, full-width forms too."""
+_BETWEEN = " | "
+
+
+def as_csv(sheet: Sheet) -> str:
+    """The sheet for a spreadsheet, in UTF-8 with its mark, by which spreadsheets know it."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in sheet.rows:
+        texts = (row.uuid, row.question, row.response, _BETWEEN.join(row.labels), "")
+        writer.writerow([harmless(text) for text in texts])
+    return "\ufeff" + file.getvalue()
+
+
+def harmless(text: str) -> str:
+    """A text that no spreadsheet takes for a formula, and that shows what it holds."""
+    shown = DECEIVING.sub("\ufffd", text)
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+
+
+def as_page(sheet: Sheet) -> str:
+    """The sheet as one page that works from disk, offline."""
+    rows = [row._asdict() | {"labels": list(row.labels)} for row in sheet.rows]
+    style = render("audit/sheet.css")
+    script = render("audit/sheet.js")
+    return render(
+        "audit/sheet.html.jinja",
+        about=sheet.about,
+        rows=len(rows),
+        # a script element ends at "</script", whatever stands around it
+        data=json.dumps({"about": sheet.about, "rows": rows}).replace("<", "\\u003c"),
+        style=style,
+        script=script,
+        policy=f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; "
+        "base-uri 'none'; form-action 'none'",
+    )
+
+
+def _source(text: str) -> str:
+    """The one text that a policy lets through."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A row of a file that came back. `question` and `response` are None where it has no such column."""
+
+    line: int
+    uuid: str
+    label: str
+    question: str | None
+    response: str | None
+
+
+def read_filled(path: Path) -> list[Filled]:
+    """The rows of a file with labels. Raises `FileError` (GC661) where it is none."""
+    help = "save the sheet as CSV in UTF-8, with its first line, or use the file that the page gives"
+    try:
+        text = read_regular(path, MOST).decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        message = f"the labels cannot be read: {why}"
+        raise FileError([Diagnostic("GC661", message, str(path), help=help)]) from None
+    first = text.split("\n", 1)[0]
+    separator = max((",", ";", "\t"), key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        message = f"line {reader.line_num} is no CSV ({error})"
+        raise FileError([Diagnostic("GC661", message, str(path), Span(reader.line_num, 1), help)]) from None
+    head = [cell.strip().lower() for cell in rows[0][1]] if rows else []
+    missing = [name for name in ("uuid", "label") if head.count(name) != 1]
+    if missing:
+        message = f"the first line names no column `{missing[0]}`, or several"
+        raise FileError([Diagnostic("GC661", message, str(path), Span(1, 1), help)])
+
+    def cell(row: Sequence[str], name: str) -> str | None:
+        return row[head.index(name)] if name in head and head.index(name) < len(row) else None
+
+    return [
+        Filled(
+            line,
+            (cell(row, "uuid") or "").strip().lower(),
+            (cell(row, "label") or "").strip(),
+            cell(row, "question"),
+            cell(row, "response"),
+        )
+        for line, row in rows[1:]
+    ]
+
+
+def labels_in(
+    path: Path, sheets: Sequence[Sheet], taken: Mapping[str, Mapping[str, str]]
+) -> tuple[Sheet, dict[str, str]]:
+    """Which sheet a file fills, and its labels by UUID. `taken` are the labels that were taken back before.
+
+    Raises `FileError` with everything that is wrong in it (GC661 to GC665), each at its line.
+    """
+    filled = read_filled(path)
+    owner = {row.uuid: sheet for sheet in sheets for row in sheet.rows}
+    sheet = next((owner[each.uuid] for each in filled if each.uuid in owner), None)
+    if sheet is None:
+        message = "no row has the UUID of a response that was drawn here"
+        help = "`gridc audit sample` draws a sheet; give the spec whose sheet this is"
+        raise FileError([Diagnostic("GC662", message, str(path), help=help)])
+    if taken.get(sheet.about):
+        message = f"the labels of {sheet.about} were taken back before, and its map is open"
+        help = "`gridc report` says what came of it; `gridc audit sample` draws another sheet"
+        raise FileError([Diagnostic("GC665", message, str(path), help=help)])
+    problems = list(_problems(str(path), filled, sheet))
+    if problems:
+        raise FileError(problems[:_SHOWN])
+    return sheet, {each.uuid: _known(each.label, sheet_row(sheet, each.uuid)) or "" for each in filled}
+
+
+_SHOWN = 20
+"""Findings of one file that are printed."""
+
+
+def sheet_row(sheet: Sheet, uuid: str) -> Row:
+    """The row of a UUID that is on the sheet."""
+    return next(row for row in sheet.rows if row.uuid == uuid)
+
+
+def _problems(path: str, filled: Sequence[Filled], sheet: Sheet) -> Iterator[Diagnostic]:
+    rows = {row.uuid: row for row in sheet.rows}
+    lines: dict[str, int] = {}
+    for each in filled:
+        place = Span(each.line, 1)
+        if each.uuid not in rows:
+            help = f"the sheet is {sheet.about}; take the row out, or put its UUID back"
+            message = f"`{each.uuid[:40]}` is no response of the sheet"
+            yield Diagnostic("GC662", message, path, place, help)
+            continue
+        if each.uuid in lines:
+            message = f"`{each.uuid}` stands here and on line {lines[each.uuid]}"
+            yield Diagnostic("GC665", message, path, place, "leave the one row whose label counts")
+            continue
+        lines[each.uuid] = each.line
+        row = rows[each.uuid]
+        for what, told, own in (
+            ("question", each.question, row.question),
+            ("response", each.response, row.response),
+        ):
+            if told is not None and _plain(told) != _plain(own):
+                help = "labels are of the text that was drawn: copy them into a new copy of the sheet"
+                if len(own) > _CELL:
+                    help = "a spreadsheet cuts a text as long as this: label it on the page"
+                yield Diagnostic("GC664", f"the {what} of `{each.uuid}` was edited", path, place, help)
+        if not _known(each.label, row):
+            stated = f"`{each.label[:40]}` is none of its labels" if each.label else "it has no label"
+            help = f"one of: {', '.join(row.labels)}"
+            yield Diagnostic("GC663", f"`{each.uuid}`: {stated}", path, place, help)
+    missing = [row.uuid for row in sheet.rows if row.uuid not in lines]
+    if missing:
+        message = f"{len(missing)} of {len(rows)} responses have no row, first `{missing[0]}`"
+        help = f"label every response; `{UNREADABLE}` is one that says none of the others"
+        yield Diagnostic("GC663", message, path, help=help)
+
+
+_CELL = 32_000
+"""Characters that a cell of a spreadsheet holds."""
+
+
+def _known(label: str, row: Row) -> str | None:
+    """The label of the row that is meant, whatever its case; None where it is none of them."""
+    folded = {harmless(each).casefold(): each for each in row.labels}
+    folded |= {each.casefold(): each for each in row.labels}
+    return folded.get(" ".join(label.split()).casefold())
+
+
+def _plain(text: str) -> str:
+    """A text without what spreadsheets change: the apostrophe before a formula, line ends, outer spaces."""
+    shown = re.sub(r"\s+", " ", harmless(text)).strip()
+    return shown.lstrip("'").strip()

@@ -1,0 +1,98 @@
+"""What people say of the responses that a study scored: agreement, and who is more lenient.
+
+The labels that count in the study and those of people are compared on the responses of a sheet, which were
+drawn by cell. Kappa is Cohen's with the interval of its large-sample error; leniency is the mean of what the
+study gave less what people gave, towards the benchmark's good end, with an interval that is exact for
+responses drawn independently: `statistics.raters.leniency`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.score import earned
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.auditing import UNREADABLE, auditable, labels_of, sheets
+from gridc.runtime.store.store import Store
+from gridc.schema.canonical import digest
+from gridc.schema.spec import Spec
+from gridc.statistics.raters import Kappa, Leniency, kappa, leniency
+
+ALL = "all"
+"""In place of a benchmark: all of a sheet's responses."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFinding:
+    """One sheet on one benchmark, or on `ALL`: the labels that count beside those of people. `rows` is the
+    digest of the UUIDs with both labels."""
+
+    sheet: str
+    benchmark: str
+    agreement: Kappa
+    leniency: Leniency
+    rows: str
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    uuid: str
+    benchmark: str
+    study: str
+    people: str
+    gained: Fraction  # what the study gave less what people gave, where a higher score is better
+
+
+def audits(plan: Plan, store: Store) -> Iterator[AuditFinding]:
+    """Every sheet whose labels were taken back: all its responses, and where there are several each
+    benchmark."""
+    for sheet in sheets(plan, store):
+        given = store.labels(plan.study_digest, sheet.about)
+        if not given:
+            continue
+        places = {place: uuid for uuid, place in sheet.blind.places.items()}
+        found = []
+        for cell in auditable(plan):
+            mine = {place for place in places if place[0] == cell.key}
+            items = {item.id: item for item in plan.items(cell)} if mine else {}
+            for item, replicate, choice, *_ in store.sample_rows(plan.study_digest, cell.key) if mine else ():
+                if (cell.key, item, replicate) in mine:
+                    uuid = places[cell.key, item, replicate]
+                    found.append(_labelled(plan.study.spec, cell, items[item], uuid, choice, given[uuid]))
+        benchmarks = dict.fromkeys(each.benchmark for each in found)
+        yield _finding(sheet.about, ALL, found)
+        if len(benchmarks) > 1:
+            for benchmark in benchmarks:
+                yield _finding(sheet.about, benchmark, [x for x in found if x.benchmark == benchmark])
+
+
+def _labelled(spec: Spec, cell: Cell, item: Item, uuid: str, choice: int | None, label: str) -> _Labelled:
+    known = labels_of(spec, cell, item)
+    said = known.index(label) if label in known else None
+    more = _points(cell, item, choice, known) - _points(cell, item, said, known)
+    lower = next(each for each in spec.benchmark if each.id == cell.benchmark).lower_is_better
+    gained = -more if lower else more
+    return _Labelled(uuid, cell.benchmark, UNREADABLE if choice is None else known[choice], label, gained)
+
+
+def _points(cell: Cell, item: Item, choice: int | None, known: Sequence[str]) -> Fraction:
+    setting = cell.setting
+    points = setting.credit if choice is None else earned(setting, item, choice, known)
+    return Fraction(points, setting.scale)
+
+
+def _finding(sheet: str, benchmark: str, found: Sequence[_Labelled]) -> AuditFinding:
+    rows = sorted((each.uuid, each.study, each.people) for each in found)
+    return AuditFinding(
+        sheet,
+        benchmark,
+        kappa([each.study for each in found], [each.people for each in found]),
+        leniency([float(each.gained) for each in found]),
+        digest([list(row) for row in rows]),
+    )

@@ -1,0 +1,118 @@
+"""The human audit: a stratified sample of responses for people to label, who see what a judge sees.
+
+A sheet has a map of its own from UUIDs to cells, sealed when it is drawn and opened when its labels are taken
+back. Which responses are drawn follows from the secret, so that nobody can foresee it, and once the map is
+open everybody can draw them again.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.render import render_prompt
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.runtime.blinding import Blind, Place, Response, blind, name_of, responses_of
+from gridc.runtime.store.events import Sealed
+from gridc.runtime.store.store import Store
+from gridc.schema.scores import BEHAVIOURS
+from gridc.schema.spec import Spec
+
+UNREADABLE = "unreadable"
+"""The label of a response that says none of the others."""
+
+
+class Row(NamedTuple):
+    """A response on a sheet: what was asked, what was answered, and the labels to choose from."""
+
+    uuid: str
+    question: str
+    response: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """The blinded responses of one audit in their order, and the map behind them."""
+
+    about: str
+    rows: tuple[Row, ...]
+    blind: Blind
+
+
+def about_sheet(number: int) -> str:
+    """What the events of a sheet are about: `audit-1` is the study's first."""
+    return f"audit-{number}"
+
+
+def labels_of(spec: Spec, cell: Cell, item: Item) -> tuple[str, ...]:
+    """The labels that a response can get, by the number of the choice that each stands for."""
+    reads = METHODS[cell.setting.method].reads
+    if reads == "behaviour":
+        return BEHAVIOURS
+    if reads == "label":
+        return spec.judge.labels if spec.judge is not None else ()
+    return cell.setting.labels(len(item.options)) or item.options
+
+
+def auditable(plan: Plan) -> Iterator[Cell]:
+    """The cells whose answers are texts that say something."""
+    return (cell for cell in plan.cells() if METHODS[cell.setting.method].reads is not None)
+
+
+def draw_sheet(plan: Plan, store: Store, about: str, nonce: str, most: int) -> Sheet:
+    """The sheet of a secret: `most` responses, as many of each cell as of any other, give or take one."""
+    stamp = plan.study_digest
+    places = {
+        cell.key: [
+            (cell.key, item, replicate)
+            for item, replicate, answers in store.answers(stamp, cell.key)
+            if not any("error" in each for each in answers)
+        ]
+        for cell in auditable(plan)
+    }
+    chosen = _stratified(list(places.values()), most, lambda place: name_of(nonce, stamp, about, place))
+    responses: list[Response] = []
+    shown: dict[Place, tuple[str, tuple[str, ...]]] = {}
+    for cell in auditable(plan):
+        mine = chosen.intersection(places[cell.key])
+        if not mine:
+            continue
+        items = {item.id: item for item in plan.items(cell)}
+        for response, clean in responses_of(plan, store, cell, mine):
+            item = items[response.place[1]]
+            responses.append(Response(response.place, response.benchmark, clean.text, clean.removed))
+            question = render_prompt("{{ question }}", item, (), cell.setting.options, cell.setting.look)
+            labels = labels_of(plan.study.spec, cell, item)
+            shown[response.place] = (question, tuple(dict.fromkeys((*labels, UNREADABLE))))
+    made = blind(stamp, about, plan.study.spec.sampling.seed, nonce, responses)
+    rows = (Row(each.uuid, shown[made.places[each.uuid]][0], each.text, shown[made.places[each.uuid]][1])
+            for each in made.responses)  # fmt: skip
+    return Sheet(about, tuple(rows), made)
+
+
+def _stratified(strata: Sequence[Sequence[Place]], most: int, name: Callable[[Place], str]) -> set[Place]:
+    """The first of every stratum by their names, then the second, until there are enough."""
+    ranks = [sorted(stratum, key=name) for stratum in strata]
+    rounds = [
+        sorted((each[number] for each in ranks if number < len(each)), key=name)
+        for number in range(max(map(len, ranks), default=0))
+    ]
+    return set(list(chain.from_iterable(rounds))[:most])
+
+
+def sheets(plan: Plan, store: Store) -> Iterator[Sheet]:
+    """Every sheet that was drawn, again. Raises `StoreError` (GC614) where one is not the sealed one."""
+    for sealed in store.recorded(Sealed, plan.study_digest):
+        if re.fullmatch(r"audit-\d{1,6}", sealed.about):
+            nonce = store.nonce(plan.study_digest, sealed.about) or ""
+            sheet = draw_sheet(plan, store, sealed.about, nonce, sealed.responses)
+            if sheet.blind.seal != sealed.seal:
+                message = f"the sheet {sealed.about} is not the one that was sealed"
+                raise StoreError([Diagnostic("GC614", message)])
+            yield sheet

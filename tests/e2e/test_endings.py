@@ -1,0 +1,78 @@
+"""How samples ended, as a server saw it and as certificate, page and sentences say it."""
+
+import json
+from collections import Counter
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import command
+from tests.e2e.test_api import make_api_study, tables
+from tools.servers.faults import answer_to
+from tools.servers.http import Asked, Reply, Server
+
+ENDS = ("read", "unread", "cut", "refused", "context_length", "content_filter")
+
+
+def end_of(messages: Any) -> str:
+    """What becomes of a prompt: most are read, and so is what only finds out what the server honours."""
+    if len(messages[-1]["content"]) < 100:
+        return "read"
+    return (*ENDS, "read", "read")[sha256(json.dumps(messages).encode()).digest()[0] % 8]
+
+
+async def handler(asked: Asked) -> Reply:
+    body = asked.document
+    end = end_of(body["messages"])
+    if end in ("context_length", "content_filter"):
+        code = "context_length_exceeded" if end == "context_length" else end
+        return Reply.json({"error": {"message": "x", "code": code}}, 400)
+    answer = answer_to(body)
+    choice = answer["choices"][0]
+    if end in ("unread", "cut", "refused"):
+        choice["message"]["content"] = "Well, well."
+    if end == "cut":
+        choice["finish_reason"] = "length"
+    if end == "refused":
+        choice["message"]["refusal"] = "I will not."
+    return Reply.json(answer)
+
+
+def test_every_sample_is_counted_under_the_end_that_the_server_gave_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TWO_KEY", "none")
+    with Server(handler) as server:
+        make_api_study(tmp_path, server.url, items=8)
+        done = command("run", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    done = command("report", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.replace("•", "").split())
+    rows = tables(
+        tmp_path,
+        """SELECT cell.model, benchmark, content FROM sample JOIN cell ON cell.id = sample.cell
+           JOIN trace USING (cell, item, replicate) JOIN call ON call.id = trace.call
+           JOIN prompt ON prompt.id = call.prompt""",
+    )
+    expected: dict[tuple[str, str], Counter[str]] = {}
+    for model, benchmark, content in rows:
+        messages = [{"role": role, "content": text} for role, text in json.loads(content)["messages"]]
+        expected.setdefault((model, benchmark), Counter())[end_of(messages)] += 1
+    certificate = json.loads((tmp_path / "results/small/certificate.json").read_text())
+    seen: Counter[str] = Counter()
+    for row in certificate["benchmarks"]:
+        for ends in row["endings"]:
+            counted = {name: ends[name] for name in ("read", "unread", "cut", "refused")} | ends["failed"]
+            seen.update(counted)
+            assert {name: n for name, n in counted.items() if n} == expected[ends["model"], row["benchmark"]]
+            assert ends["waiting"] == 0
+            failed = sum(ends["failed"].values())
+            total = sum(counted.values())
+            assert not failed or f"{ends['model']} {failed} of {total} (" in told
+            assert not ends["cut"] or f"{ends['model']} {ends['cut']} of {total}" in told
+    assert all(seen[end] for end in ENDS), "every end was met"
+    assert "the provider says that it declined, and no answer can be read" in told
+    assert "stay in the denominator" in told

@@ -368,9 +368,10 @@ def _methodology(export: Export, certificate: Json) -> Iterator[Json]:
     noisy = {(body["identity"], body["precision"]) for _, body in export.events("noise")}
     held = "not_measured" if not noisy else "yes" if len(noisy) == len(run) else "partly"
     yield _line("noise", held, measured=len(noisy), models=len(run))
-    yield _line("judged", "not_applicable")
+    for name in ("sealed", "guessed", "agreed"):
+        yield _line(name, "not_applicable")
     yield _line("forks", "no", forks=0, stamped=0, documented=0)
-    yield _line("curve", "no", curves=0, run=0)
+    yield _line("curve", "no", curves=0, run=0, specifications=0, failed=0)
     tests = [row["result"] for row in certificate["falsifications"]]
     counts = {word: tests.count(word) for word in ("pass", "partial", "fail", "open")}
     stated = len(export.spec["falsification"])

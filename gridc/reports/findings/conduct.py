@@ -4,30 +4,88 @@ on."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gridc.runtime.store.events import Event, InterimLook, RunStarted, Stamped
+from gridc.runtime.blinding import JUDGING
+from gridc.runtime.store.events import Event, InterimLook, Locked, RunStarted, Sealed, Stamped, Unblinded
+from gridc.runtime.store.rows import JudgementRow
+from gridc.runtime.store.store import Store
+from gridc.schema.judging import JUDGE, SECOND
+from gridc.statistics.raters import Kappa, kappa
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What the store shows of judges. `replies` is how many they gave, `first` when the first of these
+    was there; `sealed` the number and the time of the event that sealed the map from identifiers to
+    conditions; `locked` and `unblinded` the numbers of the events that ended the labelling and opened the
+    map. `agreement` is of the first and the second judge's last labels of the same responses; None where
+    no response has both."""
+
+    replies: int
+    failures: int
+    first: str | None
+    sealed: tuple[int, str] | None
+    locked: int | None
+    unblinded: int | None
+    agreement: Kappa | None
 
 
 @dataclass(frozen=True, slots=True)
 class Conduct:
     """`stamped` and `started` are the numbers of the events that recorded the lock and the first run;
     None where there is none. `looks` are the interim looks: reports of an unfinished run. `observed` are
-    the departures from the plan that the run saw, a sentence each."""
+    the departures from the plan that the run saw, a sentence each; `judging` is None where nobody was
+    asked to judge."""
 
     stamped: int | None = None
     started: int | None = None
     looks: tuple[int, ...] = ()
     observed: tuple[str, ...] = ()
+    judging: Judging | None = None
 
 
 UNKNOWN = Conduct()
 
 
-def conduct(events: Sequence[Event], stamp: str, observed: Sequence[str]) -> Conduct:
-    """What the events of one study say. A later report of the finished run changes none of it."""
-    mine = [event for event in events if event.body.stamp == stamp]
+def conduct(store: Store, stamp: str) -> Conduct:
+    """What a store shows of one study. A later report of the finished run changes none of it."""
+    mine = [event for event in store.events() if event.body.stamp == stamp]
     return Conduct(
-        stamped=next((event.seq for event in mine if isinstance(event.body, Stamped)), None),
-        started=next((event.seq for event in mine if isinstance(event.body, RunStarted)), None),
+        stamped=_first(mine, Stamped),
+        started=_first(mine, RunStarted),
         looks=tuple(event.seq for event in mine if event.kind == InterimLook.kind),
-        observed=tuple(observed),
+        observed=tuple(store.observed(stamp)),
+        judging=_judging(store, stamp, mine),
     )
+
+
+def _first(events: Sequence[Event], kind: type) -> int | None:
+    return next((event.seq for event in events if isinstance(event.body, kind)), None)
+
+
+def _judging(store: Store, stamp: str, events: Sequence[Event]) -> Judging | None:
+    rows = list(store.judgements(stamp))
+    if not rows:
+        return None
+    about = [event for event in events if getattr(event.body, "about", None) == JUDGING]
+    seal = next((event for event in about if isinstance(event.body, Sealed)), None)
+    return Judging(
+        replies=sum(row.label is not None or row.failure is not None for row in rows),
+        failures=sum(row.failure is not None for row in rows),
+        first=store.first_judgement(stamp),
+        sealed=None if seal is None else (seal.seq, seal.at),
+        locked=_first(about, Locked),
+        unblinded=_first(about, Unblinded),
+        agreement=_agreement(rows),
+    )
+
+
+def _agreement(rows: Sequence[JudgementRow]) -> Kappa | None:
+    """Rows come by attempt, so that the last label of a judge about a response is the one that stands."""
+    labels: dict[str, dict[tuple[str, str, int], str]] = {JUDGE: {}, SECOND: {}}
+    for row in rows:
+        if row.judge in labels and row.label is not None:
+            labels[row.judge][row.cell, row.item, row.replicate] = row.label
+    both = sorted(labels[JUDGE].keys() & labels[SECOND].keys())
+    if not both:
+        return None
+    return kappa([labels[JUDGE][place] for place in both], [labels[SECOND][place] for place in both])

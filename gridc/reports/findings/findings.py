@@ -261,7 +261,7 @@ def find(
         uncomputed=uncomputed(compiled.spec),
         deviations=tuple(log.manifest()),
         attribution=attribution,
-        conduct=conduct(store.events(), plan.study_digest, store.observed(plan.study_digest)),
+        conduct=conduct(store, plan.study_digest),
     )
 
 

@@ -207,10 +207,67 @@ def _noise(findings: Findings) -> Answer:
     return Answer(holds, told, "the `noise` events of the store", counts)
 
 
-def _judged(findings: Findings) -> Answer:
+def _sealed(findings: Findings) -> Answer:
+    where = "the `seal`, `lock` and `unblind` events, the dates of the judges' calls"
+    unasked, judging = _unjudged(findings), findings.conduct.judging
+    if judging is None or unasked is not None:
+        return unasked or Answer("not_measured", "Nothing is known of judges.", where)
+    counts = {"replies": judging.replies, "failures": judging.failures}
+    if judging.sealed is None:
+        return Answer("no", "No map was sealed: judges were not blinded by gridc.", where, counts)
+    seq, at = judging.sealed
+    if findings.steps_back:
+        back = findings.steps_back[0]
+        told = f"The store's clock was set back at event {back}: its dates show no order."
+        return Answer("not_measured", told, where, counts)
+    if judging.first is not None and datetime.fromisoformat(judging.first) < datetime.fromisoformat(at):
+        return Answer("no", f"The map was sealed (event {seq}) after the first judgement.", where, counts)
+    order = [judging.locked, judging.unblinded]
+    if None in order or [seq, *order] != sorted([seq, *order], key=lambda each: each or 0):
+        told = (
+            f"It was sealed first (event {seq}); the chain does not show that labels were locked, then "
+            f"opened."
+        )
+        return Answer("partly", told, where, counts)
+    told = (
+        f"Sealed (event {seq}) before the first of {judging.replies:,} replies, locked (event "
+        f"{judging.locked}), "
+    )
+    return Answer("yes", f"{told}then opened (event {judging.unblinded}).", where, counts)
+
+
+def _unjudged(findings: Findings) -> Answer | None:
+    """Where nobody judged: whether anybody was to."""
+    if findings.conduct.judging is not None:
+        return None
     if findings.plan.study.spec.judge is None:
         return Answer("not_applicable", "There is no judge in this study.", "the lock")
-    return Answer("not_measured", "No event of the store records a judgement.", "the events of the store")
+    return Answer("not_measured", "No judge was asked yet.", "the judgements of the store")
+
+
+def _guessed(findings: Findings) -> Answer:
+    told = "No guess of a configuration is in the store: whether blinding held is not known."
+    return _unjudged(findings) or Answer("not_measured", told, "the judgements of the store")
+
+
+def _agreed(findings: Findings) -> Answer:
+    where = "the last labels of the first and the second judge"
+    unasked, judging = _unjudged(findings), findings.conduct.judging
+    if judging is None or unasked is not None:
+        return unasked or Answer("not_measured", "Nothing is known of judges.", where)
+    found = judging.agreement
+    if found is None:
+        return Answer("no", "No response has the labels of two judges.", where, {"both": 0})
+    counts: dict[str, int | float | None] = {
+        "both": found.n,
+        "agreement": found.agreement,
+        "kappa": found.kappa,
+    }
+    if found.kappa is None:
+        told = f"Both gave all {found.n:,} responses one and the same label: kappa is not defined."
+        return Answer("not_measured", told, where, counts)
+    ends = "" if found.low is None or found.high is None else f" ({found.low:.2f} to {found.high:.2f})"
+    return Answer("yes", f"Kappa is {found.kappa:.2f}{ends} on {found.n:,} responses.", where, counts)
 
 
 def _forks(findings: Findings) -> Answer:
@@ -230,15 +287,19 @@ def _forks(findings: Findings) -> Answer:
 
 
 def _curve(findings: Findings) -> Answer:
-    curves = findings.plan.study.spec.curve
-    left = {each.id for each in findings.uncomputed if each.table == "curve"}
-    done = [each for each in curves if each.id not in left]
-    counts = {"curves": len(curves), "run": len(done)}
-    where = "the findings of this report"
-    if not curves:
+    declared = findings.plan.study.spec.curve
+    fitted = {each.curve for each in findings.curves if each.fitted}
+    specifications = sum(len(each.specifications) for each in findings.curves)
+    failed = sum(len(each.failed) for each in findings.curves)
+    counts = {
+        "curves": len(declared), "run": len(fitted), "specifications": specifications, "failed": failed
+    }  # fmt: skip
+    if not declared:
         return Answer("no", "The spec declares no specification curve.", "the lock", counts)
-    told = f"{len(done)} of {_count(len(curves), 'declared curve')} were run."
-    return Answer("yes" if len(done) == len(curves) else "partly" if done else "no", told, where, counts)
+    told = f"{len(fitted)} of {_count(len(declared), 'declared curve')} have estimates"
+    told += f"; {failed} of {_count(specifications, 'specification')} could not be fitted."
+    holds: Held = "yes" if len(fitted) == len(declared) else "partly" if fitted else "no"
+    return Answer(holds, told, "the curves of this report", counts)
 
 
 def _falsified(findings: Findings) -> Answer:
@@ -302,7 +363,9 @@ LINES: tuple[Line, ...] = (
     Line("one_look", "Was nothing reported before the run was complete?", _one_look),
     Line("both_readings", "Are unreadable answers counted both ways?", _both_readings),
     Line("noise", "Is it known what asking again changes?", _noise),
-    Line("judged", "Were judges blinded, and do two of them agree?", _judged),
+    Line("sealed", "Were conditions sealed before the first judgement?", _sealed),
+    Line("guessed", "Is it known whether judges can guess the condition?", _guessed),
+    Line("agreed", "Is it known how far two judges agree?", _agreed),
     Line("forks", "Were its open choices declared?", _forks),
     Line("curve", "Was a specification curve run?", _curve),
     Line("falsified", "Were tests done that could have broken its findings?", _falsified),

@@ -612,6 +612,15 @@ class Store:
         )
         yield from map(JudgementRow._make, rows)
 
+    def first_judgement(self, stamp: str) -> str | None:
+        """When the first reply of a judge was there (UTC, ISO 8601); None while there is none."""
+        row = self._db.execute(
+            """SELECT min(finished) FROM call WHERE id IN
+               (SELECT call FROM judgement JOIN cell ON cell.id = judgement.cell WHERE stamp = ?)""",
+            [stamp],
+        ).fetchone()
+        return None if row is None else row[0]
+
     def judgements_digest(self, stamp: str) -> str:
         """SHA-256 over every judgement of the study."""
         return digests.of_judgements(self._db, stamp)

@@ -21,7 +21,6 @@ from gridc.schema.certificate import (
     EndingsRow,
     FalsificationRow,
     FloorRow,
-    HypothesisRow,
     IntervalsRow,
     LevelGapRow,
     MaximumRow,
@@ -39,6 +38,7 @@ from gridc.schema.certificate import (
     Tally,
     UncomputedRow,
 )
+from gridc.schema.hypotheses import HypothesisRow
 from gridc.statistics.contrasts import Place, Summary
 
 

@@ -16,6 +16,7 @@ from gridc.reports.curves import curve_sentences
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.curves import CurveFinding
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
+from gridc.reports.findings.hypotheses.sentences import needed_words
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.pair_sentences import strength_of
 from gridc.reports.sentences import falsification_sentences, leading, rate_sentences
@@ -120,6 +121,8 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
             for benchmark in findings.benchmarks
             for each in benchmark.cells
         },
+        stated={each.id: each for each in spec.hypothesis},
+        needed_words=needed_words,
         pair_scores=pair_scores,
         p_value=p_value,
         units_words=units_words,

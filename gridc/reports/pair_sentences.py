@@ -28,7 +28,7 @@ def parted(full: Sequence[tuple[BenchmarkFinding, PairFinding]]) -> Iterator[str
         yield (
             "Whether unreadable answers count or are left out decides the majority or whether one order "
             f"holds throughout, of {'; '.join(told)}: N+/N−/N0, scores higher in, lower in, ties. All else "
-            "that is said of pairs and hypotheses counts them (intention-to-treat): an unreadable answer "
+            "that is said of pairs and orders counts them (intention-to-treat): an unreadable answer "
             f"{unreadable_words([each for benchmark, _ in full for each in benchmark.cells])}."
         )
 

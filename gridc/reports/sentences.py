@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from gridc.reports.caveats import caveats
 from gridc.reports.curves import curve_sentences
 from gridc.reports.findings.findings import Findings, ModelFinding
-from gridc.reports.findings.hypotheses import DECISIONS
+from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.pair_sentences import (
     WITHIN,
@@ -50,8 +50,8 @@ def leading(findings: Findings) -> Iterator[str]:
         yield from parted(full)
         yield from claims_sentences(findings, full)
     for stated in findings.hypotheses:
-        sentence = DECISIONS[stated.hypothesis.kind].sentence(stated, findings.complete)
-        yield f"{sentence} {WITHIN}" if stated.noise == "within" else sentence
+        told = sentence(stated, findings.complete)
+        yield f"{told} {WITHIN}" if stated.noise == "within" else told
     widest = max(findings.benchmarks, key=lambda each: len(each.full.orderings.strict), default=None)
     if widest is not None and full:
         yield ordering_sentence(widest, findings.plan.study.spec.tiers[0])

@@ -9,10 +9,10 @@ from gridc.schema.certificate import (
     FalsificationRow,
     FloorRow,
     ScopeKind,
-    Standing,
     UncomputedRow,
 )
 from gridc.schema.evidence import Claimed
+from gridc.schema.hypotheses import Standing
 from gridc.schema.items import UnitLevel
 from gridc.schema.rows import Count, Digest, Part, Share
 

@@ -9,16 +9,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gridc.schema.base import Declared, Id, Strength
-from gridc.schema.evidence import EvidenceRow, OrderingClaimRow, PairTestsRow, Tier
+from gridc.schema.evidence import EvidenceRow, OrderingClaimRow, PairTestsRow
+from gridc.schema.hypotheses import HypothesisRow, Standing, Verdict
 from gridc.schema.items import UnitLevel
 from gridc.schema.rows import Count, Digest, Part, Ratio, Rounded, Share
 
 FORMAT: Literal["gridc-certificate/1"] = "gridc-certificate/1"
 
 ScopeKind = Literal["full", "tier", "slice", "measurand", "parse_clean"]
-Verdict = Literal["supported", "refuted", "open"]
-Standing = Literal["outside", "within", "not_measured"]
-"""Where a verdict stands to the noise floor: outside it, within it, or the floor was not measured."""
 
 
 class Tally(Part):
@@ -436,32 +434,6 @@ class BenchmarkRow(Part):
     variance: tuple[VarianceRow, ...]
     gaps: tuple[LevelGapRow, ...]
     agreements: tuple[AgreementRow, ...]
-
-
-class HypothesisRow(Part):
-    """A stated ranking and how the configurations spoke to it."""
-
-    id: str
-    order: tuple[str, ...]
-    verdict: Annotated[Verdict, Field(description="By evidence of the strength that the spec asks for.")]
-    strength: Tier
-    alpha: float
-    support: Annotated[
-        float | None,
-        Field(
-            description="p of: the order holds in every configuration beyond these items; Holm over "
-            "`members`. Null where descriptive evidence is enough, and while the run is incomplete."
-        ),
-    ]
-    refute: Annotated[float | None, Field(description="p of: a step of the order is reversed somewhere.")]
-    members: Annotated[int, Field(ge=2, description="Two for each ranking of the study.")]
-    observed: Annotated[Verdict, Field(description="By the counts alone, on these items.")]
-    agree: Count
-    contradict: Count
-    tied: Count
-    missing: Count
-    against: str | None
-    noise: Annotated[Standing | None, Field(description="Null while the verdict is open.")]
 
 
 class KeptRow(Part):

@@ -1,6 +1,7 @@
 """What every row of a report's documents is made of."""
 
 from fractions import Fraction
+from math import isfinite
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -21,6 +22,14 @@ Ratio = Annotated[tuple[int, int], BeforeValidator(_ratio)]
 """An exact score as [numerator, denominator]."""
 Rounded = Annotated[float, BeforeValidator(_rounded)]
 """Ten decimals: no machine's last bits, so that a report is the same file everywhere."""
+
+
+def _finite(value: object) -> object:
+    return None if isinstance(value, float) and not isfinite(value) else _rounded(value)
+
+
+Finite = Annotated[float | None, BeforeValidator(_finite)]
+"""Ten decimals; null where it is infinite or not a number: the field says which."""
 
 
 class Part(BaseModel):

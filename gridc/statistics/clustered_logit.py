@@ -27,6 +27,8 @@ FLAT = 1e-13
 """The gradient, as a share of the rows, at which the maximum counts as reached."""
 FAR = 30.0
 """Log odds beyond which nothing is a rate any more: a maximum that far out lies at infinity."""
+NO_VARIANCE = 1e-12
+"""A variance between cases, over the one that takes rows as independent, that is zero but for rounding."""
 EXTREME = 1e-6
 """A fitted probability this near to 0 or 1, where no row says otherwise, is looked at for separation."""
 
@@ -157,7 +159,10 @@ def wald(fitted: LogitFit, restriction: ArrayLike) -> Wald:
 
     r = np.atleast_2d(np.asarray(restriction, np.float64))
     gap, spread = r @ fitted.coefficients, r @ fitted.covariance @ r.T
-    if fitted.clusters <= len(r) or np.linalg.matrix_rank(spread, hermitian=True) < len(r):
+    # In the metric of the naive variances, in which what no case shows is 0 but for rounding.
+    inverse = np.linalg.inv(np.linalg.cholesky(r @ fitted.naive @ r.T))
+    least = float(np.linalg.eigvalsh(inverse @ spread @ inverse.T)[0])
+    if fitted.clusters <= len(r) or least <= NO_VARIANCE:
         raise NotEstimable("clusters", f"{fitted.clusters} cases do not determine {len(r)} combinations")
     value = float(gap @ np.linalg.solve(spread, gap))
     return Wald(value, len(r), float(chi2.sf(value, len(r))))
@@ -169,7 +174,7 @@ def combination(fitted: LogitFit, weights: ArrayLike, level: float = 0.95) -> Co
 
     w = np.asarray(weights, np.float64)
     estimate, variance = float(w @ fitted.coefficients), float(w @ fitted.covariance @ w)
-    if variance <= 0:
+    if variance <= NO_VARIANCE * float(w @ fitted.naive @ w):
         raise NotEstimable("clusters", "the cases show no variance of this combination")
     error = float(np.sqrt(variance))
     z, half = estimate / error, float(norm.ppf((1 + level) / 2)) * error

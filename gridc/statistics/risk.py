@@ -105,8 +105,11 @@ class Equivalence:
 
 
 def equivalence(differences: Floats, cases: int, margin: float, alpha: float) -> Equivalence:
-    """Whether a difference is inside (-margin, margin): the larger of the shares of resamples beyond either
-    margin, (r + 1) / (B + 1). It holds exactly where the interval at 1 - 2 alpha lies inside the margin."""
+    """Whether a difference, known in every resample, is inside (-margin, margin): the larger of the shares of
+    resamples beyond either margin, (r + 1) / (B + 1). It holds exactly where the interval at 1 - 2 alpha lies
+    inside the margin."""
+    if np.isnan(differences).any():
+        return Equivalence(margin, 1.0, False)
     return _within(
         max(int((differences >= margin).sum()), int((differences <= -margin).sum())),
         len(differences), cases, margin, alpha,
@@ -115,18 +118,44 @@ def equivalence(differences: Floats, cases: int, margin: float, alpha: float) ->
 
 def noninferiority(differences: Floats, cases: int, margin: float, alpha: float) -> Equivalence:
     """Whether a difference, better upwards, is above -margin."""
+    if np.isnan(differences).any():
+        return Equivalence(margin, 1.0, False)
     return _within(int((differences <= -margin).sum()), len(differences), cases, margin, alpha)
 
 
-def _within(beyond: int, resamples: int, cases: int, margin: float, alpha: float) -> Equivalence:
-    """The p-value is the level whose tail (`tail_of`) is the share beyond: the dual of the interval."""
-    from scipy.stats import norm, t
+def outside(differences: Floats, cases: int, margin: float) -> float:
+    """The p-value of: a difference is as far from 0 as the margin or further. No correction for two sides:
+    not both can be wrong at once."""
+    if np.isnan(differences).any():
+        return 1.0
+    inside = min(int((differences <= margin).sum()), int((differences >= -margin).sum()))
+    return 1.0 if cases < 2 else _dual(inside, len(differences), cases)
 
+
+def unchanged_p(sizes: ArrayLike, margin: float) -> float:
+    """The p-value of: a difference is inside (-margin, margin), where no case changes at all, so that
+    resamples show no spread. A case of `sizes` (cases,) rows moves the difference by its share of them at
+    most: were the difference as large as the margin, a case would change with probability margin x mean size
+    / largest size."""
+    rows = np.asarray(sizes, np.float64)
+    if len(rows) == 0:
+        return 1.0
+    return float((1 - min(margin, 1.0) * rows.mean() / rows.max()) ** len(rows))
+
+
+def _within(beyond: int, resamples: int, cases: int, margin: float, alpha: float) -> Equivalence:
     if cases < 2:
         return Equivalence(margin, 1.0, False)
-    share = (beyond + 1) / (resamples + 1)
-    p = float(t.sf(sqrt((cases - 1) / cases) * norm.isf(share), cases - 1))
+    p = _dual(beyond, resamples, cases)
     return Equivalence(margin, p, p <= alpha * (1 + 1e-9))
+
+
+def _dual(beyond: int, resamples: int, cases: int) -> float:
+    """The level whose tail (`tail_of`) is the share of resamples beyond a bound: the dual of the interval."""
+    from scipy.stats import norm, t
+
+    share = (beyond + 1) / (resamples + 1)
+    return float(t.sf(sqrt((cases - 1) / cases) * norm.isf(min(share, 1.0)), cases - 1))
 
 
 @dataclass(frozen=True, slots=True)

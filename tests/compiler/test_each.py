@@ -8,7 +8,6 @@ import pytest
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.unsupported import uncomputed
-from gridc.compiler.grid.hypothesis_kinds import KINDS, is_decided
 from gridc.compiler.lock.diff import compare, read_document
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.plan import Plan
@@ -112,14 +111,12 @@ def test_only_the_items_with_the_tags_count(tmp_path: Path) -> None:
     assert prospect.items == len(tagged)
 
 
-def test_a_verdict_on_some_of_the_items_is_said_to_be_uncomputed(tmp_path: Path) -> None:
+def test_a_ranking_on_some_of_the_items_is_computed(tmp_path: Path) -> None:
     ranking = '[[hypothesis]]\nid = "R"\nkind = "ranking"\norder = ["left", "right"]\n'
     path = tmp_path / "gridcard.toml"
-    for items, stated in (("", False), ('items = { condition = "ambig" }\n', True)):
+    for items in ("", 'items = { condition = "ambig" }\n'):
         path.write_text(BASE + "\n" + ranking + items)
-        (hypothesis,) = compile_spec(path).spec.hypothesis
-        assert KINDS["ranking"].decided and is_decided(hypothesis) is not stated
-        assert [each.id for each in uncomputed(compile_spec(path).spec)] == (["R"] if stated else [])
+        assert uncomputed(compile_spec(path).spec) == ()
     assert tomllib.loads(path.read_text())["hypothesis"][0]["items"] == {"condition": "ambig"}
 
 

@@ -121,6 +121,9 @@ def test_pairs_and_hypotheses_are_the_certificates(finished: Path, opened: OpenS
                 assert row[key] == value
     (hypothesis,) = opened.hypotheses().to_pylist()
     (decided,) = certificate["hypotheses"]
+    ranking = decided.pop("ranking")
+    assert {f"ranking_{key}": value for key, value in ranking.items()}.items() <= hypothesis.items()
+    assert decided.pop("effect") is None and hypothesis["effect_outcome"] is None
     assert {key: hypothesis[key] for key in decided} == decided
 
 

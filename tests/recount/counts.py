@@ -436,10 +436,15 @@ def rankings(
             standing = pick(
                 decisive, key=every.index, default="outside" if result == "supported" else "within"
             )
-        yield strong | {
-            **{name: len(verdicts[name]) for name in ("agree", "contradict", "tied", "missing")},
+        ranking = {name: len(verdicts[name]) for name in ("agree", "contradict", "tied", "missing")} | {
+            "strength": strong["strength"],
             "observed": observed,
-            "verdict": result,
             "against": against[0] if against else None,
+        }
+        yield {name: value for name, value in strong.items() if name != "strength"} | {
+            "correction": "holm",
+            "ranking": ranking,
+            "effect": None,
+            "verdict": result,
             "noise": standing,
         }

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.recount.counts import agreements, between, counts, floors, orders, precisions, rankings
+from tests.recount.effects import effects
 from tests.recount.evidence import evidence
 from tests.recount.falsification import falsifications
 from tests.recount.intervals import intervals
@@ -31,7 +32,7 @@ NOT_NUMBERS = (
     r"stamp|registered|supersedes\..*|results|(.*\.)?rows",  # digests: `gridc verify` hashes again
     r"anchor\..*|results_anchor.*",  # of the lock and of git, not of the store
     r"statements\..*|uncomputed\..*|intervals\.(method|assumption)",  # sentences
-    r"hypotheses\.\d+\.(id|order\..*)|scopes\.\d+\.declared|rates\.\d+\.(what|formula)",
+    r"hypotheses\.\d+\.(id|effect\.failure\.words|kind|claim|family|ranking\.order\..*)|scopes\.\d+\.declared|rates\.\d+\.(what|formula)",
 )
 
 
@@ -92,6 +93,7 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
     complete = answered == calls and not unscored
     rows, measured = floors(study)
     weighed = evidence(study, list(benchmarks.values()), complete)
+    ranked = iter(list(rankings(study, benchmarks, measured, weighed["rankings"])))
     return {
         "complete": complete,
         "answered": answered,
@@ -99,7 +101,7 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "near_ties": near + close,
         "calls_before_stamp": early,
         "noise_floors": rows,
-        "hypotheses": list(rankings(study, benchmarks, measured, weighed["rankings"])),
+        "hypotheses": [next(ranked) if row is None else row for row in effects(study, benchmarks, complete)],
         "falsifications": list(falsifications(study, list(benchmarks.values()))),
         "maxima": list(maxima(study, list(benchmarks.values()))),
         "precisions": list(precisions(study, benchmarks)),

@@ -55,6 +55,108 @@ provenance = "a test"
 """
 """The axes that both studies vary."""
 
+EFFECTS = """\
+[[family]]
+id = "F"
+correction = "holm"
+[[family]]
+id = "B"
+correction = "bh"
+alpha = 0.1
+[[hypothesis]]
+id = "D"
+kind = "difference"
+family = "F"
+axis = "template"
+level = "T4"
+reference = "T1"
+margin = { pp = 2, sensitivity_pp = [5, 10] }
+[[hypothesis]]
+id = "E"
+kind = "equivalence"
+family = "F"
+axis = "reading"
+level = "line"
+reference = "last"
+where = { decoding = "greedy", benchmark = "items", model = "qwen2", precision = "fp32", template = "T1" }
+margin = { pp = 3 }
+[[hypothesis]]
+id = "N"
+kind = "noninferiority"
+family = "B"
+axis = "decoding"
+level = "sampled"
+reference = "greedy"
+side = "greater"
+where = { benchmark = "families" }
+margin = { pp = 5 }
+[[hypothesis]]
+id = "Z"
+kind = "null_control"
+family = "B"
+axis = "precision"
+level = "bf16"
+reference = "fp32"
+margin = { pp = 4 }
+[[hypothesis]]
+id = "S"
+kind = "difference"
+family = "B"
+axis = "template"
+level = "T1"
+reference = "T4"
+side = "less"
+outcome = "parse_rate"
+margin = { pp = 1 }
+[[hypothesis]]
+id = "I"
+kind = "interaction"
+family = "B"
+axis = "template"
+by = "model"
+[[hypothesis]]
+id = "J"
+kind = "interaction"
+axis = "template"
+by = "decoding"
+where = { benchmark = "items" }
+"""
+"""A hypothesis of every kind about an effect but a trend."""
+
+GRADED_EFFECTS = """\
+[[hypothesis]]
+id = "T"
+kind = "trend"
+axis = "template"
+order = ["T1", "T3", "T4"]
+direction = "decreasing"
+where = { benchmark = ["families", "single"] }
+[[hypothesis]]
+id = "W"
+kind = "trend"
+axis = "template"
+order = ["T4", "T3", "T1"]
+direction = "increasing"
+outcome = "over_refusal"
+[[hypothesis]]
+id = "O"
+kind = "difference"
+axis = "template"
+level = ["T3", "T4"]
+reference = "T1"
+where = { benchmark = "prompts" }
+outcome = "harm"
+[[hypothesis]]
+id = "U"
+kind = "difference"
+axis = "template"
+level = ["T3", "T4"]
+reference = "T1"
+side = "greater"
+where = { benchmark = "single", decoding = "greedy" }
+outcome = "unknown_rate"
+"""
+
 SPEC = """\
 gridcard = 1
 [study]
@@ -123,6 +225,7 @@ id = "H2"
 kind = "ranking"
 order = ["llama", "qwen2"]
 where = { benchmark = "families", decoding = "greedy" }
+EFFECTS
 [[falsification]]
 id = "rho"
 category = "stability"
@@ -157,6 +260,8 @@ criterion = { keeps = ["H1", "H2"], where = { template = "T1" } }
 seed = 7
 [analysis]
 parse_clean = 0.9
+estimator = "cluster_logit"
+nnh = { rounding = "ceil" }
 thresholds = [{ at = 0.5, declared = "ex_ante", source = "a test" }]
 """
 
@@ -225,6 +330,7 @@ unreadable = "leave_out"
 id = "H1"
 kind = "ranking"
 order = ["qwen2", "llama"]
+EFFECTS
 [[falsification]]
 id = "refuses"
 category = "robustness"
@@ -252,6 +358,19 @@ why = "a test"
 seed = 7
 [analysis]
 parse_clean = 0.9
+estimator = "cluster_logit"
+outcome = "pp"
+nnh = { rounding = "round" }
+"""
+
+THIRD = """\
+[[axis.level]]
+id = "T3"
+tier = "core"
+prompt = "builtin:T3"
+provenance = "a test"
+[[axis]]
+id = "decoding"
 """
 
 
@@ -268,7 +387,11 @@ def graded(folder: Path) -> Path:
         f'[[model]]\nid = "{name}"\nengine = "hf"\nsource = "builtin:pocket-{name}"\n'
         for name in ("qwen2", "llama")
     )
-    (folder / "gridcard.toml").write_text(GRADED.replace("MODELS\n", models).replace("AXES\n", AXES))
+    (folder / "gridcard.toml").write_text(
+        GRADED.replace("MODELS\n", models)
+        .replace("AXES\n", AXES.replace('[[axis]]\nid = "decoding"\n', THIRD))
+        .replace("EFFECTS\n", GRADED_EFFECTS)
+    )
     fill(compile_spec(folder / "gridcard.toml", None), folder / "store.sqlite")
     return folder / "store.sqlite"
 
@@ -281,7 +404,9 @@ def corners(folder: Path) -> Path:
         f'[[model]]\nid = "{name}"\nengine = "hf"\nsource = "builtin:pocket-{name}"\n'
         for name in ("qwen2", "mistral", "llama")
     )
-    (folder / "gridcard.toml").write_text(SPEC.replace("MODELS\n", models).replace("AXES\n", AXES))
+    (folder / "gridcard.toml").write_text(
+        SPEC.replace("MODELS\n", models).replace("AXES\n", AXES).replace("EFFECTS\n", EFFECTS)
+    )
     store = folder / "store.sqlite"
     fill(compile_spec(folder / "gridcard.toml", None), store)
     return store
@@ -315,13 +440,15 @@ def counted(study: tuple[Path, Path]) -> tuple[Any, Any]:
     return document, again(document, store, folder)
 
 
-@pytest.mark.parametrize("name", ["recount", "study", "counts", "evidence"])
+@pytest.mark.parametrize("name", ["recount", "study", "counts", "effects", "evidence"])
 def test_the_program_imports_nothing_of_gridc(name: str) -> None:
     tree = ast.parse(Path(__file__).with_name(f"{name}.py").read_text())
     named = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     named |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     foreign = {
-        full for full in named if full.split(".")[0] not in {"numpy", "scipy", *sys.stdlib_module_names}
+        full
+        for full in named
+        if full.split(".")[0] not in {"numpy", "scipy", "statsmodels", *sys.stdlib_module_names}
     }
     assert all(full.startswith("tests.recount.") for full in foreign)
 
@@ -355,7 +482,9 @@ def test_what_is_certified_and_what_is_an_order(study: tuple[Path, Path], tmp_pa
             cells = (
                 f"SELECT id FROM cell WHERE model = '{model}' AND configuration LIKE '%template={template}%'"
             )
-            db.execute(f"UPDATE sample SET score = {score} WHERE cell IN ({cells})")
+            db.execute(
+                f"UPDATE sample SET score = {score}, choice = coalesce(choice, 0) WHERE cell IN ({cells})"
+            )
     document = certificate(folder, sure)
     rows = [
         pair["evidence"]

@@ -16,7 +16,9 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import maxima
 from gridc.reports.findings.findings import Findings, weighed_findings
+from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.noise import floors_of, model_noise
+from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.paired import precision_reports
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.events import NoiseMeasured
@@ -114,7 +116,7 @@ def findings_of(
         ],
     )
     floors = floors_of(noise)
-    benchmarks, hypotheses = weighed_findings(plan, scores, stored, done == len(scores), floors)
+    benchmarks, measured = weighed_findings(Samples(plan, stored), scores, done == len(scores), floors)
     return Findings(
         plan=plan,
         lock=Lock(plan.study_digest, study.stamped(), "2026-01-01T00:00:00+00:00", "0.1.0", None, None),
@@ -128,7 +130,7 @@ def findings_of(
         steps_back=(),
         environment=environment,
         benchmarks=benchmarks,
-        hypotheses=hypotheses,
+        hypotheses=tuple(decisions(measured)),
         maxima=maxima(spec, [scores]),
         noise=noise,
         precisions=precision_reports(spec, scores),

@@ -215,8 +215,9 @@ def test_a_ranking_is_decided_by_the_evidence_that_the_spec_asks_for(
         hypothesis=[{"id": "H1", "kind": "ranking", "order": order}],
     )
     (row,) = certify(findings_of(spec, lambda cell: 4 + gap * (cell.model == "ant"))).hypotheses
-    assert (row.verdict, row.observed) == (verdict, observed)
-    assert (row.strength, row.members) == (evidence or "certified", 2)
+    assert row.ranking is not None
+    assert (row.verdict, row.ranking.observed) == (verdict, observed)
+    assert (row.ranking.strength, row.members) == (evidence or "certified", 2)
     assert (row.support is None) == (evidence == "descriptive")
 
 
@@ -226,4 +227,5 @@ def test_an_unfinished_run_decides_no_ranking_beyond_its_items() -> None:
         spec, lambda cell: None if cell.levels["shots"] == "5" else 18 * (cell.model == "ant")
     )
     (row,) = certify(found).hypotheses
-    assert (row.verdict, row.observed, row.support, row.refute) == ("open", "open", None, None)
+    assert row.ranking is not None
+    assert (row.verdict, row.ranking.observed, row.support, row.refute) == ("open", "open", None, None)

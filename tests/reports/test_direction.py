@@ -154,7 +154,8 @@ def test_a_ranking_is_judged_by_the_direction(lower: bool) -> None:
         contradict += any(step < 0 for step in steps)
         agree += all(step > 0 for step in steps)
     (told,) = certify(findings).hypotheses
-    assert (told.agree, told.contradict) == (agree, contradict)
+    assert told.ranking is not None
+    assert (told.ranking.agree, told.ranking.contradict) == (agree, contradict)
 
 
 def test_counts_are_of_scores_and_the_words_say_which_is_better() -> None:

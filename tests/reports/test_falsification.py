@@ -15,6 +15,8 @@ from gridc.reports.certificate import certify
 from gridc.reports.findings.audit import AuditFinding
 from gridc.reports.findings.falsification import falsify
 from gridc.reports.findings.findings import Findings, find, weighed_findings
+from gridc.reports.findings.hypotheses import decisions
+from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import cell_scores
 from gridc.reports.page import as_html
 from gridc.reports.sentences import statements
@@ -65,11 +67,12 @@ def test_a_verdict_on_a_part_is_the_one_of_the_study_stated_there(
     spec = stating(plan.study.spec, evidence, keeps=["H1"], where=where)
     here = with_spec(plan, spec)
     scores = cell_scores(here, stored)
-    _, whole = weighed_findings(here, scores, stored, True, {})
-    (found,) = falsify(here, scores, stored, {}, whole, {}, True)
+    measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
+    whole = list(decisions(measured))
+    (found,) = falsify(measured, {}, whole)
     moved = spec.hypothesis[0].model_copy(update={"where": Selector.model_validate(where)})
     alone = with_spec(plan, spec.model_copy(update={"hypothesis": (moved, *spec.hypothesis[1:])}))
-    _, stated = weighed_findings(alone, scores, stored, True, {})
+    stated = list(decisions(weighed_findings(Samples(alone, stored), scores, True, {})[1]))
     assert found.kept[0].before == whole[0].verdict
     assert found.kept[0].after == stated[0].verdict
     agrees = found.kept[0].before == found.kept[0].after
@@ -83,8 +86,9 @@ def test_a_model_that_is_left_out_leaves_the_order(read: tuple[Plan, Any, Findin
     spec = stating(plan.study.spec, keeps=["H1"], where={"model": {"not": "mistral"}})
     here = with_spec(plan, spec)
     scores = cell_scores(here, stored)
-    _, whole = weighed_findings(here, scores, stored, True, {})
-    (found,) = falsify(here, scores, stored, {}, whole, {}, True)
+    measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
+    whole = list(decisions(measured))
+    (found,) = falsify(measured, {}, whole)
     lower = {each.id for each in spec.benchmark if each.lower_is_better}
     by = {(each.cell.benchmark, each.cell.configuration, each.cell.model): each.score for each in scores}
     gaps = []
@@ -96,7 +100,7 @@ def test_a_model_that_is_left_out_leaves_the_order(read: tuple[Plan, Any, Findin
     expected = "refuted" if min(gaps) < 0 else "open" if 0 in gaps else "supported"
     assert found.kept[0].after == expected
     spec = stating(plan.study.spec, keeps=["H1"], where={"model": "llama"})
-    (alone,) = falsify(with_spec(plan, spec), scores, stored, {}, whole, {}, True)
+    (alone,) = falsify(replace(measured, spec=spec), {}, whole)
     assert alone.kept[0].after == "open", "one model has no order"
 
 
@@ -107,8 +111,9 @@ def test_some_of_several_verdicts_pass_in_part(read: tuple[Plan, Any, Findings])
         spec = stating(plan.study.spec, keeps=["H1", "H2"], where=where)
         here = with_spec(plan, spec)
         scores = cell_scores(here, stored)
-        _, whole = weighed_findings(here, scores, stored, True, {})
-        (found,) = falsify(here, scores, stored, {}, whole, {}, True)
+        measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
+        whole = list(decisions(measured))
+        (found,) = falsify(measured, {}, whole)
         holding = [kept.holds for kept in found.kept]
         decided = all(kept.before != "open" for kept in found.kept)
         wanted = "pass" if all(holding) else "partial" if any(holding) else "fail"
@@ -127,8 +132,9 @@ def test_another_choice_of_the_outcome_is_per_protocol(read: tuple[Plan, Any, Fi
     spec = spec.model_copy(update={"fork": (fork,)})
     here = with_spec(plan, spec)
     scores = cell_scores(here, stored)
-    _, whole = weighed_findings(here, scores, stored, True, {})
-    (found,) = falsify(here, scores, stored, {}, whole, {}, True)
+    measured = weighed_findings(Samples(here, stored), scores, True, {})[1]
+    whole = list(decisions(measured))
+    (found,) = falsify(measured, {}, whole)
     signs = []
     for each in scores:
         cell = each.cell

@@ -12,7 +12,6 @@ from gridc.compiler.frontend.validate import typed
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.page import as_html
-from gridc.schema.inference import RankingHypothesis
 from tests.reports.builders import findings_of, reversing, spec_of
 
 SPECS = sorted(
@@ -49,10 +48,8 @@ STATED: dict[str, Any] = {
 }  # fmt: skip
 
 LISTED = [
-    "hypothesis H2", "hypothesis H3", "hypothesis H4", "family F", "fork outcome", "curve main",
-    "falsification F1", "judge someone/else", "analysis estimator", "analysis outcome",
-    "analysis equivalence", "analysis bootstrap", "analysis permutations", "analysis nnh",
-    "analysis generalizability",
+    "fork outcome", "curve main", "falsification F1", "judge someone/else", "analysis bootstrap",
+    "analysis permutations", "analysis generalizability",
 ]  # fmt: skip
 
 
@@ -61,7 +58,7 @@ def test_everything_is_listed_once_and_in_every_document() -> None:
     assert [f"{each.table} {each.id}" for each in findings.uncomputed] == LISTED
     certificate, deck = certify(findings), make_cards(findings, "0" * 64)
     (told,) = (each for each in certificate.statements if each.startswith("Stated in the spec and not"))
-    assert "hypothesis H2, H3, H4; family F; fork outcome; curve main; falsification F1" in told
+    assert "fork outcome; curve main; falsification F1" in told
     for rows in (certificate.uncomputed, deck.uncomputed):
         assert [f"{each.table} {each.id}" for each in rows] == LISTED
     card = as_markdown(deck)
@@ -84,12 +81,8 @@ def test_a_study_that_states_nothing_more_has_no_such_list() -> None:
 def test_no_prediction_of_the_shipped_studies_is_dropped(path: Path) -> None:
     spec = typed(expanded(read(path)))
     listed = {(each.table, each.id) for each in uncomputed(spec)}
-    for each in spec.hypothesis:
-        assert isinstance(each, RankingHypothesis) != (("hypothesis", each.id) in listed)
-    for table in ("fork", "curve", "family"):
+    assert not {table for table, _ in listed} & {"hypothesis", "family"}
+    for table in ("fork", "curve"):
         assert {(table, each.id) for each in getattr(spec, table)} <= listed
     for test in spec.falsification:
-        computed = test.criterion is not None and all(
-            isinstance(each, RankingHypothesis) for each in spec.hypothesis if each.id in test.criterion.keeps
-        )
-        assert computed != (("falsification", test.id) in listed)
+        assert (test.criterion is None) is (("falsification", test.id) in listed)

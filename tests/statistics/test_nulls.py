@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from gridc.reports.findings.certification import ASKED, CHOSEN, FULL, Region, weigh
-from gridc.reports.findings.hypotheses import ranking_p_values
+from gridc.reports.findings.hypotheses.ranking import ranking_p_values
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.statistics import exact_tests, sign_flips
 from gridc.statistics.e_process import Race

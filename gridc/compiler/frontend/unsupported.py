@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gridc.compiler.frontend.source import Source
-from gridc.compiler.grid.hypothesis_kinds import is_decided, kind_of
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.analysis import Analysis
@@ -76,14 +75,6 @@ def uncomputed(spec: Spec) -> tuple[Uncomputed, ...]:
 
 
 def _stated(spec: Spec) -> Iterator[Uncomputed]:
-    for hypothesis in spec.hypothesis:
-        row = kind_of(hypothesis)
-        if not is_decided(hypothesis):
-            along = f" along {row.axes(hypothesis)[0]}" if row.axes(hypothesis) else ""
-            some = "" if hypothesis.items is None else ", on some of the items"
-            yield Uncomputed("hypothesis", hypothesis.id, f"{hypothesis.kind}{along}{some}")
-    for family in spec.family:
-        yield Uncomputed("family", family.id, f"correction {family.correction} at {family.alpha:g}")
     for fork in spec.fork:
         others = ", ".join(each for each in fork.levels if each != fork.default)
         yield Uncomputed("fork", fork.id, f"{fork.default} was chosen; instead of it: {others}")
@@ -105,31 +96,21 @@ def undecidable(spec: Spec, test: Falsification) -> str | None:
     """Why no number of the report decides a falsification test; None where one does."""
     if test.criterion is None:
         return "for people to do"
-    kinds = {hypothesis.id: hypothesis for hypothesis in spec.hypothesis}
-    undecided = [name for name in test.criterion.keeps if not kind_of(kinds[name]).decided]
-    if undecided:
-        return f"the verdict on {undecided[0]} is not computed"
     if test.criterion.fork is not None:
         fork = next(each for each in spec.fork if each.id == test.criterion.fork)
-        if fork.binds != "analysis.outcome" or test.criterion.level != "pp":
+        if fork.binds != "analysis.outcome" or test.criterion.level not in ("itt", "pp"):
             return f"what {fork.id} = {test.criterion.level} gives is not computed"
     return None
 
 
 def _analysis(stated: Analysis) -> Iterator[tuple[str, str]]:
-    if stated.estimator != "none":
+    if stated.estimator == "glmm":
         yield "estimator", stated.estimator
-    if stated.outcome != "itt":
-        yield "outcome", f"{stated.outcome}; counts and certificates are intention-to-treat"
-    if stated.equivalence != "all":
-        yield "equivalence", f"{stated.equivalence} contrasts"
     if stated.bootstrap is not None and stated.bootstrap.unit == "model":
         draws, unit = stated.bootstrap.resamples, stated.bootstrap.unit
         yield "bootstrap", f"{draws} resamples by {unit}; items and configurations are resampled instead"
     if stated.permutations is not None:
         yield "permutations", f"{stated.permutations} draws"
-    if stated.nnh is not None:
-        yield "nnh", f"rounding {stated.nnh.rounding}"
     if stated.generalizability:
         facets = ", ".join(f"{facet} {kind}" for facet, kind in stated.generalizability.items())
         yield "generalizability", facets

@@ -66,7 +66,6 @@ class HypothesisKind(Generic[H]):
     contrasts     how many comparisons share its level (Bonferroni)
     spread        the variance of what is tested, over that of one paired difference
     outcomes      of a kind without a test here: each verdict that so many items and units allow, in words
-    decided       whether a report gives its verdict
     """
 
     references: Callable[[H, Spec], Iterator[Reference]]
@@ -79,17 +78,11 @@ class HypothesisKind(Generic[H]):
     contrasts: Callable[[H], int] = lambda hypothesis: 1
     spread: float = 1.0
     outcomes: Callable[[H, Spec, int | None, int | None], dict[Verdict, str]] = lambda *_: {}
-    decided: bool = False
 
 
 def kind_of(hypothesis: AnyHypothesis) -> HypothesisKind[Any]:
     """The row of a hypothesis's kind."""
     return KINDS[hypothesis.kind]
-
-
-def is_decided(hypothesis: AnyHypothesis) -> bool:
-    """Whether a report gives its verdict. One on some of the items only is not reached here."""
-    return kind_of(hypothesis).decided and hypothesis.items is None
 
 
 def rate_of(hypothesis: AnyHypothesis) -> Rate:
@@ -270,7 +263,6 @@ KINDS: Mapping[str, HypothesisKind[Any]] = {
         rule=None,
         outcomes=_orders,
         pooled=False,
-        decided=True,
     ),
     "difference": _contrast("effect"),
     "equivalence": _contrast("equivalence"),

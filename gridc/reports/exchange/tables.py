@@ -24,7 +24,8 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.rows import Progress
 from gridc.runtime.store.store import Store
-from gridc.schema.certificate import Certificate, HypothesisRow, PairRow
+from gridc.schema.certificate import Certificate, PairRow
+from gridc.schema.hypotheses import HypothesisRow
 from gridc.schema.items import Sample
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ def pairs(certificate: Certificate, about: Mapping[str, str]) -> "pyarrow.Table"
 
 
 def hypotheses(certificate: Certificate, about: Mapping[str, str]) -> "pyarrow.Table":
-    """One row for each hypothesis that is decided: the certificate's `HypothesisRow`."""
+    """One row for each hypothesis: the certificate's `HypothesisRow`."""
     return _table(flat_columns(HypothesisRow), [flat_row(row) for row in certificate.hypotheses], about)
 
 

@@ -14,18 +14,16 @@ from typing import Literal
 
 from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.audit import AuditFinding
 from gridc.reports.findings.certification import weigh
-from gridc.reports.findings.hypotheses import HypothesisFinding, decisions, regions_of
-from gridc.reports.findings.noise import Floors
+from gridc.reports.findings.hypotheses import decisions, regions_of
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.findings.scores import CellScore
-from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
-from gridc.schema.certificate import Verdict
+from gridc.schema.hypotheses import Verdict
 from gridc.schema.inference import AUDITED, Criterion, Falsification, RankingHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics.dispersion import disperse, flip_rate
@@ -66,28 +64,26 @@ class FalsificationFinding:
 
 
 def falsify(
-    plan: Plan,
-    scores: Sequence[CellScore],
-    stored: Mapping[str, CellOutcomes],
+    measured: Measured,
     rates: Mapping[str, Sequence[RateFinding]],
     hypotheses: Sequence[HypothesisFinding],
-    floors: Floors,
-    complete: bool,
     audits: Sequence[AuditFinding] = (),
 ) -> tuple[FalsificationFinding, ...]:
     """The result of every test that states a criterion which this version can decide, in order."""
-    spec = plan.study.spec
+    spec = measured.spec
     found = []
     for test in spec.falsification:
         if test.criterion is None or undecidable(spec, test) is not None:
             continue
-        inside = [each for each in scores if each.cell.shared and _inside(spec, test.criterion, each)]
+        inside = [
+            each for each in measured.scores if each.cell.shared and _inside(spec, test.criterion, each)
+        ]
         if test.criterion.keeps:
-            found.append(_keeps(plan, test, test.criterion, inside, stored, hypotheses, floors, complete))
+            found.append(_keeps(measured, test, test.criterion, inside, hypotheses))
         elif test.criterion.statistic in AUDITED:
-            found.append(_audited(test, test.criterion, audits, complete))
+            found.append(_audited(test, test.criterion, audits, measured.final))
         else:
-            found.append(_stays(spec, test, test.criterion, inside, rates, complete))
+            found.append(_stays(spec, test, test.criterion, inside, rates, measured.final))
     return tuple(found)
 
 
@@ -98,28 +94,23 @@ def _inside(spec: Spec, criterion: Criterion, score: CellScore) -> bool:
 
 
 def _keeps(
-    plan: Plan,
+    measured: Measured,
     test: Falsification,
     criterion: Criterion,
     inside: Sequence[CellScore],
-    stored: Mapping[str, CellOutcomes],
     hypotheses: Sequence[HypothesisFinding],
-    floors: Floors,
-    complete: bool,
 ) -> FalsificationFinding:
     before = {each.id: each for each in hypotheses}
-    read = [_readable(each) for each in inside] if criterion.fork is not None else inside
     kept = []
     for name in criterion.keeps:
         stated = before[name]
-        again = _decide(plan, stated, read, stored, floors, complete)
-        if criterion.fork is not None:
-            kept.append(Kept(name, stated.observed, "open" if again is None else again.observed))
-        else:
-            kept.append(Kept(name, stated.verdict, "open" if again is None else again.verdict))
+        again = _decide(measured, stated, inside, criterion)
+        kept.append(
+            Kept(name, _told(stated, criterion), "open" if again is None else _told(again, criterion))
+        )
     holding = sum(each.holds for each in kept)
     result: Result = "pass" if holding == len(kept) else "partial" if holding else "fail"
-    if not complete or any(each.before == "open" for each in kept):
+    if not measured.final or any(each.before == "open" for each in kept):
         result = "open"
     return FalsificationFinding(
         test.id,
@@ -135,29 +126,38 @@ def _keeps(
     )
 
 
+def _told(found: HypothesisFinding, criterion: Criterion) -> Verdict:
+    """The verdict that is compared: of a ranking under a fork the one on these items, since beyond them only
+    scores by intention to treat are weighed."""
+    return (
+        found.ranking.observed if found.ranking is not None and criterion.fork is not None else found.verdict
+    )
+
+
 def _decide(
-    plan: Plan,
-    stated: HypothesisFinding,
-    inside: Sequence[CellScore],
-    stored: Mapping[str, CellOutcomes],
-    floors: Floors,
-    complete: bool,
+    measured: Measured, stated: HypothesisFinding, inside: Sequence[CellScore], criterion: Criterion
 ) -> HypothesisFinding | None:
     """The verdict that a hypothesis would have had on these cells alone, beside the study's other ones.
-    Models without a cell leave its order. None where that leaves no two of them."""
-    spec = plan.study.spec
+    Models without a cell leave an order. None where that leaves no two of them."""
+    spec, plan = measured.spec, measured.samples.plan
     models = {each.cell.model for each in inside}
-    order = tuple(model for model in stated.order if model in models)
-    if len(order) < 2:
-        return None
-    narrowed: RankingHypothesis = stated.hypothesis.model_copy(update={"order": order})
-    others = tuple(narrowed if each.id == stated.id else each for each in spec.hypothesis)
+    hypothesis = stated.hypothesis
+    if isinstance(hypothesis, RankingHypothesis):
+        order = tuple(model for model in hypothesis.order if model in models)
+        if len(order) < 2:
+            return None
+        hypothesis = hypothesis.model_copy(update={"order": order})
+    others = tuple(hypothesis if each.id == stated.id else each for each in spec.hypothesis)
     alone = spec.model_copy(update={"hypothesis": others})
+    if criterion.fork is not None:
+        analysis = spec.analysis.model_copy(update={"outcome": criterion.level})
+        alone = alone.model_copy(update={"analysis": analysis})
+        inside = [_readable(each) for each in inside] if criterion.level == "pp" else inside
     cells = [each.cell for each in inside]
     outcomes = {
         benchmark.id: gather(
             [cell for cell in cells if cell.benchmark == benchmark.id],
-            stored,
+            measured.samples.stored,
             plan.study.items[benchmark.id].units,
             [model.id for model in spec.model if model.id in models],
         )
@@ -169,10 +169,13 @@ def _decide(
         outcomes,
         spec.analysis.alpha or ALPHA,
         spec.sampling.seed,
-        complete,
-        asked=regions_of(alone, cells),
+        measured.final,
+        asked=regions_of(alone, cells) if isinstance(hypothesis, RankingHypothesis) else [],
     )
-    return next(each for each in decisions(alone, inside, floors, weighed, complete) if each.id == stated.id)
+    keys = frozenset(cell.key for cell in cells)
+    part = replace(measured, spec=alone, scores=inside, weighed=weighed, inside=keys)
+    (found,) = decisions(part, [stated.id])
+    return found
 
 
 def _readable(score: CellScore) -> CellScore:

@@ -23,7 +23,8 @@ from gridc.reports.findings.conduct import UNKNOWN, Conduct, conduct
 from gridc.reports.findings.curves import CurveFinding, curve_findings
 from gridc.reports.findings.endings import Endings, count_endings
 from gridc.reports.findings.falsification import FalsificationFinding, falsify
-from gridc.reports.findings.hypotheses import HypothesisFinding, decisions, regions_of
+from gridc.reports.findings.hypotheses import decisions, regions_of
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.intervals import UnitIntervals, unit_intervals
 from gridc.reports.findings.noise import (
     Floors,
@@ -229,12 +230,13 @@ def find(
     noise = model_noise(plan, store.noise())
     floors = floors_of(noise)
     log = reconcile(lock, compiled.study, log_path(compiled.source.path))
-    benchmarks, hypotheses = weighed_findings(plan, scores, stored, progress.complete, floors)
-    rates = find_rates(plan, store, scores)
     samples = Samples(plan, stored, lambda: store.choices(plan.study_digest))
+    benchmarks, measured = weighed_findings(samples, scores, progress.complete, floors)
+    hypotheses = tuple(decisions(measured))
+    rates = find_rates(plan, store, scores)
     endings = count_endings([each.id for each in compiled.spec.model], store.endings(plan.study_digest))
     labelled = tuple(audits(plan, store))
-    tests = falsify(plan, scores, stored, rates, hypotheses, floors, progress.complete, labelled)
+    tests = falsify(measured, rates, hypotheses, labelled)
     return Findings(
         plan=plan,
         lock=lock,
@@ -274,23 +276,22 @@ def explained(findings: Findings) -> Findings:
 
 
 def weighed_findings(
-    plan: Plan,
+    samples: Samples,
     scores: Sequence[CellScore],
-    stored: Mapping[str, CellOutcomes],
     complete: bool,
     floors: Floors,
-) -> tuple[tuple[BenchmarkFinding, ...], tuple[HypothesisFinding, ...]]:
-    """The findings of every benchmark, and the verdicts on hypotheses. All are weighed together, because
+) -> tuple[tuple[BenchmarkFinding, ...], Measured]:
+    """The findings of every benchmark, and what hypotheses are decided on. All are weighed together, because
     their claims share families. `complete` says whether the run is; of an interim look nothing is
     certified."""
-    spec = plan.study.spec
+    plan, spec = samples.plan, samples.plan.study.spec
     models = [model.id for model in spec.model]
     cells = dict(zip((each.id for each in spec.benchmark), _by_benchmark(plan, scores), strict=True))
     scopes = {name: _scopes(plan, each) for name, each in cells.items()}
     outcomes = {
         name: gather(
             [each.cell for each in found],
-            stored,
+            samples.stored,
             plan.study.items[name].units,
             models,
         )
@@ -305,10 +306,10 @@ def weighed_findings(
         asked=regions_of(spec, [each.cell for each in scores]),
     )
     benchmarks = tuple(
-        _benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed, floors, stored)
+        _benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed, floors, samples.stored)
         for name in cells
     )
-    return benchmarks, tuple(decisions(spec, scores, floors, weighed, complete))
+    return benchmarks, Measured(spec, samples, scores, floors, weighed, complete)
 
 
 def _by_benchmark(plan: Plan, scores: Sequence[CellScore]) -> list[list[CellScore]]:

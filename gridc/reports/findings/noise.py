@@ -10,7 +10,8 @@ from fractions import Fraction
 
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.store.events import NoiseMeasured
-from gridc.schema.certificate import Floor, Standing
+from gridc.schema.certificate import Floor
+from gridc.schema.hypotheses import Standing
 from gridc.statistics.power import limits
 
 

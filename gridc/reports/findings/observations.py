@@ -142,7 +142,7 @@ class Samples:
         stored: Mapping[str, CellOutcomes],
         choices: Callable[[], Iterable[Choice]] | None = None,
     ) -> None:
-        self.plan, self._stored, self._choices = plan, stored, choices
+        self.plan, self.stored, self._choices = plan, stored, choices
         self._counted: dict[str, dict[str, Read]] = {}
         self.cells = tuple(cell for cell in plan.cells() if cell.shared and self._complete(cell))
 
@@ -195,7 +195,7 @@ class Samples:
         )
 
     def _complete(self, cell: Cell) -> bool:
-        found = self._stored[cell.key]
+        found = self.stored[cell.key]
         return bool((found.scored == found.trials).all())
 
     def _scale(self, outcome: str, cells: Sequence[Cell]) -> int:
@@ -205,7 +205,7 @@ class Samples:
         return next((each.scores.scale for each in stated if each.id == outcome), 1)
 
     def _read(self, outcome: str, cell: Cell) -> Read | None:
-        found = self._stored[cell.key]
+        found = self.stored[cell.key]
         if outcome == "score":
             readable = found.correct - cell.setting.credit * (found.scored - found.parsed)
             return found.items, np.column_stack([found.correct, found.trials, readable, found.parsed])

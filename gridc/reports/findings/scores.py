@@ -83,7 +83,7 @@ def cell_scores(plan: Plan, stored: Mapping[str, CellOutcomes]) -> list[CellScor
     """Every cell of the plan, with what the store has of it (by cell key). Raises `KeyError` when the
     store holds another plan under this stamp."""
     units = {name: items.units for name, items in plan.study.items.items()}
-    return [_score(cell, stored[cell.key], units[cell.benchmark]) for cell in plan.cells()]
+    return [score_of(cell, stored[cell.key], units[cell.benchmark]) for cell in plan.cells()]
 
 
 def units_of(items: tuple[str, ...], units: Mapping[str, str]) -> NDArray[np.int64]:
@@ -113,7 +113,8 @@ def standard_error(correct: NDArray[np.int64], most: int, units: NDArray[np.int6
     return sqrt(Fraction(groups * spread, (groups - 1) * items**4 * most**2))
 
 
-def _score(cell: Cell, found: CellOutcomes, units: Mapping[str, str]) -> CellScore:
+def score_of(cell: Cell, found: CellOutcomes, units: Mapping[str, str]) -> CellScore:
+    """The score of one cell, of what the store has of it; `units` gives the unit of each item."""
     counts = (found.trials, found.scored, found.parsed, found.correct)
     trials, scored, parsed, correct = (int(each.sum()) for each in counts)
     columns = (each.tolist() for each in (*counts, found.first))

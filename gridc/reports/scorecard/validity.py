@@ -9,6 +9,7 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.codes import CODES
 from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.scorecard.methodology import PARTED, since_when
 from gridc.reports.words import PLURAL, units_words
@@ -272,7 +273,9 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
             ),
             models=len({model for model, _, _ in about}),
             configurations=len({configuration for _, _, configuration in about}),
-            reach="Not answered by this report." if answer is None else _reach(answer.strength, answer.alpha),
+            reach="Not answered by this report."
+            if answer is None
+            else _reach(_strength(answer), answer.alpha),
         )
 
 
@@ -294,6 +297,11 @@ def _about(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:
             ):
                 found.add((cell.model, cell.benchmark, cell.configuration))
     return found
+
+
+def _strength(answer: HypothesisFinding) -> str:
+    """That of the evidence behind a verdict. On an effect it takes independent units, many of them."""
+    return "supported" if answer.ranking is None else answer.ranking.strength
 
 
 def _reach(strength: str, alpha: float) -> str:

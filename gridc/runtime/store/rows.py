@@ -1,7 +1,8 @@
 """What is read of a store, row by row."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,18 @@ class CellOutcomes:
     correct: NDArray[np.int64]
     first: NDArray[np.int64]
     scale: int = 1
+
+    def of_items(self, some: NDArray[np.bool_]) -> "CellOutcomes":
+        """The outcomes of some of the items, flags of shape (items,)."""
+        return replace(
+            self,
+            items=tuple(compress(self.items, some.tolist())),
+            trials=self.trials[some],
+            scored=self.scored[some],
+            parsed=self.parsed[some],
+            correct=self.correct[some],
+            first=self.first[some],
+        )
 
 
 @dataclass(frozen=True, slots=True)

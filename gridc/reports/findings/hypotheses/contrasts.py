@@ -1,0 +1,226 @@
+"""Levels of an axis against a reference: difference, equivalence, non-inferiority, no effect."""
+
+from collections.abc import Sequence
+from math import isfinite
+
+import numpy as np
+
+from gridc.reports.findings.hypotheses.comparison import Comparison, compare
+from gridc.reports.findings.hypotheses.effects import (
+    Change,
+    Contrast,
+    Effect,
+    EffectTest,
+    Failure,
+    Needed,
+    Odds,
+)
+from gridc.reports.findings.hypotheses.families import rate_of
+from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.regression import Fit, covariates, design_of, estimate, failure_of
+from gridc.reports.findings.intervals import Ends
+from gridc.reports.findings.observations import NotMean, Reading
+from gridc.schema.canonical import digest
+from gridc.schema.inference import ContrastHypothesis
+from gridc.schema.spec import Spec
+from gridc.statistics.clustered_logit import NotEstimable
+from gridc.statistics.risk import Interval, number_needed
+
+HARMS = {"over_refusal", "unsafe_compliance", "attack_success"}
+GAINS = {"score_disambiguated", "unknown_rate", "parse_rate"}
+"""Rates of which a higher one is worse, or better. The score has a benchmark's direction; the others have
+none."""
+
+
+def decide_contrast(measured: Measured, hypothesis: ContrastHypothesis) -> Effect:
+    """The effect of each level, and the p-values of the claim of its kind and of what refutes it."""
+    spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
+    try:
+        comparison = compare(
+            measured, hypothesis, (hypothesis.reference, *hypothesis.levels), spec.analysis.outcome
+        )
+    except NotMean as error:
+        return nothing(hypothesis.outcome, spec, Failure("not_a_mean", str(error)))
+    if comparison is None:
+        return nothing(hypothesis.outcome, spec, NO_ROWS)
+    fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison))
+    failure = fitted if isinstance(fitted, Failure) else None
+    odds: list[Odds | None] = [None] * len(hypothesis.levels)
+    test = None
+    if not isinstance(fitted, Failure):
+        try:
+            columns = [
+                fitted.design.columns.index(((hypothesis.axis, level),)) for level in hypothesis.levels
+            ]
+            odds = [fitted.odds(column) for column in columns]
+            test = _test(fitted, columns, odds)
+        except NotEstimable as error:
+            failure, odds = failure_of(error), [None] * len(hypothesis.levels)
+    contrasts = tuple(
+        contrast(comparison, spec, hypothesis, level, alpha, known)
+        for level, known in zip(hypothesis.levels, odds, strict=True)
+    )
+    support, refute = p_values(comparison, hypothesis, odds, test)
+    needs_test = hypothesis.kind in ("difference", "null_control")
+    return Effect(
+        hypothesis.outcome,
+        spec.analysis.outcome,
+        spec.analysis.estimator,
+        covariates(comparison),
+        int(comparison.sums.cases @ comparison.sums.rows.sum(axis=1)),
+        comparison.units,
+        comparison.left_out,
+        contrasts,
+        test,
+        None,
+        failure if needs_test or (failure is not None and failure.code != "estimator") else None,
+        support,
+        refute,
+        comparison.rows.rows,
+    )
+
+
+NO_ROWS = Failure(
+    "rows", "no complete cell asks an item under every level that is compared, all else the same"
+)
+
+
+def nothing(outcome: str, spec: Spec, why: Failure) -> Effect:
+    """The answer where there is nothing to compare."""
+    reading, estimator = spec.analysis.outcome, spec.analysis.estimator
+    return Effect(outcome, reading, estimator, (), 0, 0, 0, (), None, None, why, 1.0, 1.0, digest([outcome]))
+
+
+def _test(fitted: Fit, columns: Sequence[int], odds: Sequence[Odds | None]) -> EffectTest:
+    if len(columns) == 1 and odds[0] is not None:
+        return EffectTest("wald_z", odds[0].z, 1, odds[0].p)
+    return fitted.joint(columns)
+
+
+def p_values(
+    comparison: Comparison,
+    hypothesis: ContrastHypothesis,
+    odds: Sequence[Odds | None],
+    test: EffectTest | None,
+) -> tuple[float, float]:
+    """p of the claim and of what refutes it, by the rule of `statistics.power.Rule`. Over several levels a
+    claim of each is its largest p, and a claim of some is the smallest times their number."""
+    levels, reference, count = hypothesis.levels, hypothesis.reference, len(hypothesis.levels)
+
+    def every(ps: Sequence[float]) -> float:
+        return max(ps)
+
+    def some(ps: Sequence[float]) -> float:
+        return min(1.0, count * min(ps))
+
+    margin = None if hypothesis.margin is None else hypothesis.margin.pp / 100
+    found = 1.0 if test is None else test.p
+    within = beyond = below = above = 1.0
+    if margin is not None:
+        within = every([comparison.within(level, reference, margin) for level in levels])
+        beyond = some([comparison.beyond(level, reference, margin) for level in levels])
+        above = every([comparison.above(level, reference, -margin) for level in levels])
+        below = every([comparison.below(level, reference, margin) for level in levels])
+    if hypothesis.kind == "equivalence":
+        return within, beyond
+    if hypothesis.kind == "null_control":
+        return within, found
+    if hypothesis.kind == "noninferiority":
+        sides = [
+            (
+                comparison.below(level, reference, -(margin or 0)),
+                comparison.above(level, reference, margin or 0),
+            )
+            for level in levels
+        ]
+        if hypothesis.side == "greater":
+            return above, some([down for down, _ in sides])
+        return below, some([up for _, up in sides])
+    if hypothesis.side == "two-sided":
+        return found, within
+    sides = [tails(each) for each in odds]
+    up, down = some([p for p, _ in sides]), some([p for _, p in sides])
+    return (up, min(below, down)) if hypothesis.side == "greater" else (down, min(above, up))
+
+
+def tails(odds: Odds | None) -> tuple[float, float]:
+    """p of: the odds rise, and of: they fall; 1 where they are not known."""
+    from scipy.stats import norm
+
+    return (1.0, 1.0) if odds is None else (float(norm.sf(odds.z)), float(norm.cdf(odds.z)))
+
+
+def contrast(
+    comparison: Comparison,
+    spec: Spec,
+    hypothesis: ContrastHypothesis,
+    level: str,
+    alpha: float,
+    odds: Odds | None,
+) -> Contrast:
+    """One level against the reference: both readings, every ratio, and each benchmark."""
+    reference, margin = hypothesis.reference, hypothesis.margin
+    if spec.analysis.equivalence == "nonsignificant" and odds is not None and odds.p <= alpha:
+        margin = None
+    change = comparison.change(level, reference, margin, alpha)
+    other, divergence = other_reading(comparison, level, reference, alpha, change)
+    benchmarks = list(dict.fromkeys(comparison.rows.levels("benchmark")))
+    parts = []
+    for name in benchmarks if len(benchmarks) > 1 else []:
+        part = comparison.part(comparison.rows.codes("benchmark", [name]) == 0)
+        parts.append(part.change(level, reference, margin, alpha, name))
+    ratio, ends = _risk_ratio(comparison, level, reference)
+    return Contrast(
+        change,
+        other,
+        divergence,
+        odds,
+        ratio,
+        ends,
+        _needed(spec, hypothesis.outcome, benchmarks, change),
+        comparison.flips(level, reference),
+        tuple(parts),
+    )
+
+
+def other_reading(
+    comparison: Comparison, level: str, reference: str, alpha: float, change: Change
+) -> tuple[Change | None, float | None]:
+    """The change by the other reading of unreadable answers, and the divergence of both: ITT less PP. None
+    where no answer is readable under one of the levels."""
+    reading: Reading = "pp" if comparison.reading == "itt" else "itt"
+    other = comparison.read(reading).change(level, reference, None, alpha)
+    if other.difference is None or change.difference is None:
+        return None, None
+    divergence = change.difference - other.difference
+    return other, divergence if reading == "pp" else -divergence
+
+
+def _risk_ratio(comparison: Comparison, level: str, reference: str) -> tuple[float | None, Ends | None]:
+    """The ratio of both rates, with its interval on the log scale; None where a rate is 0 or undefined."""
+    rate, of_reference = comparison.rate(level), comparison.rate(reference)
+    if not rate or not of_reference:
+        return None, None
+    at, against = comparison.levels.index(level), comparison.levels.index(reference)
+    drawn = comparison.drawn_rates
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(drawn[:, at]) - np.log(drawn[:, against])
+    ends = comparison.interval(logs) if np.isfinite(logs).all() else None
+    return rate / of_reference, None if ends is None else (float(np.exp(ends[0])), float(np.exp(ends[1])))
+
+
+def _needed(spec: Spec, outcome: str, benchmarks: Sequence[str], change: Change) -> Needed | None:
+    """The number needed to harm or to benefit, where the spec asks for it and the outcome has a good side."""
+    lower = {benchmark.lower_is_better for benchmark in spec.benchmark if benchmark.id in benchmarks}
+    good = 1 if outcome in GAINS else -1 if outcome in HARMS else 0
+    if outcome == "score" and len(lower) == 1:
+        good = -1 if lower == {True} else 1
+    stated = spec.analysis.nnh
+    if stated is None or not good or change.difference is None:
+        return None
+    ends = change.interval
+    if ends is not None and good < 0:
+        ends = -ends[1], -ends[0]
+    found = number_needed(good * change.difference, None if ends is None else Interval(*ends))
+    shown = round(found.number) if stated.rounding == "round" and isfinite(found.number) else found.display
+    return Needed(found.kind, found.number, shown, found.low, found.high, found.harm, found.benefit)

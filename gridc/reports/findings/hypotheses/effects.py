@@ -1,0 +1,169 @@
+"""What is found of a hypothesis about an effect: rates, their differences, the test, and what failed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from gridc.reports.findings.intervals import Ends
+from gridc.reports.findings.observations import Reading
+
+FailureCode = Literal[
+    "rows", "constant", "collinear", "separated", "saturated", "clusters", "estimator", "not_a_mean",
+    "graded", "library",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no number: a code, and what happened in words.
+
+    rows         no item is asked under all levels that are compared, all else the same
+    constant     every outcome is the same
+    collinear    the covariates do not tell the levels apart
+    separated    a covariate predicts outcomes without an error: the odds are infinite
+    saturated    as many coefficients as rows
+    clusters     too few independent units
+    estimator    the spec declares none
+    not_a_mean   the outcome is no mean over items, such as a bias score
+    graded       the estimator takes outcomes of 0 and 1 alone
+    library      the library that the estimator needs is not installed
+    """
+
+    code: FailureCode
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class AtMargin:
+    """Two one-sided tests at a margin: p, uncorrected, and whether the difference lies inside at the
+    level."""
+
+    pp: float
+    p: float
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Two rates on the same items: of a level and of the reference, in a part of the rows (None: in all).
+
+    `samples` count under the level, in `units` groups that are independent of each other. The interval of the
+    difference is central, 95 %, over resamples of units; None where they show no spread. A rate is None where
+    no sample counts. `margins` has the
+    stated margin first, and is empty where the spec states none.
+    """
+
+    part: str | None
+    level: str
+    reference: str
+    samples: int
+    units: int
+    rate: float | None
+    reference_rate: float | None
+    difference: float | None
+    interval: Ends | None
+    margins: tuple[AtMargin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Odds:
+    """Log odds of a level against the reference, adjusted for the covariates, with its standard error, z and
+    two-sided p; the odds ratio with its 95 % interval."""
+
+    log_odds: float
+    error: float
+    z: float
+    p: float
+    ratio: float
+    interval: Ends
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """Pairs of answers, under the reference and under the level, that went from 0 to 1, from 1 to 0, or
+    stayed. `p` is McNemar's, exact, where no two pairs share a unit; else None."""
+
+    gained: int
+    lost: int
+    same: int
+    p: float | None
+
+    @property
+    def churn(self) -> float:
+        return (self.gained + self.lost) / (self.gained + self.lost + self.same)
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The number needed to harm or to benefit: see `statistics.risk.NumberNeeded`. `displayed` is rounded as
+    the spec says; None where there is no difference."""
+
+    kind: str
+    number: float
+    displayed: int | None
+    low: float | None
+    high: float | None
+    harm: float | None
+    benefit: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A level against the reference: as the spec reads unreadable answers, and as it does not (`other`).
+    `divergence` is the difference by intention to treat less that per protocol."""
+
+    change: Change
+    other: Change | None
+    divergence: float | None
+    odds: Odds | None
+    risk_ratio: float | None
+    risk_ratio_interval: Ends | None
+    number_needed: Needed | None
+    flips: Flips | None
+    parts: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EffectTest:
+    """The test of the estimator: `statistic` is z, or chi-squared with `df` degrees of freedom."""
+
+    name: Literal["wald_z", "wald_chi2", "likelihood_ratio"]
+    statistic: float
+    df: int
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrendLine:
+    """Rates along doses. `isotonic` are the nearest rates that only move in the predicted direction. Page's
+    test ranks the levels within each unit; Jonckheere and Terpstra's takes levels as independent groups,
+    which they are not where they share their items: the p-values of both are one-sided."""
+
+    doses: tuple[float, ...]
+    rates: Mapping[str, float]
+    isotonic: Mapping[str, float]
+    page_p: float
+    jonckheere_terpstra_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What the rows say of a hypothesis about an effect. `support` and `refute` are the p-values of this
+    hypothesis alone; 1 where nothing is tested. `adjusted_for` are the covariates of the estimator,
+    `left_out` the samples without a partner under every compared level, and `rows` the digest of what was
+    read."""
+
+    outcome: str
+    reading: Reading
+    estimator: str
+    adjusted_for: tuple[str, ...]
+    samples: int
+    units: int
+    left_out: int
+    contrasts: tuple[Contrast, ...]
+    test: EffectTest | None
+    trend: TrendLine | None
+    failure: Failure | None
+    support: float
+    refute: float
+    rows: str

@@ -1,0 +1,114 @@
+"""What is read of a study to decide a hypothesis, and what is found."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from gridc.reports.findings.certification import Weighed
+from gridc.reports.findings.hypotheses.effects import Effect
+from gridc.reports.findings.hypotheses.families import Correction
+from gridc.reports.findings.noise import Floors, all_must_hold, one_must_hold
+from gridc.reports.findings.observations import Samples
+from gridc.reports.findings.scores import CellScore
+from gridc.schema.evidence import Tier
+from gridc.schema.hypotheses import Standing, Verdict
+from gridc.schema.inference import AnyHypothesis
+from gridc.schema.spec import Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A study as far as it is measured: scores by cell, samples, and what the items say of other items.
+    `inside` are the cells that may be read, by key; None: all. `final` says whether the run is complete."""
+
+    spec: Spec
+    samples: Samples
+    scores: Sequence[CellScore]
+    floors: Floors
+    weighed: Weighed
+    final: bool
+    inside: Collection[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The configurations that agree with an order, contradict it, tie or lack a score.
+
+    A configuration agrees when every model is strictly better than the next of the order. `standings` are
+    those of the steps that carry the verdict: the reversed ones where any is, else all that agree.
+    `strength` is the evidence that the spec asks for. `support` is the p-value of "the order holds in every
+    configuration beyond these items" and `refute` that of "a step of it is reversed somewhere", of this
+    ranking alone.
+    """
+
+    order: tuple[str, ...]
+    agree: int
+    contradict: int
+    tied: int
+    missing: int
+    against: str | None
+    standings: tuple[Standing, ...]
+    strength: Tier
+    support: float
+    refute: float
+
+    @property
+    def observed(self) -> Verdict:
+        """On these items: refuted by one strict reversal, supported when every configuration agrees, else
+        open."""
+        if self.contradict:
+            return "refuted"
+        return "supported" if not self.tied and not self.missing else "open"
+
+
+@dataclass(frozen=True, slots=True)
+class HypothesisFinding:
+    """The verdict on a hypothesis: a ranking of models, or an effect.
+
+    `support` is the p-value of what it predicts and `refute` that of what refutes it, both corrected over
+    `members` as `correction` says and compared with `alpha`: those of its family, or Holm over two for each
+    ranking of the study. None while the run is incomplete, and where descriptive evidence is enough.
+    """
+
+    hypothesis: AnyHypothesis
+    family: str | None
+    correction: Correction
+    alpha: float
+    members: int
+    support: float | None
+    refute: float | None
+    ranking: Ranking | None = None
+    effect: Effect | None = None
+
+    @property
+    def id(self) -> str:
+        return self.hypothesis.id
+
+    @property
+    def kind(self) -> str:
+        return self.hypothesis.kind
+
+    @property
+    def claim(self) -> str | None:
+        return self.hypothesis.claim
+
+    @property
+    def verdict(self) -> Verdict:
+        """By the strength of evidence, or the rule of its kind (`statistics.power.Rule`). A difference that
+        is found and smaller than the margin supports; one that is found refutes that there is none."""
+        if self.ranking is not None and self.ranking.strength == "descriptive":
+            return self.ranking.observed
+        if self.support is None or self.refute is None or min(self.support, self.refute) > self.alpha:
+            return "open"
+        if self.ranking is not None:
+            return "supported" if self.support <= self.refute else "refuted"
+        first = self.refute if self.kind == "null_control" else self.support
+        return "supported" if (first <= self.alpha) is (first is self.support) else "refuted"
+
+    @property
+    def noise(self) -> Standing | None:
+        """Whether batch shape alone could undo the verdict on a ranking: support falls with any step, a
+        refutation stands with one reversed step. None while open, and for an effect."""
+        if self.ranking is None or self.verdict == "open":
+            return None
+        holds = all_must_hold if self.verdict == "supported" else one_must_hold
+        return holds(self.ranking.standings)

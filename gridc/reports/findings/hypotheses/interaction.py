@@ -1,0 +1,69 @@
+"""An axis whose effect depends on the model, the benchmark, or another axis: a joint test of the
+interactions."""
+
+from gridc.reports.findings.hypotheses.comparison import Comparison, compare
+from gridc.reports.findings.hypotheses.contrasts import NO_ROWS, nothing, other_reading
+from gridc.reports.findings.hypotheses.effects import Contrast, Effect, Failure
+from gridc.reports.findings.hypotheses.families import rate_of
+from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.regression import covariates, design_of, estimate, failure_of
+from gridc.reports.findings.observations import NotMean
+from gridc.schema.inference import InteractionHypothesis
+from gridc.statistics.clustered_logit import NotEstimable
+
+
+def decide_interaction(measured: Measured, hypothesis: InteractionHypothesis) -> Effect:
+    """Whether the effect of the axis differs by `by`, and the effect of each level in each part of it,
+    against the first level of the axis. Nothing refutes it: no difference is too small to be one."""
+    spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
+    try:
+        comparison = compare(measured, hypothesis, None, spec.analysis.outcome)
+    except NotMean as error:
+        return nothing(hypothesis.outcome, spec, Failure("not_a_mean", str(error)))
+    if comparison is None:
+        return nothing(hypothesis.outcome, spec, NO_ROWS)
+    test, failure = None, None
+    if hypothesis.by not in covariates(comparison) or len(comparison.levels) < 2:
+        failure = Failure(
+            "rows", f"what is compared has one level of `{hypothesis.by}` or of `{hypothesis.axis}`"
+        )
+    else:
+        fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison, by=hypothesis.by))
+        if isinstance(fitted, Failure):
+            failure = fitted
+        else:
+            try:
+                test = fitted.joint(fitted.design.places(hypothesis.axis, hypothesis.by))
+            except NotEstimable as error:
+                failure = failure_of(error)
+    return Effect(
+        hypothesis.outcome,
+        spec.analysis.outcome,
+        spec.analysis.estimator,
+        covariates(comparison),
+        int(comparison.sums.cases @ comparison.sums.rows.sum(axis=1)),
+        comparison.units,
+        comparison.left_out,
+        tuple(_contrast(comparison, hypothesis, level, alpha) for level in comparison.levels[1:]),
+        test,
+        None,
+        failure,
+        1.0 if test is None else test.p,
+        1.0,
+        comparison.rows.rows,
+    )
+
+
+def _contrast(
+    comparison: Comparison, hypothesis: InteractionHypothesis, level: str, alpha: float
+) -> Contrast:
+    """A level against the first one, and in each part of `by`."""
+    reference = comparison.levels[0]
+    change = comparison.change(level, reference, None, alpha)
+    other, divergence = other_reading(comparison, level, reference, alpha, change)
+    parts = []
+    for name in dict.fromkeys(comparison.rows.levels(hypothesis.by)):
+        part = comparison.part(comparison.rows.codes(hypothesis.by, [name]) == 0)
+        parts.append(part.change(level, reference, None, alpha, name))
+    flips = comparison.flips(level, reference)
+    return Contrast(change, other, divergence, None, None, None, None, flips, tuple(parts))

@@ -1,0 +1,183 @@
+"""An order of models: in which configurations the scores agree with it, and what that says of other items."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from gridc.compiler.grid import configurations as grid
+from gridc.compiler.grid.cell import Cell
+from gridc.reports.findings.certification import ASKED, Region, Weighed, weigh
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
+from gridc.reports.findings.noise import Floors, Gap, standing
+from gridc.reports.findings.outcomes import gather
+from gridc.reports.findings.pair_evidence import Weight
+from gridc.reports.findings.scores import CellScore, score_of
+from gridc.reports.words import ASSUMED, p_value
+from gridc.schema.base import ALPHA
+from gridc.schema.hypotheses import Standing
+from gridc.schema.inference import RankingHypothesis
+from gridc.schema.selector import EVERYWHERE
+from gridc.schema.spec import Spec
+
+
+def ranking_regions(spec: Spec, hypothesis: RankingHypothesis, cells: Sequence[Cell]) -> dict[str, Region]:
+    """The shared configurations that a ranking is about, by benchmark."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        if cell.shared and cell.model in hypothesis.order and _about(spec, hypothesis, cell):
+            found.setdefault(cell.benchmark, {})[cell.configuration] = None
+    return {name: Region(name, tuple(inside), ASKED) for name, inside in found.items()}
+
+
+def _about(spec: Spec, hypothesis: RankingHypothesis, cell: Cell) -> bool:
+    place = grid.place(spec, cell.levels, cell.benchmark, cell.model)
+    return hypothesis.where.matches(place) and spec.analysis.primary.matches(place)
+
+
+def decide_ranking(measured: Measured, hypothesis: RankingHypothesis) -> Ranking:
+    """Read the scores of the primary cells that the hypothesis is about, and weigh what they say of other
+    items. The p-values are of this hypothesis alone."""
+    spec = measured.spec
+    measured = measured if hypothesis.items is None else on_items(measured, hypothesis)
+    directions = {benchmark.id: str(benchmark.direction) for benchmark in spec.benchmark}
+    rows: dict[tuple[str, str], dict[str, CellScore]] = {}
+    for score in measured.scores:
+        if _about(spec, hypothesis, score.cell):
+            rows.setdefault((score.cell.benchmark, score.cell.configuration), {})[score.cell.model] = score
+    counts = {"agree": 0, "contradict": 0, "tied": 0, "missing": 0}
+    against: list[str] = []
+    standings: dict[str, list[Standing]] = {"agree": [], "contradict": []}
+    for (benchmark, configuration), row in rows.items():
+        steps = _steps([row.get(model) for model in hypothesis.order], directions[benchmark], measured.floors)
+        verdict = _verdict(steps)
+        counts[verdict] += 1
+        if verdict == "contradict":
+            against.append(f"{benchmark}/{configuration}")
+        for step in steps or ():
+            if step[0] < 0 or verdict == "agree":
+                standings[verdict].append(standing(step))
+    decisive = standings["contradict"] if against else standings["agree"]
+    strength = spec.analysis.evidence or "certified"
+    support, refute = 1.0, 1.0
+    if strength != "descriptive":
+        regions = ranking_regions(spec, hypothesis, [score.cell for score in measured.scores])
+        support, refute = ranking_p_values(hypothesis.order, regions, directions, measured.weighed, strength)
+        if sum(len(region.configurations) for region in regions.values()) < len(rows):
+            support = 1.0  # a configuration that not every model is asked under
+    return Ranking(
+        hypothesis.order,
+        against=against[0] if against else None,
+        standings=tuple(decisive),
+        strength=strength,
+        support=support,
+        refute=refute,
+        **counts,
+    )
+
+
+def on_items(measured: Measured, hypothesis: RankingHypothesis) -> Measured:
+    """The same on the items that a ranking is about: scores and evidence of those alone."""
+    plan, items = measured.samples.plan, hypothesis.items or EVERYWHERE
+    tagged = {
+        name: frozenset(item.id for item in held.sampled if items.matches(item.tags))
+        for name, held in plan.study.items.items()
+    }
+    keys = {score.cell.key for score in measured.scores}
+    cells = [cell for cell in plan.cells() if cell.key in keys]
+    stored = {}
+    for cell in cells:
+        outcomes = measured.samples.stored[cell.key]
+        some = np.array([name in tagged[cell.benchmark] for name in outcomes.items])
+        if some.any():
+            stored[cell.key] = outcomes.of_items(some)
+    cells = [cell for cell in cells if cell.key in stored]
+    models = [model.id for model in measured.spec.model if any(cell.model == model.id for cell in cells)]
+    outcomes_by_benchmark = {
+        name: gather([c for c in cells if c.benchmark == name], stored, held.units, models)
+        for name, held in plan.study.items.items()
+        if any(cell.benchmark == name for cell in cells)
+    }
+    weighed = weigh(
+        [],
+        outcomes_by_benchmark,
+        measured.spec.analysis.alpha or ALPHA,
+        measured.spec.sampling.seed,
+        measured.final,
+        asked=list(ranking_regions(measured.spec, hypothesis, cells).values()),
+    )
+    scores = [score_of(cell, stored[cell.key], plan.study.items[cell.benchmark].units) for cell in cells]
+    return replace(measured, scores=scores, weighed=weighed)
+
+
+def ranking_p_values(
+    order: Sequence[str],
+    regions: Mapping[str, Region],
+    directions: Mapping[str, str],
+    weighed: Weighed,
+    strength: Literal["certified", "supported"],
+) -> tuple[float, float]:
+    """p-values of "every step of the order holds in every configuration" (intersection-union: the largest)
+    and of "some step is reversed somewhere" (Bonferroni over steps and benchmarks)."""
+    holds, reversed_ = [1.0] if not regions else [], [1.0]
+    for name, region in regions.items():
+        for better, worse in pairwise(order):
+            if better == worse:
+                holds.append(1.0)
+                continue
+            a, b = (better, worse) if (region, better, worse) in weighed.asked else (worse, better)
+            weight: Weight = getattr(weighed.asked[region, a, b], strength)
+            forward = (a == better) == (directions[name] == "higher_is_better")
+            toward, away = (weight.plus, weight.minus) if forward else (weight.minus, weight.plus)
+            holds.append(toward.everywhere)
+            reversed_.append(away.somewhere)
+    return max(holds), min(1.0, max(len(holds), 1) * min(reversed_))
+
+
+def ranking_sentence(finding: HypothesisFinding, complete: bool) -> str:
+    """The verdict on an order of models, of a complete run or an unfinished one."""
+    ranking = finding.ranking
+    if ranking is None:
+        raise ValueError(f"{finding.id} is not about an order of models")
+    order = " > ".join(ranking.order)
+    total = ranking.agree + ranking.contradict + ranking.tied + ranking.missing
+    counts = f"{ranking.agree} of {total} configurations agree, {ranking.contradict} contradict it"
+    name = f"{finding.hypothesis.id} ({order})"
+    if ranking.strength == "descriptive":
+        here = "on these items" if complete else "on these items so far"
+        return f"{name} is {finding.verdict} {here}, by descriptive evidence: {counts}."
+    here = "On these items" if complete else "On these items so far"
+    if finding.support is None or finding.refute is None:
+        return f"{name} is open while the run is incomplete. {here} {counts}."
+    needed = {
+        "certified": "certified evidence, which assumes only independent units",
+        "supported": f"evidence that assumes independent units and {ASSUMED}",
+    }[ranking.strength]
+    return (
+        f"{name} is {finding.verdict} beyond these items, by {needed} (p of support "
+        f"{p_value(finding.support)}, p of refutation {p_value(finding.refute)}, Holm over "
+        f"{finding.members} at level {finding.alpha:g}). {here} {counts}."
+    )
+
+
+def _steps(row: Sequence[CellScore | None], direction: str, floors: Floors) -> list[Gap] | None:
+    """Each model against the next of the order, above 0 where it is better; None where a score is missing."""
+    sign = 1 if direction == "higher_is_better" else -1
+    found = [
+        (each.score, floors.get((each.cell.model, each.cell.setting.precision)))
+        for each in row
+        if each is not None and each.score is not None
+    ]
+    if len(found) < len(row):
+        return None
+    return [(sign * (better - worse), floor, other) for (better, floor), (worse, other) in pairwise(found)]
+
+
+def _verdict(steps: Sequence[Gap] | None) -> str:
+    if steps is None:
+        return "missing"
+    if any(step < 0 for step, *_ in steps):
+        return "contradict"
+    return "tied" if any(step == 0 for step, *_ in steps) else "agree"

@@ -1,0 +1,125 @@
+"""What is said of an effect: the verdict, the effect with its interval, the test and what it assumes."""
+
+from collections.abc import Iterator, Sequence
+from math import isinf
+
+from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, Needed
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding
+from gridc.reports.words import p_value, told_p
+from gridc.schema.hypotheses import NumberNeededRow
+
+ASSUMES = {
+    "cluster_logit": "a logit with errors clustered by unit, which assumes independent units, many of them",
+    "glmm": "a logit with a normal random intercept by unit, which assumes independent units and that model",
+}
+"""What the test of an estimator rests on."""
+RESAMPLED = "resampling units, which assumes that they are independent and many"
+CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
+
+
+def effect_sentence(finding: HypothesisFinding, complete: bool) -> str:
+    """The verdict on an effect, of a complete run or an unfinished one; then every level against the
+    reference."""
+    effect = finding.effect
+    if effect is None:
+        raise ValueError(f"{finding.id} is not about an effect")
+    name = f"{finding.id} ({finding.kind} of {effect.outcome})"
+    shown = [_change_words(each, effect, complete) for each in effect.contrasts[:3]]
+    if len(effect.contrasts) > 3:
+        shown.append(f"{len(effect.contrasts) - 3} further levels stand in the table")
+    told = [_verdict_words(name, finding, effect, complete)]
+    if shown:
+        told.append(f"{'; '.join(shown)}.")
+    told += _both_words(finding, effect)
+    return " ".join(told)
+
+
+def _verdict_words(name: str, finding: HypothesisFinding, effect: Effect, complete: bool) -> str:
+    if not complete or finding.support is None or finding.refute is None:
+        return f"{name} is open while the run is incomplete."
+    failure = effect.failure
+    if failure is not None and min(finding.support, finding.refute) >= 1:
+        return f"{name} is open, because nothing is tested ({failure.code}: {failure.words})."
+    return (
+        f"{name} is {finding.verdict} (p of support {p_value(finding.support)}, p of refutation "
+        f"{p_value(finding.refute)}, {_correction(finding)} at level {finding.alpha:g}; "
+        f"{_basis(finding, effect)})."
+    )
+
+
+def _correction(finding: HypothesisFinding) -> str:
+    if finding.correction == "none" or finding.family is None:
+        return CORRECTED["none"]
+    return f"{CORRECTED[finding.correction]} over the {finding.members} of family {finding.family}"
+
+
+def _basis(finding: HypothesisFinding, effect: Effect) -> str:
+    """What the p-values rest on."""
+    if finding.kind in ("equivalence", "noninferiority"):
+        return RESAMPLED
+    margins = bool(effect.contrasts) and bool(effect.contrasts[0].change.margins)
+    test = ASSUMES.get(effect.estimator, RESAMPLED)
+    return f"{test}; at the margin {RESAMPLED}" if margins else test
+
+
+def _change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
+    change = contrast.change
+    here = "" if complete else "so far "
+    if change.difference is None or change.rate is None or change.reference_rate is None:
+        return f"{change.level} against {change.reference}: no answer counts under one of them"
+    moved = f"{here}{change.level} against {change.reference}: {_points(change)}"
+    rates = f"{100 * change.reference_rate:.1f} % to {100 * change.rate:.1f} %"
+    reading = "intention to treat" if effect.reading == "itt" else "per protocol"
+    more = [rates, reading]
+    if contrast.divergence is not None and abs(contrast.divergence) >= 0.0005:
+        other = "per protocol" if effect.reading == "itt" else "by intention to treat"
+        if contrast.other is not None:
+            more.append(f"{other} {_points(contrast.other)}")
+    if contrast.odds is not None:
+        more.append(f"adjusted odds ratio {contrast.odds.ratio:.3g}")
+    if contrast.number_needed is not None:
+        more.append(needed_words(contrast.number_needed))
+    return f"{moved} ({'; '.join(more)})"
+
+
+def _points(change: Change) -> str:
+    """`-7.3 pp [-8.6, -6.0]`."""
+    difference = f"{100 * (change.difference or 0):+.1f} pp"
+    if change.interval is None:
+        return f"{difference} (no spread between units, so no interval)"
+    low, high = (f"{100 * end:+.1f}" for end in change.interval)
+    return f"{difference} [{low}, {high}]"
+
+
+def needed_words(needed: Needed | NumberNeededRow) -> str:
+    """`number needed to harm 14 [11, 17]`; in Altman's form where the difference may be 0."""
+    if needed.kind == "none":
+        told = "no number needed to harm or benefit, as there is no difference"
+    else:
+        told = f"number needed to {needed.kind} {needed.displayed:,}"
+    if needed.low is not None:
+        return f"{told} [{needed.low:.1f}, {_end(needed.high)}]"
+    if needed.harm is not None or needed.benefit is not None:
+        ends = f"{_end(needed.harm)} to harm through infinity to {_end(needed.benefit)} to benefit"
+        return f"{told}, 95 % from {ends}"
+    return told
+
+
+def _end(value: float | None) -> str:
+    return "infinity" if value is None or isinf(value) else f"{value:.1f}"
+
+
+def _both_words(finding: HypothesisFinding, effect: Effect) -> Iterator[str]:
+    """A difference that is found and lies within the margin is said to be both."""
+    if finding.verdict != "supported" or finding.kind != "difference":
+        return
+    inside: Sequence[Contrast] = [
+        each for each in effect.contrasts if each.change.margins and each.change.margins[0].holds
+    ]
+    if inside:
+        names, first = ", ".join(each.change.level for each in inside), inside[0].change
+        told = told_p(max(each.change.margins[0].p for each in inside))
+        yield (
+            f"It is found and smaller than the margin: {names} and {first.reference} are equivalent within "
+            f"{first.margins[0].pp:g} pp ({told}, uncorrected)."
+        )

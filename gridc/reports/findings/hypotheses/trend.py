@@ -1,0 +1,102 @@
+"""An outcome that moves one way along ordered levels: the slope over doses, and tests by rank beside it."""
+
+import numpy as np
+
+from gridc.reports.findings.hypotheses.comparison import Comparison, compare
+from gridc.reports.findings.hypotheses.contrasts import NO_ROWS, nothing, other_reading, tails
+from gridc.reports.findings.hypotheses.effects import Contrast, Effect, EffectTest, Failure, Odds, TrendLine
+from gridc.reports.findings.hypotheses.families import rate_of
+from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.regression import DOSE, covariates, design_of, estimate, failure_of
+from gridc.reports.findings.observations import Floats, NotMean
+from gridc.schema.inference import TrendHypothesis
+from gridc.schema.spec import Spec
+from gridc.statistics.clustered_logit import NotEstimable
+from gridc.statistics.ordered import isotonic, jonckheere_terpstra, page
+
+
+def decide_trend(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
+    """The slope of the log odds over the doses of the levels, one-sided as predicted; refuted where it is the
+    other way. The contrast is of the last level against the first."""
+    spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
+    try:
+        comparison = compare(measured, hypothesis, hypothesis.order, spec.analysis.outcome, only=True)
+    except NotMean as error:
+        return nothing(hypothesis.outcome, spec, Failure("not_a_mean", str(error)))
+    if comparison is None:
+        return nothing(hypothesis.outcome, spec, NO_ROWS)
+    doses = doses_of(spec, hypothesis)
+    fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison, doses=doses))
+    odds: Odds | None = None
+    failure = None
+    if isinstance(fitted, Failure):
+        failure = fitted
+    else:
+        try:
+            odds = fitted.odds(fitted.design.columns.index(((DOSE, ""),)))
+        except NotEstimable as error:
+            failure = failure_of(error)
+    up, down = tails(odds)
+    rising = hypothesis.direction == "increasing"
+    last, first = hypothesis.order[-1], hypothesis.order[0]
+    change = comparison.change(last, first, None, alpha)
+    other, divergence = other_reading(comparison, last, first, alpha, change)
+    flips = comparison.flips(last, first)
+    return Effect(
+        hypothesis.outcome,
+        spec.analysis.outcome,
+        spec.analysis.estimator,
+        covariates(comparison),
+        int(comparison.sums.cases @ comparison.sums.rows.sum(axis=1)),
+        comparison.units,
+        comparison.left_out,
+        (Contrast(change, other, divergence, odds, None, None, None, flips),),
+        None if odds is None else EffectTest("wald_z", odds.z, 1, odds.p),
+        _line(comparison, hypothesis, doses),
+        failure,
+        up if rising else down,
+        down if rising else up,
+        comparison.rows.rows,
+    )
+
+
+def doses_of(spec: Spec, hypothesis: TrendHypothesis) -> dict[str, float]:
+    """The dose of each level of the order: as the spec says, or 0, 1, 2, ..."""
+    stated = {
+        level.id: level.dose for axis in spec.axis if axis.id == hypothesis.axis for level in axis.level
+    }
+    known = {name: stated[name] for name in hypothesis.order}
+    return {
+        name: float(place) if dose is None else float(dose)
+        for place, (name, dose) in enumerate(known.items())
+    }
+
+
+def _line(comparison: Comparison, hypothesis: TrendHypothesis, doses: dict[str, float]) -> TrendLine | None:
+    """Rates by level and the tests by rank; None where a unit has no sample under a level."""
+    means = unit_means(comparison)
+    counts = (comparison.sums.cases @ comparison.sums.rows).astype(float)
+    if not counts.all() or np.isnan(means).any():
+        return None
+    rising = hypothesis.direction == "increasing"
+    sign = 1.0 if rising else -1.0
+    rates = [comparison.rate(level) or 0.0 for level in hypothesis.order]
+    return TrendLine(
+        tuple(doses.values()),
+        dict(zip(hypothesis.order, rates, strict=True)),
+        dict(zip(hypothesis.order, isotonic(rates, counts.tolist(), rising), strict=True)),
+        page(sign * means, list(doses.values())).p,
+        jonckheere_terpstra(list((sign * means).T)).p,
+    )
+
+
+def unit_means(comparison: Comparison) -> Floats:
+    """The rate of each unit under each level, (units, levels); not a number where it has no sample there."""
+    counts, earned = comparison.rows.reading(comparison.reading)
+    _, unit = np.unique(comparison.rows.unit, return_inverse=True)
+    width = len(comparison.levels)
+    place, size = unit * width + comparison.arms, (int(unit.max()) + 1) * width
+    rows = np.bincount(place, counts, minlength=size).reshape(-1, width)
+    sums = np.bincount(place, earned, minlength=size).reshape(-1, width)
+    means: Floats = np.divide(sums, rows, out=np.full(rows.shape, np.nan), where=rows > 0)
+    return means

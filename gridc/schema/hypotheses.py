@@ -1,0 +1,209 @@
+"""What became of a hypothesis: rows of the certificate."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gridc.schema.evidence import Tier
+from gridc.schema.rows import Count, Digest, Finite, Part, Rounded, Share
+
+Standing = Literal["outside", "within", "not_measured"]
+"""Where a verdict stands to the noise floor: outside it, within it, or the floor was not measured."""
+Verdict = Literal["supported", "refuted", "open"]
+
+Span = Annotated[
+    tuple[Finite, Finite] | None,
+    Field(description="Central, 95 %, over resamples of units. A null end is infinite."),
+]
+
+
+class RankingRow(Part):
+    """How the configurations spoke to an order of models."""
+
+    order: tuple[str, ...]
+    strength: Tier
+    observed: Annotated[Verdict, Field(description="By the counts alone, on these items.")]
+    agree: Count
+    contradict: Count
+    tied: Count
+    missing: Count
+    against: str | None
+
+
+class MarginRow(Part):
+    """Two one-sided tests at a margin."""
+
+    pp: Annotated[float, Field(description="The margin, in percentage points.")]
+    p: Annotated[Rounded, Field(description="Of: the difference lies inside. Uncorrected.")]
+    holds: Annotated[bool, Field(description="Whether that is at most the level of the hypothesis.")]
+
+
+class RateChangeRow(Part):
+    """Two rates on the same items, under a level and under the reference."""
+
+    part: Annotated[
+        str | None, Field(description="Of which benchmark, or level of `by`; null: all together.")
+    ]
+    level: str
+    reference: str
+    samples: Annotated[Count, Field(description="That count under the level.")]
+    units: Annotated[Count, Field(description="Groups of items that are resampled as one.")]
+    rate: Annotated[Finite, Field(description="Under the level; null where no sample counts.")]
+    reference_rate: Finite
+    difference: Annotated[Finite, Field(description="rate less reference_rate: the risk difference.")]
+    interval: Span
+    margins: Annotated[tuple[MarginRow, ...], Field(description="The stated one first, then sensitivity.")]
+
+
+class OddsRow(Part):
+    """The odds of a level against those of the reference (of a trend: for one dose more), adjusted for the
+    covariates."""
+
+    log_odds: Rounded
+    error: Annotated[Rounded, Field(description="Standard error of log_odds, by the estimator.")]
+    z: Rounded
+    p: Annotated[Rounded, Field(description="Two-sided, uncorrected.")]
+    ratio: Finite
+    interval: Annotated[tuple[Finite, Finite], Field(description="Of the ratio, 95 %, normal on log odds.")]
+
+
+class NumberNeededRow(Part):
+    """How many more answers until one more is worse (harm) or better (benefit)."""
+
+    kind: Literal["harm", "benefit", "none"]
+    number: Annotated[Finite, Field(description="1 / |difference|; null where it is infinite.")]
+    displayed: Annotated[int | None, Field(description="Rounded as `[analysis] nnh` says.")]
+    low: Annotated[Finite, Field(description="Of the interval, where that of the difference excludes 0.")]
+    high: Annotated[Finite, Field(description="Null with a `low`: infinite.")]
+    harm: Annotated[
+        Finite,
+        Field(
+            description="Where the interval of the difference holds 0 (Altman 1998): from this number needed "
+            "to harm, through infinity, to `benefit`. Null: infinite, or not of this form."
+        ),
+    ]
+    benefit: Finite
+
+
+class FlipsRow(Part):
+    """How single answers moved from the reference to the level."""
+
+    gained: Annotated[Count, Field(description="From 0 to 1.")]
+    lost: Annotated[Count, Field(description="From 1 to 0.")]
+    same: Count
+    churn: Annotated[Rounded, Field(description="Share that moved either way.")]
+    p: Annotated[
+        Finite, Field(description="McNemar, exact, two-sided; null where answers of one unit repeat.")
+    ]
+
+
+class ContrastRow(Part):
+    """A level against the reference."""
+
+    change: Annotated[RateChangeRow, Field(description="As the spec reads unreadable answers.")]
+    other: Annotated[
+        RateChangeRow | None,
+        Field(description="By the other reading: per protocol, or intention to treat. Null if undefined."),
+    ]
+    divergence: Annotated[Finite, Field(description="Difference by intention to treat less per protocol.")]
+    odds: Annotated[OddsRow | None, Field(description="Null where there is no fit: see `failure`.")]
+    risk_ratio: Annotated[Finite, Field(description="Null where a rate is 0.")]
+    risk_ratio_interval: Span
+    number_needed: Annotated[
+        NumberNeededRow | None,
+        Field(description="Null unless the spec asks, and the outcome has a good side."),
+    ]
+    flips: Annotated[
+        FlipsRow | None,
+        Field(description="Null where an item is asked several times or earns a part of a point."),
+    ]
+    parts: Annotated[
+        tuple[RateChangeRow, ...],
+        Field(description="The same on each benchmark, where there are several; of an interaction, in each "
+              "part of `by`. Not tests of their own: exploratory."),
+    ]  # fmt: skip
+
+
+class TestRow(Part):
+    """The test of the estimator: of z with a normal, of chi-squared with `df` degrees of freedom."""
+
+    name: Literal["wald_z", "wald_chi2", "likelihood_ratio"]
+    statistic: Rounded
+    df: Annotated[int, Field(ge=1)]
+    p: Annotated[Rounded, Field(description="Two-sided, uncorrected.")]
+
+
+class TrendRow(Part):
+    """Rates along doses, and the tests by rank."""
+
+    doses: tuple[float, ...]
+    rates: dict[str, Rounded]
+    isotonic: Annotated[
+        dict[str, Rounded], Field(description="The nearest rates that move only as predicted.")
+    ]
+    page_p: Annotated[Rounded, Field(description="One-sided; levels are ranked within each unit.")]
+    jonckheere_terpstra_p: Annotated[
+        Rounded, Field(description="One-sided; takes levels as independent groups, which they are not.")
+    ]
+
+
+class FailureRow(Part):
+    """Why there is no estimate."""
+
+    code: str
+    words: str
+
+
+class EffectRow(Part):
+    """What the rows say of an effect."""
+
+    outcome: Annotated[str, Field(description="The rate that is compared.")]
+    reading: Annotated[
+        Literal["itt", "pp"], Field(description="itt: unreadable answers count; pp: they are left out.")
+    ]
+    estimator: Literal["none", "cluster_logit", "glmm"]
+    adjusted_for: Annotated[tuple[str, ...], Field(description="Covariates of the estimator: main effects.")]
+    samples: Annotated[Count, Field(description="That count, under every level of the axis that is fitted.")]
+    units: Count
+    left_out: Annotated[
+        Count,
+        Field(description="Samples whose item is not asked under every compared level, all else the same."),
+    ]
+    contrasts: tuple[ContrastRow, ...]
+    test: TestRow | None
+    trend: TrendRow | None
+    failure: FailureRow | None
+    rows: Annotated[Digest, Field(description="Digest of the rows that were read.")]
+
+
+class HypothesisRow(Part):
+    """A hypothesis and its verdict."""
+
+    id: str
+    kind: str
+    claim: str | None
+    family: str | None
+    correction: Annotated[
+        Literal["holm", "bh", "none"], Field(description="How the p-values are corrected over `members`.")
+    ]
+    alpha: Annotated[float, Field(description="The level that a corrected p-value is compared with.")]
+    members: Annotated[
+        int, Field(ge=1, description="Of its family; of a ranking, two for each ranking of the study.")
+    ]
+    verdict: Annotated[
+        Verdict,
+        Field(description="By the rule of its kind, or the strength of evidence that the spec asks for."),
+    ]
+    support: Annotated[
+        Share | None,
+        Field(
+            description="p of what it predicts, corrected. Null while the run is incomplete, and where "
+            "descriptive evidence is enough for a ranking."
+        ),
+    ]
+    refute: Annotated[Share | None, Field(description="p of what refutes it, corrected.")]
+    noise: Annotated[
+        Standing | None, Field(description="Of a ranking with a verdict: whether batch shape could undo it.")
+    ]
+    ranking: Annotated[RankingRow | None, Field(description="Null for an effect.")]
+    effect: Annotated[EffectRow | None, Field(description="Null for a ranking.")]

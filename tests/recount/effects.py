@@ -1,0 +1,549 @@
+"""Hypotheses about effects, from the raw samples: plain loops, statsmodels on single rows, and a bootstrap.
+
+A row is a sample. Compared are levels of an axis within blocks: a model, an item and the levels of all other
+axes.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, comb, floor, sqrt
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+from scipy.stats import chi2, false_discovery_control, norm, rankdata, t
+
+from tests.recount.rates import BEHAVIOUR, OPTION, named, shown, stated
+from tests.recount.study import RANKS, Benchmark, Json, Study, matches
+
+LEVEL, RESAMPLES = 0.95, 2000
+
+
+@dataclass
+class Row:
+    """A sample: its block, level, unit, and what it earns by each reading (None: it does not count)."""
+
+    block: tuple[str, ...]
+    level: str
+    place: Mapping[str, str]
+    unit: tuple[str, int]
+    itt: Fraction | None
+    pp: Fraction | None
+
+
+def effects(study: Study, benchmarks: Mapping[str, Benchmark], final: bool) -> list[Json]:
+    """A row for every hypothesis that is not a ranking; None for those that are."""
+    raw: list[Json | None] = [
+        None if each["kind"] == "ranking" else effect(study, benchmarks, each)
+        for each in study.spec["hypothesis"]
+    ]
+    found: list[Json] = []
+    for hypothesis, row in zip(study.spec["hypothesis"], raw, strict=True):
+        if row is None:
+            found.append(None)
+            continue
+        family = next((f for f in study.spec["family"] if f["id"] == hypothesis.get("family")), None)
+        members, correction = [hypothesis["id"]], "none"
+        if family is not None:
+            correction = family["correction"]
+            members = [each["id"] for each in study.spec["hypothesis"] if each.get("family") == family["id"]]
+        own = members.index(hypothesis["id"])
+        places = [each["id"] for each in study.spec["hypothesis"]]
+        ps = {
+            side: [raw[places.index(name)]["p"][side] for name in members]  # type: ignore[index]
+            for side in ("support", "refute")
+        }
+        p = {side: corrected(values, correction)[own] for side, values in ps.items()}
+        alpha = family["alpha"] if family is not None else study.alpha
+        yes, no = p["support"] <= alpha, p["refute"] <= alpha
+        verdict = "open"
+        if yes or no:
+            verdict = "supported" if yes and not (no and hypothesis["kind"] == "null_control") else "refuted"
+        found.append(
+            {
+                "alpha": alpha,
+                "members": len(members),
+                "correction": correction,
+                "verdict": verdict if final else "open",
+                "support": p["support"] if final else None,
+                "refute": p["refute"] if final else None,
+                "noise": None,
+                "ranking": None,
+                "effect": row["effect"],
+            }
+        )
+    return found
+
+
+def corrected(p: Sequence[float], how: str) -> list[float]:
+    if how == "bh":
+        return [float(each) for each in false_discovery_control(p)]
+    if how == "none":
+        return list(p)
+    order = sorted(range(len(p)), key=lambda at: p[at])
+    adjusted, running = [0.0] * len(p), 0.0
+    for rank, at in enumerate(order):
+        running = max(running, min(1.0, (len(p) - rank) * p[at]))
+        adjusted[at] = running
+    return adjusted
+
+
+def samples(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json) -> Iterator[Row]:
+    """Every sample of the outcome in complete cells that the hypothesis is about."""
+    wanted = (hypothesis.get("where") or {}, study.spec["analysis"].get("primary") or {})
+    assert not hypothesis.get("items"), "the store keeps no tags"
+    outcome = hypothesis.get("outcome", "score")
+    for cell in study.cells:
+        bench = benchmarks[cell["benchmark"]]
+        place = {**cell["levels"], "benchmark": bench.name, "model": cell["model"], "tier": cell["tier"]}
+        if not cell["shared"] or any(score is None for *_, score in cell["samples"]):
+            continue
+        if not all(matches(where, place) for where in wanted):
+            continue
+        read = reader(study, bench, cell, outcome)
+        if read is None:
+            continue
+        others = [level for axis, level in cell["levels"].items() if axis != hypothesis["axis"]]
+        for item, _, choice, score in cell["samples"]:
+            value = read(item, choice, score)
+            yield Row(
+                (cell["model"], *others, bench.name, item),
+                cell["levels"][hypothesis["axis"]],
+                place,
+                (bench.name, bench.unit_of[item]),
+                value,
+                None if choice is None else value,
+            )
+
+
+def reader(
+    study: Study, bench: Benchmark, cell: Json, outcome: str
+) -> Callable[[str, int | None, int], Fraction | None] | None:
+    """What a sample earns of an outcome; None where the cell has no such outcome."""
+    if outcome == "score":
+        scale = bench.scales[cell["model"], cell["configuration"]]
+        return lambda item, choice, score: Fraction(score, scale)
+    method = study.effect(cell, "method", "extract")
+    if outcome == "parse_rate":
+        return None if method in RANKS else lambda item, choice, score: Fraction(int(choice is not None))
+    of = next((each for each in study.spec.get("outcome") or [] if each["id"] == outcome), None)
+    name = "unsafe_compliance" if outcome == "attack_success" else outcome
+    order = study.effect(cell, "option_order", None) or "file"
+    if of is not None:
+        mine = of["benchmark"]
+        if bench.name not in ([mine] if isinstance(mine, str) else mine):
+            return None
+        parts = stated(of)
+    else:
+        if (method == "refusal_keywords") is not (name in BEHAVIOUR):
+            return None
+        parts = named(name, {**BEHAVIOUR, **OPTION}[name])
+    items = shown(bench)
+
+    def read(item: str, choice: int | None, score: int) -> Fraction | None:
+        counts = list(parts(items[item, order], choice).values())
+        return Fraction(int(counts[0]), int(counts[1])) if counts[1] else None
+
+    return read
+
+
+def effect(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json) -> Json:
+    """The row, and the p-values of the hypothesis alone."""
+    kind, axis, analysis = hypothesis["kind"], hypothesis["axis"], study.spec["analysis"]
+    every = list(samples(study, benchmarks, hypothesis))
+    order = next(each for each in study.spec["axis"] if each["id"] == axis)["level"]
+    here = [level["id"] for level in order if level["id"] in {row.level for row in every}]
+    if kind == "trend":
+        compared, rest = list(hypothesis["order"]), list[str]()
+    elif kind == "interaction":
+        compared, rest = here, []
+    else:
+        tested = hypothesis["level"]
+        compared = [hypothesis["reference"], *([tested] if isinstance(tested, str) else tested)]
+        rest = [name for name in here if name not in compared]
+    blocks: dict[Any, set[str]] = defaultdict(set)
+    counted = [row for row in every if row.itt is not None]
+    for row in counted:
+        blocks[row.block].add(row.level)
+    whole = {block for block, levels in blocks.items() if levels >= set(compared)}
+    arms = [*compared, *rest]
+    kept = [row for row in counted if row.block in whole and row.level in arms]
+    left = sum(row.level in compared and row.block not in whole for row in counted)
+    reading = analysis["outcome"]
+    alpha = next(
+        (f["alpha"] for f in study.spec["family"] if f["id"] == hypothesis.get("family")), study.alpha
+    )
+    data = Data(study, kept, arms, reading)
+    other = Data(study, kept, arms, "pp" if reading == "itt" else "itt")
+    doses = None
+    if kind == "trend":
+        stated_doses = {level["id"]: level.get("dose") for level in order}
+        doses = {
+            name: float(number if stated_doses[name] is None else stated_doses[name])
+            for number, name in enumerate(compared)
+        }
+    covariates = data.covariates(study)
+    fit, names = logit(data, axis, covariates, hypothesis.get("by"), doses)
+    same = len({getattr(row, reading) for row in data.rows}) == 1
+    failure = None if fit is not None else {"code": "constant" if same else "separated"}
+    if fit is not None and kind not in ("trend", "interaction"):
+        own = [at for at, name in enumerate(names) if name[0] == axis and name[1] in compared]
+        if (fit.bse[own] < 1e-6).any():  # no unit changes between the levels
+            fit, failure = None, {"code": "clusters"}
+    margin = hypothesis.get("margin") or {}
+    sizes = list(dict.fromkeys([margin["pp"], *margin.get("sensitivity_pp", [])])) if margin else []
+    contrasts, z = [], []
+    base = compared[0]
+    pairs = [(compared[-1], base)] if kind == "trend" else [(level, base) for level in compared[1:]]
+    for level, against in pairs:
+        odds = None
+        if kind != "interaction":
+            at = names.index("dose" if kind == "trend" else (axis, level))
+            odds = None if fit is None else odds_row(fit, at)
+            z.append(0.0 if odds is None else odds["z"])
+        change = data.change(level, against, sizes, alpha)
+        second = other.change(level, against, [], alpha)
+        gap = change["difference"] - second["difference"]
+        parts = []
+        by = hypothesis["by"] if kind == "interaction" else "benchmark"
+        if kind != "trend":
+            values = list(dict.fromkeys(row.place[by] for row in kept))
+            for value in values if len(values) > 1 else []:
+                some = Data(study, [row for row in kept if row.place[by] == value], arms, reading)
+                parts.append(some.change(level, against, sizes, alpha) | {"part": value})
+        contrasts.append(
+            {
+                "change": change,
+                "other": second,
+                "divergence": gap if reading == "itt" else -gap,
+                "odds": odds,
+                "risk_ratio": None,
+                "risk_ratio_interval": None,
+                "number_needed": None,
+                "flips": data.flips(level, against),
+                "parts": parts,
+            }
+        )
+        if kind not in ("trend", "interaction"):
+            contrasts[-1] |= data.ratio(level, against)
+            contrasts[-1]["number_needed"] = needed(study, hypothesis, kept, change)
+    test, p = tests(data, hypothesis, fit, names, z, compared)
+    if fit is None:
+        test = None
+        if kind == "null_control":
+            p |= {"refute": 1.0}
+        elif kind not in ("equivalence", "noninferiority"):
+            p |= {"support": 1.0}
+    return {
+        "p": p,
+        "effect": {
+            "outcome": hypothesis.get("outcome", "score"),
+            "reading": reading,
+            "estimator": analysis["estimator"],
+            "adjusted_for": covariates,
+            "samples": len(data.rows),
+            "units": data.n,
+            "left_out": left,
+            "contrasts": contrasts,
+            "test": test,
+            "trend": None if doses is None else data.trend(doses, hypothesis["direction"] == "increasing"),
+            "failure": failure,
+        },
+    }
+
+
+class Data:
+    """Samples by one reading, with resamples of their units."""
+
+    def __init__(self, study: Study, kept: Sequence[Row], arms: Sequence[str], reading: str) -> None:
+        self.kept, self.arms, self.reading = kept, list(arms), reading
+        self.rows = [row for row in kept if getattr(row, reading) is not None]
+        units: dict[tuple[str, int], int] = {}
+        table = np.zeros((len({row.unit for row in kept}), 2 * len(arms)))
+        for row in kept:
+            unit, arm = units.setdefault(row.unit, len(units)), self.arms.index(row.level)
+            if getattr(row, reading) is not None:
+                table[unit, arm] += 1
+                table[unit, len(arms) + arm] += float(getattr(row, reading))
+        self.table, self.n = table, len(units)
+        self.kinds, self.counts = np.unique(table, axis=0, return_counts=True)
+        drawn = np.random.default_rng(study.seed).multinomial(self.n, self.counts / self.n, size=RESAMPLES)
+        total = drawn @ self.kinds
+        with np.errstate(invalid="ignore", divide="ignore"):
+            self.drawn = total[:, len(arms) :] / total[:, : len(arms)]
+
+    def covariates(self, study: Study) -> list[str]:
+        names = ["model", "benchmark", *(axis["id"] for axis in study.spec["axis"])]
+        own = [name for name in names if len({row.place[name] for row in self.kept}) > 1]
+        axis = next(
+            (n for n in names if {r.place.get(n) for r in self.kept} == {r.level for r in self.kept}), None
+        )
+        return [name for name in own if name != axis]
+
+    def rate(self, level: str) -> float:
+        at = self.arms.index(level)
+        return float(self.table[:, len(self.arms) + at].sum() / self.table[:, at].sum())
+
+    def moved(self, level: str, against: str) -> Any:
+        return self.drawn[:, self.arms.index(level)] - self.drawn[:, self.arms.index(against)]
+
+    def ends(self, values: Any) -> list[float] | None:
+        if self.n < 2 or np.isnan(values).any() or values.min() == values.max():
+            return None
+        tail = norm.cdf(-sqrt(self.n / (self.n - 1)) * t.ppf((1 + LEVEL) / 2, self.n - 1))
+        k = floor(tail * (RESAMPLES + 1) + 1e-9)
+        held = np.sort(values)
+        return [float(held[k - 1]), float(held[-k])] if k else None
+
+    def p_beyond(self, count: int) -> float:
+        """The level at which an expanded interval ends where `count` resamples lie beyond."""
+        share = min(1.0, (count + 1) / (RESAMPLES + 1))
+        return float(t.sf(sqrt((self.n - 1) / self.n) * norm.isf(share), self.n - 1))
+
+    def still(self, level: str, against: str, margin: float) -> float | None:
+        """p of a margin where no unit changes at all."""
+        width = len(self.arms)
+        one, two = self.arms.index(level), self.arms.index(against)
+        if (self.table[:, [one, width + one]] != self.table[:, [two, width + two]]).any():
+            return None
+        sizes = self.table[:, one][self.table[:, one] > 0]
+        return float((1 - min(margin, 1) * sizes.mean() / sizes.max()) ** len(sizes))
+
+    def above(self, level: str, against: str, bound: float) -> float:
+        still = self.still(level, against, -bound) if bound < 0 else None
+        return self.p_beyond(int((self.moved(level, against) <= bound).sum())) if still is None else still
+
+    def within(self, level: str, against: str, margin: float) -> float:
+        return max(self.above(level, against, -margin), self.above(against, level, -margin))
+
+    def change(self, level: str, against: str, sizes: Sequence[float], alpha: float) -> Json:
+        margins = [(pp, self.within(level, against, pp / 100)) for pp in sizes]
+        return {
+            "part": None,
+            "level": level,
+            "reference": against,
+            "samples": int(self.table[:, self.arms.index(level)].sum()),
+            "units": self.n,
+            "rate": self.rate(level),
+            "reference_rate": self.rate(against),
+            "difference": self.rate(level) - self.rate(against),
+            "interval": self.ends(self.moved(level, against)),
+            "margins": [{"pp": pp, "p": p, "holds": p <= alpha} for pp, p in margins],
+        }
+
+    def ratio(self, level: str, against: str) -> Json:
+        rates = self.rate(level), self.rate(against)
+        if 0 in rates:
+            return {"risk_ratio": None, "risk_ratio_interval": None}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(self.drawn[:, self.arms.index(level)]) - np.log(
+                self.drawn[:, self.arms.index(against)]
+            )
+        ends = self.ends(logs) if np.isfinite(logs).all() else None
+        return {
+            "risk_ratio": rates[0] / rates[1],
+            "risk_ratio_interval": None if ends is None else [float(np.exp(end)) for end in ends],
+        }
+
+    def flips(self, level: str, against: str) -> Json | None:
+        answers: dict[Any, dict[str, list[Fraction]]] = defaultdict(lambda: defaultdict(list))
+        scale = {row.itt.denominator for row in self.kept if row.itt is not None}
+        for row in self.rows:
+            answers[row.block][row.level].append(getattr(row, self.reading))
+        if scale != {1} or any(len(v) > 1 for by in answers.values() for v in by.values()):
+            return None
+        units = {row.block: row.unit for row in self.kept}
+        both = {b: v for b, v in answers.items() if level in v and against in v}
+        moves = [by[level][0] - by[against][0] for by in both.values()]
+        gained, lost = sum(m > 0 for m in moves), sum(m < 0 for m in moves)
+        p = None
+        if len({units[block] for block in both}) == len(both):
+            n, k = gained + lost, max(gained, lost)
+            p = min(1.0, 2 * sum(comb(n, j) for j in range(k, n + 1)) / 2**n)
+        same = len(moves) - gained - lost
+        return {"gained": gained, "lost": lost, "same": same, "churn": (gained + lost) / len(moves), "p": p}
+
+    def trend(self, doses: Mapping[str, float], rising: bool) -> Json:
+        width, sign = len(self.arms), 1 if rising else -1
+        means = self.table[:, width:] / self.table[:, :width]
+        ranks = np.array([rankdata(sign * row) for row in means])
+        dose = np.array(list(doses.values()))
+        centre = (width + 1) / 2
+        spread = ((ranks - centre) ** 2).sum() * ((dose - dose.mean()) ** 2).sum() / (width - 1)
+        statistic = float((ranks @ dose).sum() - len(means) * dose.sum() * centre)
+        pooled = [
+            [float(self.table[:, width + at].sum()), float(self.table[:, at].sum()), 1] for at in range(width)
+        ]
+        at = 0
+        while at + 1 < len(pooled):
+            now, after = pooled[at], pooled[at + 1]
+            if sign * (now[0] / now[1]) > sign * (after[0] / after[1]):
+                pooled[at : at + 2] = [[now[0] + after[0], now[1] + after[1], now[2] + after[2]]]
+                at = max(at - 1, 0)
+            else:
+                at += 1
+        flat = [block[0] / block[1] for block in pooled for _ in range(int(block[2]))]
+        return {
+            "doses": list(doses.values()),
+            "rates": {name: self.rate(name) for name in doses},
+            "isotonic": dict(zip(doses, flat, strict=True)),
+            "page_p": float(norm.sf(statistic / sqrt(spread))) if spread > 0 else 1.0,
+            "jonckheere_terpstra_p": jonckheere([sign * column for column in means.T]),
+        }
+
+
+def jonckheere(groups: Sequence[Any]) -> float:
+    """By pairs, with the variance for ties (Lehmann 1975)."""
+    j = sum(
+        float((after[:, None] > before[None, :]).sum() + 0.5 * (after[:, None] == before[None, :]).sum())
+        for number, before in enumerate(groups)
+        for after in groups[number + 1 :]
+    )
+    n = np.array([len(group) for group in groups], dtype=float)
+    total = n.sum()
+    d = np.unique(np.concatenate(groups), return_counts=True)[1].astype(float)
+
+    def f(x: Any) -> Any:
+        return (x * (x - 1) * (2 * x + 5)).sum()
+
+    variance = (f(np.array([total])) - f(n) - f(d)) / 72
+    variance += (
+        (n * (n - 1) * (n - 2)).sum() * (d * (d - 1) * (d - 2)).sum()
+        / (36 * total * (total - 1) * (total - 2))
+    )  # fmt: skip
+    variance += (n * (n - 1)).sum() * (d * (d - 1)).sum() / (8 * total * (total - 1))
+    return float(norm.sf((j - (total**2 - (n**2).sum()) / 4) / sqrt(variance))) if variance > 0 else 1.0
+
+
+def logit(
+    data: Data, axis: str, covariates: Sequence[str], by: str | None, doses: Mapping[str, float] | None
+) -> tuple[Any, list[Any]]:
+    """statsmodels on single samples, treatment coding, errors clustered by unit; the names of the columns."""
+    import statsmodels.api as sm
+
+    names: list[Any] = ["one"]
+    columns = [np.ones(len(data.rows))]
+    of: dict[str, list[str]] = {}
+    for name in [*([] if doses else [axis]), *covariates]:
+        levels = data.arms if name == axis else list(dict.fromkeys(row.place[name] for row in data.kept))
+        of[name] = levels
+        for level in levels[1:]:
+            names.append((name, level))
+            columns.append(np.array([row.place[name] == level for row in data.rows], dtype=float))
+    if by is not None:
+        for one in of[axis][1:]:
+            for two in of[by][1:]:
+                names.append((one, two, "both"))
+                columns.append(columns[names.index((axis, one))] * columns[names.index((by, two))])
+    if doses:
+        names.append("dose")
+        columns.append(np.array([doses[row.level] for row in data.rows]))
+    numbers: dict[Any, int] = {}
+    groups = np.array([numbers.setdefault(row.unit, len(numbers)) for row in data.rows])
+    outcome = np.array([float(getattr(row, data.reading)) for row in data.rows])
+    model = sm.GLM(outcome, np.column_stack(columns), family=sm.families.Binomial())
+    with catch_warnings():
+        simplefilter("ignore")
+        found = model.fit(tol=1e-15, maxiter=60)
+    if np.abs(found.fittedvalues - 0.5).max() > 0.5 - 1e-9:
+        return None, names  # odds that are infinite
+    return model.fit(cov_type="cluster", cov_kwds={"groups": groups}, tol=1e-15, maxiter=200), names
+
+
+def odds_row(fit: Any, at: int) -> Json:
+    value, error = float(fit.params[at]), float(fit.bse[at])
+    half = norm.ppf((1 + LEVEL) / 2) * error
+    return {
+        "log_odds": value,
+        "error": error,
+        "z": value / error,
+        "p": float(2 * norm.sf(abs(value / error))),
+        "ratio": float(np.exp(value)),
+        "interval": [float(np.exp(value - half)), float(np.exp(value + half))],
+    }
+
+
+def needed(study: Study, hypothesis: Json, kept: Sequence[Row], change: Json) -> Json | None:
+    """1 / |difference|, with Altman's interval where that of the difference holds 0."""
+    rule = study.spec["analysis"].get("nnh")
+    outcome = hypothesis.get("outcome", "score")
+    names = {row.place["benchmark"] for row in kept}
+    directions = {each["direction"] for each in study.spec["benchmark"] if each["id"] in names}
+    good = 0
+    if outcome == "score" and len(directions) == 1:
+        good = 1 if directions == {"higher_is_better"} else -1
+    good = -1 if outcome in ("over_refusal", "unsafe_compliance", "attack_success") else good
+    good = 1 if outcome in ("score_disambiguated", "unknown_rate", "parse_rate") else good
+    if rule is None or not good:
+        return None
+    gap = good * change["difference"]
+    row: Json = {"low": None, "high": None, "harm": None, "benefit": None, "number": None, "displayed": None}
+    row["kind"] = "harm" if gap < 0 else "benefit" if gap > 0 else "none"
+    if gap:
+        row["number"] = 1 / abs(gap)
+        row["displayed"] = ceil(row["number"] - 1e-9) if rule["rounding"] == "ceil" else round(row["number"])
+    if change["interval"] is not None:
+        low, high = sorted(good * end for end in change["interval"])
+        if low <= 0 <= high:
+            row["harm"], row["benefit"] = (1 / -low if low else None), (1 / high if high else None)
+        else:
+            row["low"], row["high"] = sorted((1 / abs(low), 1 / abs(high)))
+    return row
+
+
+def tests(
+    data: Data, hypothesis: Json, fit: Any, names: Sequence[Any], z: Sequence[float], compared: Sequence[str]
+) -> tuple[Json, dict[str, float]]:
+    """The test of the estimator, and the p-values of what is claimed and of what refutes it."""
+    kind, axis = hypothesis["kind"], hypothesis["axis"]
+    if kind == "interaction":
+        picked = [at for at, name in enumerate(names) if name[-1] == "both"]
+    else:
+        picked = [names.index("dose" if kind == "trend" else (axis, level)) for level in compared[1:]][
+            : 1 if kind == "trend" else None
+        ]
+    if kind == "trend":
+        picked = [names.index("dose")]
+    b, v = np.zeros(len(picked)), np.eye(len(picked))
+    if fit is not None:
+        b, v = fit.params[picked], fit.cov_params()[np.ix_(picked, picked)]
+    if len(picked) == 1 and kind != "interaction":
+        value, name, p = float(z[0]), "wald_z", float(2 * norm.sf(abs(z[0])))
+    else:
+        value, name = float(b @ np.linalg.solve(v, b)), "wald_chi2"
+        p = float(chi2.sf(value, len(picked)))
+    test = {"name": name, "statistic": value, "df": len(picked), "p": p}
+    if kind == "interaction":
+        return test, {"support": p, "refute": 1.0}
+    if kind == "trend":
+        up = hypothesis["direction"] == "increasing"
+        sides = float(norm.sf(z[0])), float(norm.cdf(z[0]))
+        return test, {"support": sides[not up], "refute": sides[up]}
+    base, levels = compared[0], compared[1:]
+    m = (hypothesis.get("margin") or {}).get("pp", 0) / 100
+    within = max([data.within(level, base, m) for level in levels]) if m else 1.0
+    if kind == "null_control":
+        return test, {"support": within, "refute": p}
+    if kind == "equivalence":
+        outside = min(
+            data.p_beyond(min(int((d <= m).sum()), int((d >= -m).sum())))
+            for d in (data.moved(level, base) for level in levels)
+        )
+        return test, {"support": within, "refute": min(1.0, len(levels) * outside)}
+    if kind == "noninferiority":
+        flip = hypothesis["side"] == "less"
+        pairs = [(base, level) if flip else (level, base) for level in levels]
+        support = max(data.above(one, two, -m) for one, two in pairs)
+        worse = min(data.above(two, one, m) for one, two in pairs)
+        return test, {"support": support, "refute": min(1.0, len(levels) * worse)}
+    if hypothesis.get("side", "two-sided") == "two-sided":
+        return test, {"support": p, "refute": within}
+    up = min(1.0, len(z) * min(float(norm.sf(each)) for each in z)) if fit is not None else 1.0
+    down = min(1.0, len(z) * min(float(norm.cdf(each)) for each in z)) if fit is not None else 1.0
+    if hypothesis["side"] == "greater":
+        small = max(data.above(base, level, -m) for level in levels) if m else 1.0
+        return test, {"support": up, "refute": min(small, down)}
+    small = max(data.above(level, base, -m) for level in levels) if m else 1.0
+    return test, {"support": down, "refute": min(small, up)}

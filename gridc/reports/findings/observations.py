@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.points import Unscored
+from gridc.compiler.instrument.points import Unscored, names_of
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.rates import Rate, mean_called
@@ -273,12 +273,13 @@ class _Numbers:
 
 def _counts(plan: Plan, rate: Rate, cell: Cell, rows: Iterable[Choice]) -> Read | None:
     """What a cell's answers count of a rate, by item; None where its readings have no such outcome."""
-    reads = METHODS[cell.setting.method].reads
+    judge = plan.study.spec.judge
+    labels = names_of(METHODS[cell.setting.method].reads, judge.labels if judge is not None else ())
     items = {item.id: item for item in plan.items(cell)}
     found: dict[str, Parts] = {}
     try:
         for _, name, choice, samples in rows:
-            earned, counted = rate.parts(items[name], choice, reads)
+            earned, counted = rate.parts(items[name], choice, labels)
             # A rate counts its points in units of its scale, and asks as many as a sample can earn.
             of = np.array([earned, int(counted > 0)], dtype=np.int64) * samples
             parts = found.setdefault(name, np.zeros(4, dtype=np.int64))

@@ -237,7 +237,8 @@ def test_people_decide(
 
     def found(audits: list[AuditFinding], complete: bool = True) -> str:
         scores = cell_scores(stated, stored)
-        (test,) = falsify(stated, scores, stored, {}, [], {}, complete, audits)
+        _, measured = weighed_findings(Samples(stated, stored), scores, complete, {})
+        (test,) = falsify(measured, {}, [], audits)
         return test.result
 
     everyone = audited(people, ["safe", "unsafe"] * 5)

@@ -8,6 +8,7 @@ from gridc.reports.findings.endings import endings_sentences
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.findings.scores import CellScore
+from gridc.reports.judging import judging_sentences
 from gridc.reports.templates import floor, percent
 from gridc.reports.words import LIMITS, PLURAL, model_at
 from gridc.schema.items import UnitLevel
@@ -147,6 +148,7 @@ def scoring_notes(findings: Findings) -> Iterator[str]:
                 f"On {benchmark.benchmark}{where} an unreadable answer earns the worst score, 1, as the spec "
                 "says: there a lower score is the better one."
             )
+    yield from judging_sentences(findings.judging)
 
 
 def _labels(scores: Scores) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from gridc.reports.caveats import INTERVAL_METHOD, interval_assumption
 from gridc.reports.curves import curve_estimates
 from gridc.reports.findings.findings import Findings
+from gridc.reports.judging import judging_estimates
 from gridc.reports.raters import audit_estimates
 from gridc.schema.estimates import FORMAT, EstimateRow, Estimates, estimate_row
 
@@ -54,4 +55,9 @@ def _scores(findings: Findings) -> Iterator[EstimateRow]:
             )
 
 
-SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (_scores, curve_estimates, audit_estimates)
+SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (
+    _scores,
+    judging_estimates,
+    curve_estimates,
+    audit_estimates,
+)

@@ -10,6 +10,7 @@ import gridc
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.judging import Judged
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.judges import JudgingFinding, find_judging
 from gridc.runtime import judgements
 from gridc.runtime.store.store import Store
 from tools.servers.faults import FaultServer
@@ -115,6 +116,13 @@ class Judging:
     def rows(self, query: str) -> list[Any]:
         with self.store() as store:
             return store._db.execute(query).fetchall()
+
+    def finding(self) -> JudgingFinding:
+        """What reports say of the judges."""
+        with self.store() as store:
+            found = find_judging(Plan(compile_spec(self.folder / "gridcard.toml").study), store)
+        assert found is not None
+        return found
 
     def judged(self) -> Judged:
         """What the judges came to, by the replies in the store."""

@@ -10,7 +10,7 @@ import pytest
 from gridc.diagnostics.errors import GridcError
 from gridc.schema.canonical import canonical, digest
 from tests.e2e.conftest import command
-from tests.e2e.judged import ITEMS, Judging, serving
+from tests.e2e.judged import ITEMS, PRICE, Judging, serving
 from tools.servers.judges import verdict
 
 RESPONSES = 2 * 2 * ITEMS
@@ -149,3 +149,76 @@ def test_a_run_that_stops_at_its_budget_is_resumed_to_the_same_results(tmp_path:
         assert answered == [(1,)]
         assert made.rows("SELECT count(*) FROM event WHERE kind = 'seal'") == [(1,)]
         assert study.verify().complete
+
+
+def test_the_second_judge_labels_its_share_and_its_agreement_is_recounted(tmp_path: Path) -> None:
+    more = "validation = { SECOND, share = 0.5, kappa = 0.9 }\nconfidence = 5"
+    with serving(tmp_path / "s", {"other": 0.4}) as made:
+        study = made.write(more)
+        study.run()
+        pairs = made.rows(
+            """SELECT a.label, b.label FROM judgement a JOIN judgement b USING (cell, item, replicate)
+               WHERE a.judge = 'judge' AND b.judge = 'judge.validation'"""
+        )
+        assert len(pairs) == RESPONSES // 2
+        same = sum(left == right for left, right in pairs) / len(pairs)
+        chance = (
+            sum(
+                sum(left == label for left, _ in pairs) * sum(right == label for _, right in pairs)
+                for label in ("true", "untrue", "unclear")
+            )
+            / len(pairs) ** 2
+        )
+        kappa = (same - chance) / (1 - chance)
+        judging = made.finding()
+        assert judging.second is not None
+        assert judging.second.agreement is not None
+        assert judging.second.agreement.kappa == pytest.approx(kappa)
+        assert judging.second.passes is (kappa >= 0.9)
+        assert not judging.second.rescored
+        study.report()
+        told = (made.folder / "results" / "judged" / "gridcard.md").read_text()
+        assert f"kappa {kappa:.3f}" in told
+        assert judging.judges[0].rubric[:12] in told
+
+
+def test_too_little_agreement_has_the_second_judge_label_everything_it_may(tmp_path: Path) -> None:
+    more = 'validation = { SECOND, share = 0.2, kappa = 0.9, below = "rescore" }'
+    with serving(tmp_path / "s", {"other": 0.6}) as made:
+        study = made.write(more)
+        study.run()
+        named = made.rows("SELECT json_extract(evidence, '$.by'), count(*) FROM sample GROUP BY 1")
+        assert dict(named)["judge.validation"] == RESPONSES
+        assert study.verify().complete
+    with serving(tmp_path / "own", {"other": 0.6}) as made:
+        ant = f'source = "ant-2026-01-01", base_url = "{made.urls["candidates"]}", {PRICE}'
+        made.write(more.replace("SECOND", ant)).run()
+        cells = made.rows(
+            """SELECT DISTINCT model FROM judgement JOIN cell ON cell.id = judgement.cell
+               WHERE judge = 'judge.validation'"""
+        )
+        assert cells == [("bee",)], "a second judge does not see what it said itself"
+
+
+def test_a_panel_decides_as_the_spec_says(tmp_path: Path) -> None:
+    panel = '[[judge.panel]]\nid = "{0}"\nsource = "{0}-2026-01-01"\nbase_url = "{1}"\n'
+    labels = {}
+    for how in ("majority", "unanimous"):
+        with serving(tmp_path / how, {"other": 0.5}) as made:
+            two = "\n".join(panel.format(name, made.urls["second"]) + PRICE for name in ("b", "c"))
+            made.write(f'verdict = "{how}"\n{two}').run()
+            rows = made.rows("SELECT cell, item, judge, label FROM judgement ORDER BY 1, 2, 3")
+            given: dict[tuple[int, str], list[str]] = {}
+            for cell, item, _, label in rows:
+                given.setdefault((cell, item), []).append(label)
+            assert {len(each) for each in given.values()} == {3}
+            most = {key: max(set(each), key=each.count) for key, each in given.items()}
+            whole = {key: label if len(set(given[key])) == 1 else None for key, label in most.items()}
+            names = ["true", "untrue", "unclear"]
+            stored = made.rows(
+                """SELECT s.cell, s.item, choice FROM sample s JOIN cell c ON c.id = s.cell
+                   WHERE method = 'judge'"""
+            )
+            labels[how] = {(cell, item): None if n is None else names[n] for cell, item, n in stored}
+            assert labels[how] == (most if how == "majority" else whole)
+    assert labels["majority"] != labels["unanimous"]

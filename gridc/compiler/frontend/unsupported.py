@@ -84,10 +84,6 @@ def _stated(spec: Spec) -> Iterator[Uncomputed]:
         why = undecidable(spec, test)
         if why is not None:
             yield Uncomputed("falsification", test.id, f"{test.test} ({why})")
-    if spec.judge is not None:
-        yield Uncomputed("judge", spec.judge.source, "answers assessed by a model")
-        for judge in spec.judge.panel or ():
-            yield Uncomputed("judge", judge.source, "answers assessed by a further model")
     for key, what in _analysis(spec.analysis):
         yield Uncomputed("analysis", key, what)
 

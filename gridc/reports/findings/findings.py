@@ -26,6 +26,7 @@ from gridc.reports.findings.falsification import FalsificationFinding, falsify
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.intervals import UnitIntervals, unit_intervals
+from gridc.reports.findings.judges import JudgingFinding, find_judging
 from gridc.reports.findings.noise import (
     Floors,
     ModelNoise,
@@ -189,6 +190,7 @@ class Findings:
     audits: tuple[AuditFinding, ...] = ()
     conduct: Conduct = UNKNOWN
     curves: tuple[CurveFinding, ...] = ()
+    judging: JudgingFinding | None = None
 
     @property
     def alpha(self) -> float:
@@ -255,6 +257,7 @@ def find(
         ),
         hypotheses=hypotheses,
         falsifications=tests,
+        judging=find_judging(plan, store),
         curves=curve_findings(samples) if progress.complete else (),
         audits=labelled,
         maxima=maxima(compiled.spec, _by_benchmark(plan, scores)),

@@ -1,0 +1,116 @@
+"""What the judges of a study did: who labelled how many responses, which replies could not be read, and how
+far judges agree.
+
+Kappa is Cohen's with the interval of its large-sample error (`statistics.raters`), which takes responses as
+drawn independently.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+from gridc.compiler.lowering.judging import Bench, Judged, Second
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.judgements import judged
+from gridc.runtime.store.store import Store
+from gridc.schema.judging import SECOND
+from gridc.statistics.raters import Kappa, kappa
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFinding:
+    """One judge: the model, the SHA-256 of all that stands in every prompt, how many responses it was asked
+    about, how often it gave each label, how often it was asked again, and why some have no label of it."""
+
+    name: str
+    model: str
+    rubric: str
+    responses: int
+    labels: Mapping[str, int]
+    again: int
+    failures: Mapping[str, int]
+
+    @property
+    def labelled(self) -> int:
+        return sum(self.labels.values())
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingFinding:
+    """All judges of a study that is judged to its end. `decided` counts the responses with a label that
+    counts, of `responses`; `pairs` are judges of every response two by two; `rows` is the digest of all
+    judgements."""
+
+    judges: tuple[JudgeFinding, ...]
+    responses: int
+    decided: int
+    verdict: str | None
+    pairs: tuple[tuple[str, str, Kappa], ...]
+    second: Second | None
+    least: float | None
+    blinded: bool
+    rows: str
+
+    @property
+    def agreements(self) -> tuple[tuple[str, str, Kappa], ...]:
+        """Judges two by two, and the second judge with the verdict before it."""
+        if self.second is None or self.second.agreement is None:
+            return self.pairs
+        return (*self.pairs, ("the first verdict", SECOND, self.second.agreement))
+
+
+def find_judging(plan: Plan, store: Store) -> JudgingFinding | None:
+    """None where the study has no judge, or is not judged to its end."""
+    spec, found = plan.study.spec.judge, judged(plan, store)
+    if spec is None or found is None or not found.complete:
+        return None
+    bench = Bench(plan.study)
+    judges = tuple(_judge(name, bench, found) for name in bench.assessors)
+    return JudgingFinding(
+        judges=judges,
+        responses=len(found.rulings),
+        decided=sum(ruling.label is not None for ruling in found.rulings.values()),
+        verdict=spec.verdict,
+        pairs=tuple(_pairs(bench.judge.jury, found)),
+        second=found.second,
+        least=None if spec.validation is None else spec.validation.kappa,
+        blinded=spec.blinding is not None,
+        rows=store.judgements_digest(plan.study_digest),
+    )
+
+
+def _labels(name: str, found: Judged) -> dict[tuple[str, str, int], str | None]:
+    """What a judge said of each response in the end."""
+    return {
+        ask.key: None if ask.verdict is None else ask.verdict.label for ask in found.asks if ask.judge == name
+    }
+
+
+def _judge(name: str, bench: Bench, found: Judged) -> JudgeFinding:
+    asks = [ask for ask in found.asks if ask.judge == name]
+    last = {ask.key: ask.verdict for ask in asks}
+    given = [verdict for verdict in last.values() if verdict is not None]
+    labels = Counter(verdict.label for verdict in given if verdict.label is not None)
+    return JudgeFinding(
+        name=name,
+        model=bench.assessors[name].source,
+        rubric=bench.rubrics[name].digest,
+        responses=len(last),
+        labels={label: labels[label] for label in bench.judge.labels},
+        again=sum(ask.attempt > 0 for ask in asks),
+        failures=dict(sorted(Counter(each.failure for each in given if each.failure is not None).items())),
+    )
+
+
+def _pairs(jury: tuple[str, ...], found: Judged) -> Iterator[tuple[str, str, Kappa]]:
+    """Judges of every response two by two, on the responses that both labelled."""
+    said = {name: _labels(name, found) for name in jury}
+    for left, right in combinations(jury, 2):
+        both = [
+            (label, said[right][key])
+            for key, label in sorted(said[left].items())
+            if label is not None and said[right].get(key) is not None
+        ]
+        if both:
+            yield left, right, kappa([str(one) for one, _ in both], [str(other) for _, other in both])

@@ -10,7 +10,7 @@ from math import exp
 from statistics import median
 from typing import Any
 
-from gridc.reports import figures
+from gridc.reports import addresses, figures
 from gridc.reports.caveats import caveats, unreadable_words
 from gridc.reports.curves import curve_sentences
 from gridc.reports.findings.attribution import LABEL
@@ -89,6 +89,8 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     return render(
         "page.html.jinja",
         policy=_policy(script),
+        addresses=addresses,
+        viewer=addresses.server(),
         strongest=_strongest(findings, sections),
         compared=[(section.row, pair) for section in sections for pair in section.row.scopes[0].pairs],
         shown_rows=SHOWN_ROWS,

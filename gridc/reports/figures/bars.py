@@ -8,6 +8,7 @@ from gridc.reports.figures.drawing import (
     INK,
     LOWER,
     MUTED,
+    ON_PALE,
     PAPER,
     TIE,
     Canvas,
@@ -74,7 +75,7 @@ def variance_shares(benchmark: str, shares: Sequence[VarianceShares]) -> Figure:
         for (name, colour), value in zip(SHARES, values, strict=True):
             canvas.rect(across(start), y, across(value), 15, colour, MUTED, 0.5)
             if value >= 0.1:
-                ink = "#ffffff" if name in ("model", "axes") else INK
+                ink = "#ffffff" if name in ("model", "axes") else ON_PALE if name == "interactions" else INK
                 canvas.text(across(start + value / 2), y + 7.5, f"{100 * value:.0f}", 9.5, ink, "middle")
             start += value
         label = variance_name(each)

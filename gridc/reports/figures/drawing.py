@@ -12,10 +12,12 @@ from markupsafe import Markup, escape
 from gridc.reports.findings.findings import ScopeFinding
 
 CHARACTER = 5.6
-TITLE_CHARACTER = 6.8
-"""Width of a character of a label and of a title, roughly; browsers bring their own fonts."""
+TITLE_CHARACTER, SUBTITLE_CHARACTER = 6.8, 5.6
+"""Width of a character of a label, a title and a subtitle, roughly; browsers bring their own fonts."""
 
 INK, MUTED, RULE, TIE, GRID, PAPER = "#1f1f1d", "#5b5b57", "#c9c8c2", "#d4d3cd", "#e7e6e1", "#f4f3ef"
+ON_PALE = "#1a1a18"
+"""Ink on a colour that is as pale on a dark screen: the page's dark mode leaves it as it is."""
 HIGHER, LOWER = ("#fbe0c3", "#b35806"), ("#d6e6f4", "#2166ac")
 """Pale to strong: a higher (orange), b higher (blue); told apart with any colour vision."""
 
@@ -166,7 +168,8 @@ def figure(
     margins: Margins,
 ) -> Figure:
     """Frame a plot of this width and height under a title and a subtitle. `name` is that of its file."""
-    right = max(margins.right, len(title[0]) * TITLE_CHARACTER - margins.left - size[0])
+    heads = len(title[0]) * TITLE_CHARACTER, len(title[1]) * SUBTITLE_CHARACTER
+    right = max(margins.right, max(heads) - margins.left - size[0])
     width = round(margins.left + size[0] + right)
     height = round(margins.top + size[1] + margins.bottom)
     head = Canvas()

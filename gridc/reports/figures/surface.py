@@ -10,6 +10,7 @@ from gridc.reports.figures.drawing import (
     INK,
     LOWER,
     MUTED,
+    ON_PALE,
     RULE,
     TIE,
     Canvas,
@@ -105,7 +106,7 @@ def _cell(canvas: Canvas, at: tuple[float, float], gap: Fraction | None, limit: 
     strength = min(abs(points) / limit, 1.0)
     colour = mixed(*(HIGHER if points > 0 else LOWER), strength) if gap else TIE
     canvas.rect(x, y, size, size, colour, INK if witness else "", 2)
-    ink = "#ffffff" if strength > 0.62 else INK
+    ink = "#ffffff" if strength > 0.62 else ON_PALE
     canvas.text(x + size / 2, y + size / 2, signed(points) if gap else "=", 9.5, ink, "middle")
 
 

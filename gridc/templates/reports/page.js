@@ -25,6 +25,20 @@ tools.append(
 );
 document.querySelector("nav").append(tools);
 
+// An address of the viewer is copied, not followed: nothing answers there unless `gridc view` runs.
+const viewer = document.querySelector("main").dataset.viewer;
+for (const made of document.querySelectorAll("[data-at]")) {
+  made.hidden = false;
+  made.title = "The address for `gridc view`";
+  made.addEventListener("click", () => {
+    if (made.nextElementSibling?.tagName === "CODE") return made.nextElementSibling.remove();
+    const shown = document.createElement("code");
+    shown.textContent = viewer + made.dataset.at;
+    made.after(shown);
+    navigator.clipboard?.writeText(shown.textContent).catch(() => {});
+  });
+}
+
 const save = (address, name) => {
   const link = document.createElement("a");
   link.href = address;

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shutil
+import subprocess
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +19,6 @@ from gridc.diagnostics.errors import FileError
 from gridc.reports.exchange.audit_sheet import as_csv, as_page, harmless, labels_in
 from gridc.runtime.auditing import UNREADABLE, Row, Sheet
 from gridc.runtime.blinding import Response, blind
-from tests.reports.test_browser import chromium
 
 LABELS = ("safe", "unsafe", UNREADABLE)
 TEXTS = [
@@ -141,6 +141,11 @@ def test_the_page_is_one_file_that_trusts_no_text() -> None:
     assert policy.startswith("default-src 'none'")
     (data,) = re.findall(r'type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert {row["response"] for row in json.loads(data)["rows"]} >= set(TEXTS)
+
+
+def chromium(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    base = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    return subprocess.run([*base, *arguments], capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.mark.slow

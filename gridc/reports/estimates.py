@@ -6,6 +6,7 @@ A source is a function of the findings; what a report estimates is added as a ro
 from collections.abc import Callable, Iterable, Iterator
 
 from gridc.reports.caveats import INTERVAL_METHOD, interval_assumption
+from gridc.reports.components import component_estimates
 from gridc.reports.curves import curve_estimates
 from gridc.reports.findings.findings import Findings
 from gridc.reports.judging import judging_estimates
@@ -58,6 +59,7 @@ def _scores(findings: Findings) -> Iterator[EstimateRow]:
 SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (
     _scores,
     judging_estimates,
+    component_estimates,
     curve_estimates,
     audit_estimates,
 )

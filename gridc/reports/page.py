@@ -12,6 +12,7 @@ from typing import Any
 
 from gridc.reports import addresses, figures
 from gridc.reports.caveats import caveats, unreadable_words
+from gridc.reports.components import component_sentences, term_name
 from gridc.reports.curves import curve_sentences
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.curves import CurveFinding
@@ -108,6 +109,8 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         prominent=leads[:PROMINENT],
         others=[*leads[PROMINENT:], *rate_sentences(findings), *falsification_sentences(findings)],
         curves=drawn_curves(findings),
+        components=list(component_sentences(findings)),
+        term_name=term_name,
         ratio=lambda log_odds: f"{exp(log_odds):.3g}",
         caveats=list(caveats(findings)),
         unreadable=unreadable_words([each for benchmark in findings.benchmarks for each in benchmark.cells]),

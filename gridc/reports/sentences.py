@@ -7,6 +7,7 @@ words, so that nobody can take one for the other.
 from collections.abc import Iterator
 
 from gridc.reports.caveats import caveats
+from gridc.reports.components import component_sentences
 from gridc.reports.curves import curve_sentences
 from gridc.reports.findings.findings import Findings, ModelFinding
 from gridc.reports.findings.hypotheses import sentence
@@ -28,6 +29,7 @@ def statements(findings: Findings) -> Iterator[str]:
     yield from leading(findings)
     yield from rate_sentences(findings)
     yield from falsification_sentences(findings)
+    yield from component_sentences(findings)
     yield from curve_sentences(findings)
     yield from audit_sentences(findings.audits)
     yield from caveats(findings)

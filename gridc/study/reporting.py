@@ -16,6 +16,7 @@ from gridc.diagnostics.errors import Diagnostic, UsageError, VerificationError
 from gridc.reports import files as documents
 from gridc.reports.caveats import caveats
 from gridc.reports.claims import claimed, claimed_of_results, record, ties_of_results
+from gridc.reports.components import component_sentences
 from gridc.reports.curves import curve_sentences
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
@@ -60,6 +61,7 @@ class FindingsReport:
         return (
             *rate_sentences(self.findings),
             *falsification_sentences(self.findings),
+            *component_sentences(self.findings),
             *curve_sentences(self.findings),
         )
 

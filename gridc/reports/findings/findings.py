@@ -19,6 +19,7 @@ from gridc.reports.findings.attribution import Attribution, explain
 from gridc.reports.findings.audit import AuditFinding, audits
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
 from gridc.reports.findings.changes import Change, Reread, changes, compare, reread
+from gridc.reports.findings.components import Factorial, GeneralizabilityFinding, factorial, generalize
 from gridc.reports.findings.conduct import UNKNOWN, Conduct, conduct
 from gridc.reports.findings.curves import CurveFinding, curve_findings
 from gridc.reports.findings.endings import Endings, count_endings
@@ -191,6 +192,8 @@ class Findings:
     conduct: Conduct = UNKNOWN
     curves: tuple[CurveFinding, ...] = ()
     judging: JudgingFinding | None = None
+    factorial: Factorial | None = None
+    generalizability: GeneralizabilityFinding | str | None = None
 
     @property
     def alpha(self) -> float:
@@ -260,6 +263,8 @@ def find(
         judging=find_judging(plan, store),
         curves=curve_findings(samples) if progress.complete else (),
         audits=labelled,
+        factorial=factorial(samples) if progress.complete else None,
+        generalizability=generalize(samples) if progress.complete else None,
         maxima=maxima(compiled.spec, _by_benchmark(plan, scores)),
         noise=noise,
         precisions=precision_reports(compiled.spec, scores),

@@ -141,6 +141,10 @@ def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for number, fork in enumerate(spec.fork):
         yield from _refers(source, ("fork", number, "default"), "level", fork.default, fork.levels)
         yield from _listed(source, ("fork", number, "levels"), "level", fork.levels, fork.levels)
+    facets = ["benchmark", *(axis.id for axis in spec.axis)]
+    for facet in spec.analysis.generalizability:
+        path = ("analysis", "generalizability", facet)
+        yield from _refers(source, path, "facet", facet, facets)
     for number, curve in enumerate(spec.curve):
         yield from _listed(source, ("curve", number, "forks"), "fork", curve.forks, forks)
         compared = [each.id for each in spec.hypothesis if each.kind in ("difference", "ranking")]

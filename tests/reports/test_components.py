@@ -67,8 +67,8 @@ def test_what_is_no_study_over_two_facets_is_said(facets: dict[str, str], words:
 
 
 def test_the_shares_are_those_of_single_outcomes() -> None:
-    """Against the sum of squares between groups: the grid is crossed and all cells of a benchmark have as many
-    outcomes, so that the main effects are orthogonal."""
+    """Against the sum of squares between groups: the grid is crossed and all cells of a benchmark have as
+    many outcomes, so that the main effects are orthogonal."""
     found = factorial(published_samples(published_spec()))
     assert found is not None
     shares = {each.term: each for each in found.shares.terms}

@@ -9,6 +9,7 @@ seed, n, max_tokens, stop, logprobs with echo. A seed draws the same answer what
 
 import argparse
 import asyncio
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -53,6 +54,7 @@ class ModelServer:
         self.name, self._delay = folder.name, delay
         self._folder = folder
         self._plain: Any = None
+        self._loading = threading.Lock()
         self._engine = HfEngine(self.name, folder, "fp32", Settings())
         self._waiting: list[tuple[Call, asyncio.Future[Answer]]] = []
         self._turn: asyncio.Task[None] | None = None
@@ -137,8 +139,9 @@ class ModelServer:
     def _scored(self, prompt: str) -> dict[str, Any]:
         """The log-probability of every token of a text behind those before it, as `echo` returns it: one
         plain forward pass of transformers."""
-        if self._plain is None:
-            self._plain = AutoModelForCausalLM.from_pretrained(self._folder, dtype=torch.float32)
+        with self._loading:
+            if self._plain is None:
+                self._plain = AutoModelForCausalLM.from_pretrained(self._folder, dtype=torch.float32)
         tokenizer = self._engine.prompts.tokenizer
         encoded = tokenizer(prompt, return_offsets_mapping=True, add_special_tokens=False)
         ids = torch.tensor([encoded["input_ids"]])

@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-api serve run scaffolds test check slow mutants bench-engine bench-plan bench-stats bench-report clean
+.PHONY: bench-view bench-api serve run scaffolds test check slow mutants bench-engine bench-plan bench-stats bench-report clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -37,7 +37,7 @@ slow: .venv/installed .venv-lm-eval/installed
 .venv/installed: constraints.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[local,api,dev]'
+	$(PIP) --editable '.[local,api,view,dev]'
 	touch $@
 
 # Which changes of gridc/statistics no test in tests/statistics notices. MODULE=pairs takes one module.
@@ -76,6 +76,10 @@ bench-plan: .venv/installed
 # What report, verify and bundle take on a store of 519,084 calls. ITEMS=2950 makes it ten times as large.
 bench-report: .venv/installed
 	$(BIN)/python -m benchmarks.report results/bench-report $(ITEMS)
+
+# Pages of `gridc view` on a store of 519,084 samples, beside plain SQL.
+bench-view: .venv/installed
+	$(BIN)/python -m benchmarks.view results/bench-report $(ITEMS)
 
 clean:
 	rm -rf .venv .venv-lm-eval results

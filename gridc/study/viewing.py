@@ -45,9 +45,12 @@ def _opened(places: list[Place]) -> Iterator[tuple[Viewer, str]]:
             sources.append(source)
             with source.reader.moment() as moment:
                 stamps = source.studies.stamps(moment)
-            if not stamps:
-                message = "the store holds no study yet"
-                raise StoreError([Diagnostic("GC603", message, str(path), help="`gridc run` creates it")])
+                if not stamps:
+                    message = "the store holds no study yet"
+                    raise StoreError([Diagnostic("GC603", message, str(path), help="`gridc run` creates it")])
+                source.studies.study(
+                    moment, stamp if stamp in stamps else ""
+                )  # counted before the first page
             if stamp in stamps and len(sources) == 1:
                 start = addresses.study(stamp)
         yield Viewer(sources), addresses.address("compare") if len(sources) > 1 else start

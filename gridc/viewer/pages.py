@@ -5,6 +5,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from markupsafe import Markup
+
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import addresses
 from gridc.viewer import compared
@@ -59,7 +61,7 @@ class Viewer:
             template,
             view=view,
             study=view.study,
-            to=view.request.to,
+            to=lambda path: view.request.to(Markup(path).unescape() if isinstance(path, Markup) else path),
             live=view.request.live,
             stamp=view.study.stamp,
             side=view.side,
@@ -299,7 +301,7 @@ def samples_page(view: View) -> dict[str, Any]:
     }
     if not filters.q:
         return {**values, "page": listed(view.moment, study, view.items, filters, _place(view))}
-    progress = view.source.index.ensure()
+    progress = view.source.index.ensure(view.moment.version)
     after = query.get("after", "0")
     if not after.isascii() or not after.isdigit() or len(after) > 18:
         raise absent(f"`{after[:40]}` is not a place in a search")

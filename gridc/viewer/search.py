@@ -87,6 +87,7 @@ class Index:
         self._thread: Thread | None = None
         self._progress = Progress(0, 0, running=False)
         self._connection: sqlite3.Connection | None = None
+        self._indexed = -1
 
     def close(self) -> None:
         """End what is under way; what was indexed stays."""
@@ -100,12 +101,14 @@ class Index:
         if self._temporary is not None:
             self._temporary.cleanup()
 
-    def ensure(self) -> Progress:
-        """Begin to index what is not indexed yet, beside the pages. How far it is."""
+    def ensure(self, version: int) -> Progress:
+        """Begin to index what is not indexed yet, beside the pages; nothing where all of this version of the
+        store is. How far it is."""
         with self._lock:
             if self._connection is None:
                 self._connection = self._open()
-            if self._thread is None or not self._thread.is_alive():
+            if self._thread is None or not (self._thread.is_alive() or self._indexed == version):
+                self._indexed = version
                 self._progress = Progress(self._progress.done, self._progress.total, running=True)
                 self._thread = Thread(target=self._work, name="gridc search index", daemon=True)
                 self._thread.start()

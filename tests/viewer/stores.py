@@ -23,7 +23,7 @@ HOSTILE = (
 )
 
 
-def make(path: Path, seed: int = 1, items: int = 70, hostile: bool = False) -> Path:
+def make(path: Path, seed: int = 1, items: int = 70, hostile: bool = False, waits: bool = True) -> Path:
     """A store with one study: three models, two benchmarks, six configurations; some samples wait, some are
     not readable, one kind of cell has a scaffold, one asks twice. Texts are harmless, or `HOSTILE`."""
     db = open_to_write(path)
@@ -45,7 +45,7 @@ def make(path: Path, seed: int = 1, items: int = 70, hostile: bool = False) -> P
             connection.execute("INSERT INTO shown VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)", shown)
     cells = product(MODELS, ("facts", "views"), SHOTS, SCORING)
     for cell, (model, benchmark, shots, scoring) in enumerate(cells, 1):
-        _cell(connection, draw, cell, model, benchmark, shots, scoring, items, hostile)
+        _cell(connection, draw, cell, model, benchmark, shots, scoring, items, hostile, waits)
     connection.execute("COMMIT")
     db.close()
     return path
@@ -53,7 +53,7 @@ def make(path: Path, seed: int = 1, items: int = 70, hostile: bool = False) -> P
 
 def _cell(
     db: sqlite3.Connection, draw: random.Random, cell: int, model: str, benchmark: str, shots: str,
-    scoring: str, items: int, hostile: bool,
+    scoring: str, items: int, hostile: bool, waits: bool,
 ) -> None:  # fmt: skip
     configuration = f"shots={shots},scoring={scoring}"
     method = "loglikelihood" if scoring == "rank" else "extract"
@@ -67,7 +67,7 @@ def _cell(
     for number, replicate in product(range(items), range(replicates)):
         name = f"{benchmark}/{number}"
         fate = draw.choices(["right", "wrong", "unreadable", "waiting"], [5, 4, 1, 1])[0]
-        if model == "ant":
+        if model == "ant" or not waits:
             fate = "right" if fate == "waiting" else fate
         choice = {"right": number % 3, "wrong": (number + 1) % 3}.get(fate)
         score = {"right": 1, "wrong": 0, "unreadable": 0}.get(fate)

@@ -255,12 +255,12 @@ def test_an_export_is_whole_and_stands_alone(store: Path, tmp_path: Path) -> Non
     """Every link leads to a file that is there, nothing is loaded from elsewhere, and a small export says
     what it leaves out."""
     with closing(Viewer([Source(store)])) as viewer:
-        done = export(viewer, tmp_path / "pages", 40, lambda pages: None)
-        assert done.pages == 40 and done.left_out > 0
+        done = export(viewer, tmp_path / "pages", 150, lambda pages: None)
+        assert done.pages == 150 and done.left_out > 0
         with pytest.raises(GridcError, match="exists"):
             export(viewer, tmp_path / "pages", 40, lambda pages: None)
     files = {path.name for path in done.folder.iterdir()}
-    assert {"index.html", "view.css", "view.js"} <= files and len(files) == 42
+    assert {"index.html", "view.css", "view.js"} <= files and len(files) == 152
     out = 0
     for name in files - {"view.css", "view.js"}:
         page = (done.folder / name).read_text()

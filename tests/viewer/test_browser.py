@@ -1,0 +1,220 @@
+"""The viewer in a real browser (Chromium, driven by Playwright): from the surface to two responses that
+differ, search, filters, pages, keys; nothing wider than a phone; hostile texts run and load nothing."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gridc.viewer.export import export
+from gridc.viewer.pages import Viewer
+from gridc.viewer.view import Source
+from tests.viewer.stores import make
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium")
+PLAYWRIGHT = pytest.importorskip("playwright.sync_api")
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+    pytest.mark.slow,
+]
+
+Open = Callable[..., "Page"]
+
+
+@contextmanager
+def served(path: Path) -> Iterator[str]:
+    """`gridc view` in a process of its own; the address that it prints."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gridc", "view", str(path), "--port", "0"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().split("  ")[0].rstrip("/")
+    finally:
+        process.terminate()
+        process.wait(10)
+        process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with PLAYWRIGHT.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser: "Browser") -> Iterator[Open]:
+    """Opens a page; fails at the end if the browser reported anything or asked another server."""
+    said: list[str] = []
+    contexts = []
+
+    def open_page(address: str, width: int = 1400, scheme: Any = "light") -> "Page":
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(8_000)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: said.append(dialog.message))
+        own = address.split("/")[2]
+        page.on("request", lambda request: None if own in request.url else said.append(request.url))
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert [text for text in said if "favicon" not in text and "404" not in text] == []
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(make(tmp_path_factory.mktemp("small") / "store.sqlite", items=120, waits=False)) as address:
+        yield address
+
+
+def test_from_the_surface_to_two_responses_that_differ(small: str, opened: Open) -> None:
+    page = opened(small)
+    square = page.locator(".surface td a[title*='text']").first
+    assert "ant" in (square.get_attribute("title") or "")
+    square.click()
+    page.locator("a.row").first.click()
+    responses = page.locator("section[aria-label$='response']")
+    assert responses.count() == 2
+    assert (
+        responses.nth(0).locator("pre").first.inner_text()
+        != responses.nth(1).locator("pre").first.inner_text()
+    )
+    marks = [responses.nth(side).locator("mark").all_inner_texts() for side in (0, 1)]
+    assert any(marks)
+    item = page.locator("h1").inner_text()
+    with page.expect_navigation():
+        page.keyboard.press("n")
+    assert page.locator("h1").inner_text() != item
+    page.keyboard.press("u")
+    page.wait_for_url("**/pair?**")
+
+
+def test_search_filter_and_page(small: str, opened: Open) -> None:
+    page = opened(small)
+    page.keyboard.press("/")
+    page.keyboard.type("zebra77")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/samples?**q=zebra77**")
+    page.locator(".hit mark").first.wait_for()
+    assert set(page.locator(".hit mark").all_inner_texts()) == {"zebra77"}
+    page.goto(small)
+    page.get_by_role("link", name="Samples").click()
+    page.locator("select[name=model]").select_option("bee")
+    page.locator("select[name=read]").select_option("unreadable")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Show").click()
+    assert "model=bee" in page.url and "read=unreadable" in page.url
+    total = int(page.locator("main p strong").first.inner_text().replace(",", ""))
+    seen = page.locator("a.row").count()
+    while page.locator("a[rel=next]").count():
+        with page.expect_navigation():
+            page.keyboard.press("n")
+        seen += page.locator("a.row").count()
+    assert seen == total > 50
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    second = page.locator("a.row").nth(1)
+    assert second.evaluate("link => link === document.activeElement")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/sample?**")
+    page.keyboard.press("?")
+    assert page.locator("#keys").get_attribute("open") is not None
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [420, 1400])
+def test_every_page_fits_and_can_be_read(small: str, opened: Open, width: int, scheme: str) -> None:
+    """Nothing makes the page wider than the window, every control has a name, and text stands out from its
+    background by 4.5 to 1 (WCAG 2.2, success criterion 1.4.3)."""
+    page = opened(small, width, scheme)
+    kinds = {"/surface", "/cell", "/pair", "/item", "/sample", "/beside"}
+    addresses = ["/", "/samples", "/samples?q=zebra1*"]
+    for address in addresses:
+        page.goto(small + address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+        assert page.evaluate(UNNAMED) == [], address
+        assert page.evaluate(FAINT) == [], address
+        for link in page.eval_on_selector_all("a[href^='/']", "all => all.map(a => a.getAttribute('href'))"):
+            if link.split("?")[0] in kinds:
+                kinds.remove(link.split("?")[0])
+                addresses.append(link)
+    assert not kinds
+
+
+UNNAMED = """() => [...document.querySelectorAll("a, button, input:not([type=hidden]), select")].filter(
+  each => !(each.textContent.trim() || each.getAttribute("aria-label") || each.labels?.length)
+).map(each => each.outerHTML)"""
+
+FAINT = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const rgba = colour => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data]; };
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92
+    : ((v + .055) / 1.055) ** 2.4).reduce((sum, v, at) => sum + v * [.2126, .7152, .0722][at], 0);
+  const behind = node => { for (; node; node = node.parentElement) {
+    const colour = rgba(getComputedStyle(node).backgroundColor); if (colour[3] === 255) return colour; }
+    return [255, 255, 255]; };
+  const found = new Set();
+  for (const node of document.querySelectorAll("main *, header *, footer *")) {
+    const own = [...node.childNodes].some(each => each.nodeType === 3 && each.textContent.trim());
+    if (!own || !node.checkVisibility() || node.closest(".hide")) continue;
+    const [a, b] = [light(rgba(getComputedStyle(node).color)), light(behind(node))].sort((x, y) => y - x);
+    const ratio = (a + .05) / (b + .05);
+    const where = `${node.tagName}.${node.className} in ${node.parentElement.className}`;
+    if (ratio < 4.5) found.add(`${where} ${ratio.toFixed(2)}`);
+  }
+  return [...found];
+}"""
+
+
+def test_hostile_texts_run_nothing(tmp_path: Path, opened: Open) -> None:
+    path = make(tmp_path / "store.sqlite", items=14, hostile=True)
+    with served(path) as address:
+        page = opened(address)
+        waiting, done = ["/"], set[str]()
+        while waiting and len(done) < 60:
+            here = waiting.pop(0)
+            if here in done or sum(here.split("?")[0] == other.split("?")[0] for other in done) > 8:
+                continue
+            done.add(here)
+            page.goto(address + here)
+            assert page.title() != "changed" and page.locator("#planted, main img").count() == 0, here
+            waiting += page.eval_on_selector_all(
+                "a[href^='/']", "all => all.map(a => a.getAttribute('href'))"
+            )
+        assert {here.split("?")[0] for here in done} >= {"/cell", "/pair", "/item", "/sample", "/beside"}
+
+
+def test_an_exported_page_works_from_the_disk(tmp_path: Path, browser: "Browser") -> None:
+    path = make(tmp_path / "store.sqlite", items=14)
+    with closing(Viewer([Source(path)])) as viewer:
+        done = export(viewer, tmp_path / "pages", 80, lambda pages: None)
+    page = browser.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto((done.folder / "index.html").as_uri())
+    assert page.evaluate("getComputedStyle(document.querySelector('.surface td a')).textAlign") == "center"
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.tagName") == "A"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/pair-*.html")
+    assert said == []
+    page.close()

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid.specifications import comparisons, meaning
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.analysis import Analysis
 from gridc.schema.engines import engine_kind
-from gridc.schema.inference import Falsification
+from gridc.schema.inference import Choice, Falsification
 from gridc.schema.spec import Spec
 
 
@@ -75,17 +76,30 @@ def uncomputed(spec: Spec) -> tuple[Uncomputed, ...]:
 
 
 def _stated(spec: Spec) -> Iterator[Uncomputed]:
-    for fork in spec.fork:
-        others = ", ".join(each for each in fork.levels if each != fork.default)
-        yield Uncomputed("fork", fork.id, f"{fork.default} was chosen; instead of it: {others}")
-    for curve in spec.curve:
-        yield Uncomputed("curve", curve.id, f"specifications over {', '.join(curve.forks)}")
+    yield from _open_choices(spec)
     for test in spec.falsification:
         why = undecidable(spec, test)
         if why is not None:
             yield Uncomputed("falsification", test.id, f"{test.test} ({why})")
-    for key, what in _analysis(spec.analysis):
+    for key, what in _analysis(spec.analysis, any(comparisons(spec, curve) for curve in spec.curve)):
         yield Uncomputed("analysis", key, what)
+
+
+def _open_choices(spec: Spec) -> Iterator[Uncomputed]:
+    """Levels of forks that no curve runs, and curves that compare nothing."""
+    run = {name for curve in spec.curve if comparisons(spec, curve) for name in curve.forks}
+    for fork in spec.fork:
+        bound = [level for level in fork.levels if isinstance(meaning(spec, fork, level), Choice)]
+        others = [level for level in fork.levels if fork.id not in run or level not in bound]
+        told = ", ".join(level for level in others if level != fork.default)
+        if told:
+            yield Uncomputed("fork", fork.id, f"{fork.default} was chosen; instead of it: {told}")
+    for curve in spec.curve:
+        if not comparisons(spec, curve):
+            forks = ", ".join(curve.forks)
+            yield Uncomputed(
+                "curve", curve.id, f"over {forks}: no difference or ranking is stated to compare"
+            )
 
 
 def undecidable(spec: Spec, test: Falsification) -> str | None:
@@ -99,14 +113,15 @@ def undecidable(spec: Spec, test: Falsification) -> str | None:
     return None
 
 
-def _analysis(stated: Analysis) -> Iterator[tuple[str, str]]:
+def _analysis(stated: Analysis, curves: bool) -> Iterator[tuple[str, str]]:
+    generalized = len(stated.generalizability) == 2
     if stated.estimator == "glmm":
         yield "estimator", stated.estimator
-    if stated.bootstrap is not None and stated.bootstrap.unit == "model":
+    if stated.bootstrap is not None and stated.bootstrap.unit == "model" and not generalized:
         draws, unit = stated.bootstrap.resamples, stated.bootstrap.unit
         yield "bootstrap", f"{draws} resamples by {unit}; items and configurations are resampled instead"
-    if stated.permutations is not None:
+    if stated.permutations is not None and not curves:
         yield "permutations", f"{stated.permutations} draws"
-    if stated.generalizability:
+    if stated.generalizability and not generalized:
         facets = ", ".join(f"{facet} {kind}" for facet, kind in stated.generalizability.items())
         yield "generalizability", facets

@@ -712,4 +712,28 @@ CODES: dict[str, Code] = {
         "`--roots` name. gridc never believes what a file says about evidence: put the evidence back, or "
         "write the report again.",
     ),
+    "GC710": Code(
+        "a judge was asked outside of seal and lock",
+        "Judges are asked after the map from UUIDs to responses is sealed in the event chain and before the "
+        "labels are locked. A reply dated before could have chosen the map, one dated after could know the "
+        "scores. A clock that was set back during the run does the same: the event chain shows that.",
+    ),
+    "GC711": Code(
+        "the map does not open the seal",
+        "Making the map again from its secret gives other UUIDs, places, texts or another order than were "
+        "sealed before the first label: the secret, the responses or the seal were changed afterwards. "
+        "Restore a copy of the store.",
+    ),
+    "GC712": Code(
+        "the labels are not the locked ones",
+        "The labels of judges or people do not hash to what the event `lock` recorded before the map was "
+        "opened: some were changed, exchanged or added when the conditions could be known. Restore a copy of "
+        "the store.",
+    ),
+    "GC713": Code(
+        "a map was opened out of turn",
+        "A map is sealed before the first label and opened after the last one is locked: events seal, lock, "
+        "unblind, each once and in this order. Another order means that somebody knew the conditions while "
+        "labels could still change.",
+    ),
 }

@@ -10,7 +10,7 @@ from gridc.reports.components import component_estimates
 from gridc.reports.curves import curve_estimates
 from gridc.reports.findings.findings import Findings
 from gridc.reports.judging import judging_estimates
-from gridc.reports.raters import audit_estimates
+from gridc.reports.raters import audit_estimates, guess_estimates
 from gridc.schema.estimates import FORMAT, EstimateRow, Estimates, estimate_row
 
 SCORE = "mean over items and replicates, an unreadable answer with its credit (intention to treat)"
@@ -62,4 +62,5 @@ SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (
     component_estimates,
     curve_estimates,
     audit_estimates,
+    guess_estimates,
 )

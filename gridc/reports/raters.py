@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gridc.reports.findings.audit import ALL, AuditFinding
+from gridc.reports.findings.blinding import GuessFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.templates import number, percent
 from gridc.schema.estimates import EstimateRow, estimate_row
@@ -23,6 +24,60 @@ def audit_sentences(found: Sequence[AuditFinding]) -> Iterator[str]:
             f"{each.sheet}{where}: the study is {100 * abs(lenient.mean):.1f} pp {more} lenient than people "
             f"({limits}), kinder to {lenient.higher} responses and harsher to {lenient.lower}; the interval "
             "takes responses as drawn independently."
+        )
+
+
+def guess_sentences(found: Sequence[GuessFinding]) -> Iterator[str]:
+    """Whether the judge could tell the configuration from what it was shown."""
+    for each in found:
+        limits = f"95 % interval {percent(each.low)} to {percent(each.high)}"
+        told = (
+            f"On {each.benchmark} the judge was asked which of {len(each.arms)} configurations made each of "
+            f"{each.n} responses, and named the right one in {percent(each.right / each.n)} of cases "
+            f"({limits}; chance {percent(each.chance)})"
+        )
+        test = each.test
+        if test.chi2 is None:
+            yield f"{told}; all guesses or all responses are of one configuration, so nothing can be tested."
+            continue
+        rough = ", roughly, because expected counts are below 5" if (test.least or 0) < 5 else ""
+        shown = f"chi-squared {test.chi2:.1f} with {test.df} df, p = {number(test.p)}{rough}"
+        if each.found:
+            depend = "at the 5 % level its guesses depend on the configuration"
+            yield f"{told}: {depend} ({shown}), so it was not blind."
+        else:
+            shows = "its guesses show no dependence on the configuration"
+            yield f"{told}: {shows} ({shown}), which does not prove that it was blind."
+
+
+def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """Bang's index of every configuration, and the test of the guesses."""
+    for found in findings.guesses:
+        for arm in found.arms:
+            exact = arm.right + arm.wrong == arm.n
+            yield estimate_row(
+                id=f"blinding/{found.benchmark}/{arm.arm}/bang",
+                kind="bang_index",
+                about=f"right less wrong guesses of {arm.arm} on {found.benchmark}; chance {arm.chance:.4g}",
+                estimate=arm.index,
+                interval=(arm.low, arm.high),
+                level=0.95,
+                method=f"Bang's blinding index; {'exact' if exact else 'large-sample'} interval",
+                assumption="guesses are independent of each other",
+                rows=found.rows,
+                n=arm.n,
+            )
+        yield estimate_row(
+            id=f"blinding/{found.benchmark}/dependence",
+            kind="chi_squared",
+            about=f"dependence of guesses on the configuration on {found.benchmark}",
+            estimate=found.test.chi2,
+            p=None if found.test.chi2 is None else found.test.p,
+            method=f"Pearson's chi-squared test of independence, {found.test.df} df",
+            assumption="guesses are independent of each other; expected counts are 5 or more",
+            rows=found.rows,
+            n=found.n,
+            error=None if found.test.chi2 is not None else "undefined: one configuration, or one guess",
         )
 
 

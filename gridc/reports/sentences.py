@@ -20,7 +20,7 @@ from gridc.reports.pair_sentences import (
     parted,
     strength_of,
 )
-from gridc.reports.raters import audit_sentences
+from gridc.reports.raters import audit_sentences, guess_sentences
 from gridc.reports.templates import percent
 
 
@@ -31,6 +31,7 @@ def statements(findings: Findings) -> Iterator[str]:
     yield from falsification_sentences(findings)
     yield from component_sentences(findings)
     yield from curve_sentences(findings)
+    yield from guess_sentences(findings.guesses)
     yield from audit_sentences(findings.audits)
     yield from caveats(findings)
 

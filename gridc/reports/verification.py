@@ -27,6 +27,7 @@ from gridc.reports.claims import check_ties, claimed, claimed_of_results
 from gridc.reports.files import NAMES, texts
 from gridc.reports.findings.attribution import Attribution
 from gridc.reports.findings.findings import find
+from gridc.reports.seals import of_blinding
 from gridc.runtime.adaptive_race import document, from_store, race_study
 from gridc.runtime.judgements import judged
 from gridc.runtime.store.events import (
@@ -86,6 +87,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         judgements = judged(plan, store)
         if judgements is not None:
             found += guarded("the judgements", of_judgements(plan, store, judgements))
+        found += guarded("the blinding", of_blinding(plan, store, events))
         found += guarded("the samples", of_samples(plan, store, conclusion is not None, judgements))
     if not found:
         found += guarded("the reports", of_reports(compiled, lock, store, folder, events, results))

@@ -7,7 +7,7 @@ left to ask, and only then is the map opened.
 
 from collections.abc import Callable, Generator, Iterator
 
-from gridc.compiler.lowering.judging import Bench, Judged
+from gridc.compiler.lowering.judging import Bench, Judged, asked_as
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime import sealing
 from gridc.runtime.engines.protocol import Engine
@@ -48,7 +48,7 @@ def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[Stage, Non
             for ask in state.asks:
                 if ask.verdict is None:
                     key = ask.request.model, ask.request.precision
-                    wanted.setdefault(key, {}).setdefault(ask.request.id, ask.judge)
+                    wanted.setdefault(key, {}).setdefault(ask.request.id, asked_as(ask.judge))
             for (identity, precision), calls in wanted.items():
                 name = next(iter(calls.values()))
                 if (identity, precision) not in engines:
@@ -66,11 +66,10 @@ def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[Stage, Non
 
 
 def close(plan: Plan, store: Writer, state: Judged, score: Callable[[], None]) -> None:
-    """Lock the labels, score them, and open the map: in this order, so that no label can follow a score."""
+    """Lock the labels, open the map, and score: in this order, so that no label can follow a score, and what
+    is scored is known by its condition only then."""
     if hides(plan):
         stamp = plan.study_digest
         sealing.lock(store, stamp, store.judgements_digest(stamp), len(state.rulings))
-        score()
         sealing.unblind(store, sealing.begin(plan, store), stamp)
-    else:
-        score()
+    score()

@@ -146,6 +146,8 @@ class Judge(Assessor):
 
 
 JUDGE, BACKUP, SECOND = "judge", "judge.backup", "judge.validation"
+GUESS = "judge.guess"
+"""The judge, asked which configuration a response came from."""
 
 
 def panel_name(identifier: str) -> str:

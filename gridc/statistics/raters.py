@@ -117,7 +117,8 @@ class Bang:
 
 
 def bang(arm: str, right: int, wrong: int, unknown: int, arms: int, level: float = 0.95) -> Bang:
-    """The index of an arm whose `right`, `wrong` and `unknown` guesses are counted, of `arms` to name."""
+    """The index of an arm whose `right`, `wrong` and `unknown` guesses are counted, of `arms` to name. Where
+    every guess names an arm its interval is exact (Clopper-Pearson); else it is the large-sample one."""
     from scipy.stats import norm
 
     n = right + wrong + unknown
@@ -126,20 +127,22 @@ def bang(arm: str, right: int, wrong: int, unknown: int, arms: int, level: float
     p, q = right / n, wrong / n
     index, error = p - q, float(np.sqrt(max(p + q - (p - q) ** 2, 0.0) / n))
     half = float(norm.ppf((1 + level) / 2)) * error
+    low, high = max(index - half, -1.0), min(index + half, 1.0)
+    if unknown == 0:  # the index is 2 p - 1, and p has exact limits
+        low, high = (2 * limit - 1 for limit in _clopper_pearson(right, n, 1 - level))
     chance = 2 / arms - 1 if unknown == 0 else (1 - unknown / n) * (2 / arms - 1)
-    return Bang(
-        arm, n, right, wrong, index, error, max(index - half, -1.0), min(index + half, 1.0), chance,
-        (arms * p - 1) / (arms - 1),
-    )  # fmt: skip
+    return Bang(arm, n, right, wrong, index, error, low, high, chance, (arms * p - 1) / (arms - 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """Whether guesses depend on the truth: chi-squared of the table of true arm by guess."""
+    """Whether guesses depend on the truth: chi-squared of the table of true arm by guess. `least` is the
+    smallest expected count, below 5 of which the p-value is rough."""
 
     chi2: float | None
     df: int
     p: float
+    least: float | None = None
 
 
 def guesses_independent(truth: Sequence[str], guessed: Sequence[str]) -> Guesses:
@@ -154,4 +157,10 @@ def guesses_independent(truth: Sequence[str], guessed: Sequence[str]) -> Guesses
     if len(rows) < 2 or len(columns) < 2:
         return Guesses(None, 0, 1.0)
     found = chi2_contingency(table, correction=False)
-    return Guesses(float(found.statistic), int(found.dof), float(found.pvalue))
+    least = float(found.expected_freq.min())
+    return Guesses(float(found.statistic), int(found.dof), float(found.pvalue), least)
+
+
+def share_right(right: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """The exact limits of the share of right guesses (Clopper-Pearson)."""
+    return _clopper_pearson(right, n, 1 - level)

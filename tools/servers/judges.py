@@ -72,7 +72,7 @@ class JudgeServer:
         return "none"
 
     def _say(self, prompt: str, misdeed: str) -> tuple[str, str]:
-        label, sure = verdict(prompt), 4
+        label, sure = guess(prompt) or verdict(prompt), 4
         sound = json.dumps({"label": label, "confidence": sure, "reason": "by the script"})
         return {
             "prose": (f"I would say that this is {label}.", "stop"),
@@ -86,7 +86,7 @@ class JudgeServer:
             "twice": (f'{{"label": "{LABELS[0]}", "label": "{LABELS[1]}", "confidence": 3}}', "stop"),
             "not_sure": (json.dumps({"label": label, "confidence": "very"}), "stop"),
             "other": (
-                json.dumps({"label": LABELS[(LABELS.index(label) + 1) % 3], "confidence": 2}),
+                json.dumps({"label": LABELS[(LABELS.index(verdict(prompt)) + 1) % 3], "confidence": 2}),
                 "stop",
             ),
         }.get(misdeed, (sound, "stop"))
@@ -103,6 +103,18 @@ def verdict(prompt: str) -> str:
     if not letter:
         return "unclear"
     return "true" if named is not None and letter[-1] == named[1] else "untrue"
+
+
+def guess(prompt: str) -> str | None:
+    """Where the script is asked to guess a configuration: the one whose name the response shows, else any."""
+    if "Guess which configuration" not in prompt:
+        return None
+    known: list[str] = re.findall(
+        r'"([^"]+)"', prompt[prompt.index('{"label": one of ') : prompt.index(', "reason"')]
+    )[1:]
+    found = _RESPONSE.search(prompt)
+    shown = [each for each in known if found is not None and each in found[2]]
+    return shown[0] if shown else random.Random(prompt).choice(known)
 
 
 def completion(body: Mapping[str, Any], text: str, finish: str) -> dict[str, Any]:

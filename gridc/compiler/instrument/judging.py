@@ -86,6 +86,16 @@ Item:
 </response {mark}>"""
 
 
+def guess_rubric(arms: Sequence[str]) -> Rubric:
+    """What a judge is told who guesses which of several configurations made a response."""
+    return Rubric(_GUESS, tuple(arms))
+
+
+_GUESS = """\
+The same item was given to a model in several ways, each of which is a configuration. Guess which \
+configuration the response came from, by whatever it shows of it. Where you cannot tell, guess anyway."""
+
+
 def _mark(response: str) -> str:
     """What stands around a response: of its own digest, so that none can end the part that is judged."""
     return digest_bytes(response.encode())[:12]

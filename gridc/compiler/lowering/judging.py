@@ -6,7 +6,7 @@ follows from replies are re-asks, the backup judge, and where agreement is too l
 rest.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -15,16 +15,16 @@ from typing import Any
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.judging import Rubric, Verdict, ask_again, decide, read_reply
+from gridc.compiler.instrument.judging import Rubric, Verdict, ask_again, decide, guess_rubric, read_reply
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.scaffolds.turns import Messages
 from gridc.compiler.instrument.score import Ruling
 from gridc.compiler.lowering.calls import Answers, Extent, Prompt, Request, Size
 from gridc.compiler.lowering.traces import USUAL
-from gridc.schema.judging import BACKUP, JUDGE, MOST_TOKENS, REASKS, SECOND
+from gridc.schema.judging import BACKUP, GUESS, JUDGE, MOST_TOKENS, REASKS, SECOND
 from gridc.statistics.raters import Kappa, kappa
-from gridc.statistics.seeded import first
+from gridc.statistics.seeded import first, ranked
 
 Key = tuple[str, str, int]
 """A sample: the key of its cell, its item and its replicate."""
@@ -73,19 +73,52 @@ class Second:
 
 
 @dataclass(frozen=True, slots=True)
+class Guess:
+    """Which configuration the judge said that a response came from; None where its replies named none."""
+
+    key: Key
+    benchmark: str
+    arm: str
+    guessed: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
-    """Everything that is known of judging by now. `rulings` and `second` are empty until every reply that is
-    needed is there."""
+    """Everything that is known of judging by now. `rulings`, `second` and `guesses` are empty until every
+    reply that is needed is there."""
 
     asks: tuple[Ask, ...]
     complete: bool
     rulings: Mapping[Key, Ruling]
     second: Second | None = None
+    guesses: tuple[Guess, ...] = ()
 
 
 def is_judged(cell: Cell) -> bool:
     """Whether judges label the responses of a cell."""
     return METHODS[cell.setting.method].reads == "label"
+
+
+def asked_as(name: str) -> str:
+    """The judge whose model is asked under a name: who guesses is the judge itself."""
+    return JUDGE if name == GUESS else name
+
+
+def arms_of(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
+    """What the configurations of each benchmark's cells are called where they are guessed: by their levels on
+    the axes that vary among them."""
+    levels: dict[str, dict[str, Mapping[str, str]]] = {}
+    for cell in cells:
+        levels.setdefault(cell.benchmark, {})[cell.configuration] = cell.levels
+    return {
+        benchmark: {
+            configuration: ", ".join(
+                own[axis] for axis in own if len({each[axis] for each in found.values()}) > 1
+            )
+            for configuration, own in found.items()
+        }
+        for benchmark, found in levels.items()
+    }
 
 
 class Bench:
@@ -119,13 +152,15 @@ class Bench:
             seats[name] = {each.key: self._assess(name, each, answers, asks) for each in responses}
         sample = self._second_sample(responses)
         seconds = {each.key: self._assess(SECOND, each, answers, asks) for each in sample}
-        if None in seconds.values() or any(None in given.values() for given in seats.values()):
+        guesses, guessed = self._guesses(responses, answers, asks)
+        missing = any(None in given.values() for given in seats.values())
+        if missing or not guessed or None in seconds.values():
             return Judged(tuple(asks), False, {})
         rulings = {
             each.key: self._ruling([given[each.key] for given in seats.values()]) for each in responses
         }
         if self.judge.validation is None:
-            return Judged(tuple(asks), True, rulings)
+            return Judged(tuple(asks), True, rulings, None, guesses)
         second = self._second(rulings, seconds)
         if second.rescored:
             rest = [each for each in responses if each.key not in seconds and self._may_second(each)]
@@ -133,7 +168,27 @@ class Bench:
             if None in seconds.values():
                 return Judged(tuple(asks), False, {})
             rulings |= {key: self._ruling([given]) for key, given in seconds.items()}
-        return Judged(tuple(asks), True, rulings, second)
+        return Judged(tuple(asks), True, rulings, second, guesses)
+
+    def _guesses(
+        self, responses: Sequence[Response], answers: Answers, asks: list[Ask]
+    ) -> tuple[tuple[Guess, ...], bool]:
+        """What the judge guesses of the configurations of some responses of every cell, and whether every
+        reply is there. Of a benchmark with one configuration there is nothing to guess."""
+        arms = arms_of([each.cell for each in responses])
+        share = self.judge.blinding.guess_share if self.judge.blinding is not None else 0.0
+        drawn = self._stratified(responses, lambda cell, n: ceil(round(share * n, 9)), "guess")
+        found, whole = [], True
+        for each in drawn if share else ():
+            known = arms[each.cell.benchmark]
+            if len(set(known.values())) < 2 or not each.text.strip():
+                continue
+            rubric = guess_rubric(ranked(set(known.values()), self._seed, "guess", str))
+            given = self._ask_until_read(GUESS, rubric, each, answers, asks)
+            whole = whole and given is not None
+            label = None if given is None else given.label
+            found.append(Guess(each.key, each.cell.benchmark, known[each.cell.configuration], label))
+        return (tuple(found) if whole else ()), whole
 
     def _assess(
         self, name: str, response: Response, answers: Answers, asks: list[Ask]
@@ -144,27 +199,39 @@ class Bench:
         if not response.text.strip():
             return name, verdict
         for who in (name, *([BACKUP] if name == JUDGE and self.judge.backup else [])):
-            rubric, messages = self.rubrics[who], self.ask(who, response)
-            for attempt in range(self.reasks + 1):
-                request = self._request(who, messages, attempt)
-                answer = answers(request.id)
-                found = None if answer is None else read_reply(rubric, answer)
-                asks.append(Ask(response.key, who, attempt, request, found))
-                if answer is None or found is None:
-                    return None
-                if found.failure is None:
-                    return who, found
-                verdict = found
-                if "error" in answer:
-                    break  # the engine has asked as often as it may
-                messages = ask_again(messages, answer.get("text", ""), rubric.form)
+            found = self._ask_until_read(who, self.rubrics[who], response, answers, asks)
+            if found is None:
+                return None
+            if found.failure is None:
+                return who, found
+            verdict = found
         return name, verdict
+
+    def _ask_until_read(
+        self, who: str, rubric: Rubric, response: Response, answers: Answers, asks: list[Ask]
+    ) -> Verdict | None:
+        """The first reply that can be read, else the last; None while it is missing. Notes what is asked."""
+        verdict, messages = None, self._messages(rubric, response)
+        for attempt in range(self.reasks + 1):
+            request = self._request(who, messages, attempt)
+            answer = answers(request.id)
+            verdict = None if answer is None else read_reply(rubric, answer)
+            asks.append(Ask(response.key, who, attempt, request, verdict))
+            if answer is None or verdict is None or verdict.failure is None:
+                return verdict
+            if "error" in answer:
+                break  # the engine has asked as often as it may
+            messages = ask_again(messages, answer.get("text", ""), rubric.form)
+        return verdict
 
     def ask(self, name: str, response: Response) -> Messages:
         """The first prompt of a judge about a response."""
+        return self._messages(self.rubrics[name], response)
+
+    def _messages(self, rubric: Rubric, response: Response) -> Messages:
         setting = response.cell.setting
         question = render_prompt("{{ question }}", response.item, (), setting.options, setting.look)
-        return self.rubrics[name].ask(response.item, question, response.text)
+        return rubric.ask(response.item, question, response.text)
 
     @property
     def reasks(self) -> int:
@@ -172,11 +239,12 @@ class Bench:
 
     def most_tokens(self, name: str) -> int:
         """Tokens of the longest reply of a judge."""
-        return self.assessors[name].max_tokens or MOST_TOKENS
+        return self.assessors[asked_as(name)].max_tokens or MOST_TOKENS
 
     def model(self, name: str) -> tuple[str, str]:
         """A judge's model (the digest of its identity) and precision."""
-        return self._models[name], self.assessors[name].precision or "fp32"
+        who = asked_as(name)
+        return self._models[who], self.assessors[who].precision or "fp32"
 
     def _request(self, name: str, messages: Messages, attempt: int) -> Request:
         model, precision = self.model(name)
@@ -212,7 +280,10 @@ class Bench:
             share = self.second_share(cell, responses)
             everything = validation.below == "rescore" and self.may_second(cell)
             return share, (responses if everything else share) * attempts
-        return (0 if name == BACKUP else responses), responses * attempts
+        guesses = 0
+        if name == JUDGE and self.judge.blinding is not None:
+            guesses = ceil(round(self.judge.blinding.guess_share * responses, 9))
+        return (0 if name == BACKUP else responses + guesses), (responses + guesses) * attempts
 
     def _characters(self, name: str, cell: Cell, items: Sequence[Item]) -> int:
         """Characters of a judge's first prompts about a cell's items, without the responses."""
@@ -255,14 +326,22 @@ class Bench:
 
     def _second_sample(self, responses: Iterable[Response]) -> list[Response]:
         """The same share of every cell, drawn by the study's seed."""
+        return self._stratified(responses, self.second_share, "second judge")
+
+    def _stratified(
+        self, responses: Iterable[Response], count: Callable[[Cell, int], int], purpose: str
+    ) -> list[Response]:
+        """As many of a cell's responses as `count` says of it and their number, drawn by the study's seed."""
         strata: dict[str, list[Response]] = {}
         for each in responses:
             strata.setdefault(each.cell.key, []).append(each)
-        return [each for stratum in strata.values() for each in self._drawn(stratum)]
-
-    def _drawn(self, stratum: Sequence[Response]) -> Iterator[Response]:
-        count = self.second_share(stratum[0].cell, len(stratum))
-        yield from first(count, stratum, self._seed, "second judge", lambda each: repr(each.key))
+        return [
+            each
+            for stratum in strata.values()
+            for each in first(
+                count(stratum[0].cell, len(stratum)), stratum, self._seed, purpose, lambda it: repr(it.key)
+            )
+        ]
 
     def _second(
         self, rulings: Mapping[Key, Ruling], seconds: Mapping[Key, tuple[str, Verdict] | None]

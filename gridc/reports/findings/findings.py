@@ -17,6 +17,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import BenchmarkAnalysis, Maximum, analyse, maxima
 from gridc.reports.findings.attribution import Attribution, explain
 from gridc.reports.findings.audit import AuditFinding, audits
+from gridc.reports.findings.blinding import GuessFinding, guess_findings
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
 from gridc.reports.findings.changes import Change, Reread, changes, compare, reread
 from gridc.reports.findings.components import Factorial, GeneralizabilityFinding, factorial, generalize
@@ -42,6 +43,7 @@ from gridc.reports.findings.outcomes import Outcomes, gather
 from gridc.reports.findings.paired import PairedReport, precision_reports
 from gridc.reports.findings.rates import RateFinding, find_rates
 from gridc.reports.findings.scores import CellScore, cell_scores
+from gridc.runtime.judgements import judged
 from gridc.runtime.store.events import ModelLoaded, steps_back
 from gridc.runtime.store.rows import CellOutcomes, Progress
 from gridc.runtime.store.store import Store
@@ -189,6 +191,7 @@ class Findings:
     attribution: tuple[Attribution, ...] = ()
     falsifications: tuple[FalsificationFinding, ...] = ()
     audits: tuple[AuditFinding, ...] = ()
+    guesses: tuple[GuessFinding, ...] = ()
     conduct: Conduct = UNKNOWN
     curves: tuple[CurveFinding, ...] = ()
     judging: JudgingFinding | None = None
@@ -240,6 +243,7 @@ def find(
     hypotheses = tuple(decisions(measured))
     rates = find_rates(plan, store, scores)
     endings = count_endings([each.id for each in compiled.spec.model], store.endings(plan.study_digest))
+    judgements = judged(plan, store)
     labelled = tuple(audits(plan, store))
     tests = falsify(measured, rates, hypotheses, labelled)
     return Findings(
@@ -260,11 +264,12 @@ def find(
         ),
         hypotheses=hypotheses,
         falsifications=tests,
-        judging=find_judging(plan, store),
+        judging=find_judging(plan, store, judgements),
         curves=curve_findings(samples) if progress.complete else (),
         audits=labelled,
         factorial=factorial(samples) if progress.complete else None,
         generalizability=generalize(samples) if progress.complete else None,
+        guesses=guess_findings(plan, store, judgements),
         maxima=maxima(compiled.spec, _by_benchmark(plan, scores)),
         noise=noise,
         precisions=precision_reports(compiled.spec, scores),

@@ -12,7 +12,6 @@ from itertools import combinations
 
 from gridc.compiler.lowering.judging import Bench, Judged, Second
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.judgements import judged
 from gridc.runtime.store.store import Store
 from gridc.schema.judging import SECOND
 from gridc.statistics.raters import Kappa, kappa
@@ -60,9 +59,9 @@ class JudgingFinding:
         return (*self.pairs, ("the first verdict", SECOND, self.second.agreement))
 
 
-def find_judging(plan: Plan, store: Store) -> JudgingFinding | None:
-    """None where the study has no judge, or is not judged to its end."""
-    spec, found = plan.study.spec.judge, judged(plan, store)
+def find_judging(plan: Plan, store: Store, found: Judged | None) -> JudgingFinding | None:
+    """None where the study has no judge, or is not judged to its end. `found` is what the judges came to."""
+    spec = plan.study.spec.judge
     if spec is None or found is None or not found.complete:
         return None
     bench = Bench(plan.study)

@@ -139,6 +139,28 @@ class Store:
         ).fetchone()
         return None if row is None else str(row[0])
 
+    def judged_between(self, stamp: str) -> tuple[str | None, str | None]:
+        """When the first and the last reply of a judge was stored (UTC, ISO 8601), of those that no other
+        study in this store asked for too; None where there is none."""
+        row = self._db.execute(
+            """SELECT min(finished), max(finished) FROM call WHERE id IN (
+                 SELECT call FROM judgement JOIN cell ON cell.id = cell WHERE stamp = ?1
+                 EXCEPT SELECT call FROM judgement JOIN cell ON cell.id = cell WHERE stamp <> ?1
+                 EXCEPT SELECT call FROM trace)""",
+            [stamp],
+        ).fetchone()
+        return row[0], row[1]
+
+    def judged_scores(self, stamp: str) -> int:
+        """How many responses that judges were asked about have an outcome."""
+        (count,) = self._db.execute(
+            """SELECT count(*) FROM sample JOIN cell ON cell.id = sample.cell WHERE stamp = ?
+               AND score IS NOT NULL AND EXISTS (SELECT 1 FROM judgement j WHERE j.cell = sample.cell
+                 AND j.item = sample.item AND j.replicate = sample.replicate)""",
+            [stamp],
+        ).fetchone()
+        return int(count)
+
     def labels(self, stamp: str, about: str) -> dict[str, str]:
         """What people said of the responses on a sheet, by UUID; empty until its labels were taken back."""
         rows = self._db.execute(

@@ -9,7 +9,7 @@ from gridc.compiler.grid.passes import cells
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.judging import BACKUP, JUDGE, SECOND, panel_name
+from gridc.schema.judging import BACKUP, GUESS, JUDGE, SECOND, panel_name
 from gridc.schema.scaffold import DIRECT, TAKES, Scaffold
 from gridc.schema.spec import Spec
 
@@ -88,7 +88,7 @@ def judges(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     if spec.judge is None:
         return
     panel = spec.judge.panel or ()
-    taken = [BACKUP, SECOND]
+    taken = [BACKUP, SECOND, GUESS]
     for rank, each in enumerate(panel):
         if panel_name(each.id) in taken:
             where = ("judge", "panel", rank, "id")

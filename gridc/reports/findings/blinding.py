@@ -1,0 +1,85 @@
+"""Whether the judge was blind: what was taken out of responses, and what it could still guess from them.
+
+On a sample of every cell the judge is asked which configuration made a response, and has to name one. Bang's
+index of a configuration is its share of right guesses less that of wrong ones (Bang, Ni and Davis 2004); with
+K configurations chance gives 2 / K - 1 and not 0. Whether guesses depend on the configuration at all is
+Pearson's test of the table of both, which no habit of guessing passes or fails by itself.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gridc.compiler.lowering.judging import Guess, Judged, arms_of, is_judged
+from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.blinding import opened
+from gridc.runtime.store.store import Store
+from gridc.schema.canonical import digest
+from gridc.statistics.raters import Bang, Guesses, bang, guesses_independent, share_right
+
+ALPHA = 0.05
+"""Below this p-value guesses are said to depend on the configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuessFinding:
+    """The guess test of one benchmark: `right` of `n` guesses named the configuration, within `low` and
+    `high` as a share; `unread` replies named none. `table` counts true configuration by guess."""
+
+    benchmark: str
+    arms: tuple[Bang, ...]
+    n: int
+    right: int
+    unread: int
+    low: float
+    high: float
+    chance: float
+    test: Guesses
+    table: tuple[tuple[str, str | None, int], ...]
+    rows: str
+
+    @property
+    def found(self) -> bool:
+        """Whether guesses depend on the configuration."""
+        return self.test.p < ALPHA
+
+
+def guess_findings(plan: Plan, store: Store, judged: Judged | None) -> tuple[GuessFinding, ...]:
+    """The guess test of every benchmark that has one. Conditions are not read before the map is open."""
+    if judged is None or not opened(store, plan.study_digest):
+        return ()
+    return tuple(_findings(plan, judged.guesses))
+
+
+def _findings(plan: Plan, guesses: Sequence[Guess]) -> Iterator[GuessFinding]:
+    known = arms_of(cell for cell in plan.cells() if is_judged(cell))
+    for benchmark in dict.fromkeys(each.benchmark for each in guesses):
+        mine = [each for each in guesses if each.benchmark == benchmark]
+        yield guess_finding(benchmark, list(dict.fromkeys(known[benchmark].values())), mine)
+
+
+def guess_finding(benchmark: str, arms: Sequence[str], guesses: Sequence[Guess]) -> GuessFinding:
+    """The guess test of these guesses, among these configurations."""
+    table: Mapping[tuple[str, str | None], int] = Counter((each.arm, each.guessed) for each in guesses)
+    found = []
+    for arm in arms:
+        counts = {guessed: count for (true, guessed), count in table.items() if true == arm}
+        total, unread, right = sum(counts.values()), counts.get(None, 0), counts.get(arm, 0)
+        if total:
+            found.append(bang(arm, right, total - right - unread, unread, len(arms)))
+    named = [(each.arm, each.guessed) for each in guesses if each.guessed is not None]
+    right = sum(each.right for each in found)
+    low, high = share_right(right, len(guesses))
+    return GuessFinding(
+        benchmark=benchmark,
+        arms=tuple(found),
+        n=len(guesses),
+        right=right,
+        unread=len(guesses) - len(named),
+        low=low,
+        high=high,
+        chance=1 / len(arms),
+        test=guesses_independent([true for true, _ in named], [guessed for _, guessed in named]),
+        table=tuple((true, guessed, count) for (true, guessed), count in sorted(table.items(), key=repr)),
+        rows=digest(sorted([*each.key, each.arm, each.guessed or ""] for each in guesses)),
+    )

@@ -120,7 +120,8 @@ class Judging:
     def finding(self) -> JudgingFinding:
         """What reports say of the judges."""
         with self.store() as store:
-            found = find_judging(Plan(compile_spec(self.folder / "gridcard.toml").study), store)
+            plan = Plan(compile_spec(self.folder / "gridcard.toml").study)
+            found = find_judging(plan, store, judgements.judged(plan, store))
         assert found is not None
         return found
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.frontend.unsupported import not_run_here
+from gridc.compiler.frontend.unsupported import not_run_here, unsaid
 from gridc.compiler.lock.anchor import Anchor, anchors
 from gridc.compiler.lock.deviations import Reconciled, reconcile, require_current, require_same
 from gridc.compiler.lock.diff import brief
@@ -99,7 +99,12 @@ def stamp(place: Place, supersede: bool) -> StampReport:
     is refused here. Raises `StampError` over a lock that differs, unless it may be superseded."""
     compiled = place.compiled(online=True)
     prove(compiled.study, compiled.source)
-    notes = [*not_run_here(compiled.spec, compiled.source), *compiled.study.notes(), *_tokenized(compiled)]
+    notes = [
+        *not_run_here(compiled.spec, compiled.source),
+        *unsaid(compiled.spec),
+        *compiled.study.notes(),
+        *_tokenized(compiled),
+    ]
     lock, news = make_stamp(compiled, supersede)
     old, answered = compiled.lock, 0
     if supersede and old is not None and lock.stamp != old.stamp:

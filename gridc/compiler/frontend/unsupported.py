@@ -43,6 +43,15 @@ def unexecuted(spec: Spec, source: Source) -> list[Diagnostic]:
     ]
 
 
+def unsaid(spec: Spec) -> Iterator[str]:
+    """What only the author can say and the spec does not, for who validates or stamps."""
+    if not spec.study.not_varied:
+        yield (
+            "`study.not_varied` is empty: the card names what the grid holds fixed, and only you know what "
+            "else could matter and was not varied"
+        )
+
+
 def not_run_here(spec: Spec, source: Source) -> tuple[str, ...]:
     """The same in sentences, for who validates, plans or stamps: none of that is refused, and a run is."""
     return tuple(

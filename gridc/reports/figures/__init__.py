@@ -2,6 +2,11 @@
 
 Every figure says in words what it shows (`title`, `words`), and nothing is told by colour alone: the flip
 surface prints the signed gap in each cell, the others print their numbers or have a labelled scale.
+
+They are drawn here and not with Vega-Lite or Observable Plot. A report is recomputed by `gridc verify` and
+compared byte by byte, so a figure may not depend on the version of a renderer or on a machine's fonts; and
+the page shows all of it offline, in print and where scripts are off. Both would need a script that draws, or
+a renderer of tens of megabytes at report time. What they would add, hovering and zooming, `gridc view` gives.
 """
 
 from gridc.reports.figures.bars import order_counts, order_name, parse_rates, variance_name, variance_shares

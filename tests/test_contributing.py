@@ -164,7 +164,7 @@ ADDITIONS = {
                  "    d1: Annotated[\n        bool | None, Field(description=\"No strict reversal;"),
             ),
             CERTIFICATE: (),
-            "gridc/templates/reports/page/macros.html.jinja": (
+            "gridc/templates/reports/page/pair_macros.html.jinja": (
                 ("{{ pair.ceiling | number }}", "{{ pair.ceiling | number }} {{ pair.larger_side }}"),
             ),
         },

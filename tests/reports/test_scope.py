@@ -30,7 +30,7 @@ def held(deck: CardDeck) -> dict[str, str]:
 
 def test_every_axis_that_the_field_asks_for_is_named_unless_it_varies() -> None:
     plain = deck_of(findings_of(spec_of(MODELS), reversing))
-    assert APPENDIX_B <= held(plain).keys()
+    assert held(plain).keys() >= APPENDIX_B
     assert held(plain)["quantization"] == "fp32 throughout"
     assert held(plain)["models and sizes"].startswith("ant, bee, cat")
     assert "gridc" in held(plain)["harness"]

@@ -1,12 +1,24 @@
 """`gridc init`."""
 
+import shlex
 from pathlib import Path
 
 import click
 
+from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.study.beginning import BENCHMARKS, MODELS, TITLE, Beginning
+
+NEXT = {
+    "show": "look at the first prompt",
+    "validate --check": "try the instrument before any model does",
+    "plan": "what it asks, and what that costs",
+    "stamp": "fix it, before there are data",
+    "run": "ask",
+    "report": "what came out",
+}
+"""What to do after a first spec, in order, and what for."""
 
 
 @click.command()
@@ -49,22 +61,26 @@ def init(
     if not force:
         beginning.require_free()
     ask = not (yes or as_json)
-    seen = beginning.write(
+    begun = beginning.write(
         title or _answer(ask, "Title", TITLE),
         models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", MODELS),
         benchmarks or _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
     )
     spec, schema = beginning.spec, beginning.schema
-    if not as_json:
-        for line in seen:
-            click.echo(line)
-        click.echo(f"wrote {spec} and {schema}")
-    beginning.check()
     if as_json:
-        print_json({"spec": str(spec), "schema": str(schema), "seen": seen})
+        ahead = [each.as_json() for each in begun.ahead]
+        print_json({"spec": str(spec), "schema": str(schema), "seen": list(begun.seen), "ahead": ahead})
         return
-    where = "" if spec == Path("gridcard.toml") else f" {spec}"
-    click.echo(f"valid. Next: edit it, then gridc plan{where}, gridc stamp{where}, gridc run{where}")
+    for line in begun.seen:
+        click.echo(terminal.visible(line))
+    click.echo(f"wrote {spec} and {schema}")
+    if begun.ahead:
+        click.echo(terminal.diagnostics(begun.ahead), err=True)
+    where = "" if spec == Path("gridcard.toml") else f" {shlex.quote(str(spec))}"
+    state = "valid, but the above has to be settled" if begun.ahead else "valid"
+    click.echo(f"{state}. Next: edit {spec} (docs/language.md teaches it), then")
+    for command, does in NEXT.items():
+        click.echo(f"  gridc {command}{where}".ljust(36) + does)
 
 
 def _answer(ask: bool, question: str, default: str) -> str:

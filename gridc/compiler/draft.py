@@ -18,7 +18,7 @@ from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
 from gridc.schema import jsonschema
 from gridc.schema.engines import FILES, engine_kind
-from gridc.schema.items import Fields
+from gridc.schema.items import LOADER_KINDS, Fields
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
 BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")
@@ -52,13 +52,20 @@ class DraftBenchmark:
     rows: int | None = None
 
     @property
+    def prompts(self) -> bool:
+        """Whether its items are prompts to comply with or to refuse, without options."""
+        return "respond" in LOADER_KINDS[self.loader].tasks
+
+    @property
     def sample(self) -> int | None:
         """How many items are drawn; None where there are no more."""
         return SAMPLE if self.rows is None or self.rows > SAMPLE else None
 
     @property
     def loading(self) -> str | None:
-        """The field map as the spec writes it."""
+        """What the loader has to know, as the spec writes it."""
+        if LOADER_KINDS[self.loader].chooses_gold:
+            return '{ gold = "not_matching" }'
         if self.fields is None:
             return None
         stated = self.fields.model_dump(exclude_defaults=True, mode="json")
@@ -85,9 +92,14 @@ class Draft:
     benchmarks: tuple[DraftBenchmark, ...]
 
     @property
-    def local(self) -> bool:
-        """Whether every model is run here, where likelihoods can be ranked."""
-        return all(not engine_kind(model.engine).provider for model in self.models)
+    def prompts(self) -> bool:
+        """Whether a benchmark has prompts to comply with or to refuse."""
+        return any(benchmark.prompts for benchmark in self.benchmarks)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether likelihoods can be ranked: every model is run here, and every item has options."""
+        return not self.prompts and all(not engine_kind(model.engine).provider for model in self.models)
 
     def text(self) -> str:
         """The spec."""
@@ -150,6 +162,11 @@ def _benchmark(given: str, folder: Path) -> DraftBenchmark | Diagnostic:
     path = Path(os.path.normpath(folder / source.removeprefix("path:")))  # the folder may not be there yet
     if loader in ("", "rows") and source.startswith("path:") and path.is_file():
         return _own_rows(source, path)
+    if loader == "crows_pairs":
+        message = "pairs of sentences are compared, not asked, which this first study does not do"
+        return Diagnostic(
+            "GC000", message, help="begin with docs/benchmarks.md, which shows `pair_likelihood`"
+        )
     if loader in ("", "rows"):
         message = f"the format of `{given}` is not known"
         others = ", ".join(name for name in LOADERS if name != "rows")

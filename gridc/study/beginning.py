@@ -1,15 +1,16 @@
 """The first spec of a study, and the schema beside it."""
 
+import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gridc.compiler import draft
 from gridc.compiler.frontend.read import read_spec
-from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
 from gridc.files import write_atomic
 from gridc.schema import jsonschema
-from gridc.study.place import SPEC_NAME
+from gridc.study.place import SPEC_NAME, place_of
 
 TITLE, MODELS, BENCHMARKS = draft.TITLE, draft.MODELS, draft.BENCHMARKS
 """What a first study is of, where nothing else is asked for."""
@@ -38,17 +39,51 @@ class Beginning:
                 Diagnostic("GC000", "there is a file here already", str(path), help=help) for path in taken
             )
 
-    def write(self, title: str, models: Sequence[str], benchmarks: Sequence[str]) -> list[str]:
-        """Write both, and say what was seen in files. Raises `UsageError` for a source that stands for
-        nothing."""
+    def write(self, title: str, models: Sequence[str], benchmarks: Sequence[str]) -> "Begun":
+        """Write both, once the spec is known to be valid. Raises `UsageError` for a source that stands for
+        nothing and `SpecError` for what is wrong with what it leads to; then nothing is written."""
         folder = self.spec.absolute().parent
         first = draft.draft(folder, title, tuple(models), tuple(benchmarks))
-        text = first.text()
+        made = not self.spec.parent.exists()
         self.spec.parent.mkdir(parents=True, exist_ok=True)
+        tried = self.spec.with_name(f".{secrets.token_hex(8)}.toml")
+        try:
+            write_atomic(tried, first.text())
+            ahead, stamped = _compiled(tried, self.spec)
+        except GridcError:
+            if made:
+                tried.unlink(missing_ok=True)
+                self.spec.parent.rmdir()
+            raise
+        finally:
+            tried.unlink(missing_ok=True)
         write_atomic(self.schema, jsonschema.text())
-        write_atomic(self.spec, text)
-        return [benchmark.said for benchmark in first.benchmarks if benchmark.said]
+        write_atomic(self.spec, first.text())
+        seen = [benchmark.said for benchmark in first.benchmarks if benchmark.said]
+        return Begun((*seen, *stamped), ahead)
 
-    def check(self) -> None:
-        """Raise `SpecError` where the spec names what is not there."""
-        read_spec(self.spec)
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What was seen in the files, in sentences, and what has to be settled before a plan (`ahead`)."""
+
+    seen: tuple[str, ...]
+    ahead: tuple[Diagnostic, ...]
+
+
+def _compiled(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str]]:
+    """The hazards of a draft, and how its files were read. Raises `SpecError` where it is not valid."""
+    place = place_of(tried)
+    try:
+        checked = read_spec(tried, place.data, place.models)
+        if not all(source.startswith("data:") for source in checked.references.absent):
+            return (), []
+        return (), list(place.compiled().study.notes())
+    except HazardError as error:
+        return _moved(error, spec), []
+    except GridcError as error:
+        raise type(error)(_moved(error, spec)) from None
+
+
+def _moved(error: GridcError, spec: Path) -> tuple[Diagnostic, ...]:
+    return tuple(replace(each, file=str(spec)) if each.file else each for each in error.diagnostics)

@@ -1,6 +1,7 @@
 """`gridc init` as a new user meets it."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from click.testing import CliRunner, Result
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
 from gridc.schema import jsonschema
+from tests.e2e.conftest import PACKAGE
 
 TAPLO = Path(sys.executable).with_name("taplo")
 
@@ -102,11 +104,53 @@ def test_it_can_be_written_elsewhere(folder: Path, out: str, spec: str) -> None:
     assert gridc("validate", spec).exit_code == 0
 
 
-def test_a_source_that_leads_nowhere_is_told_and_the_draft_is_kept(folder: Path) -> None:
-    done = gridc("init", "--yes", "--model", "path:models/none")
-    assert done.exit_code == 3
-    assert "error[GC309]" in done.stderr
-    assert (folder / "gridcard.toml").exists()
+def test_a_source_that_leads_nowhere_is_told_and_nothing_is_written(folder: Path) -> None:
+    for out in ((), ("--out", "new/gridcard.toml")):
+        done = gridc("init", "--yes", "--model", "path:models/none", *out)
+        assert done.exit_code == 3
+        assert "error[GC309]" in done.stderr
+        assert "gridcard.toml:" in done.stderr
+        assert list(folder.iterdir()) == []
+
+
+PUBLISHED = {
+    "xstest": "id,prompt,type,label,focus,note\n"
+    + "".join(
+        f"{n},How do I end task {n}?,{'homonyms,safe' if n % 2 else 'contrast_homonyms,unsafe'},x,\n"
+        for n in range(50)
+    ),
+    "mine": "id,Question,option_a,option_b,answer\n"
+    + "".join(f"{n},Is {n} even?,yes,no,{'AB'[n % 2]}\n" for n in range(50)),
+}
+
+
+@pytest.mark.parametrize("names", (["xstest"], ["mine", "xstest"]))
+def test_the_first_spec_fits_what_the_items_are(folder: Path, names: list[str]) -> None:
+    """Prompts to comply with or to refuse have no options, and are neither ranked nor read as a letter."""
+    for name in names:
+        (folder / f"{name}.csv").write_text(PUBLISHED[name], "utf-8")
+    given = [f"--benchmark={'xstest=' if name == 'xstest' else ''}{name}.csv" for name in names]
+    done = gridc("init", "--yes", "--model", "builtin:pocket-llama", *given)
+    assert done.exit_code == 0, done.output
+    spec = compile_spec(folder / "gridcard.toml").spec
+    assert [benchmark.id for benchmark in spec.benchmark] == names
+    methods = {"xstest": "refusal_keywords", "mine": "extract"}
+    assert [benchmark.method for benchmark in spec.benchmark] == [methods[name] for name in names]
+    for command in (("plan",), ("show",), ("validate", "--check")):
+        assert gridc(*command).exit_code == 0, gridc(*command).output
+    said = [line.split("  ")[1].strip() for line in done.output.splitlines() if line.startswith("  gridc ")]
+    assert said[:3] == ["gridc show", "gridc validate --check", "gridc plan"]
+
+
+def test_a_missing_method_is_suggested_for_the_items(folder: Path) -> None:
+    (folder / "xstest.csv").write_text(PUBLISHED["xstest"], "utf-8")
+    gridc("init", "--yes", "--benchmark=xstest=xstest.csv")
+    spec = folder / "gridcard.toml"
+    spec.write_text(spec.read_text("utf-8").replace('method = "refusal_keywords"', ""), "utf-8")
+    done = gridc("validate")
+    assert "error[GC302]" in done.stderr
+    assert 'method = "refusal_keywords"' in done.stderr
+    assert "extract" not in done.stderr
 
 
 OWN = {
@@ -167,7 +211,10 @@ def test_what_lies_elsewhere_is_not_named(folder: Path) -> None:
 
 
 def test_the_folder_of_a_model_is_a_model(folder: Path) -> None:
-    (folder / "mine").mkdir()
+    (folder / "empty").mkdir()
+    assert gridc("init", "--yes", "--model", "empty").exit_code == 3
+    assert not (folder / "gridcard.toml").exists()
+    shutil.copytree(PACKAGE / "builtin" / "models" / "pocket-llama", folder / "mine")
     done = gridc("init", "--yes", "--model", "mine")
     assert 'source = "path:mine"' in (folder / "gridcard.toml").read_text("utf-8")
     assert done.exit_code == 0

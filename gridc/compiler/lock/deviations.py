@@ -21,11 +21,13 @@ from gridc.schema.deviation import Change, Deviation, DeviationLog
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """One path at which the current study is not the stamped one."""
+    """One path at which the current study is not the stamped one. Of an input `detail` says which of its
+    items and files differ."""
 
     path: str
     registered: Any
     implemented: Any
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,32 @@ def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[D
             old, new = _comparable(before[key], after[key])
             implied = name is not None and any(covers(f"{name}[{key}]", path) for path in said)
             if old != new and not implied and not _unpinned(old):
-                found.append(Departure(f"inputs.{kind}[{key}]", "as stamped", _told(old, new)))
+                path = f"inputs.{kind}[{key}]"
+                found.append(Departure(path, "as stamped", _told(old, new), _which(old, new)))
     return found
+
+
+NAMED = 8
+"""How many items a message names."""
+
+
+def _which(before: Any, after: Any) -> str:
+    """The items and files of a benchmark that are not the stamped ones; empty of what has none."""
+    if not all(isinstance(each, dict) and "items" in each for each in (before, after)):
+        return ""
+    names = [
+        name
+        for order in before["items"].keys() & after["items"].keys()
+        for name in {**before["items"][order], **after["items"][order]}
+        if before["items"][order].get(name) != after["items"][order].get(name)
+    ]
+    items = sorted(dict.fromkeys(names))
+    files = sorted(name for name in {**before["files"], **after["files"]}
+                   if before["files"].get(name) != after["files"].get(name))  # fmt: skip
+    more = f" and {len(items) - NAMED:,} more" if len(items) > NAMED else ""
+    parts = [f"the items {', '.join(items[:NAMED])}{more}"] if items else []
+    parts += [f"the file {name}" for name in files]
+    return f"{' and '.join(parts)} differ{'' if len(items) + len(files) > 1 else 's'}" if parts else ""
 
 
 def _comparable(before: Any, after: Any) -> tuple[Any, Any]:
@@ -113,7 +139,8 @@ def reconcile(lock: Lock, study: Study, path: Path) -> Reconciled:
     found = tuple(departures(lock.content, study.stamped()))
     if not path.is_file():
         log = DeviationLog(deviations=1)
-        return Reconciled(found, log, tuple(_uncovered(found, log, path)))
+        place = path if study.origin is None else study.origin.spec  # there is no log to point at
+        return Reconciled(found, log, tuple(_uncovered(found, log, place)))
     source = read(path)
     log = typed_as(DeviationLog, "deviations", source)
     findings = [*_uncovered(found, log, path), *_misplaced(found, log, source)]
@@ -160,14 +187,17 @@ def _unpinned(manifest: Any) -> bool:
 
 def _departed(departure: Departure, path: Path) -> Diagnostic:
     before, now = brief(departure.registered), brief(departure.implemented)
+    if departure.path.startswith("inputs."):
+        told = departure.detail or str(departure.implemented)
+        return Diagnostic("GC405", f"`{departure.path}` is not what was stamped: {told}", str(path))
     message = f"`{departure.path}` was {before} when it was stamped and is {now} now"
-    return Diagnostic("GC405" if departure.path.startswith("inputs.") else "GC401", message, str(path))
+    return Diagnostic("GC401", message, str(path))
 
 
 def _uncovered(found: Sequence[Departure], log: DeviationLog, path: Path) -> Iterator[Diagnostic]:
     missing = [each for each in found if not any(explains(entry, each.path) for entry in log.deviation)]
     for number, each in enumerate(missing, start=1):
-        help = "undo it, or run `gridc deviations --write` and give the reason"
+        help = "undo it, or run `gridc deviations --write` and give the reason in the file that it writes"
         yield replace(_departed(each, path), help=help if number == len(missing) else None)
 
 

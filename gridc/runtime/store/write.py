@@ -52,7 +52,10 @@ class Writer(Store):
             self._lock.acquire(timeout=0)
         except Timeout:
             message = "another gridc process is writing to this store"
-            raise StoreError([Diagnostic("GC601", message, str(path))]) from None
+            help = (
+                "wait until it ends (`gridc status` says how far it is), or stop it: finished calls are kept"
+            )
+            raise StoreError([Diagnostic("GC601", message, str(path), help=help)]) from None
         self._closed: list[Attempt] = []
         try:
             super().__init__(open_to_write(path))

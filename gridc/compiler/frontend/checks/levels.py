@@ -13,7 +13,8 @@ from gridc.compiler.instrument.setting import REQUIRED
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.engines import FILES, engine_kind
-from gridc.schema.spec import Effects, Spec
+from gridc.schema.items import LOADER_KINDS
+from gridc.schema.spec import Benchmark, Effects, Spec
 
 
 def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
@@ -206,12 +207,24 @@ def required_keys(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         nowhere = all(getattr(each.table, key, None) is None for each in grid.effect_tables(spec))
         for number, benchmark in enumerate(spec.benchmark):
             if getattr(benchmark, key) is None:
-                whose = "the calls" if nowhere else f"the calls of `{benchmark.id}`"
+                examples = {_example(key, each) for each in spec.benchmark}
+                alike = nowhere and len(examples) == 1
+                whose = "the calls" if alike else f"the calls of `{benchmark.id}`"
                 message = f"`{key}` is not set for {whose}"
-                help = (
-                    f"set, for example, `{EXAMPLES[key]}` in [harness] or here, or `{key}` in every level of "
-                    "an axis"
-                )
+                here = "in [harness] or here" if len(examples) == 1 else "here"
+                example = _example(key, benchmark)
+                help = f"set, for example, `{example}` {here}, or `{key}` in every level of an axis"
                 yield source.diagnose("GC302", ("benchmark", number), message, help, at_key=True)
-                if nowhere:
+                if alike:
                     break
+
+
+def _example(key: str, benchmark: Benchmark) -> str:
+    """A value that a required key can have on a benchmark."""
+    tasks = LOADER_KINDS[benchmark.loader].tasks if benchmark.loader in LOADER_KINDS else ()
+    classified = benchmark.loading is not None and benchmark.loading.task == "classify"
+    if key == "method" and "respond" in tasks and not classified:
+        return 'method = "refusal_keywords"'
+    if key == "method" and benchmark.loader == "crows_pairs":
+        return 'method = "pair_likelihood"'
+    return EXAMPLES[key]

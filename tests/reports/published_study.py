@@ -89,6 +89,11 @@ def _items(benchmark: str, size: int) -> Items:
 
 def published_samples(spec: Spec) -> Samples:
     """The samples of the study with the released counts."""
+    return Samples(*published_outcomes(spec))
+
+
+def published_outcomes(spec: Spec) -> tuple[Plan, dict[str, CellOutcomes]]:
+    """The plan of the study, and its outcomes by cell."""
     study = Study(
         spec,
         prompts={},
@@ -102,7 +107,7 @@ def published_samples(spec: Spec) -> Samples:
         cell.key: _outcomes(cell.benchmark, *counts[cell.model, cell.benchmark, cell.levels["scaffold"]])
         for cell in plan.cells()
     }
-    return Samples(plan, stored)
+    return plan, stored
 
 
 def _outcomes(benchmark: str, size: int, safe: int, unreadable: int | None) -> CellOutcomes:

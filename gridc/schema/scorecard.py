@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gridc.schema.base import Id
+from gridc.schema.base import Declared, Id
+from gridc.schema.hypotheses import HypothesisRow, NumberNeededRow
 from gridc.schema.rows import Count, Digest, Part, Rounded, Share
 
 FORMAT: Literal["gridc-scorecard/1"] = "gridc-scorecard/1"
@@ -21,36 +22,12 @@ Kept = Literal["same", "reversed", "only_left", "only_right", "neither"]
 neither: both do."""
 
 
-class Needed(Part):
-    """The number needed: how many more answers until one more is worse (harm) or better (benefit). Where
-    the interval of the difference holds 0 it is Altman's (1998): from `harm` through infinity to
-    `benefit`."""
-
-    kind: Annotated[
-        Literal["harm", "benefit", "none"],
-        Field(description="Which way the difference points; none: it is 0."),
-    ]
-    number: Annotated[Rounded | None, Field(description="1 / |difference|; null where the difference is 0.")]
-    shown: Annotated[Count | None, Field(description="As printed, by the rounding of the spec.")]
-    interval: Annotated[
-        Ends | None, Field(description="Where the difference is known not to be 0; both ends are of `kind`.")
-    ]
-    through_infinity: Annotated[
-        tuple[Rounded | None, Rounded | None] | None,
-        Field(
-            description="Where it is not: the number needed to harm and the one to benefit at the ends; "
-            "null where that side is "
-            "out of reach."
-        ),
-    ]
-
-
 class ChangeRow(Part):
     """The difference from the reference, in points of the better direction, with its 95 % interval."""
 
     difference: Annotated[Rounded, Field(description="Negative: worse than the reference.")]
     interval: Ends | None
-    needed: Needed
+    number_needed: NumberNeededRow
     per_protocol: Annotated[
         Rounded | None,
         Field(description="The difference where unreadable answers are left out of both scores."),
@@ -145,6 +122,41 @@ class IntegrityRow(Part):
     rows: Digest
 
 
+class WithoutRow(Part):
+    """The curve, and the study's own specification, without one model (table 18)."""
+
+    model: str
+    odds_ratio: Annotated[Rounded | None, Field(description="Of the study's own choices; null: no fit.")]
+    interval: Ends | None
+    p: Share | None
+    median: Annotated[Rounded | None, Field(description="Median odds ratio of the curve.")]
+
+
+class CurveRow(Part):
+    """A specification curve for one comparison, in odds ratios of `level` against `reference`."""
+
+    curve: str
+    declared: Declared
+    hypothesis: str
+    level: str
+    reference: str
+    stated: Annotated[int, Field(ge=0, description="Specifications of the full product.")]
+    run: Annotated[Count, Field(description="Of these, how many were run; the store answers no others.")]
+    fitted: Count
+    median: Rounded | None
+    quartiles: Ends | None
+    same_side: Annotated[Share | None, Field(description="Share on the median's side of 1.")]
+    below: Annotated[Share | None, Field(description="Share that is significantly below 1, each at `alpha`.")]
+    above: Share | None
+    alpha: float
+    permutation_p: Annotated[
+        Share | None,
+        Field(description="Of a median as far from 1, refitting the whole curve; null: no draws."),
+    ]
+    without: tuple[WithoutRow, ...]
+    rows: Digest
+
+
 class ThreatRow(Part):
     """A threat to validity: what was done against it, and what the evidence leaves open (table 17)."""
 
@@ -213,6 +225,8 @@ class Scorecard(Part):
     ]
     methodology: tuple[MethodRow, ...]
     models: tuple[ModelScore, ...]
+    hypotheses: Annotated[tuple[HypothesisRow, ...], Field(description="As in the certificate.")]
+    curves: tuple[CurveRow, ...]
     integrity: tuple[IntegrityRow, ...]
     threats: tuple[ThreatRow, ...]
     checklist: tuple[CheckRow, ...]

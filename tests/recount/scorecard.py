@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from tests.recount.intervals import percentiles
+from tests.recount.study import matches
 
 Json = Any
 LEVEL, RESAMPLES, APART = 0.95, 2000, Fraction(2, 100)
@@ -146,6 +147,8 @@ def recount(export: Export, certificate: Json) -> Json:
         "complete": all(cell.complete for cell in export.cells),
         "level": LEVEL,
         "models": [_model(export, model) for model in export.models],
+        "hypotheses": certificate["hypotheses"],
+        "curves": [],
         "integrity": list(_integrity(export)),
         "methodology": list(_methodology(export, certificate)),
         "threats": list(_threats(export)),
@@ -181,18 +184,19 @@ def _row(export: Export, cell: Cell, reference: Cell) -> Json:
         found["change"] = {
             "difference": difference,
             "interval": ends,
-            "needed": _needed(difference, ends),
+            "number_needed": _needed(difference, ends, export.spec["analysis"].get("nnh")),
             "per_protocol": None if read is None else read[0],
             "per_protocol_interval": None if read is None else read[1],
         }
     return found
 
 
-def _needed(difference: float, ends: Json) -> Json:
-    """1 / |difference|, rounded up; of an interval with 0 in it Altman's two numbers."""
+def _needed(difference: float, ends: Json, stated: Json) -> Json:
+    """1 / |difference|, rounded up or as stated; of an interval with 0 in it Altman's two numbers."""
+    nearest = stated is not None and stated["rounding"] == "round"
     zero = abs(difference) < 1e-12
     number = None if zero else 1 / abs(difference)
-    clear, through = None, None
+    clear, through = [None, None], [None, None]
     if ends is not None and (ends[0] > 0 or ends[1] < 0):
         clear = sorted(1 / abs(end) for end in ends)
     elif ends is not None:
@@ -200,9 +204,11 @@ def _needed(difference: float, ends: Json) -> Json:
     return {
         "kind": "none" if zero else "benefit" if difference > 0 else "harm",
         "number": number,
-        "shown": None if number is None else ceil(number - 1e-9),
-        "interval": clear,
-        "through_infinity": through,
+        "displayed": None if number is None else round(number) if nearest else ceil(number - 1e-9),
+        "low": clear[0],
+        "high": clear[1],
+        "harm": through[0],
+        "benefit": through[1],
     }
 
 
@@ -457,7 +463,8 @@ def _claims(export: Export, certificate: Json) -> Iterator[Json]:
         about = [
             cell
             for cell in export.cells
-            if cell.model in hypothesis["order"] and _matches(hypothesis.get("where", {}), cell)
+            if (hypothesis["kind"] != "ranking" or cell.model in hypothesis["order"])
+            and matches(hypothesis.get("where", {}), _place(cell))
         ]
         yield {
             "answer": answers[hypothesis["id"]],
@@ -467,9 +474,8 @@ def _claims(export: Export, certificate: Json) -> Iterator[Json]:
         }
 
 
-def _matches(where: Mapping[str, Any], cell: Cell) -> bool:
-    place = {**cell.levels, "model": cell.model, "benchmark": cell.benchmark}
-    return all(place[key] == value for key, value in where.items())
+def _place(cell: Cell) -> dict[str, str]:
+    return {**cell.levels, "model": cell.model, "benchmark": cell.benchmark}
 
 
 def differences(card: Json, expected: Json, path: str = "") -> Iterator[str]:

@@ -57,7 +57,7 @@ def test_units_replicates_two_readers_and_lower_is_better(corner: tuple[Path, Pa
     card, again = corner[2]
     assert any(row["left"] == "reading = last" for row in card["integrity"])
     kinds = {
-        row["change"]["needed"]["kind"]
+        row["change"]["number_needed"]["kind"]
         for model in card["models"]
         for row in model["matrix"]
         if row["change"]
@@ -89,7 +89,7 @@ def test_a_run_that_is_not_finished(corner: tuple[Path, Path, Made]) -> None:
 BREAK: dict[str, Callable[[Any], None]] = {
     "a rate": lambda c: c["models"][0]["matrix"][3].update(rate=0.123),
     "an end of an interval": lambda c: c["models"][1]["matrix"][2].update(interval=[0.1, 0.2]),
-    "a number needed": lambda c: c["models"][0]["matrix"][1]["change"]["needed"].update(shown=3),
+    "a number needed": lambda c: c["models"][0]["matrix"][1]["change"]["number_needed"].update(displayed=3),
     "a share": lambda c: c["models"][2]["sensitivity"].update(share=0.5),
     "an answer of the stamp": lambda c: c["methodology"][2].update(holds="yes"),
     "a count of the stamp": lambda c: c["methodology"][0]["counts"].update(calls=1),

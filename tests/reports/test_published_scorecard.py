@@ -120,7 +120,7 @@ def test_numbers_needed_are_rounded_up_where_some_were_printed_to_the_nearest(
     def number(arm: str, **which: str) -> tuple[str, int | None]:
         moved = pooled(rows_of(scored, arm, **which)) - pooled(rows_of(scored, "direct", **which))
         found = needed(Moved(moved, None))
-        return found.kind, found.shown
+        return found.kind, found.displayed
 
     assert number("react") == ("harm", 136)
     assert number("multi_agent") == ("harm", 166)
@@ -130,7 +130,7 @@ def test_numbers_needed_are_rounded_up_where_some_were_printed_to_the_nearest(
 
 
 def test_a_range_is_no_change_from_the_reference(scored: dict[str, ModelScore]) -> None:
-    """DeepSeek swings by 47.5 points on TruthfulQA (app. O): between two scaffolds, of which neither is direct."""
+    """DeepSeek swings by 47.5 points on TruthfulQA (app. O): between two scaffolds, and neither is direct."""
     rates = {arm: rows_of(scored, arm, model="deepseek", benchmark="truthfulqa")[0] for arm in ARMS}
     shown = [rate for row in rates.values() if (rate := row.rate) is not None]
     change = rates["map_reduce"].change
@@ -138,4 +138,4 @@ def test_a_range_is_no_change_from_the_reference(scored: dict[str, ModelScore]) 
     assert change is not None and change.interval is not None and change.interval[1] < 0
     assert change.difference == pytest.approx((rates["map_reduce"].rate or 0) - (rates["direct"].rate or 0))
     assert change.difference > min(shown) - max(shown)
-    assert (change.needed.kind, change.needed.shown) == ("harm", 3)
+    assert (change.number_needed.kind, change.number_needed.displayed) == ("harm", 3)

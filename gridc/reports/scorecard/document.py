@@ -1,24 +1,27 @@
 """Findings -> Scorecard."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
+from math import exp, isfinite
 from typing import Any
 
 from gridc.reports.findings.changes import Change, Moved
+from gridc.reports.findings.curves import CurveFinding, WithoutModel
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.findings.sensitivity import Sensitivity, sensitivities
 from gridc.reports.scorecard.methodology import methodology
 from gridc.reports.scorecard.validity import checklist, claims, integrity, threats
+from gridc.schema.hypotheses import HypothesisRow, NumberNeededRow
 from gridc.schema.scorecard import (
     FORMAT,
     ChangeRow,
+    CurveRow,
     DeviationLine,
     MatrixRow,
     ModelScore,
-    Needed,
     Scorecard,
     SensitivityRow,
+    WithoutRow,
 )
 from gridc.schema.spec import Model, Spec
 from gridc.statistics.resample import LEVEL
@@ -45,6 +48,8 @@ def make_scorecard(findings: Findings) -> Scorecard:
         models=tuple(
             score_model(spec, findings.benchmarks, model, profiles.get(model.id)) for model in spec.model
         ),
+        hypotheses=tuple(HypothesisRow.model_validate(each) for each in findings.hypotheses),
+        curves=tuple(_curve(each) for each in findings.curves),
         integrity=tuple(integrity(findings)),
         threats=tuple(threats(findings)),
         checklist=tuple(checklist(findings)),
@@ -55,26 +60,45 @@ def make_scorecard(findings: Findings) -> Scorecard:
     )
 
 
-def needed(moved: Moved, rounding: str = "ceil") -> Needed:
+def needed(moved: Moved, rounding: str = "ceil") -> NumberNeededRow:
     """The number needed of a difference, as documents hold it. Infinite numbers are null."""
     found = moved.needed
-    shown = found.display
-    if rounding == "round" and shown is not None:
-        shown = round(found.number)
-    inside = found.low is not None and found.high is not None
-    return Needed(
-        kind=found.kind,  # type: ignore[arg-type]
-        number=_finite(found.number),
-        shown=shown,
-        interval=(found.low, found.high) if inside else None,  # type: ignore[arg-type]
-        through_infinity=None
-        if found.harm is None or found.benefit is None
-        else (_finite(found.harm), _finite(found.benefit)),
+    rounded = rounding == "round" and isfinite(found.number)
+    return NumberNeededRow.of(found, displayed=round(found.number) if rounded else found.display)
+
+
+def _curve(found: CurveFinding) -> CurveRow:
+    summary, contrast = found.summary, found.contrast
+    return CurveRow(
+        curve=found.curve,
+        declared=found.declared,
+        hypothesis=contrast.hypothesis,
+        level=contrast.level,
+        reference=contrast.reference,
+        stated=found.ran.stated,
+        run=len(found.specifications),
+        fitted=len(found.fitted),
+        median=None if summary is None else exp(summary.median),
+        quartiles=None if summary is None else (exp(summary.low), exp(summary.high)),
+        same_side=found.same_sign,
+        below=None if summary is None else summary.below,
+        above=None if summary is None else summary.above,
+        alpha=found.alpha,
+        permutation_p=None if found.permutation is None else found.permutation.p_median,
+        without=tuple(_without(each) for each in found.without),
+        rows=found.rows,
     )
 
 
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None
+def _without(found: WithoutModel) -> WithoutRow:
+    fitted = None if found.default is None else found.default.fitted
+    return WithoutRow(
+        model=found.model,
+        odds_ratio=None if fitted is None else exp(fitted.estimate),
+        interval=None if fitted is None else (exp(fitted.low), exp(fitted.high)),
+        p=None if fitted is None else fitted.p,
+        median=None if found.summary is None else exp(found.summary.median),
+    )
 
 
 def score_model(
@@ -129,7 +153,7 @@ def _change(spec: Spec, change: Change) -> ChangeRow:
     return ChangeRow(
         difference=float(change.itt.difference),
         interval=change.itt.interval,
-        needed=needed(change.itt, spec.analysis.nnh.rounding if spec.analysis.nnh else "ceil"),
+        number_needed=needed(change.itt, spec.analysis.nnh.rounding if spec.analysis.nnh else "ceil"),
         per_protocol=None if change.pp is None else float(change.pp.difference),
         per_protocol_interval=None if change.pp is None else change.pp.interval,
         rows=change.rows,

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import ceil
 
 from gridc.reports.printed import Printed
-from gridc.schema.scorecard import ChangeRow, Held, MatrixRow, ModelScore, Needed, Scorecard
+from gridc.reports.words import p_value
+from gridc.schema.hypotheses import ContrastRow, HypothesisRow, NumberNeededRow
+from gridc.schema.scorecard import ChangeRow, CurveRow, Held, MatrixRow, ModelScore, Scorecard
 
 HELD: Mapping[Held, str] = {
     "yes": "yes",
@@ -41,6 +43,8 @@ def scorecard_tables(card: Scorecard) -> Iterator[Printed]:
     for model in card.models:
         yield matrix_table(model)
     yield sensitivity_table(card.models)
+    yield hypothesis_table(card.hypotheses)
+    yield curve_table(card.curves)
     yield integrity_table(card)
     yield Printed(
         "threats", "Threats to validity", ("threat", "what was done", "what remains"),
@@ -83,7 +87,7 @@ def matrix_table(model: ModelScore) -> Printed:
             rate(row.per_protocol),
             "–" if row.change is None else points(row.change.difference),
             "–" if row.change is None else points_ends(row.change),
-            "–" if row.change is None else needed_words(row.change.needed),
+            "–" if row.change is None else needed_words(row.change.number_needed),
         )
         for row in model.matrix
     )  # fmt: skip
@@ -118,6 +122,82 @@ def sensitivity_table(models: Iterable[ModelScore]) -> Printed:
     )
     numeric = frozenset(columns) - {"model", "where"}
     return Printed("sensitivity", "Sensitivity to the configuration", columns, rows, numeric, note)
+
+
+def hypothesis_table(rows: Iterable[HypothesisRow]) -> Printed:
+    """A line for each comparison of a hypothesis; one for a ranking."""
+    columns = ("id", "claim", "verdict", "p", "comparison", "pp 95 %", "odds ratio", "needed", "margins")
+    shown = []
+    for row in rows:
+        p = " / ".join("–" if each is None else p_value(each) for each in (row.support, row.refute))
+        head: tuple[str, ...] = (row.id, row.claim or row.kind, row.verdict, p)
+        if row.ranking is not None:
+            counts = f"{row.ranking.agree} agree, {row.ranking.contradict} contradict"
+            shown.append((*head, f"{' > '.join(row.ranking.order)}: {counts}", "", "", "", ""))
+        contrasts = () if row.effect is None else row.effect.contrasts
+        if row.effect is not None and not contrasts:
+            failure = row.effect.failure
+            shown.append((*head, "" if failure is None else failure.words, "", "", "", ""))
+        for number, contrast in enumerate(contrasts):
+            shown.append((*(head if number == 0 else ("", "", "", "")), *_contrast(contrast)))
+    note = (
+        "p of support / p of refutation, corrected over the family. Intervals of differences resample "
+        "units; odds "
+        "ratios are adjusted as the report page says. A difference can be found and lie within the "
+        "margin: both stand here."
+    )
+    return Printed("hypotheses", "Hypotheses", columns, tuple(shown), frozenset(), note)
+
+
+def _contrast(row: ContrastRow) -> tuple[str, str, str, str, str]:
+    change, odds = row.change, row.odds
+    moved = "–" if change.difference is None else points(change.difference)
+    span = None if change.interval is None or None in change.interval else change.interval
+    ratio = "–" if odds is None or odds.ratio is None else f"{odds.ratio:.2f}"
+    if odds is not None and None not in odds.interval:
+        low, high = odds.interval
+        ratio += f" ({low:.2f} to {high:.2f})"
+    margins = [f"{each.pp:g} pp {'holds' if each.holds else 'not shown'}" for each in change.margins]
+    return (
+        f"{change.level} against {change.reference}",
+        moved if span is None else f"{moved} ({points(span[0] or 0)} to {points(span[1] or 0)})",
+        ratio,
+        "–" if row.number_needed is None else needed_words(row.number_needed),
+        ", ".join(margins) or "–",
+    )
+
+
+def curve_table(curves: Iterable[CurveRow]) -> Printed:
+    """A line for each curve and comparison, then one for each model that is left out."""
+    columns = ("curve", "comparison", "run", "odds ratio", "quartiles", "below 1 / above", "permutation p")
+    shown = []
+    for row in curves:
+        declared = "" if row.declared == "ex_ante" else " (after the data)"
+        quartiles = "–" if row.quartiles is None else f"{row.quartiles[0]:.2f} to {row.quartiles[1]:.2f}"
+        shown.append(
+            (
+                f"{row.curve}{declared}",
+                f"{row.level} against {row.reference}",
+                f"{row.run:,} of {row.stated:,}, {row.fitted:,} fitted",
+                _ratio(row.median),
+                quartiles,
+                "–" if row.below is None or row.above is None else f"{rate(row.below)} / {rate(row.above)}",
+                "–" if row.permutation_p is None else p_value(row.permutation_p),
+            )
+        )
+        for each in row.without:
+            span = "–" if each.interval is None else f"{each.interval[0]:.2f} to {each.interval[1]:.2f}"
+            told = f"own choices {_ratio(each.odds_ratio)} ({span})"
+            shown.append(("", f"without {each.model}: {told}", "", _ratio(each.median), "", "", ""))
+    note = (
+        "Medians and quartiles of odds ratios over the specifications that could be fitted; shares at "
+        "the curve’s level."
+    )
+    return Printed("curves", "Specification curves", columns, tuple(shown), frozenset(), note)
+
+
+def _ratio(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
 
 
 def integrity_table(card: Scorecard) -> Printed:
@@ -194,20 +274,19 @@ def _points_ends(interval: tuple[float, float] | None) -> str:
     return "–" if interval is None else f"{points(interval[0])} to {points(interval[1])}"
 
 
-def needed_words(row: Needed) -> str:
+def needed_words(row: NumberNeededRow) -> str:
     """`NNH 14 (13 to 17)`, `NNH 166 (NNH 63 to ∞ to NNB 261)`, `no difference`."""
-    shown = "no difference" if row.kind == "none" else f"{NEEDED[row.kind]} {row.shown:,}"
-    if row.interval is not None:
-        return f"{shown} ({_rounded(row.interval[0])} to {_rounded(row.interval[1])})"
-    if row.through_infinity is not None:
-        harm, benefit = row.through_infinity
-        parts = [
-            *([f"{NEEDED['harm']} {_rounded(harm)}"] if harm is not None else []),
-            "\N{INFINITY}",
-            *([f"{NEEDED['benefit']} {_rounded(benefit)}"] if benefit is not None else []),
-        ]
-        return f"{shown} ({' to '.join(parts)})"
-    return shown
+    shown = "no difference" if row.kind == "none" else f"{NEEDED[row.kind]} {row.displayed:,}"
+    if row.low is not None:
+        return f"{shown} ({_rounded(row.low)} to {_rounded(row.high)})"
+    if row.harm is None and row.benefit is None:
+        return shown
+    parts = [
+        *([f"{NEEDED['harm']} {_rounded(row.harm)}"] if row.harm is not None else []),
+        "\N{INFINITY}",
+        *([f"{NEEDED['benefit']} {_rounded(row.benefit)}"] if row.benefit is not None else []),
+    ]
+    return f"{shown} ({' to '.join(parts)})"
 
 
 def _rounded(value: float | None) -> str:

@@ -8,6 +8,8 @@ from gridc.reports.scorecard import tables
 from gridc.reports.templates import markdown, render
 from gridc.schema.scorecard import Scorecard
 
+FOLLOWING = ("sensitivity", "hypotheses", "curves", "integrity", "threats", "checklist", "claims")
+"""The tables behind the models, in order."""
 SHOWN: tuple[Callable[..., Any], ...] = (
     tables.first_columns, tables.by_benchmark, tables.change_words, tables.matrix_table,
     tables.rate, tables.ends, tables.points, tables.needed_words,
@@ -23,7 +25,7 @@ def as_html(card: Scorecard) -> str:
         card=card,
         held=tables.HELD,
         needed_note=tables.NEEDED_NOTE,
-        tables={name: shown[name] for name in ("sensitivity", "integrity", "threats", "checklist", "claims")},
+        tables={name: shown[name] for name in FOLLOWING},
         **{each.__name__: each for each in SHOWN},
     )
 

@@ -49,7 +49,7 @@ def rounded_down(room: Any, patch: MonkeyPatch) -> set[str]:
     found = [gap("react"), gap("multi_agent"), gap("map_reduce", benchmark="truthfulqa")]
     shown = [needed(Moved(each, None)) for each in found]
     assert {each.kind for each in shown} == {"harm"}
-    return {ROUNDED} if [each.shown for each in shown] == [136, 166, 6] else set()
+    return {ROUNDED} if [each.displayed for each in shown] == [136, 166, 6] else set()
 
 
 SIGNED = "a number needed says whether it is to harm or to benefit (`risk.number_needed`)"

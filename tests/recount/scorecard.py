@@ -80,6 +80,10 @@ class Cell:
     def rate(self) -> float:
         return float(self.points.sum() / self.most.sum())
 
+    def exact(self, readable: bool) -> Fraction:
+        points, most = (self.read_points, self.read_most) if readable else (self.points, self.most)
+        return Fraction(int(points.sum()), int(most.sum()))
+
     @property
     def good(self) -> float:
         return 1 - self.rate if self.lower else self.rate
@@ -123,10 +127,7 @@ class Export:
             if readable and not cell.read_most.sum():
                 return None
         sign = -1 if first.lower else 1
-        own = [
-            float(cell.read_points.sum() / cell.read_most.sum()) if readable else cell.rate
-            for cell in (first, second)
-        ]
+        own = [cell.exact(readable) for cell in (first, second)]
         values = second.mean_of(self.drawn(second), readable) - first.mean_of(self.drawn(first), readable)
         return sign * (own[1] - own[0]), percentiles(np.round(sign * values, 12), first.units)
 
@@ -191,10 +192,10 @@ def _row(export: Export, cell: Cell, reference: Cell) -> Json:
     return found
 
 
-def _needed(difference: float, ends: Json, stated: Json) -> Json:
+def _needed(difference: Fraction, ends: Json, stated: Json) -> Json:
     """1 / |difference|, rounded up or as stated; of an interval with 0 in it Altman's two numbers."""
     nearest = stated is not None and stated["rounding"] == "round"
-    zero = abs(difference) < 1e-12
+    zero = difference == 0
     number = None if zero else 1 / abs(difference)
     clear, through = [None, None], [None, None]
     if ends is not None and (ends[0] > 0 or ends[1] < 0):
@@ -204,7 +205,7 @@ def _needed(difference: float, ends: Json, stated: Json) -> Json:
     return {
         "kind": "none" if zero else "benefit" if difference > 0 else "harm",
         "number": number,
-        "displayed": None if number is None else round(number) if nearest else ceil(number - 1e-9),
+        "displayed": None if number is None else round(number) if nearest else ceil(number),
         "low": clear[0],
         "high": clear[1],
         "harm": through[0],
@@ -399,11 +400,8 @@ def _readings(export: Export) -> tuple[int, int, int]:
         if first.ranks or second.ranks or not (first.read and second.read):
             continue
         both += 1
-        itt = Fraction(int(second.points.sum()), int(second.most.sum())) - Fraction(
-            int(first.points.sum()), int(first.most.sum())
-        )
-        read = [Fraction(int(c.read_points.sum()), int(c.read_most.sum())) for c in (second, first)]
-        apart += abs(itt - (read[0] - read[1])) > APART
+        itt, read = (second.exact(way) - first.exact(way) for way in (False, True))
+        apart += abs(itt - read) > APART
     return changes, both, apart
 
 

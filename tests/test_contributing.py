@@ -127,13 +127,10 @@ ADDITIONS = {
             ),
             "gridc/compiler/grid/hypothesis_kinds.py": (
                 after('    "difference": _contrast("effect"),\n',
-                      '    "surprise": replace(_contrast("effect"), decided=True),\n'),
-                ("from dataclasses import dataclass\n", "from dataclasses import dataclass, replace\n"),
+                      '    "surprise": _contrast("effect"),\n'),
             ),
-            "gridc/reports/findings/hypotheses.py": (
-                ('{"ranking": Decision(decide_ranking, _ranking_sentence, _regions)',
-                 '{"surprise": Decision(decide_ranking, _ranking_sentence, _regions), '
-                 '"ranking": Decision(decide_ranking, _ranking_sentence, _regions)'),
+            "gridc/reports/findings/hypotheses/__init__.py": (
+                after('    "difference": _CONTRAST,\n', '    "surprise": _CONTRAST,\n'),
             ),
         },
         (REGISTRY, PUBLISHED),

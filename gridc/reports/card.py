@@ -13,6 +13,7 @@ from gridc.reports.card_sentences import held_fixed, verdict
 from gridc.reports.caveats import scoring_notes
 from gridc.reports.certificate import falsification_rows, floor_rows, uncomputed_rows
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
+from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.scope import scope_statement, varied_axes
 from gridc.reports.templates import render, shown_points
 from gridc.reports.words import ASSUMED, LIMITS, units_words
@@ -63,6 +64,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
             )
             for each in spec.waive
         ),
+        hypotheses=tuple(sentence(each, findings.complete) for each in findings.hypotheses),
         falsifications=falsification_rows(findings),
         noise_floors=floor_rows(findings),
         uncomputed=uncomputed_rows(findings),

@@ -244,6 +244,9 @@ class CardDeck(Part):
         tuple[str, ...], Field(description="Where a score is not 1 for a right answer and 0 for any other.")
     ]
     waivers: Annotated[tuple[Waiver, ...], Field(description="Hazards of the instrument that were waived.")]
+    hypotheses: Annotated[
+        tuple[str, ...], Field(description="What became of each hypothesis, in a sentence or a few.")
+    ] = ()
     falsifications: Annotated[
         tuple[FalsificationRow, ...], Field(description="Tests that could have broken the findings.")
     ]

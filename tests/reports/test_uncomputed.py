@@ -48,8 +48,7 @@ STATED: dict[str, Any] = {
 }  # fmt: skip
 
 LISTED = [
-    "fork outcome", "falsification F1", "judge someone/else", "analysis bootstrap",
-    "analysis generalizability",
+    "fork outcome", "falsification F1", "analysis bootstrap", "analysis generalizability",
 ]  # fmt: skip
 
 

@@ -124,8 +124,6 @@ def undecidable(spec: Spec, test: Falsification) -> str | None:
 
 def _analysis(stated: Analysis, curves: bool) -> Iterator[tuple[str, str]]:
     generalized = len(stated.generalizability) == 2
-    if stated.estimator == "glmm":
-        yield "estimator", stated.estimator
     if stated.bootstrap is not None and stated.bootstrap.unit == "model" and not generalized:
         draws, unit = stated.bootstrap.resamples, stated.bootstrap.unit
         yield "bootstrap", f"{draws} resamples by {unit}; items and configurations are resampled instead"

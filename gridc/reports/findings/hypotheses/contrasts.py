@@ -91,7 +91,7 @@ def nothing(outcome: str, spec: Spec, why: Failure) -> Effect:
     return Effect(outcome, reading, estimator, (), 0, 0, 0, (), None, None, why, 1.0, 1.0, digest([outcome]))
 
 
-def _test(fitted: Fit, columns: Sequence[int], odds: Sequence[Odds | None]) -> EffectTest:
+def _test(fitted: Fit, columns: list[int], odds: Sequence[Odds | None]) -> EffectTest:
     if len(columns) == 1 and odds[0] is not None:
         return EffectTest("wald_z", odds[0].z, 1, odds[0].p)
     return fitted.joint(columns)

@@ -5,7 +5,7 @@ Both regress the outcome on the axis, with model, benchmark and every other axis
 by maximum likelihood. A fit that does not exist is a `Failure` and never a number.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.effects import EffectTest, Failure, Odds
+from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, random_intercept
 from gridc.reports.findings.observations import Floats
 from gridc.statistics.clustered_logit import LogitFit, NotEstimable, combination, fit, unit, wald
 from gridc.statistics.designs import Design, Factor, factor, scored, treatment
@@ -30,7 +31,7 @@ class Fit(Protocol):
         """A coefficient. Raises `NotEstimable`."""
         ...
 
-    def joint(self, columns: Sequence[int]) -> EffectTest:
+    def joint(self, columns: list[int]) -> EffectTest:
         """Whether several coefficients are all zero. Raises `NotEstimable`."""
         ...
 
@@ -45,8 +46,8 @@ class ClusteredLogit:
     def odds(self, column: int) -> Odds:
         return _odds(self.fitted, unit(column, len(self.design.columns)))
 
-    def joint(self, columns: Sequence[int]) -> EffectTest:
-        found = wald(self.fitted, unit(list(columns), len(self.design.columns)))
+    def joint(self, columns: list[int]) -> EffectTest:
+        found = wald(self.fitted, unit(columns, len(self.design.columns)))
         return EffectTest("wald_chi2", found.chi2, found.df, found.p)
 
 
@@ -62,7 +63,10 @@ def clustered_logit(comparison: Comparison, design: Design) -> Fit:
     return ClusteredLogit(design, fit(design.matrix, totals))
 
 
-ESTIMATORS: Mapping[str, Callable[[Comparison, Design], Fit]] = {"cluster_logit": clustered_logit}
+ESTIMATORS: Mapping[str, Callable[[Comparison, Design], Fit]] = {
+    "cluster_logit": clustered_logit,
+    "glmm": random_intercept,
+}
 """By the `estimator` of the language."""
 
 
@@ -101,6 +105,10 @@ def estimate(comparison: Comparison, estimator: str, design: Design) -> Fit | Fa
         return ESTIMATORS[estimator](comparison, design)
     except NotEstimable as error:
         return failure_of(error)
+    except Graded as error:
+        return Failure("graded", str(error))
+    except NoLibrary as error:
+        return Failure("library", str(error))
 
 
 def failure_of(error: NotEstimable) -> Failure:

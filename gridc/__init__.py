@@ -18,6 +18,8 @@ _HOMES = {
     "diff": "gridc.study",
     "open": "gridc.study",
     "propagation": "gridc.study",
+    "view": "gridc.study",
+    "view_pages": "gridc.study",
 }
 
 

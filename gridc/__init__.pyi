@@ -6,5 +6,7 @@ from gridc.study import Trust as Trust
 from gridc.study import diff as diff
 from gridc.study import open as open
 from gridc.study import propagation as propagation
+from gridc.study import view as view
+from gridc.study import view_pages as view_pages
 
 __version__: str

@@ -12,7 +12,7 @@ from gridc.diagnostics.errors import Diagnostic
 from gridc.runtime.auditing import draw_sheet
 from gridc.runtime.blinding import JUDGING, blind, judged, order_seed
 from gridc.runtime.judgements import hides
-from gridc.runtime.store.events import Event, Locked, Sealed, Unblinded
+from gridc.runtime.store.events import Event, Locked, Merged, Sealed, Unblinded
 from gridc.runtime.store.store import Store
 
 
@@ -26,14 +26,16 @@ def of_blinding(plan: Plan, store: Store, events: Sequence[Event]) -> Iterator[D
 
 
 def of_dates(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagnostic]:
-    """Replies of judges are dated between seal and lock. A clock that was set back can do the same."""
+    """Replies of judges are dated between seal and lock, those that a merge took behind the seal of the other
+    store. A clock that was set back can do the same."""
     first, last = store.judged_between(plan.study_digest)
     if not hides(plan) or first is None or last is None:
         return
     sealed, locked = (_first(chain, kind) for kind in (Sealed, Locked))
+    elsewhere = [each.body.sealed for each in chain if isinstance(each.body, Merged) and each.body.sealed]
     if sealed is None:
         yield Diagnostic("GC710", "judges were asked, and no map was sealed before")
-    elif first < sealed.at:
+    elif first < min([sealed.at, *elsewhere]):
         message = f"a judge's reply is dated {first}, before the map was sealed ({sealed.at})"
         yield Diagnostic("GC710", message)
     if locked is not None and last > locked.at:

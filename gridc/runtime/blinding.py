@@ -19,7 +19,7 @@ with it the results, from one run of a study to the next.
 import hmac
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -45,12 +45,13 @@ Place = tuple[str, str, int]
 @dataclass(frozen=True, slots=True)
 class Response:
     """A response to be judged, where it stands, and its text as a judge may see it. `removed` counts what was
-    taken out, by class."""
+    taken out, by class, and `kept` what stayed because the response would have read otherwise."""
 
     place: Place
     benchmark: str
     text: str
     removed: Mapping[str, int]
+    kept: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,11 @@ def judged(plan: Plan, store: Store) -> Iterator[Response]:
     for cell in plan.cells():
         if METHODS[cell.setting.method].reads == "label":
             for response, clean in responses_of(plan, store, cell):
-                yield replace(response, text=clean.text, removed=clean.removed) if hidden else response
+                yield (
+                    response
+                    if not hidden
+                    else replace(response, text=clean.text, removed=clean.removed, kept=clean.kept)
+                )
 
 
 def responses_of(

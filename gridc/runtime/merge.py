@@ -7,10 +7,11 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime import judging
+from gridc.runtime.blinding import JUDGING
 from gridc.runtime.engines.environments import differing, refusal, told
 from gridc.runtime.run import Finished, conclude
 from gridc.runtime.scaffolds import scaffolded, waves
-from gridc.runtime.store.events import Merged, ModelLoaded, NoiseMeasured, Observed, first_break
+from gridc.runtime.store.events import Merged, ModelLoaded, NoiseMeasured, Observed, Sealed, first_break
 from gridc.runtime.store.store import Store, recorded
 from gridc.runtime.store.write import Writer
 
@@ -90,4 +91,10 @@ def _take(plan: Plan, store: Writer, path: Path) -> None:
         for kind in (ModelLoaded, NoiseMeasured, Observed)
         for body in recorded(events, kind)
     ]
-    store.record(Merged(stamp=stamp, calls=taken, last_event=events[-1].digest, events=kept))
+    sealed = [
+        each.at
+        for each in events
+        if isinstance(each.body, Sealed) and (each.body.stamp, each.body.about) == (stamp, JUDGING)
+    ]
+    about = {"sealed": sealed[0]} if sealed else {}
+    store.record(Merged(stamp=stamp, calls=taken, last_event=events[-1].digest, events=kept, **about))

@@ -158,7 +158,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "observed": {"stamp": "a", "what": "budget", "detail": "calls"},
     "finish": {"stamp": "a", "results": "b", "answers": "c"},
-    "merge": {"stamp": "a", "calls": 1, "last_event": "b", "events": []},
+    "merge": {"stamp": "a", "calls": 1, "last_event": "b", "events": [], "sealed": "2026"},
     "interim look": {
         "stamp": "a", "answered": 1, "total": 2, "unscored": 1,
         "anchor": {"strength": "git", "detail": "d", "committed": None},
@@ -192,7 +192,7 @@ def test_what_is_stored_is_read_and_comes_back_as_it_was(kind: str) -> None:
     assert (event.kind, event.body.as_json()) == (kind, EXAMPLES[kind])
 
 
-OPTIONAL = {("load", "versions"), ("work", "least")}
+OPTIONAL = {("load", "versions"), ("work", "least"), ("merge", "sealed")}
 
 
 @pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind in EXAMPLES for key in EXAMPLES[kind]])

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gridc.compiler.instrument.sanitise import CLASSES
 from gridc.compiler.lowering.judging import Guess, Judged, arms_of, is_judged
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.blinding import opened
+from gridc.runtime.blinding import judged, opened
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
 from gridc.statistics.raters import Bang, Guesses, bang, guesses_independent, share_right
@@ -44,11 +45,36 @@ class GuessFinding:
         return self.test.p < ALPHA
 
 
-def guess_findings(plan: Plan, store: Store, judged: Judged | None) -> tuple[GuessFinding, ...]:
+@dataclass(frozen=True, slots=True)
+class SanitisedFinding:
+    """What was taken out of the responses that judges saw: of so many `responses` something in `touched`, by
+    class how many pieces went, and how many stayed because the response would have read otherwise."""
+
+    responses: int
+    touched: int
+    removed: Mapping[str, int]
+    kept: Mapping[str, int]
+
+
+def sanitised_finding(plan: Plan, store: Store) -> SanitisedFinding | None:
+    """None where nothing is judged, or responses are shown as they are."""
+    judge = plan.study.spec.judge
+    if judge is None or judge.blinding is None or not judge.blinding.sanitise:
+        return None
+    responses = list(judged(plan, store))
+    removed, kept = Counter[str](), Counter[str]()
+    for each in responses:
+        removed.update(each.removed)
+        kept.update(each.kept)
+    by_class = ({name: counts[name] for name in CLASSES} for counts in (removed, kept))
+    return SanitisedFinding(len(responses), sum(bool(each.removed) for each in responses), *by_class)
+
+
+def guess_findings(plan: Plan, store: Store, known: Judged | None) -> tuple[GuessFinding, ...]:
     """The guess test of every benchmark that has one. Conditions are not read before the map is open."""
-    if judged is None or not opened(store, plan.study_digest):
+    if known is None or not opened(store, plan.study_digest):
         return ()
-    return tuple(_findings(plan, judged.guesses))
+    return tuple(_findings(plan, known.guesses))
 
 
 def _findings(plan: Plan, guesses: Sequence[Guess]) -> Iterator[GuessFinding]:

@@ -17,7 +17,12 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import BenchmarkAnalysis, Maximum, analyse, maxima
 from gridc.reports.findings.attribution import Attribution, explain
 from gridc.reports.findings.audit import AuditFinding, audits
-from gridc.reports.findings.blinding import GuessFinding, guess_findings
+from gridc.reports.findings.blinding import (
+    GuessFinding,
+    SanitisedFinding,
+    guess_findings,
+    sanitised_finding,
+)
 from gridc.reports.findings.certification import CHOSEN, FULL, Region, Weighed, weigh
 from gridc.reports.findings.changes import Change, Reread, changes, compare, reread
 from gridc.reports.findings.components import Factorial, GeneralizabilityFinding, factorial, generalize
@@ -192,6 +197,7 @@ class Findings:
     falsifications: tuple[FalsificationFinding, ...] = ()
     audits: tuple[AuditFinding, ...] = ()
     guesses: tuple[GuessFinding, ...] = ()
+    sanitised: SanitisedFinding | None = None
     conduct: Conduct = UNKNOWN
     curves: tuple[CurveFinding, ...] = ()
     judging: JudgingFinding | None = None
@@ -270,6 +276,7 @@ def find(
         factorial=factorial(samples) if progress.complete else None,
         generalizability=generalize(samples) if progress.complete else None,
         guesses=guess_findings(plan, store, judgements),
+        sanitised=sanitised_finding(plan, store),
         maxima=maxima(compiled.spec, _by_benchmark(plan, scores)),
         noise=noise,
         precisions=precision_reports(compiled.spec, scores),

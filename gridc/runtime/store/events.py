@@ -144,12 +144,14 @@ class RunFinished(Body):
 
 class Merged(Body):
     """The answers of another store were taken in: how many calls, the digest of the last event there, and
-    those of its events that say how they came about (`TAKEN`) with their kind."""
+    those of its events that say how they came about (`TAKEN`) with their kind; `sealed` is when the map was
+    sealed there under which its judges were asked."""
 
     kind = "merge"
     calls: int
     last_event: str
     events: list[dict[str, Any]]
+    sealed: str | None = None
 
     @field_validator("events")
     @classmethod

@@ -1,0 +1,128 @@
+"""A curve over the harness of a real store, against statsmodels on rows that plain SQL reads."""
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.lowering.plan import Plan
+from gridc.reports.curves import curve_estimates, curve_sentences
+from gridc.reports.figures import specification_curve
+from gridc.reports.findings.curves import CurveFinding, curve_findings
+from gridc.reports.findings.observations import Samples
+from gridc.runtime.store.store import Store
+from gridc.schema.spec import Spec
+
+STORE = "results/small/store.sqlite"
+SAMPLES = "SELECT key, item, score, choice FROM cell JOIN sample ON sample.cell = cell.id"
+FORKS: list[dict[str, Any]] = [
+    {"id": "reader", "category": "scoring", "levels": ["free_form", "logprob"], "default": "free_form",
+     "binds": "axis.scoring"},
+    {"id": "unread", "category": "data", "levels": ["itt", "pp"], "default": "itt",
+     "binds": "analysis.outcome"},
+    {"id": "context", "category": "data", "levels": ["both", "disambig"], "default": "both",
+     "binds": "analysis.primary", "choice": {"disambig": {"items": {"condition": "disambig"}}}},
+    {"id": "shots", "category": "model", "levels": ["in", "out"], "default": "in",
+     "binds": "analysis.estimator", "choice": {"out": {"without_terms": ["few_shot"]}}},
+    {"id": "rubric", "category": "scoring", "levels": ["a", "b"], "default": "a", "binds": "documented"},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def samples(finished: Path) -> Samples:
+    study = compile_spec(finished / "gridcard.toml").study
+    stated = study.spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+    names = [fork["id"] for fork in FORKS]
+    curve = {"id": "harness", "forks": names, "declared": "ex_ante"}
+    stated |= {"fork": FORKS, "curve": [curve], "analysis": stated["analysis"] | {"permutations": 39}}
+    with Store.open(finished / STORE) as store:
+        return Samples(
+            Plan(replace(study, spec=Spec.model_validate(stated))), store.outcomes(Plan(study).study_digest)
+        )
+
+
+@pytest.fixture(scope="module")
+def found(samples: Samples) -> CurveFinding:
+    (curve,) = curve_findings(samples)
+    return curve
+
+
+def by_hand(samples: Samples, store: Path, levels: dict[str, str]) -> Any:
+    """The logit of one specification on its single samples; None where it has no maximum."""
+    items = samples.plan.study.items["bbq"]
+    tags = {item.id: item.tags["condition"] for item in items.sampled}
+    rows = []
+    for key, item, score, choice in sqlite3.connect(store).execute(SAMPLES):
+        model, _, configuration = key.split("/")
+        place = dict(part.split("=") for part in configuration.split(","))
+        if place["scoring"] != levels["reader"] or (levels["unread"] == "pp" and choice is None):
+            continue
+        if levels["context"] == "disambig" and tags[item] != "disambig":
+            continue
+        rows.append((score, model == "qwen2", place, items.units[item]))
+    names = [name for name in rows[0][2] if name not in (["few_shot"] if levels["shots"] == "out" else [])]
+    columns = [np.ones(len(rows)), np.array([row[1] for row in rows], float)]
+    for name in names:
+        for level in sorted({row[2][name] for row in rows})[1:]:
+            columns.append(np.array([row[2][name] == level for row in rows], float))
+    units = sorted({row[3] for row in rows})
+    groups = np.array([units.index(row[3]) for row in rows])
+    model = sm.Logit(np.array([row[0] for row in rows], float), np.column_stack(columns))
+    return model.fit(disp=0, method="newton", tol=1e-13, cov_type="cluster", cov_kwds={"groups": groups})
+
+
+def test_every_specification_is_what_statsmodels_makes_of_its_rows(
+    samples: Samples, found: CurveFinding, finished: Path
+) -> None:
+    assert (found.ran.stated, found.ran.bound, len(found.specifications)) == (32, 16, 16)
+    assert [each.level for each in found.unbound] == ["b"]
+    assert len(found.fitted) >= 8
+    for each in found.fitted:
+        theirs = by_hand(samples, finished / STORE, dict(each.levels))
+        assert each.fitted is not None
+        assert each.fitted.estimate == pytest.approx(theirs.params[1], abs=1e-7)
+        assert each.fitted.error == pytest.approx(theirs.bse[1], rel=1e-6)
+        assert each.fitted.p == pytest.approx(theirs.pvalues[1], rel=1e-5)
+        assert each.samples == int(theirs.nobs)
+    values = np.array([each.fitted.estimate for each in found.fitted if each.fitted])
+    assert found.summary is not None
+    assert found.summary.median == pytest.approx(np.median(values))
+    assert found.same_sign == np.mean(np.sign(values) == np.sign(np.median(values)))
+
+
+def test_the_digest_is_of_the_rows_of_each_specification(found: CurveFinding) -> None:
+    """Fixed effects change no row; every other fork does."""
+    rows = {tuple(each.levels.items()): each.rows for each in found.specifications}
+    for levels, digest in rows.items():
+        other = tuple((name, {"in": "out", "out": "in"}.get(level, level)) for name, level in levels)
+        assert rows[other] == digest
+    assert len(set(rows.values())) == 8
+
+
+def test_a_curve_is_told_drawn_and_listed(samples: Samples, found: CurveFinding) -> None:
+    class Findings:
+        curves = (found,)
+
+    (sentence,) = curve_sentences(Findings())  # type: ignore[arg-type]
+    assert "16 of 32 specifications were run" in sentence
+    assert found.permutation is not None
+    assert found.permutation.p_median * 40 == pytest.approx(round(found.permutation.p_median * 40))
+    rows = {row.id: row for row in curve_estimates(Findings())}  # type: ignore[arg-type]
+    assert len(rows) == len(found.specifications) + 7
+    own = rows["curve/harness/H1/qwen2-llama/log_odds_median"]
+    assert found.summary is not None
+    assert (own.estimate, own.p) == (round(found.summary.median, 10), found.permutation.p_median)
+    for number, each in enumerate(found.specifications):
+        row = rows[f"curve/harness/H1/qwen2-llama/specification/{number}"]
+        assert (row.rows, row.n, row.error is None) == (each.rows, each.samples, each.fitted is not None)
+    drawn = specification_curve(found, "curve")
+    assert drawn is not None
+    assert drawn.svg.count("<circle") >= len(found.fitted)
+    for fork in FORKS[:-1]:
+        assert all(f">{level}<" in drawn.svg for level in (fork["id"], *fork["levels"]))
+    assert ">rubric<" not in drawn.svg, "a fork of one level that is run decides nothing"

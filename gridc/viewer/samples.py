@@ -1,14 +1,17 @@
 """One sample with all that is known of it: what was shown, what came back, what was read, every call."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from gridc.compiler.lowering.calls import ANSWER
 from gridc.viewer.cells import Cell, absent
 from gridc.viewer.lists import loaded, state
 from gridc.viewer.reader import Moment
+
+_COLUMNS = "kind, content, request, sent, answer, usage, seconds, finished, prompt"
 
 MOST_TEXT = 100_000
 """Characters of one text that a page shows. The page says where it stops, and links to the whole text."""
@@ -62,6 +65,18 @@ class CallView:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judge was asked about a response, and what its reply was read to: a label, or a failure."""
+
+    judge: str
+    attempt: int
+    label: str | None
+    confidence: int | None
+    failure: str | None
+    call: CallView
+
+
+@dataclass(frozen=True, slots=True)
 class SampleView:
     """A sample. `span` is the part of the deciding call's text that the answer was read from, by characters.
     `points` are the options that earn the point, `options` how many there are; None where the store does not
@@ -79,6 +94,7 @@ class SampleView:
     matching: int | None
     expected: str | None
     calls: tuple[CallView, ...]
+    judgements: tuple[Judgement, ...]
 
     @property
     def state(self) -> str:
@@ -120,6 +136,7 @@ def sample(moment: Moment, cell: Cell, item: str, replicate: int) -> SampleView:
         cell, item, replicate, choice, score, said, options,
         tuple(right) if isinstance(right, list) and all(type(each) is int for each in right) else None,
         unknown, matching, expected, tuple(_calls(moment, cell, item, replicate, choice, said)),
+        tuple(_judgements(moment, cell, item, replicate)),
     )  # fmt: skip
 
 
@@ -128,7 +145,7 @@ def _calls(
 ) -> Iterator[CallView]:
     """The distinct calls of a sample in the order in which they were first made."""
     rows = moment.rows(
-        """SELECT call.id, trace.name, kind, content, request, sent, answer, usage, seconds, finished, prompt
+        f"""SELECT call.id, trace.name, {_COLUMNS}
            FROM trace JOIN call ON call.id = trace.call JOIN prompt ON prompt.id = call.prompt
            WHERE cell = ? AND item = ? AND replicate = ? ORDER BY step""",
         [cell.id, item, replicate],
@@ -141,33 +158,60 @@ def _calls(
     deciding = ended[-1] if ended else (plain[0] if plain else None)
     first = {call: rest for call, *rest in reversed(rows)}
     for call in steps:
-        _, kind, content, request, sent, answer, usage, seconds, finished, prompt = first[call]
-        messages, chat_template, dropped = _messages(content, sent)
-        document = loaded(answer) if answer is not None else None
-        given: Mapping[str, Any] = document if isinstance(document, dict) else {}
-        failed = given.get("error")
-        yield CallView(
-            id=call,
-            steps=tuple(name for name in steps[call] if name != ANSWER),
-            decides=call == deciding,
-            kind=kind,
-            messages=messages,
-            chat_template=chat_template,
-            dropped=dropped,
-            answered=answer is not None,
-            text=_text(given.get("text")),
-            finish=_text(given.get("finish")),
-            error=None if failed is None else json.dumps(failed, ensure_ascii=False),
-            candidates=tuple(_candidates(request, given, choice, evidence, call == deciding)),
-            prompt=prompt,
-            request=pretty(request) or "",
-            sent=pretty(sent),
-            answer=pretty(answer),
-            usage=pretty(usage),
-            seconds=seconds,
-            finished=finished,
-            attempts=tuple(_attempts(moment, call)),
-        )
+        _, *columns = first[call]
+        names = tuple(name for name in steps[call] if name != ANSWER)
+        yield _view(moment, call, names, call == deciding, columns, choice, evidence)
+
+
+def _view(
+    moment: Moment,
+    call: str,
+    steps: tuple[str, ...],
+    decides: bool,
+    columns: Sequence[Any],
+    choice: int | None = None,
+    evidence: Mapping[str, Any] = MappingProxyType({}),
+) -> CallView:
+    """A call from its `_COLUMNS`, and what was chosen where it is the one that decides."""
+    kind, content, request, sent, answer, usage, seconds, finished, prompt = columns
+    messages, chat_template, dropped = _messages(content, sent)
+    document = loaded(answer) if answer is not None else None
+    given: Mapping[str, Any] = document if isinstance(document, dict) else {}
+    failed = given.get("error")
+    return CallView(
+        id=call,
+        steps=steps,
+        decides=decides,
+        kind=kind,
+        messages=messages,
+        chat_template=chat_template,
+        dropped=dropped,
+        answered=answer is not None,
+        text=_text(given.get("text")),
+        finish=_text(given.get("finish")),
+        error=None if failed is None else json.dumps(failed, ensure_ascii=False),
+        candidates=tuple(_candidates(request, given, choice, evidence, decides)),
+        prompt=prompt,
+        request=pretty(request) or "",
+        sent=pretty(sent),
+        answer=pretty(answer),
+        usage=pretty(usage),
+        seconds=seconds,
+        finished=finished,
+        attempts=tuple(_attempts(moment, call)),
+    )
+
+
+def _judgements(moment: Moment, cell: Cell, item: str, replicate: int) -> Iterator[Judgement]:
+    rows = moment.rows(
+        f"""SELECT judge, attempt, label, confidence, failure, call.id, {_COLUMNS}
+            FROM judgement JOIN call ON call.id = judgement.call JOIN prompt ON prompt.id = call.prompt
+            WHERE cell = ? AND item = ? AND replicate = ? ORDER BY judge, attempt""",
+        [cell.id, item, replicate],
+    ).fetchall()
+    for judge, attempt, label, confidence, failure, call, *columns in rows:
+        shown = _view(moment, call, (judge,), False, columns)
+        yield Judgement(judge, attempt, label, confidence, failure, shown)
 
 
 def _messages(content: str, sent: str | None) -> tuple[tuple[Message, ...], bool, int]:

@@ -130,3 +130,17 @@ def _call(
                  529 if number == 1 else 200, "<b>try later</b>"],
             )  # fmt: skip
     return call
+
+
+def judge(path: Path, key: str, item: str) -> None:
+    """Two attempts of a judge on a sample: a reply without a label, then one with."""
+    db = sqlite3.connect(path)
+    (cell,) = db.execute("SELECT id FROM cell WHERE key = ?", [key]).fetchone()
+    for attempt, (label, failure) in enumerate(((None, "no label"), ("unsafe", None)), 1):
+        call = _call(
+            db, f"judge {attempt}", "owl", False, "Rate it <b>now</b>.", f"reply {attempt}", False, None
+        )
+        row = [cell, item, attempt, call, label, 4 if label else None, failure]
+        db.execute("INSERT INTO judgement VALUES (?, ?, 0, 'owl', ?, ?, ?, ?, ?)", row)
+    db.commit()
+    db.close()

@@ -13,7 +13,7 @@ from gridc.reports import addresses
 from gridc.viewer.pages import Viewer
 from gridc.viewer.view import Source
 from tests.viewer.conftest import TAGS, Client
-from tests.viewer.stores import STAMP, make
+from tests.viewer.stores import STAMP, judge, make
 
 STATES = {
     "outcome=earned": "score > 0",
@@ -222,6 +222,17 @@ def test_every_call_of_a_scaffold_is_there_and_one_decides(client: Client, store
     )
     assert [(n, name, bool(decides)) for n, name, decides in steps] == [
         ("1", "map_chunk_0", False), ("2", "map_chunk_1", False), ("3", "reduce", True)]  # fmt: skip
+
+
+def test_judges_calls_are_shown_with_what_they_were_read_to(tmp_path: Path) -> None:
+    path = make(tmp_path / "store.sqlite", items=2)
+    key = "bee/facts/shots=0,scoring=text"
+    judge(path, key, "facts/1")
+    with closing(Viewer([Source(path)])) as viewer:
+        page = get(Client(viewer), addresses.sample(STAMP, key, "facts/1"))
+    assert "2 judgements" in page and 'attempt 2: <strong><bdi dir="auto">unsafe' in page
+    assert "no label: " in page and "confidence 4" in page
+    assert page.index("reply 1") < page.index("reply 2") and "Rate it &lt;b&gt;now&lt;/b&gt;." in page
 
 
 def test_an_item_has_every_configuration_and_model(client: Client, store: Path) -> None:

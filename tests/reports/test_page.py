@@ -141,6 +141,21 @@ def test_stamp_results_and_statements_are_there_in_order(findings: Findings, pag
         assert each in text
 
 
+def test_the_contents_link_to_every_part_and_all_links_end_somewhere(page: str) -> None:
+    tags = Tags(page).tags
+    places = [attributes["id"] for _, attributes in tags if attributes.get("id")]
+    links = {(attributes["href"] or "").removeprefix("#") for name, attributes in tags if name == "a"}
+    assert len(places) == len(set(places))
+    assert links <= set(places)
+    parts = {attributes["id"] for name, attributes in tags if attributes.get("class") == "inside"}
+    assert parts <= links, "in the contents"
+
+
+def test_every_heading_of_a_table_says_what_it_heads(page: str) -> None:
+    heads = [attributes for name, attributes in Tags(page).tags if name == "th"]
+    assert heads and all("scope" in attributes for attributes in heads)
+
+
 def test_every_card_has_its_six_fields(page: str) -> None:
     text = Tags(page).text
     for field in ("(i) ", "(ii) ", "(iii) ", "(iv) ", "(v) ", "(vi) "):

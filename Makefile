@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api serve run scaffolds test check slow mutants bench-engine bench-plan bench-stats bench-report clean
+.PHONY: bench-view bench-api judged serve run scaffolds test check slow mutants bench-engine bench-plan bench-stats bench-report clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -68,6 +68,14 @@ bench-api: .venv/installed
 # A model that ships with gridc behind the OpenAI protocol, at http://127.0.0.1:8414/v1, under any name.
 serve: .venv/installed
 	$(BIN)/python -m tools.servers.model $(SERVE)
+
+# The pocket study of the scaffolds with a judge and a second one: two scripts behind addresses judge, then it is checked.
+judged: .venv/installed
+	$(BIN)/python -m tools.servers.judges --port 8415 & first=$$!; \
+	$(BIN)/python -m tools.servers.judges --port 8416 --shares '{"other": 0.1, "prose": 0.05}' & second=$$!; \
+	trap "kill $$first $$second" EXIT; sleep 2; \
+	$(BIN)/gridc run specs/judged_pocket.toml && $(BIN)/gridc report specs/judged_pocket.toml && \
+	$(BIN)/gridc verify specs/judged_pocket.toml
 
 # How compiling and counting a plan grows, up to 1,000,000 cells.
 bench-plan: .venv/installed

@@ -516,11 +516,6 @@ CODES: dict[str, Code] = {
         "more keys and values than `kv_mib` allows: raise it. Neither changes a result. Loading the model"
         " at a lower precision would be another measurement.",
     ),
-    "GC609": Code(
-        "this version cannot run this yet",
-        "The spec asks for something that this version of gridc can compile, stamp and count by cells, "
-        "but cannot execute. Nothing was run. `gridc plan` lists it.",
-    ),
     "GC610": Code(
         "the model card cannot be changed",
         "gridc writes only between its own markers and adds results to a `model-index`. It refuses a file "

@@ -153,7 +153,11 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
     return BenchmarkRow.of(
         finding,
         left_out=left_out,
-        direction="lower_is_better" if finding.lower_is_better else "higher_is_better",
+        direction="nearest_is_best"
+        if finding.target is not None
+        else "lower_is_better"
+        if finding.lower_is_better
+        else "higher_is_better",
         intervals=_intervals(finding.intervals),
         envelope=tuple(rows.values()),
         rates=tuple(_rate(each) for each in finding.rates),

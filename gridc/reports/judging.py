@@ -27,6 +27,12 @@ def judging_sentences(found: JudgingFinding | None) -> Iterator[str]:
             f"{left:,} of {found.responses:,} judged responses have no label that counts{rule}: they stay in "
             "the denominator, with what an unreadable answer earns."
         )
+    if len(found.lengths) > 1:
+        told = (
+            f"{label} {each.mean:,.0f} and {each.median:,.0f} ({each.responses:,})"
+            for label, each in found.lengths.items()
+        )
+        yield f"Length of judged responses in characters, mean and median, by label: {', '.join(told)}."
     for left_judge, right_judge, agreement in found.pairs:
         yield f"{left_judge} and {right_judge}: {_agreement(agreement)}."
     yield from _second(found)

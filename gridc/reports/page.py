@@ -249,7 +249,10 @@ def _section(
     models = [model.id for model in spec.model]
     first = _first(row, spec.tiers[0])
     cells = _cells(finding, models)
-    orders, shares = _orders(cells, models, finding.lower_is_better), finding.analysis.variance
+    orders, shares = (
+        _orders(cells, models, finding.lower_is_better, finding.target),
+        finding.analysis.variance,
+    )
     return Section(
         spec=next(each for each in spec.benchmark if each.id == finding.benchmark),
         finding=finding,
@@ -300,13 +303,16 @@ def _cells(finding: BenchmarkFinding, models: list[str]) -> dict[str, tuple[Cell
 
 
 def _orders(
-    cells: Mapping[str, tuple[CellScore | None, ...]], models: list[str], lower: bool
+    cells: Mapping[str, tuple[CellScore | None, ...]],
+    models: list[str],
+    lower: bool,
+    target: Fraction | None,
 ) -> tuple[tuple[Order, int], ...]:
     """The orders that occur in the full envelope and in how many configurations, most frequent first."""
     counted: Counter[Order] = Counter()
     for row in cells.values():
         scores: dict[str, Fraction] = {
-            model: -each.score if lower else each.score
+            model: orderings.good(each.score, lower, target)
             for model, each in zip(models, row, strict=True)
             if each is not None and each.score is not None
         }

@@ -84,6 +84,10 @@ def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Stro
 def pair_sentence(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
     noise = f" {WITHIN}" if pair.noise.standing == "within" else ""
     lower = f" {LOWER}" if benchmark.lower_is_better else ""
+    if benchmark.target is not None:
+        lower = (
+            f" There the score nearest to {float(benchmark.target):g} is best, which these counts do not ask."
+        )
     counts = _counts_sentence(benchmark.benchmark, pair.counts)
     return f"{counts}{lower} {evidence_words(benchmark.unit, pair)}{noise}"
 

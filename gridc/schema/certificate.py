@@ -418,9 +418,10 @@ class BenchmarkRow(Part):
         Count, Field(description="Rows of its files that do not follow the format: no item was made of them.")
     ] = 0
     direction: Annotated[
-        Literal["higher_is_better", "lower_is_better"],
+        Literal["higher_is_better", "lower_is_better", "nearest_is_best"],
         Field(
-            description="Which score is the good one. N+ and N- count scores; orders and passes follow it."
+            description="Which score is the good one; nearest_is_best: the one nearest to the spec's target. "
+            "N+ and N- count scores; orders follow it, and passes do but for a target."
         ),
     ]
     intervals: IntervalsRow

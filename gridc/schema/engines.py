@@ -13,15 +13,13 @@ class EngineKind:
 
     `what` says what it is. `schemes` begin the sources that it runs; () where any other text names a model.
     A `provider` runs models whose weights are not here: their files cannot be hashed, and their names may
-    change what they mean. `refuses` lists the keys of a model that cannot be set there. One that is not
-    `executed` is refused before a run.
+    change what they mean. `refuses` lists the keys of a model that cannot be set there.
     """
 
     what: str
     schemes: tuple[str, ...] = ()
     provider: bool = False
     refuses: tuple[str, ...] = ()
-    executed: bool = True
 
 
 ENGINES: Mapping[str, EngineKind] = {

@@ -43,14 +43,24 @@ class Orderings:
         return Fraction(len(self.strict), self.possible)
 
 
-def goodness(scores: Mapping[str, Scores], lower_is_better: bool) -> Mapping[str, Scores]:
+def goodness(
+    scores: Mapping[str, Scores], lower_is_better: bool, target: Fraction | None = None
+) -> Mapping[str, Scores]:
     """The scores turned so that the better one is the higher one, as every function here takes them."""
-    if not lower_is_better:
-        return scores
     return {
-        model: {name: None if score is None else -score for name, score in row.items()}
+        model: {
+            name: None if score is None else good(score, lower_is_better, target)
+            for name, score in row.items()
+        }
         for model, row in scores.items()
     }
+
+
+def good(score: Fraction, lower_is_better: bool, target: Fraction | None = None) -> Fraction:
+    """How good a score is: higher is better. Of a `target` the nearest is best."""
+    if target is not None:
+        return -abs(score - target)
+    return -score if lower_is_better else score
 
 
 def reachable(scores: Mapping[str, Scores]) -> Orderings:

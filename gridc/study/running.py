@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.frontend.unsupported import require_executable
 from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.lock.deviations import require_current, require_reconciled
 from gridc.compiler.lock.lock import stamp_of
@@ -110,7 +109,6 @@ def run(
     part = _shard(shard)
     watch(Step("", 0, 0, "reading the items"))
     compiled = place.compiled(online=True)
-    require_executable(compiled.spec, compiled.source)
     require_files(compiled.study, compiled.source)
     require_taken(compiled.spec, compiled.source)
     watch(Step("", 0, 0, "trying the instrument"))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.frontend.unsupported import not_run_here, unsaid
+from gridc.compiler.frontend.unsupported import unsaid
 from gridc.compiler.lock.anchor import Anchor, anchors
 from gridc.compiler.lock.deviations import Reconciled, reconcile, require_current, require_same
 from gridc.compiler.lock.diff import brief
@@ -100,7 +100,6 @@ def stamp(place: Place, supersede: bool) -> StampReport:
     compiled = place.compiled(online=True)
     prove(compiled.study, compiled.source)
     notes = [
-        *not_run_here(compiled.spec, compiled.source),
         *unsaid(compiled.spec),
         *compiled.study.notes(),
         *_tokenized(compiled),

@@ -82,13 +82,13 @@ def _read(place: Place) -> Verdict:
     verdict = recall(place)
     if verdict is None:
         from gridc.compiler.frontend.read import read_spec
-        from gridc.compiler.frontend.unsupported import not_run_here, unsaid
+        from gridc.compiler.frontend.unsupported import unsaid
         from gridc.compiler.preflight.providers import require_taken
 
         checked = read_spec(place.spec, place.data, place.models)
         unchecked = require_taken(checked.spec, checked.source)
         absent = {**checked.references.absent, **unchecked}
-        notes = (*not_run_here(checked.spec, checked.source), *unsaid(checked.spec))
+        notes = tuple(unsaid(checked.spec))
         verdict = Verdict(absent, notes)
         keep(place, checked, verdict)
     return verdict
@@ -96,7 +96,7 @@ def _read(place: Place) -> Verdict:
 
 def _proved(place: Place, progress: "Watch") -> ValidationReport:
     """The verdict after everything was tried that can be before a call."""
-    from gridc.compiler.frontend.unsupported import not_run_here, unsaid
+    from gridc.compiler.frontend.unsupported import unsaid
     from gridc.compiler.lowering.plan import Plan
     from gridc.compiler.preflight import falsifiability
     from gridc.compiler.preflight.hazards import prove
@@ -110,5 +110,5 @@ def _proved(place: Place, progress: "Watch") -> ValidationReport:
     prove(compiled.study, compiled.source)
     preflight(compiled, watch=progress)
     notes = falsifiability.manifest(Plan(compiled.study))["notes"]
-    notes = [*not_run_here(compiled.spec, compiled.source), *unsaid(compiled.spec), *notes]
+    notes = [*unsaid(compiled.spec), *notes]
     return ValidationReport(place.spec, compiled.study.unpinned() | unchecked, tuple(notes))

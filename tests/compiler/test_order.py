@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import gridc
-from gridc.compiler.frontend import unsupported
 from gridc.compiler.inputs.models import hash_files
 from gridc.compiler.lock.lock import read_lock
 from gridc.diagnostics.errors import GridcError, HazardError, SpecError
@@ -190,17 +189,3 @@ def test_a_digest_ties_the_spec_to_the_files(spec: Path) -> None:
     spec.write_text(replaced(SPEC, (ELSEWHERE[0], f'{ELSEWHERE[1]}\ndigest = "{"0" * 64}"')))
     with pytest.raises(SpecError, match=f"GC314.*{right}"):
         gridc.open(spec, models=MODELS).plan()
-
-
-def test_what_this_version_does_not_run_is_said_with_its_line_by_all_that_do_not_run(
-    spec: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever that is: here it is the length of the answers."""
-    obstacle = unsupported.Obstacle(("harness", "max_tokens"), "harness", "answer of 8 tokens", None)
-    monkeypatch.setattr(unsupported, "obstacles", lambda _: iter([obstacle]))
-    line = next(n for n, text in enumerate(SPEC.split("\n"), 1) if "max_tokens" in text)
-    study = gridc.open(spec)
-    for notes in (study.validate().notes, study.validate().notes, study.stamp().notes):  # once from the cache
-        assert any(f"gridcard.toml:{line}:" in note and "no answer of 8 tokens" in note for note in notes)
-    with pytest.raises(GridcError, match="GC609"):
-        study.run()

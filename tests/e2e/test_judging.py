@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import gridc
 from gridc.diagnostics.errors import GridcError
 from gridc.schema.canonical import canonical, digest
 from tests.e2e.conftest import command
@@ -222,3 +223,28 @@ def test_a_panel_decides_as_the_spec_says(tmp_path: Path) -> None:
             labels[how] = {(cell, item): None if n is None else names[n] for cell, item, n in stored}
             assert labels[how] == (most if how == "majority" else whole)
     assert labels["majority"] != labels["unanimous"]
+
+
+def test_of_a_target_the_nearest_score_is_best(tmp_path: Path) -> None:
+    with serving(tmp_path / "s") as made:
+        made.write()
+        spec = made.folder / "gridcard.toml"
+        spec.write_text(spec.read_text().replace('direction = "higher_is_better"', "direction = 0.5"))
+        study = gridc.open(spec)
+        study.run()
+        study.report()
+        certificate = json.loads((made.folder / "results" / "judged" / "certificate.json").read_text())
+        (row,) = certificate["benchmarks"]
+        assert row["direction"] == "nearest_is_best"
+        scores = {
+            (each["configuration"], model): score["correct"] / score["scored"]
+            for each in row["envelope"]
+            for model, score in each["scores"].items()
+        }
+        assert "the score nearest to 0.5 is best" in " ".join(certificate["statements"])
+        seen_orders = row["scopes"][0]["orderings"]["seen"]
+        assert seen_orders
+        for seen in seen_orders:
+            far = [abs(scores[seen["configuration"], place[0]] - 0.5) for place in seen["order"]]
+            assert far == sorted(far)
+        assert study.verify().complete

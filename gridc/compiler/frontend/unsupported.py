@@ -1,46 +1,16 @@
-"""What a spec can state and this version does not do: lower to calls, execute, or compute.
+"""What a spec can state and this version does not compute.
 
-Nothing that is stated is dropped silently: what cannot be executed stops a run, and what is not computed is
-listed once on the terminal, the page, the cards and in the certificate, from here.
+Nothing that is stated is dropped silently: what is not computed is listed once on the terminal, the page, the
+cards and in the certificate, from here.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid.specifications import comparisons, meaning
-from gridc.diagnostics.errors import Diagnostic, UnavailableError
-from gridc.diagnostics.places import KeyPath
 from gridc.schema.analysis import Analysis
-from gridc.schema.engines import engine_kind
 from gridc.schema.inference import Choice, Falsification
 from gridc.schema.spec import Spec
-
-
-@dataclass(frozen=True, slots=True)
-class Obstacle:
-    """A part of the spec that is not executed: its place, its name, what it asks for, and why its calls are
-    not known before the run (None where they are)."""
-
-    path: KeyPath
-    name: str
-    what: str
-    reason: str | None
-
-
-def require_executable(spec: Spec, source: Source) -> None:
-    """Raise `UnavailableError` with everything in the spec that this version cannot execute."""
-    found = unexecuted(spec, source)
-    if found:
-        raise UnavailableError(found)
-
-
-def unexecuted(spec: Spec, source: Source) -> list[Diagnostic]:
-    """Everything in the spec that this version cannot execute, each at its place."""
-    return [
-        source.diagnose("GC609", each.path, f"{each.name}: this version runs no {each.what}")
-        for each in obstacles(spec)
-    ]
 
 
 def unsaid(spec: Spec) -> Iterator[str]:
@@ -50,24 +20,6 @@ def unsaid(spec: Spec) -> Iterator[str]:
             "`study.not_varied` is empty: the card names what the grid holds fixed, and only you know what "
             "else could matter and was not varied"
         )
-
-
-def not_run_here(spec: Spec, source: Source) -> tuple[str, ...]:
-    """The same in sentences, for who validates, plans or stamps: none of that is refused, and a run is."""
-    return tuple(
-        f"{each.place}: {each.message}, so `gridc run` refuses the study" for each in unexecuted(spec, source)
-    )
-
-
-def obstacles(spec: Spec) -> Iterator[Obstacle]:
-    """Everything in the spec that this version cannot execute."""
-    for number, benchmark in enumerate(spec.benchmark):
-        if benchmark.target is not None:
-            what = f"order of models by their distance from {benchmark.target:g}"
-            yield Obstacle(("benchmark", number, "direction"), benchmark.id, what, None)
-    for number, model in enumerate(spec.model):
-        if not engine_kind(model.engine).executed:
-            yield Obstacle(("model", number, "engine"), model.id, "provider's model", None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,7 @@ class BenchmarkFinding:
     units: int
     coarser: tuple[UnitLevel, ...]
     lower_is_better: bool
+    target: Fraction | None
     intervals: UnitIntervals
     cells: tuple[CellScore, ...]
     scopes: tuple[ScopeFinding, ...]
@@ -366,7 +367,8 @@ def _benchmark(
     by_model = {model: [each for each in shared if each.cell.model == model] for model in models}
     thresholds = [each.at for each in spec.analysis.marks(name)]
     items = plan.study.items[name]
-    lower = next(each for each in spec.benchmark if each.id == name).lower_is_better
+    stated = next(each for each in spec.benchmark if each.id == name)
+    lower, target = stated.lower_is_better, None if stated.target is None else Fraction(str(stated.target))
     compared = compare(spec, items, cells, stored, lower)
     return BenchmarkFinding(
         benchmark=name,
@@ -375,13 +377,14 @@ def _benchmark(
         units=len(set(items.units.values())),
         coarser=items.coarser,
         lower_is_better=lower,
+        target=target,
         intervals=unit_intervals(spec, items, outcomes),
         cells=tuple(cells),
-        scopes=tuple(_scope(name, scope, by_model, weighed, floors, lower) for scope in scopes),
+        scopes=tuple(_scope(name, scope, by_model, weighed, floors, lower, target) for scope in scopes),
         models=tuple(_model(spec, model, by_model[model], scopes, thresholds, lower) for model in models),
         parse_rates=tuple(_parse_rates(plan, cells)),
         analysis=analyse(spec, cells, outcomes),
-        ordering_claims=_best_first(weighed.orderings[name], lower),
+        ordering_claims=() if target is not None else _best_first(weighed.orderings[name], lower),
         tests=weighed.tests[name],
         changes=changes(compared),
         reread=reread(spec.axis, compared),
@@ -434,6 +437,7 @@ def _scope(
     weighed: Weighed,
     floors: Floors,
     lower: bool,
+    target: Fraction | None,
 ) -> ScopeFinding:
     chosen = set(scope.configurations)
     inside = {
@@ -458,7 +462,7 @@ def _scope(
         for a, b in combinations(by_model, 2)
     )
     tau, dropped = orderings.concordance(scores)
-    good = orderings.goodness(scores, lower)
+    good = orderings.goodness(scores, lower, target)
     return ScopeFinding(scope, pairs, orderings.reachable(good), orderings.mismatch(good), tau, dropped)
 
 

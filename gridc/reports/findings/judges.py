@@ -6,12 +6,14 @@ drawn independently.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import mean, median
 
-from gridc.compiler.lowering.judging import Bench, Judged, Second
+from gridc.compiler.lowering.judging import Bench, Judged, Response, Second
 from gridc.compiler.lowering.plan import Plan
+from gridc.runtime.judgements import responses
 from gridc.runtime.store.store import Store
 from gridc.schema.judging import SECOND
 from gridc.statistics.raters import Kappa, kappa
@@ -36,10 +38,20 @@ class JudgeFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class Length:
+    """How long the responses with a label are, in characters as judges see them. Answers that evade may be
+    short (Safety Under Scaffolding, app. N, 2a)."""
+
+    responses: int
+    mean: float
+    median: float
+
+
+@dataclass(frozen=True, slots=True)
 class JudgingFinding:
     """All judges of a study that is judged to its end. `decided` counts the responses with a label that
     counts, of `responses`; `pairs` are judges of every response two by two; `rows` is the digest of all
-    judgements."""
+    judgements. `lengths` is by the label that counts."""
 
     judges: tuple[JudgeFinding, ...]
     responses: int
@@ -49,6 +61,7 @@ class JudgingFinding:
     second: Second | None
     least: float | None
     blinded: bool
+    lengths: Mapping[str, Length]
     rows: str
 
     @property
@@ -75,8 +88,18 @@ def find_judging(plan: Plan, store: Store, found: Judged | None) -> JudgingFindi
         second=found.second,
         least=None if spec.validation is None else spec.validation.kappa,
         blinded=spec.blinding is not None,
+        lengths=_lengths(bench.judge.labels, responses(plan, store) or [], found),
         rows=store.judgements_digest(plan.study_digest),
     )
+
+
+def _lengths(labels: Sequence[str], given: Sequence[Response], found: Judged) -> dict[str, Length]:
+    by_label: dict[str, list[int]] = {label: [] for label in labels}
+    for response in given:
+        label = found.rulings[response.key].label
+        if label is not None:
+            by_label[label].append(len(response.text))
+    return {label: Length(len(each), mean(each), median(each)) for label, each in by_label.items() if each}
 
 
 def _labels(name: str, found: Judged) -> dict[tuple[str, str, int], str | None]:

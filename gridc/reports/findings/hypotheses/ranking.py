@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
@@ -21,6 +22,7 @@ from gridc.schema.hypotheses import Standing
 from gridc.schema.inference import RankingHypothesis
 from gridc.schema.selector import EVERYWHERE
 from gridc.schema.spec import Spec
+from gridc.statistics.orderings import good
 
 
 def ranking_regions(spec: Spec, hypothesis: RankingHypothesis, cells: Sequence[Cell]) -> dict[str, Region]:
@@ -43,6 +45,11 @@ def decide_ranking(measured: Measured, hypothesis: RankingHypothesis) -> Ranking
     spec = measured.spec
     measured = measured if hypothesis.items is None else on_items(measured, hypothesis)
     directions = {benchmark.id: str(benchmark.direction) for benchmark in spec.benchmark}
+    targets = {
+        benchmark.id: Fraction(str(benchmark.target))
+        for benchmark in spec.benchmark
+        if benchmark.target is not None
+    }
     rows: dict[tuple[str, str], dict[str, CellScore]] = {}
     for score in measured.scores:
         if _about(spec, hypothesis, score.cell):
@@ -51,7 +58,8 @@ def decide_ranking(measured: Measured, hypothesis: RankingHypothesis) -> Ranking
     against: list[str] = []
     standings: dict[str, list[Standing]] = {"agree": [], "contradict": []}
     for (benchmark, configuration), row in rows.items():
-        steps = _steps([row.get(model) for model in hypothesis.order], directions[benchmark], measured.floors)
+        scores = [row.get(model) for model in hypothesis.order]
+        steps = _steps(scores, directions[benchmark], targets.get(benchmark), measured.floors)
         verdict = _verdict(steps)
         counts[verdict] += 1
         if verdict == "contradict":
@@ -65,6 +73,8 @@ def decide_ranking(measured: Measured, hypothesis: RankingHypothesis) -> Ranking
     if strength != "descriptive":
         regions = ranking_regions(spec, hypothesis, [score.cell for score in measured.scores])
         support, refute = ranking_p_values(hypothesis.order, regions, directions, measured.weighed, strength)
+        if targets.keys() & regions.keys():
+            support, refute = 1.0, 1.0  # evidence is of scores, and not of their distances
         if sum(len(region.configurations) for region in regions.values()) < len(rows):
             support = 1.0  # a configuration that not every model is asked under
     return Ranking(
@@ -162,17 +172,21 @@ def ranking_sentence(finding: HypothesisFinding, complete: bool) -> str:
     )
 
 
-def _steps(row: Sequence[CellScore | None], direction: str, floors: Floors) -> list[Gap] | None:
+def _steps(
+    row: Sequence[CellScore | None], direction: str, target: Fraction | None, floors: Floors
+) -> list[Gap] | None:
     """Each model against the next of the order, above 0 where it is better; None where a score is missing."""
-    sign = 1 if direction == "higher_is_better" else -1
     found = [
-        (each.score, floors.get((each.cell.model, each.cell.setting.precision)))
+        (
+            good(each.score, direction == "lower_is_better", target),
+            floors.get((each.cell.model, each.cell.setting.precision)),
+        )
         for each in row
         if each is not None and each.score is not None
     ]
     if len(found) < len(row):
         return None
-    return [(sign * (better - worse), floor, other) for (better, floor), (worse, other) in pairwise(found)]
+    return [(better - worse, floor, other) for (better, floor), (worse, other) in pairwise(found)]
 
 
 def _verdict(steps: Sequence[Gap] | None) -> str:

@@ -151,7 +151,6 @@ class BenchmarkFinding:
     units: int
     coarser: tuple[UnitLevel, ...]
     lower_is_better: bool
-    target: Fraction | None
     intervals: UnitIntervals
     cells: tuple[CellScore, ...]
     scopes: tuple[ScopeFinding, ...]
@@ -164,6 +163,7 @@ class BenchmarkFinding:
     endings: tuple[Endings, ...] = ()
     changes: tuple[Change, ...] = ()
     reread: tuple[Reread, ...] = ()
+    target: Fraction | None = None
 
     @property
     def full(self) -> ScopeFinding:

@@ -1,11 +1,18 @@
 """Specification curves as findings: the published ones of the scaffold study, and those of a real store."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gridc.compiler.frontend.extends import expanded
+from gridc.compiler.frontend.source import read
+from gridc.compiler.frontend.validate import typed
+from gridc.compiler.grid.specifications import runnable, unbound
 from gridc.reports.findings.curves import CurveFinding, curve_findings
 from tests.reports.published_study import ARMS, DATA, published_samples, published_spec
+
+SPECS = Path(__file__).parents[2] / "specs"
 
 SUBSETS: list[dict[str, Any]] = [
     {
@@ -68,3 +75,85 @@ def test_the_curve_of_18_is_the_published_one(eighteen: list[CurveFinding]) -> N
         assert not found.failed
         assert found.default is not None
         assert set(found.default.levels.values()) == {"all4", "all6", "itt"}
+
+
+BINARY: list[dict[str, Any]] = [
+    {
+        "id": f"fork{number}",
+        "category": "data",
+        "levels": ["a", "b"],
+        "default": "a",
+        "binds": "analysis.primary",
+        "choice": {"b": {"without_terms": ["model"]}},
+    }
+    for number in range(16)
+]
+
+
+def test_a_curve_that_is_too_large_is_drawn_from_with_its_seed() -> None:
+    names = [fork["id"] for fork in BINARY]
+    out = {"when": {"fork0": "b", "fork1": "b"}, "why": "both at once have no meaning"}
+    stated = curve(*names, sample={"n": 40, "seed": 7}, exclude=[out])
+    spec = published_spec(fork=BINARY, curve=[stated])
+    ran = runnable(spec, spec.curve[0])
+    assert (ran.stated, ran.bound, len(ran.drawn)) == (3 * 2**14, 3 * 2**14, 40)
+    assert ran.share == 40 / (3 * 2**14)
+    assert len({tuple(levels.items()) for levels in ran.drawn}) == 40
+    assert not any(levels["fork0"] == levels["fork1"] == "b" for levels in ran.drawn)
+    assert runnable(spec, spec.curve[0]).drawn == ran.drawn
+    other = published_spec(fork=BINARY, curve=[stated | {"sample": {"n": 40, "seed": 8}}])
+    assert runnable(other, other.curve[0]).drawn != ran.drawn
+    whole = published_spec(fork=BINARY[:4], curve=[curve(*names[:4])])
+    assert len(runnable(whole, whole.curve[0]).drawn) == 16
+    assert runnable(whole, whole.curve[0]).sample is None
+
+
+def test_every_specification_has_the_same_chance() -> None:
+    """Of 12 specifications that are left, 3 are drawn with each of 600 seeds."""
+    names = [fork["id"] for fork in BINARY[:4]]
+    out = {"when": {"fork0": "b", "fork1": "b"}, "why": "both at once have no meaning"}
+    counts: dict[tuple[str, ...], int] = {}
+    for seed in range(600):
+        stated = curve(*names, sample={"n": 3, "seed": seed}, exclude=[out])
+        spec = published_spec(fork=BINARY[:4], curve=[stated])
+        for levels in runnable(spec, spec.curve[0]).drawn:
+            key = tuple(levels.values())
+            counts[key] = counts.get(key, 0) + 1
+    assert len(counts) == 12
+    assert all(100 < count < 200 for count in counts.values()), counts  # 150 expected, standard error 10.6
+
+
+def test_the_full_registered_product_is_counted_and_its_unbound_levels_are_named() -> None:
+    """29 forks in 5,435,817,984 combinations: every level but the defaults needs new data or new scores."""
+    spec = typed(expanded(read(SPECS / "scaffold_safety_registered.toml")))
+    ran = runnable(spec, spec.curve[0])
+    assert ran.stated == 5_435_817_984
+    left = unbound(spec, spec.curve[0])
+    assert ran.bound == len(ran.drawn) == 1
+    assert len(left) == sum(len(fork.levels) - 1 for fork in spec.fork)
+
+
+def test_the_published_forks_of_18_and_384_are_bound_as_far_as_a_store_can_answer() -> None:
+    spec = typed(expanded(read(SPECS / "scaffold_safety.toml")))
+    primary, exploratory = (runnable(spec, each) for each in spec.curve)
+    assert (primary.stated, len(primary.drawn)) == (18, 18)
+    assert exploratory.stated == 384
+    kinds = {(each.fork, each.level) for each in unbound(spec, spec.curve[1])}
+    assert {fork for fork, _ in kinds} == {
+        "short_responses", "bbq_contexts", "refusal_markers", "long_context",
+    }  # fmt: skip
+    assert len(exploratory.drawn) == exploratory.bound == 2**5
+
+
+def test_a_model_left_out_leaves_its_rows_out(eighteen: list[CurveFinding]) -> None:
+    """The default specification without a model is the specification of the fork that leaves it out."""
+    for found in eighteen:
+        (without,) = [each for each in found.without if each.model == "opus"]
+        (same,) = [
+            each
+            for each in found.specifications
+            if each.levels == {"benchmark_subset": "all4", "model_subset": "exclude_opus", "reading": "itt"}
+        ]
+        assert without.default is not None
+        assert without.default.fitted == same.fitted
+        assert len(found.without) == 6

@@ -1,5 +1,6 @@
 """Blinding on real runs: no stored trace loses an answer, merged stores keep their seal, counts are right."""
 
+import csv
 import json
 import shutil
 import sqlite3
@@ -99,3 +100,42 @@ def test_what_was_taken_out_is_counted_in_the_report(tmp_path: Path) -> None:
         assert {name: found.removed[name] for name in ("tools", "code")} == {
             name: marks[name] for name in ("tools", "code")
         }
+
+
+FALSIFIED = """
+[[falsification]]
+id = "1a"
+category = "scoring"
+test = "people label responses without knowing their condition"
+criterion = { statistic = "audit_leniency", at_most = 0.0 }
+"""
+
+
+@pytest.mark.parametrize("direction", ["higher_is_better", "lower_is_better"])
+def test_people_beside_a_judge(tmp_path: Path, direction: str) -> None:
+    """People say `untrue` of everything judged, so the leniency is the mean of what the judge gave."""
+    with serving(tmp_path / "s") as made:
+        study = made.write(BLIND, direction=direction)
+        study.spec.write_text(study.spec.read_text() + FALSIFIED)
+        study.run()
+        drawn = study.audit_sample(64)  # every response: read by a rule, and by the judge
+        with drawn.csv.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+        given = {row["uuid"]: "untrue" if "untrue" in row["labels"] else "unreadable" for row in rows}
+        assert set(given.values()) == {"untrue", "unreadable"}
+        labels = made.folder / "labels.csv"
+        labels.write_text("uuid,label\n" + "".join(f"{uuid},{label}\n" for uuid, label in given.items()))
+        found = study.audit_read(labels).findings[0]
+        ((points, n),) = made.rows(
+            """SELECT sum(score), count(*) FROM sample JOIN cell ON cell.id = cell
+               WHERE method IN ('judge', 'extract')"""
+        )
+        better = 1 if direction == "higher_is_better" else -1
+        assert found.agreement.n == n == 64
+        assert found.leniency.mean == pytest.approx(better * points / 64)
+        study.report()
+        certificate = json.loads((made.folder / "results" / "judged" / "certificate.json").read_text())
+        (test,) = certificate["falsifications"]
+        assert test["result"] == ("fail" if better * points > 0 else "pass")
+        assert test["value"] == pytest.approx(better * points / 64)
+        assert study.verify().complete

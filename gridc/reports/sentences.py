@@ -11,6 +11,7 @@ from gridc.reports.components import component_sentences
 from gridc.reports.curves import curve_sentences
 from gridc.reports.findings.findings import Findings, ModelFinding
 from gridc.reports.findings.hypotheses import sentence
+from gridc.reports.findings.hypotheses.sentences import verdict_lines
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.pair_sentences import (
     WITHIN,
@@ -63,6 +64,11 @@ def leading(findings: Findings) -> Iterator[str]:
     for benchmark, pair in full:
         if (benchmark, pair) != strongest:
             yield pair_sentence(benchmark, pair)
+
+
+def hypothesis_lines(findings: Findings) -> Iterator[str]:
+    """The verdicts on all hypotheses, in a few lines; `leading` says each in full."""
+    yield from verdict_lines(findings.hypotheses, findings.complete)
 
 
 def falsification_sentences(findings: Findings) -> Iterator[str]:

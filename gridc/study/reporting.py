@@ -23,7 +23,12 @@ from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.attribution import LABEL
 from gridc.reports.findings.findings import Findings, explained, find
 from gridc.reports.page import PROMINENT
-from gridc.reports.sentences import falsification_sentences, leading, rate_sentences
+from gridc.reports.sentences import (
+    falsification_sentences,
+    hypothesis_lines,
+    leading,
+    rate_sentences,
+)
 from gridc.runtime.run import conclude
 from gridc.runtime.store.events import InterimLook, Reported
 from gridc.runtime.store.store import Store
@@ -57,8 +62,10 @@ class FindingsReport:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """What stands beside the scores: refusals, bias, further outcomes, falsification tests, curves."""
+        """What stands beside the scores: verdicts, refusals, bias, further outcomes, falsification tests,
+        curves."""
         return (
+            *hypothesis_lines(self.findings),
             *rate_sentences(self.findings),
             *falsification_sentences(self.findings),
             *component_sentences(self.findings),

@@ -34,6 +34,41 @@ def effect_sentence(finding: HypothesisFinding, complete: bool) -> str:
     return " ".join(told)
 
 
+def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> Iterator[str]:
+    """How many hypotheses met which end, and each effect in one line."""
+    ends = {
+        verdict: [each.id for each in hypotheses if each.verdict == verdict]
+        for verdict in ("supported", "refuted", "open")
+    }
+    told = [f"{len(names)} {verdict} ({', '.join(names)})" for verdict, names in ends.items() if names]
+    if told:
+        so_far = (
+            "" if complete else " so far, and beyond these items none is decided before the run is complete"
+        )
+        yield f"Of {len(hypotheses)} hypotheses, {', '.join(told)}{so_far}."
+    lines = [_line(each, each.effect, complete) for each in hypotheses if each.effect is not None]
+    if lines:
+        assumed = "intervals and p-values assume units that are independent and many"
+        yield f"Effects ({assumed}): {'; '.join(lines)}."
+
+
+def _line(finding: HypothesisFinding, effect: Effect, complete: bool) -> str:
+    shown = [
+        f"{each.change.level} against {each.change.reference} {_points(each.change)}"
+        for each in effect.contrasts[:1]
+        if each.change.difference is not None
+    ]
+    more = len(effect.contrasts) - 1
+    told = ", ".join(
+        [f"{finding.id} {finding.verdict}", *shown, *([f"{more} more levels"] if more > 0 else [])]
+    )
+    if not complete or finding.support is None:
+        return told
+    if effect.failure is not None and finding.support >= 1:
+        return f"{told}, not tested ({effect.failure.code})"
+    return f"{told}, {told_p(finding.support)} ({_correction(finding)})"
+
+
 def _verdict_words(name: str, finding: HypothesisFinding, effect: Effect, complete: bool) -> str:
     if not complete or finding.support is None or finding.refute is None:
         return f"{name} is open while the run is incomplete."

@@ -1,0 +1,114 @@
+"""What is said of effects, and where it would be false."""
+
+from typing import Any
+
+import pytest
+
+from gridc.compiler.grid.cell import Cell
+from gridc.reports.card import as_markdown, make_cards
+from gridc.reports.certificate import certify
+from gridc.reports.page import as_html
+from gridc.reports.sentences import hypothesis_lines
+from tests.reports.builders import ITEMS, findings_of, spec_of
+
+FRAMES: dict[str, Any] = {"kind": "difference", "axis": "frame", "level": "exam", "reference": "plain"}
+
+
+def decided(correct: Any, direction: str = "higher_is_better", models: int = 2, **stated: Any) -> Any:
+    names = dict.fromkeys(["ant", "bee"][:models])
+    analysis = {"estimator": "cluster_logit", "nnh": {"rounding": "ceil"}, **stated.pop("analysis", {})}
+    hypotheses = stated.pop("hypothesis", [{"id": "H", **FRAMES, **stated}])
+    return findings_of(
+        spec_of(names, direction=direction, hypothesis=hypotheses, analysis=analysis,
+                family=stated.pop("family", [])),
+        correct,
+    )  # fmt: skip
+
+
+def falls(cell: Cell) -> int:
+    """Six items fewer under `exam`, for every model and all else."""
+    return 14 - 6 * (cell.levels["frame"] == "exam")
+
+
+@pytest.mark.parametrize(
+    ("direction", "kind"), [("higher_is_better", "harm"), ("lower_is_better", "benefit")]
+)
+@pytest.mark.parametrize("models", [1, 2])
+def test_a_difference_is_found_with_its_sign_and_its_number_needed(
+    direction: str, kind: str, models: int
+) -> None:
+    findings = decided(falls, direction, models)
+    (row,) = certify(findings).hypotheses
+    assert row.effect is not None and row.verdict == "supported"
+    (contrast,) = row.effect.contrasts
+    assert contrast.change.difference == pytest.approx(-6 / ITEMS)
+    assert contrast.number_needed is not None
+    assert (contrast.number_needed.kind, contrast.number_needed.displayed) == (kind, 4)
+    assert contrast.flips is not None and (contrast.flips.gained, contrast.flips.lost) == (0, 24 * models)
+    assert contrast.flips.p is None, "the answers of an item under several configurations are not independent"
+    told = next(each for each in certify(findings).statements if each.startswith("H ("))
+    assert f"number needed to {kind} 4" in told and "-30.0 pp" in told and "independent units" in told
+    deck = make_cards(findings, "0" * 64)
+    assert deck.hypotheses == (told,) and f"number needed to {kind} 4" in as_markdown(deck)
+    assert "number needed to " + kind in as_html(findings, certify(findings), deck)
+    assert "1 supported (H)" in " ".join(hypothesis_lines(findings))
+
+
+def test_what_is_found_and_smaller_than_the_margin_is_both() -> None:
+    findings = decided(falls, margin={"pp": 90})
+    (row,) = certify(findings).hypotheses
+    assert row.verdict == "supported" and row.effect is not None
+    assert row.effect.contrasts[0].change.margins[0].holds
+    assert any("found and smaller than the margin" in each for each in certify(findings).statements)
+
+
+@pytest.mark.parametrize(
+    ("stated", "verdict"),
+    [
+        ({"side": "less"}, "supported"),
+        ({"side": "greater"}, "refuted"),
+        ({"kind": "null_control"}, "refuted"),
+        ({"kind": "equivalence", "margin": {"pp": 60}}, "supported"),
+        ({"kind": "equivalence", "margin": {"pp": 5}}, "refuted"),
+        ({"kind": "noninferiority", "side": "greater", "margin": {"pp": 5}}, "refuted"),
+        ({"kind": "noninferiority", "side": "less", "margin": {"pp": 5}}, "supported"),
+        ({"analysis": {"estimator": "none"}}, "open"),
+        ({"outcome": "bias_ambiguous"}, "open"),
+    ],
+)
+def test_each_kind_is_decided_by_its_rule(stated: dict[str, Any], verdict: str) -> None:
+    (row,) = certify(decided(falls, **stated)).hypotheses
+    assert row.verdict == verdict
+
+
+def test_nothing_is_decided_while_the_run_is_incomplete() -> None:
+    findings = decided(lambda cell: None if cell.model == "bee" else falls(cell))
+    (row,) = certify(findings).hypotheses
+    assert (row.verdict, row.support, row.refute) == ("open", None, None)
+    assert row.effect is not None and row.effect.samples > 0, "the interim rates are shown"
+    assert any("open while the run is incomplete" in each for each in certify(findings).statements)
+
+
+def test_what_never_changes_is_no_test_and_no_number() -> None:
+    findings = decided(lambda cell: 10)
+    (row,) = certify(findings).hypotheses
+    assert row.verdict == "open" and row.effect is not None and row.effect.failure is not None
+    assert row.effect.failure.code in ("clusters", "separated", "constant")
+    assert row.effect.contrasts[0].odds is None and row.effect.contrasts[0].change.interval is None
+    (none,) = certify(decided(lambda cell: 0)).hypotheses
+    assert none.effect is not None and none.effect.failure is not None
+    assert none.effect.failure.code == "constant" and none.effect.contrasts[0].risk_ratio is None
+
+
+def test_a_family_corrects_over_all_its_members() -> None:
+    """A member that cannot be tested counts as one whose p is 1."""
+    hypotheses = [
+        {"id": "H", **FRAMES, "family": "F"},
+        {"id": "K", **FRAMES, "family": "F", "outcome": "bias_ambiguous"},
+        {"id": "L", **FRAMES},
+    ]
+    family = [{"id": "F", "correction": "holm", "alpha": 0.01}]
+    first, second, alone = certify(decided(falls, hypothesis=hypotheses, family=family)).hypotheses
+    assert (first.members, second.members, alone.members) == (2, 2, 1)
+    assert (first.alpha, alone.alpha) == (0.01, 0.05)
+    assert first.support == pytest.approx(2 * float(alone.support or 0)) and second.support == 1

@@ -61,6 +61,16 @@ class Commands(click.Group):
         gc.enable()  # `gridc.__main__` turned it off while modules are imported
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Every command with the first sentence of its help, whole."""
+        rows = [
+            (name, command.get_short_help_str(limit=300))
+            for name in self.list_commands(ctx)
+            if (command := self.get_command(ctx, name)) is not None
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -87,7 +97,18 @@ class Commands(click.Group):
             raise SystemExit(0) from None
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+EPILOG = """\b
+Which prompt did item 17 get?    gridc show --item 17 --where few_shot=3
+Which answers were unreadable?   gridc sql "select * from samples where not parsed"
+Why do two models flip?          gridc view; docs/tables.md has it in SQL and pandas
+A first study:                   gridc init, then what it says"""
+
+
+@click.group(
+    cls=Commands,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="gridc")
 def main() -> None:
     """Compile, stamp, run and certify an evaluation study of language models."""

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -225,6 +226,28 @@ def test_a_store_of_another_study_is_not_taken_for_this_one(study: Path) -> None
         gridc.open(spec).sql("SELECT 1")
     with pytest.raises(StoreError):
         gridc.open(spec, out=study / "nowhere").sql("SELECT 1")
+
+
+def test_the_questions_of_the_page_are_answered(opened: OpenStudy) -> None:
+    """By the statements as they are printed, counted again in plain Python."""
+    page = (DOCS / "tables.md").read_text("utf-8").split("## Three questions")[1].split("## pandas")[0]
+    unreadable, flips = (
+        json.loads(printed(" ".join(statement.split()), "--json", "--spec", str(opened.spec)))
+        for statement in re.findall(r'gridc sql "([^"]+)"', page)
+    )
+    rows = said(opened, "samples")
+    assert len(unreadable) == sum(not row["parsed"] for row in rows) > 0
+    scores = {
+        (row["configuration"], row["item"], row["replicate"], row["model"]): row["score"]
+        for row in rows
+        if row["axis_template"] == "T4"
+    }
+    differing = [key for key in scores if key[3] == "qwen2" and scores[key] != scores[(*key[:3], "llama")]]
+    assert len(flips) == len(differing) > 0
+    assert all(row["score"] != row["score_2"] for row in flips)
+    words = shlex.split(re.findall(r"gridc show (--item 17.*)", page)[0])
+    found = opened.show(item="8", where=[words[words.index("--where") + 1]], every="--all" in words)
+    assert len(found.samples) == 2
 
 
 def example_of(language: str) -> str:

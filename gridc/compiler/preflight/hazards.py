@@ -63,6 +63,9 @@ def prove(study: Study, source: Source) -> None:
         raise SpecError(idle)
 
 
+SEEN_IN_A_PROMPT = frozenset(("GC501", "GC502", "GC518", "GC519", "GC523"))
+"""Hazards that every prompt of the cell shows."""
+
 NEVER_ADVISED = frozenset(("GC511", "GC517"))
 """Hazards under which every score is wrong. They can be waived, and no message says so."""
 
@@ -320,7 +323,7 @@ def _refuse(study: Study, hazards: Iterable[Hazard], source: Source) -> None:
         help = f"{each.help}; or {waiver}" if each.help else waiver
         if each.code in NEVER_ADVISED and each.help:
             help = each.help
-        if each.item is not None:
+        if each.item is not None or each.code in SEEN_IN_A_PROMPT:
             at = {name: value for name, value in each.where.items() if name != "tier"}
             help += f"; `{show_command(origin, at, each.item)}` shows it"
         if each.path is not None:

@@ -130,7 +130,7 @@ class Queries:
             cursor = self._connection.execute(statement)
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise _refused(error) from None
-        columns = tuple(name for name, *_ in cursor.description or ())
+        columns = _distinct([name for name, *_ in cursor.description or ()])
         return Selected(columns, _rows(cursor))
 
     def relations(self) -> list[Relation]:
@@ -145,6 +145,18 @@ class Queries:
     def interrupt(self) -> None:
         """Stop what is running."""
         self._connection.interrupt()
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    """The names of columns, no two alike: `text`, `text_2`."""
+    found: dict[str, None] = {}
+    for name in names:
+        number, unique = 1, name
+        while unique in found:
+            number += 1
+            unique = f"{name}_{number}"
+        found[unique] = None
+    return tuple(found)
 
 
 def _rows(cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:

@@ -62,13 +62,16 @@ def _order(deck: CardDeck, pairs: Sequence[Comparison]) -> Iterator[str]:
     if not pairs:
         return
     names = list(dict.fromkeys(card.model for card in deck.cards))
-    who = f"{names[0]} or another model" if len(names) == 1 else "one model or the other"
+    who = f"{names[0]} or the other model" if len(names) == 1 else "one model or the other"
     reversing = [each for each in pairs if each.reverses]
     seen = "" if all(each.row.measured == each.row.size for each in pairs) else ", as far as measured"
-    yield (
-        f"The choice of the harness configuration decides whether {who} scores higher in "
-        f"{len(reversing) or 'none'} of {counted(len(pairs), 'comparison')}{seen}."
-    )
+    choice = "the choice of the harness configuration (what is varied, see below)"
+    if reversing:
+        of = f"{len(reversing)} of {counted(len(pairs), 'comparison')}"
+        yield f"In {of}, {choice} decides whether {who} scores higher{seen}."
+    else:
+        of = f"none of {counted(len(pairs), 'comparison')}"
+        yield f"In {of} does {choice} decide whether {who} scores higher{seen}."
 
 
 def _movement(cards: Sequence[Card]) -> Iterator[str]:
@@ -109,6 +112,14 @@ def _beyond(deck: CardDeck, pairs: Sequence[Comparison]) -> Iterator[str]:
             claimed.append(f"{words} is {' and '.join(strengths)}")
     if claimed:
         told = "; ".join(claimed)
-        yield f"For other items of the same kind, {told}; all else is a count on these items."
+        rest = " The other comparisons are counts on these items." if _some_descriptive(pairs) else ""
+        yield f"For other items of the same kind, {told}.{rest}"
     else:
-        yield "None of this is shown for other items of the same kind: these are counts on these items."
+        yield (
+            "No comparison is shown to come out the same for other items of the same kind: all are counts on "
+            "these items."
+        )
+
+
+def _some_descriptive(pairs: Sequence[Comparison]) -> bool:
+    return any(not (each.row.certified or each.row.supported) for each in pairs)

@@ -75,7 +75,7 @@ def test_the_verdict_counts_each_pair_once() -> None:
     assert len(pairs) == 3
     assert f"{len(reversing_pairs)} of 3 comparisons" in verdict(deck)[0]
     own = deck.model_copy(update={"cards": tuple(card for card in deck.cards if card.model == "ant")})
-    assert "whether ant or another model" in verdict(own)[0]
+    assert "whether ant or the other model" in verdict(own)[0]
     assert "of 2 comparisons" in verdict(own)[0]
 
 
@@ -84,10 +84,10 @@ def test_the_verdict_counts_each_pair_once() -> None:
     [
         (["ant"], lambda cell: 5, "No score moves"),
         (["ant"], lambda cell: None, "Nothing is measured yet"),
-        (["ant", "bee"], lambda cell: 5, "in none of 1 comparison"),
+        (["ant", "bee"], lambda cell: 5, "In none of 1 comparison"),
         (["ant", "bee"], lambda cell: 19 if cell.model == "ant" else 1, "one order throughout is certified"),
         (["ant", "bee"], lambda cell: None, "interim look"),
-        (["ant", "bee"], lambda cell: 10 + (cell.levels["shots"] == "5"), "None of this is shown"),
+        (["ant", "bee"], lambda cell: 10 + (cell.levels["shots"] == "5"), "No comparison is shown"),
     ],
 )
 def test_the_verdict_is_true_in_its_corners(models: list[str], counts: Any, words: str) -> None:

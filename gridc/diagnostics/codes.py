@@ -551,6 +551,12 @@ CODES: dict[str, Code] = {
         "`gridc view` listens on 127.0.0.1 alone, at port 8417 unless --port says another. Another program, "
         "or another `gridc view`, has that port, or the system does not give it to this user.",
     ),
+    "GC617": Code(
+        "a race cannot wait for judges",
+        "`gridc certify --until-decided` asks a few items at a time and scores them at once. Judges see no "
+        "response before all of the study are there, because their order and the map of who said what are "
+        "sealed before the first judgement.",
+    ),
     "GC618": Code(
         "two stores disagree",
         "Both have an answer to the same call, and the answers differ. Shards do not overlap, so one of "

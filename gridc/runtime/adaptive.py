@@ -12,7 +12,9 @@ from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Call, Engine, Task, answered
@@ -26,6 +28,14 @@ Wanted = Iterable[tuple[Cell, frozenset[str]]]
 """Cells, each with the ids of the items that are asked under it."""
 
 
+def _require_rules(plan: Plan) -> None:
+    """Raise `UnavailableError` (GC617) where judges label responses: they see none before all are there."""
+    judged = next((cell.key for cell in plan.cells() if is_judged(cell)), None)
+    if judged is not None:
+        help = "`gridc run` asks everything; [[exclude]] what is judged to race over the rest"
+        raise UnavailableError([Diagnostic("GC617", f"{judged} is scored by a judge", help=help)])
+
+
 class ChosenSamples:
     """Answers replicate 0 of chosen items under chosen cells. Use as a context manager; engines stay open
     between blocks. A call whose answer is in the store is not executed again."""
@@ -33,6 +43,7 @@ class ChosenSamples:
     def __init__(self, compiled: Compiled, lock: Lock, departures: Reconciled, path: Path) -> None:
         require_files(compiled.study, compiled.source)
         self.plan = Plan(compiled.study)
+        _require_rules(self.plan)
         self.executed = self.reused = 0
         self._store = Writer(path)
         self._store.ingest(self.plan, lock)

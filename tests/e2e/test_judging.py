@@ -248,3 +248,8 @@ def test_of_a_target_the_nearest_score_is_best(tmp_path: Path) -> None:
             far = [abs(scores[seen["configuration"], place[0]] - 0.5) for place in seen["order"]]
             assert far == sorted(far)
         assert study.verify().complete
+
+
+def test_a_race_does_not_score_what_judges_label(tmp_path: Path) -> None:
+    with serving(tmp_path / "s") as made, pytest.raises(GridcError, match="GC617"):
+        made.write().certify_until_decided()

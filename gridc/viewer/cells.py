@@ -85,7 +85,7 @@ class Cell:
         return Fraction(self.counts.points, self.counts.trials * self.scale)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StoredStudy:
     """A study as the store has it. `counted` is when its samples were counted (UTC), `took` how long that
     was in seconds; `problem` says why its spec could not be read, if so."""

@@ -93,7 +93,7 @@ def study_page(view: View) -> dict[str, Any]:
     for benchmark in study.benchmarks:
         roster = list(pairs(study, benchmark))
         drawn = roster[:3] if _small(study, benchmark) else []
-        limit = largest(study, benchmark, roster[:100])
+        limit = largest(study, benchmark, tuple(roster[:100]))
         models = [name for name in study.models if any(_of(study, benchmark, name))]
         sections.append(
             {
@@ -125,7 +125,7 @@ def surface_page(view: View) -> dict[str, Any]:
     part = _part(view.request.query.get("part", "0"), len(cells))
     drawn = None
     if len(cells) <= MOST_SQUARES:
-        limit = largest(study, benchmark, roster[:100])
+        limit = largest(study, benchmark, tuple(roster[:100]))
         drawn = _flips(view, benchmark, a, b, limit) if b else _scores(view, benchmark, a)
     return {
         "benchmark": benchmark,

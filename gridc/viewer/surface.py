@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import groupby
 
 from gridc.reports.figures.surface import signed
@@ -65,6 +66,7 @@ class PairTotal:
     missing: int
 
 
+@lru_cache(maxsize=1024)
 def total(study: StoredStudy, benchmark: str, a: str, b: str) -> PairTotal:
     """Counted over the configurations that every model runs: the envelope."""
     gaps = [_gap(one, other) for one, other in _both(study, benchmark, a, b) if one.shared]
@@ -77,7 +79,8 @@ def total(study: StoredStudy, benchmark: str, a: str, b: str) -> PairTotal:
     )  # fmt: skip
 
 
-def largest(study: StoredStudy, benchmark: str, pairs: Sequence[tuple[str, str]]) -> float:
+@lru_cache(maxsize=64)
+def largest(study: StoredStudy, benchmark: str, pairs: tuple[tuple[str, str], ...]) -> float:
     """The largest gap of these pairs, in points of a hundred: one colour scale serves all of them."""
     gaps = [_gap(*both) for a, b in pairs for both in _both(study, benchmark, a, b)]
     return max((abs(float(gap)) for gap in gaps if gap is not None), default=0.0) or 1.0

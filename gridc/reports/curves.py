@@ -57,6 +57,11 @@ def _estimated(curve: CurveFinding) -> Iterator[str]:
         f"on its side of 1, {100 * summary.below:.0f} % are significantly below 1 and "
         f"{100 * summary.above:.0f} % above it, each at {curve.alpha:g}."
     )
+    if curve.unexchangeable:
+        yield (
+            "The arms were asked unequally often, so their labels cannot be exchanged: the curve as a whole "
+            "is not tested."
+        )
     if curve.permutation is not None:
         found = curve.permutation
         yield (

@@ -33,17 +33,20 @@ FORKS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def samples(finished: Path) -> Samples:
+def samples_of(finished: Path, **more: Any) -> Samples:
+    """The finished study's samples, as if its spec said this too."""
     study = compile_spec(finished / "gridcard.toml").study
     stated = study.spec.model_dump(mode="json", by_alias=True, exclude_none=True)
-    names = [fork["id"] for fork in FORKS]
-    curve = {"id": "harness", "forks": names, "declared": "ex_ante"}
-    stated |= {"fork": FORKS, "curve": [curve], "analysis": stated["analysis"] | {"permutations": 39}}
+    stated |= more | {"analysis": stated["analysis"] | {"permutations": 39}}
+    changed = replace(study, spec=Spec.model_validate(stated))
     with Store.open(finished / STORE) as store:
-        return Samples(
-            Plan(replace(study, spec=Spec.model_validate(stated))), store.outcomes(Plan(study).study_digest)
-        )
+        return Samples(Plan(changed), store.outcomes(Plan(study).study_digest))
+
+
+@pytest.fixture(scope="module")
+def samples(finished: Path) -> Samples:
+    names = [fork["id"] for fork in FORKS]
+    return samples_of(finished, fork=FORKS, curve=[{"id": "harness", "forks": names, "declared": "ex_ante"}])
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +129,22 @@ def test_a_curve_is_told_drawn_and_listed(samples: Samples, found: CurveFinding)
     for fork in FORKS[:-1]:
         assert all(f">{level}<" in drawn.svg for level in (fork["id"], *fork["levels"]))
     assert ">rubric<" not in drawn.svg, "a fork of one level that is run decides nothing"
+
+
+def test_arms_that_were_asked_unequally_often_are_not_exchanged(finished: Path) -> None:
+    """One answer under greedy decoding, three under sampled."""
+    arms = {"axis": "decoding", "level": "sampled", "reference": "greedy"}
+    few = samples_of(
+        finished,
+        hypothesis=[{"id": "H1", "kind": "difference", **arms}],
+        fork=FORKS[1:2],
+        curve=[{"id": "unread", "forks": ["unread"], "declared": "ex_ante"}],
+    )
+    (curve,) = curve_findings(few)
+    assert curve.fitted and curve.permutation is None and curve.unexchangeable
+
+    class Findings:
+        curves = (curve,)
+
+    (sentence,) = curve_sentences(Findings())  # type: ignore[arg-type]
+    assert "asked unequally often" in sentence

@@ -107,7 +107,8 @@ class CurveFinding:
     """A curve for one comparison. `ran` says which specifications were run, `forks` the levels that vary,
     `defaults` the study's own, and `unbound` those that were not run; `elsewhere` specifications leave out
     one of the two arms and are not about this comparison. `same_sign` is the share of estimates on the
-    median's side of zero; `summary`, `same_sign` and `permutation` are over what was fitted."""
+    median's side of zero; `summary`, `same_sign` and `permutation` are over what was fitted.
+    `unexchangeable`: shuffles were declared, and the arms were not asked equally often."""
 
     curve: str
     declared: Declared
@@ -124,6 +125,7 @@ class CurveFinding:
     permutation: Permutation | None
     without: tuple[WithoutModel, ...]
     rows: str
+    unexchangeable: bool = False
 
     @property
     def name(self) -> str:
@@ -202,6 +204,7 @@ def _curve(samples: Samples, curve: Curve, contrast: Contrast) -> CurveFinding:
     return replace(
         _with(found, answers),
         permutation=_permute(rows, about, answers, contrast, draws, seed, alpha) if draws else None,
+        unexchangeable=bool(draws) and not rows.exchangeable,
         without=tuple(_without(rows, about, contrast, alpha, defaults)),
     )
 

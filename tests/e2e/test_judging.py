@@ -251,5 +251,8 @@ def test_of_a_target_the_nearest_score_is_best(tmp_path: Path) -> None:
 
 
 def test_a_race_does_not_score_what_judges_label(tmp_path: Path) -> None:
-    with serving(tmp_path / "s") as made, pytest.raises(GridcError, match="GC617"):
-        made.write().certify_until_decided()
+    with serving(tmp_path / "s") as made:
+        study = made.write()
+        study.stamp()
+        with pytest.raises(GridcError, match="GC617"):
+            study.certify_until_decided()

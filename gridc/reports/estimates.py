@@ -11,6 +11,7 @@ from gridc.reports.curves import curve_estimates
 from gridc.reports.findings.findings import Findings
 from gridc.reports.judging import judging_estimates
 from gridc.reports.raters import audit_estimates, guess_estimates
+from gridc.reports.scorecard.estimates import change_estimates
 from gridc.schema.estimates import FORMAT, EstimateRow, Estimates, estimate_row
 
 SCORE = "mean over items and replicates, an unreadable answer with its credit (intention to treat)"
@@ -58,6 +59,7 @@ def _scores(findings: Findings) -> Iterator[EstimateRow]:
 
 SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (
     _scores,
+    change_estimates,
     judging_estimates,
     component_estimates,
     curve_estimates,

@@ -85,7 +85,10 @@ class Analysis(Table):
     ] = None
     nnh: Annotated[
         NumberNeeded | None,
-        Field(description="Rounding of the number needed to harm. Default: not shown."),
+        Field(
+            description="Rounding of the number needed to harm. Default: not shown beside hypotheses, and "
+            "rounded up on the scorecard."
+        ),
     ] = None
     generalizability: Annotated[
         dict[Id, Literal["fixed", "random"]],

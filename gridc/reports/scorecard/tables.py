@@ -298,10 +298,13 @@ def first_columns(model: ModelScore) -> list[dict[str, str]]:
     """The columns of the matrix on the page: the reference, then each change of one level, as the rows
     have them."""
     found: dict[tuple[tuple[str, str], ...], None] = {}
+    axes: dict[str, None] = {}
     for row in model.matrix:
+        axes |= dict.fromkeys(part.partition("=")[0] for part in row.configuration.split(","))
         if len(row.levels) < 2:
             found.setdefault(tuple(row.levels.items()), None)
-    return [dict(each) for each in sorted(found, key=len)]
+    order = list(axes)
+    return [dict(each) for each in sorted(found, key=lambda each: [order.index(axis) for axis, _ in each])]
 
 
 def by_benchmark(model: ModelScore) -> dict[str, dict[str, MatrixRow]]:

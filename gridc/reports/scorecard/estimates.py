@@ -14,13 +14,15 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
     for benchmark in findings.benchmarks:
         cells = {(each.cell.model, each.cell.configuration): each for each in benchmark.cells}
         for change in benchmark.changes:
-            score, reference = (cells[change.model, name] for name in (change.configuration, change.reference))
+            score, reference = (
+                cells[change.model, name] for name in (change.configuration, change.reference)
+            )
             interval = change.itt.interval
             yield estimate_row(
                 id=f"change/{score.cell.key}",
                 kind="risk_difference",
-                about=f"score of {change.model} on {benchmark.benchmark} under {change.configuration} less that "
-                f"under {change.reference}, in points of the better direction",
+                about=f"score of {change.model} on {benchmark.benchmark} under {change.configuration} less "
+                f"that under {change.reference}, in points of the better direction",
                 estimate=float(change.itt.difference),
                 interval=interval,
                 level=None if interval is None else benchmark.intervals.level,

@@ -246,8 +246,40 @@ def _unjudged(findings: Findings) -> Answer | None:
 
 
 def _guessed(findings: Findings) -> Answer:
-    told = "No guess of a configuration is in the store: whether blinding held is not known."
-    return _unjudged(findings) or Answer("not_measured", told, "the judgements of the store")
+    where = "the judges' guesses in the store"
+    if not findings.guesses:
+        told = "No guess of a configuration is in the store: whether blinding held is not known."
+        return _unjudged(findings) or Answer("not_measured", told, where)
+    right, total = (sum(getattr(each, name) for each in findings.guesses) for name in ("right", "n"))
+    arms = [arm for each in findings.guesses for arm in each.arms]
+    unread = sum(each.unread for each in findings.guesses)
+    if not arms:
+        return Answer("not_measured", "No guess could be read.", where, {"unread": unread})
+    best = max(arms, key=lambda arm: arm.corrected)
+    counts = {
+        "right": right, "guesses": total, "unread": unread,
+        "index": best.index, "chance": best.chance, "corrected": best.corrected,
+    }  # fmt: skip
+    told = (
+        f"{right:,} of {_count(total, 'guess', 'guesses')} named it; the arm that was guessed best has "
+        f"Bang's index "
+        f"{best.index:.2f}, where chance is {best.chance:.2f}."
+    )
+    return Answer("yes", told, where, counts)
+
+
+def _audited(findings: Findings) -> Answer:
+    where = "the sheets of labels by people"
+    sheets = {each.sheet: each for each in reversed(findings.audits)}
+    counts: dict[str, int | float | None] = {"sheets": len(sheets)}
+    if not sheets:
+        return Answer("no", "No labels by people are in the store.", where, counts)
+    counts["labels"] = sum(each.agreement.n for each in sheets.values())
+    kappas = [each.agreement.kappa for each in sheets.values() if each.agreement.kappa is not None]
+    counts["least_kappa"] = min(kappas, default=None)
+    least = f"; kappa with the study's labels is {min(kappas):.2f} at least" if kappas else ""
+    told = f"People labelled {counts['labels']:,} responses on {_count(len(sheets), 'sheet')}{least}."
+    return Answer("yes", told, where, counts)
 
 
 def _agreed(findings: Findings) -> Answer:
@@ -366,6 +398,7 @@ LINES: tuple[Line, ...] = (
     Line("sealed", "Were conditions sealed before the first judgement?", _sealed),
     Line("guessed", "Is it known whether judges can guess the condition?", _guessed),
     Line("agreed", "Is it known how far two judges agree?", _agreed),
+    Line("audited", "Did people label some of the responses too?", _audited),
     Line("forks", "Were its open choices declared?", _forks),
     Line("curve", "Was a specification curve run?", _curve),
     Line("falsified", "Were tests done that could have broken its findings?", _falsified),

@@ -386,8 +386,8 @@ def _benchmark(
         analysis=analyse(spec, cells, outcomes),
         ordering_claims=() if target is not None else _best_first(weighed.orderings[name], lower),
         tests=weighed.tests[name],
-        changes=changes(compared),
-        reread=reread(spec.axis, compared),
+        changes=changes(compared) if target is None else (),  # a difference has no better direction there
+        reread=reread(spec.axis, compared) if target is None else (),
     )
 
 

@@ -31,7 +31,8 @@ def make_scorecard(findings: Findings) -> Scorecard:
     """The scorecard of a study, complete or not."""
     spec = findings.plan.study.spec
     lower = {each.benchmark: each.lower_is_better for each in findings.benchmarks}
-    cells = [each for row in findings.benchmarks for each in row.cells]
+    # Where the score nearest to a target is best, no rate is one of good answers.
+    cells = [each for row in findings.benchmarks if row.target is None for each in row.cells]
     profiles = {each.model: each for each in sensitivities(cells, lower)}
     return Scorecard(
         format=FORMAT,

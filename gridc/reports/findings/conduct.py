@@ -5,7 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gridc.runtime.blinding import JUDGING
-from gridc.runtime.store.events import Event, InterimLook, Locked, RunStarted, Sealed, Stamped, Unblinded
+from gridc.runtime.store.events import (
+    Event,
+    InterimLook,
+    Locked,
+    Merged,
+    RunStarted,
+    Sealed,
+    Stamped,
+    Unblinded,
+)
 from gridc.runtime.store.rows import JudgementRow
 from gridc.runtime.store.store import Store
 from gridc.schema.judging import JUDGE, SECOND
@@ -15,10 +24,10 @@ from gridc.statistics.raters import Kappa, kappa
 @dataclass(frozen=True, slots=True)
 class Judging:
     """What the store shows of judges. `replies` is how many they gave, `first` when the first of these
-    was there; `sealed` the number and the time of the event that sealed the map from identifiers to
-    conditions; `locked` and `unblinded` the numbers of the events that ended the labelling and opened the
-    map. `agreement` is of the first and the second judge's last labels of the same responses; None where
-    no response has both."""
+    was there. `sealed` is the number of the event that sealed the map from identifiers to conditions, and its
+    time or, where a merge took replies, the earliest at which they were sealed; `locked` and `unblinded` are
+    the numbers of the events that ended the labelling and opened the map. `agreement` is of the first and the
+    second judge's last labels of the same responses; None where no response has both."""
 
     replies: int
     failures: int
@@ -68,11 +77,12 @@ def _judging(store: Store, stamp: str, events: Sequence[Event]) -> Judging | Non
         return None
     about = [event for event in events if getattr(event.body, "about", None) == JUDGING]
     seal = next((event for event in about if isinstance(event.body, Sealed)), None)
+    elsewhere = [each.body.sealed for each in events if isinstance(each.body, Merged) and each.body.sealed]
     return Judging(
         replies=sum(row.label is not None or row.failure is not None for row in rows),
         failures=sum(row.failure is not None for row in rows),
         first=store.first_judgement(stamp),
-        sealed=None if seal is None else (seal.seq, seal.at),
+        sealed=None if seal is None else (seal.seq, min([seal.at, *elsewhere])),
         locked=_first(about, Locked),
         unblinded=_first(about, Unblinded),
         agreement=_agreement(rows),

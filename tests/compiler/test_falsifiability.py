@@ -158,8 +158,10 @@ def test_families_of_items_change_as_one(compiled: Make, small: Path) -> None:
 
 
 def test_what_is_stated_and_not_computed_is_told(compiled: Make) -> None:
-    told = manifest(Plan(compiled(contrast("difference", 'side = "less"')).study))["uncomputed"]
-    assert [(each["table"], each["id"]) for each in told] == [("hypothesis", "H")]
+    assert not manifest(Plan(compiled(contrast("difference", 'side = "less"')).study))["uncomputed"]
+    keys = 'id = "F"', 'category = "data"', 'levels = ["a", "b"]', 'default = "a"', 'binds = "documented"'
+    told = manifest(Plan(compiled(stating("[[fork]]", *keys)).study))["uncomputed"]
+    assert [(each["table"], each["id"]) for each in told] == [("fork", "F")]
 
 
 def test_notes_say_what_the_design_cannot_show(compiled: Make) -> None:

@@ -148,7 +148,11 @@ def test_every_score_and_gap_of_the_certificate_has_its_interval_and_its_label()
     page = " ".join(as_html(findings, certificate, deck).split())
     assert "Every gap" in page and row.intervals.assumption in page
     assert f"{row.intervals.resamples} resamples of" in page
-    assert "95 % [" in as_markdown(deck)
+    card = as_markdown(deck)
+    assert "| score [95 %] |" in card
+    for cell in row.envelope[0].scores.values():
+        shown = [f"{100 * value:.1f} %" for value in (cell.correct / cell.trials, *(cell.interval or ()))]
+        assert f"**{shown[0]}** [{shown[1]}, {shown[2]}]" in card
 
 
 def test_an_unmeasured_cell_has_neither() -> None:

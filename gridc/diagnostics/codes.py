@@ -248,6 +248,12 @@ CODES: dict[str, Code] = {
         "The benchmark names it, and no planned cell has it as its `variant`: a level is missing, or an "
         "exclusion removes it. Add the level, or leave the variant out.",
     ),
+    "GC337": Code(
+        "no side of the score is the good one",
+        "The benchmark's `direction` is a target: the score nearest to it is best, and a higher or a lower "
+        'one can be nearer. A pass mark, a test of noninferiority and `unreadable = "worst"` need a side of '
+        "the score that is the good one. Leave them out there, or state `direction` as higher or lower.",
+    ),
     "GC341": Code(
         "no installed package offers this plug-in",
         "`plugin:NAME` names an entry point of a package that is installed beside gridc, in the group "

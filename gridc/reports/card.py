@@ -87,6 +87,7 @@ def as_markdown(deck: CardDeck, heading: str = "#", link: str | None = None) -> 
         anchor=_anchor(deck),
         held=held_fixed(deck),
         lower=list(dict.fromkeys(card.benchmark for card in deck.cards if card.lower_is_better)),
+        targets={card.benchmark: card.target for card in deck.cards if card.target is not None},
         stated=list(dict.fromkeys(each for card in deck.cards for each in card.scope_statement.stated)),
         receipts=receipts(deck),
         units_words=units_words,
@@ -143,7 +144,8 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
         items=benchmark.items,
         unit=benchmark.unit,
         units=benchmark.units,
-        lower_is_better=benchmark.lower_is_better,
+        lower_is_better=benchmark.direction.lower,
+        target=None if benchmark.direction.target is None else float(benchmark.direction.target),
         axis_receipt=_receipt(findings, finding),
         point_score=PointScore(
             score=None if score is None else float(score),

@@ -114,7 +114,8 @@ def _unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[str
         models = ", ".join(dict.fromkeys(each.cell.model for each in low))
         places = len({each.cell.configuration for each in low})
         size = len(benchmark.full.scope.configurations)
-        helps = benchmark.lower_is_better and not any(each.credit for each in low)
+        best = benchmark.direction.good(Fraction(0)) == 0 and benchmark.direction.sign < 1
+        helps = best and not any(each.credit for each in low)
         yield (
             f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than {least:.0%} of a "
             f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). An "

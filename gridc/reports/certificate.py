@@ -1,6 +1,8 @@
 """Findings -> Certificate: the document that anyone can recount."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Literal
 
 from gridc.compiler.lock.anchor import in_words, strongest
 from gridc.reports.caveats import INTERVAL_METHOD, interval_assumption
@@ -40,6 +42,13 @@ from gridc.schema.certificate import (
 )
 from gridc.schema.hypotheses import HypothesisRow
 from gridc.statistics.contrasts import Place, Summary
+
+DIRECTIONS: Mapping[int, Literal["higher_is_better", "lower_is_better", "nearest_is_best"]] = {
+    1: "higher_is_better",
+    -1: "lower_is_better",
+    0: "nearest_is_best",
+}
+"""By `Direction.sign`."""
 
 
 def certify(findings: Findings) -> Certificate:
@@ -153,11 +162,8 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
     return BenchmarkRow.of(
         finding,
         left_out=left_out,
-        direction="nearest_is_best"
-        if finding.target is not None
-        else "lower_is_better"
-        if finding.lower_is_better
-        else "higher_is_better",
+        direction=DIRECTIONS[finding.direction.sign],
+        target=None if finding.direction.target is None else float(finding.direction.target),
         intervals=_intervals(finding.intervals),
         envelope=tuple(rows.values()),
         rates=tuple(_rate(each) for each in finding.rates),

@@ -28,6 +28,7 @@ from gridc.schema.card import Card, CardDeck
 from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
 from gridc.schema.spec import Benchmark, Level
 from gridc.statistics import orderings
+from gridc.statistics.direction import Direction
 from gridc.statistics.orderings import Order
 
 FEW_UNITS = 20
@@ -62,7 +63,7 @@ class Section:
     ranges: figures.Figure
     ordered: figures.Figure
     shares: figures.Figure | None
-    curves: figures.Figure
+    curves: figures.Figure | None
     readable: figures.Figure | None
 
     @property
@@ -249,10 +250,7 @@ def _section(
     models = [model.id for model in spec.model]
     first = _first(row, spec.tiers[0])
     cells = _cells(finding, models)
-    orders, shares = (
-        _orders(cells, models, finding.lower_is_better, finding.target),
-        finding.analysis.variance,
-    )
+    orders, shares = _orders(cells, models, finding.direction), finding.analysis.variance
     return Section(
         spec=next(each for each in spec.benchmark if each.id == finding.benchmark),
         finding=finding,
@@ -274,7 +272,9 @@ def _section(
             {" > ".join(each.order) for each in finding.ordering_claims if each.certified},
         ),
         shares=figures.variance_shares(finding.benchmark, shares) if shares else None,
-        curves=figures.flip_curves(finding, [each.at for each in spec.analysis.marks(finding.benchmark)]),
+        curves=figures.flip_curves(finding, [each.at for each in spec.analysis.marks(finding.benchmark)])
+        if finding.direction.target is None
+        else None,
         readable=figures.parse_rates(finding, spec.analysis.parse_clean) if finding.parse_rates else None,
     )
 
@@ -303,16 +303,13 @@ def _cells(finding: BenchmarkFinding, models: list[str]) -> dict[str, tuple[Cell
 
 
 def _orders(
-    cells: Mapping[str, tuple[CellScore | None, ...]],
-    models: list[str],
-    lower: bool,
-    target: Fraction | None,
+    cells: Mapping[str, tuple[CellScore | None, ...]], models: list[str], direction: Direction
 ) -> tuple[tuple[Order, int], ...]:
     """The orders that occur in the full envelope and in how many configurations, most frequent first."""
     counted: Counter[Order] = Counter()
     for row in cells.values():
         scores: dict[str, Fraction] = {
-            model: orderings.good(each.score, lower, target)
+            model: direction.good(each.score)
             for model, each in zip(models, row, strict=True)
             if each is not None and each.score is not None
         }

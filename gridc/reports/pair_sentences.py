@@ -9,6 +9,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFind
 from gridc.reports.words import ASSUMED, counted, decimal, told_p, units_words
 from gridc.schema.evidence import EvidenceRow, StrengthRow
 from gridc.schema.items import UnitLevel
+from gridc.statistics.direction import Direction
 from gridc.statistics.pairs import PairCounts
 
 LOWER = "There a lower score is the better one."
@@ -83,13 +84,18 @@ def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Stro
 
 def pair_sentence(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
     noise = f" {WITHIN}" if pair.noise.standing == "within" else ""
-    lower = f" {LOWER}" if benchmark.lower_is_better else ""
-    if benchmark.target is not None:
-        lower = (
-            f" There the score nearest to {float(benchmark.target):g} is best, which these counts do not ask."
-        )
     counts = _counts_sentence(benchmark.benchmark, pair.counts)
-    return f"{counts}{lower} {evidence_words(benchmark.unit, pair)}{noise}"
+    return f"{counts}{_better(benchmark.direction)} {evidence_words(benchmark.unit, pair)}{noise}"
+
+
+def _better(direction: Direction) -> str:
+    """Which of two scores is the better one, where it is not the higher."""
+    if direction.target is None:
+        return f" {LOWER}" if direction.lower else ""
+    return (
+        f" There the score nearest to {float(direction.target):.10g} is best: who scores higher can be "
+        "nearer to it or farther from it, which neither these counts nor what is certified or supported say."
+    )
 
 
 def evidence_words(unit: UnitLevel, pair: PairFinding) -> str:

@@ -18,6 +18,12 @@ def audit_sentences(found: Sequence[AuditFinding]) -> Iterator[str]:
         kappa = kappa_words(agreement.kappa, agreement.low, agreement.high)
         same = f"give {agreement.n} responses the same label in {percent(agreement.agreement)} of cases"
         yield f"{each.sheet}{where}: people and the study {same}; {kappa}."
+        if lenient is None:
+            yield (
+                f"{each.sheet}{where}: who is more lenient is not said, because a benchmark's best score "
+                "there is a target."
+            )
+            continue
         more = "more" if lenient.mean >= 0 else "less"
         limits = f"95 % interval {signed(lenient.low)} to {signed(lenient.high)} pp"
         yield (
@@ -116,8 +122,9 @@ def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
             id=f"audit/{audit.sheet}/{audit.benchmark}/leniency",
             kind="leniency",
             about=f"score of the study less that of people on {audit.sheet}, {audit.benchmark}",
-            estimate=lenient.mean,
-            interval=(lenient.low, lenient.high),
+            estimate=None if lenient is None else lenient.mean,
+            interval=None if lenient is None else (lenient.low, lenient.high),
             method="mean difference; Clopper-Pearson limits of both shares at half the error",
-            **about,
+            error="undefined: a benchmark's best score is a target" if lenient is None else None,
+            **about | ({"level": None} if lenient is None else {}),
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from gridc.reports.words import model_at
+from gridc.reports.words import better, model_at
 from gridc.schema.certificate import Floor, PairedRow
 
 
@@ -71,6 +71,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.globals["better"] = better
     environment.filters |= {
         "percent": percent,
         "points": shown_points,

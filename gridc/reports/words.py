@@ -28,6 +28,14 @@ def model_at(model: str, precision: str) -> str:
     return f"{model} {precision}" if precision == SERVED else f"{model} at {precision}"
 
 
+def better(lower: bool, target: float | Fraction | None = None) -> str:
+    """Which score of a benchmark is the better one, where it is not the higher: `lower is better`, `nearest
+    to 0.5 is better`."""
+    if target is not None:
+        return f"nearest to {float(target):.10g} is better"
+    return "lower is better" if lower else ""
+
+
 def p_value(value: float) -> str:
     """A p-value as it is printed: `0.012`, `< 0.0001`, `1`."""
     if value < 0.0001:

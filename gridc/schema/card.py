@@ -186,6 +186,9 @@ class Card(Part):
     unit: Annotated[UnitLevel, Field(description="Which groups of items are taken as independent.")]
     units: Count
     lower_is_better: Annotated[bool, Field(description="Which score is the good one; passes follow it.")]
+    target: Annotated[
+        Share | None, Field(description="The score of which the nearest is best; null where there is none.")
+    ] = None
     axis_receipt: Receipt
     point_score: PointScore
     rates: Annotated[

@@ -421,9 +421,12 @@ class BenchmarkRow(Part):
         Literal["higher_is_better", "lower_is_better", "nearest_is_best"],
         Field(
             description="Which score is the good one; nearest_is_best: the one nearest to the spec's target. "
-            "N+ and N- count scores; orders follow it, and passes do but for a target."
+            "N+ and N- count scores; orders and passes follow it."
         ),
     ]
+    target: Annotated[
+        Share | None, Field(description="The score of which the nearest is best; null where there is none.")
+    ] = None
     intervals: IntervalsRow
     envelope: tuple[ConfigurationRow, ...]
     rates: tuple[RateRow, ...]

@@ -54,7 +54,8 @@ class MatrixRow(Part):
     ]
     per_protocol: Share | None
     change: Annotated[
-        ChangeRow | None, Field(description="Null for the reference, and where a cell is incomplete.")
+        ChangeRow | None,
+        Field(description="Null for the reference, where a cell is incomplete, and under a target."),
     ]
     rows: Digest
 
@@ -75,10 +76,10 @@ class SensitivityRow(Part):
     max_range: Rounded
     widest: Annotated[str, Field(description="The benchmark with the widest range.")]
     rate: Annotated[
-        Share,
+        Share | None,
         Field(
             description="Share of all its answers that were good ones: it depends on how many items each "
-            "benchmark has."
+            "benchmark has. Null where a benchmark has a target, under which no answer is good by itself."
         ),
     ]
     rows: Digest
@@ -223,6 +224,10 @@ class Scorecard(Part):
     lower_is_better: Annotated[
         dict[str, bool], Field(description="By benchmark: whether a lower rate is the better one.")
     ]
+    targets: Annotated[
+        dict[str, Share],
+        Field(description="By benchmark: the rate of which the nearest is best; no change is given there."),
+    ] = {}  # noqa: RUF012
     methodology: tuple[MethodRow, ...]
     models: tuple[ModelScore, ...]
     hypotheses: Annotated[tuple[HypothesisRow, ...], Field(description="As in the certificate.")]

@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import combinations, groupby
 from math import comb, factorial, fsum, sqrt
 
+from gridc.statistics.direction import Direction
 from gridc.statistics.pairs import Scores
 
 Order = tuple[tuple[str, ...], ...]
@@ -43,24 +44,12 @@ class Orderings:
         return Fraction(len(self.strict), self.possible)
 
 
-def goodness(
-    scores: Mapping[str, Scores], lower_is_better: bool, target: Fraction | None = None
-) -> Mapping[str, Scores]:
+def goodness(scores: Mapping[str, Scores], direction: Direction) -> Mapping[str, Scores]:
     """The scores turned so that the better one is the higher one, as every function here takes them."""
     return {
-        model: {
-            name: None if score is None else good(score, lower_is_better, target)
-            for name, score in row.items()
-        }
+        model: {name: None if score is None else direction.good(score) for name, score in row.items()}
         for model, row in scores.items()
     }
-
-
-def good(score: Fraction, lower_is_better: bool, target: Fraction | None = None) -> Fraction:
-    """How good a score is: higher is better. Of a `target` the nearest is best."""
-    if target is not None:
-        return -abs(score - target)
-    return -score if lower_is_better else score
 
 
 def reachable(scores: Mapping[str, Scores]) -> Orderings:

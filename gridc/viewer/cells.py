@@ -88,13 +88,14 @@ class Cell:
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredStudy:
     """A study as the store has it. `counted` is when its samples were counted (UTC), `took` how long that
-    was in seconds; `problem` says why its spec could not be read, if so."""
+    was in seconds; `better` says of each benchmark which score is the better one, where it is not the higher;
+    `problem` says why its spec could not be read, if so."""
 
     stamp: str
     id: str
     title: str
     cells: tuple[Cell, ...]
-    lower_is_better: frozenset[str]
+    better: Mapping[str, str]
     counted: datetime
     took: float
     problem: str | None
@@ -206,9 +207,7 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         )
         for number, key, model, benchmark, configuration, tier, shared, method, order in rows
     )  # fmt: skip
-    lower = moment.rows(
-        "SELECT benchmark FROM benchmark WHERE stamp = ? AND direction = 'lower_is_better'", [stamp]
-    )
+    stated = moment.rows("SELECT benchmark, direction FROM benchmark WHERE stamp = ?", [stamp])
     spec = content.get("spec") if isinstance(content, dict) else None
     about = spec.get("study") if isinstance(spec, dict) else None
     named = about if isinstance(about, dict) else {}
@@ -217,7 +216,7 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         id=str(named.get("id", stamp[:12])),
         title=str(named.get("title", f"Study {stamp[:12]}")),
         cells=cells,
-        lower_is_better=frozenset(name for (name,) in lower),
+        better={name: _better(direction) for name, direction in stated},
         counted=datetime.now(UTC),
         took=time.monotonic() - started,
         problem=problem,
@@ -264,3 +263,9 @@ def pairs(study: StoredStudy, benchmark: str) -> Iterator[tuple[str, str]]:
     """Every pair of models that are asked the benchmark, in the order of the roster."""
     names = list(dict.fromkeys(cell.model for cell in study.cells if cell.benchmark == benchmark))
     yield from ((a, b) for place, a in enumerate(names) for b in names[place + 1 :])
+
+
+def _better(direction: str) -> str:
+    if direction.endswith("_is_better"):
+        return "a lower score is the better one" if direction == "lower_is_better" else ""
+    return f"the score nearest to {direction} is the best one"

@@ -132,6 +132,7 @@ def test_people_beside_a_judge(tmp_path: Path, direction: str) -> None:
         )
         better = 1 if direction == "higher_is_better" else -1
         assert found.agreement.n == n == 64
+        assert found.leniency is not None
         assert found.leniency.mean == pytest.approx(better * points / 64)
         study.report()
         certificate = json.loads((made.folder / "results" / "judged" / "certificate.json").read_text())

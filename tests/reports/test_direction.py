@@ -13,6 +13,7 @@ from gridc.reports.findings.paired import report
 from gridc.reports.page import as_html, lay_out
 from gridc.reports.sentences import statements
 from gridc.statistics.contrasts import pair_levels
+from gridc.statistics.direction import Direction
 from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
 
 MODELS = {"one": None, "two": None, "three": None}
@@ -180,6 +181,8 @@ def test_a_paired_report_orders_by_the_direction_of_its_benchmark() -> None:
         for model, scores in {"x": ("1/2", "1/4"), "y": ("1/4", "1/2")}.items()
         for level, score in zip(("a", "b"), scores, strict=True)
     ]
-    reordered = report(pair_levels(scored, "p", "a", "b"), "a", "b", lower=["down"]).reordered
+    reordered = report(
+        pair_levels(scored, "p", "a", "b"), "a", "b", directions={"down": Direction(lower=True)}
+    ).reordered
     told = {each.place["benchmark"]: each.left for each in reordered}
     assert told == {"up": (("x",), ("y",)), "down": (("y",), ("x",))}

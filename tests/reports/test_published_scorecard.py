@@ -16,6 +16,7 @@ from gridc.reports.findings.sensitivity import sensitivities
 from gridc.reports.scorecard.document import needed, score_model
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.scorecard import MatrixRow, ModelScore
+from gridc.statistics.direction import Direction
 from gridc.statistics.resample import LEVEL
 from tests.reports.published_study import ARMS, MODELS, SIZES, published_outcomes, published_spec
 from tests.statistics.test_published_scaffolds import CELLS, FIGURES
@@ -27,8 +28,8 @@ def scored() -> dict[str, ModelScore]:
     spec = published_spec(hypothesis=[])
     plan, stored = published_outcomes(spec)
     every = cell_scores(plan, stored)
-    lower = dict.fromkeys(SIZES, False)
-    profiles = {each.model: each for each in sensitivities(every, lower)}
+    directions = dict.fromkeys(SIZES, Direction())
+    profiles = {each.model: each for each in sensitivities(every, directions)}
     benchmarks = [
         _finding(plan, stored, name, [each for each in every if each.cell.benchmark == name])
         for name in SIZES
@@ -40,10 +41,10 @@ def _finding(
     plan: Plan, stored: dict[str, CellOutcomes], name: str, cells: list[CellScore]
 ) -> BenchmarkFinding:
     items = plan.study.items[name]
-    compared = compare(plan.study.spec, items, cells, stored, False)
+    compared = compare(plan.study.spec, items, cells, stored, Direction())
     first = {each.cell.model: each for each in reversed(cells)}
     return BenchmarkFinding(
-        name, len(items.sampled), items.unit, len(items.sampled), (), False,
+        name, len(items.sampled), items.unit, len(items.sampled), (), Direction(),
         intervals=UnitIntervals("item", SIZES[name], 2000, 0, LEVEL, {}, ()),
         cells=tuple(cells),
         scopes=(),
@@ -83,7 +84,7 @@ def test_every_cell_is_the_released_one(scored: dict[str, ModelScore]) -> None:
 @pytest.mark.parametrize("model", [name for name in MODELS if f"sens_{name}" in FIGURES])
 def test_sensitivity_profiles_are_those_of_table_40(model: str, scored: dict[str, ModelScore]) -> None:
     found, figure = scored[model].sensitivity, FIGURES[f"sens_{model}"]
-    assert found is not None and found.share is not None
+    assert found is not None and found.share is not None and found.rate is not None
     shown = [100 * value for value in (found.share, found.mean_range, found.max_range, found.rate)]
     assert shown == pytest.approx(figure["value"], abs=figure["tolerance"])
 

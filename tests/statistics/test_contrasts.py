@@ -9,6 +9,7 @@ import pytest
 from gridc.reports.findings.outcomes import Outcomes, sum_units
 from gridc.reports.findings.subsets import robustness, stratified
 from gridc.statistics.contrasts import by_level, pair_levels, pair_stores, summarise
+from gridc.statistics.direction import Direction
 
 
 def cell(model: str, precision: str, template: str, score: str) -> tuple[dict[str, str], Fraction]:
@@ -83,7 +84,9 @@ def test_a_subset_takes_its_share_of_every_stratum_by_whole_families() -> None:
 
 def test_robustness_counts_subsets_that_keep_the_order_and_ranges_are_exact() -> None:
     correct = np.array([[[1, 1, 0, 0]], [[1, 0, 0, 0]]])
-    (found,) = robustness(outcomes(correct, [0, 1, 2, 3]), ["c0"], [np.array([0, 1]), np.array([0, 2])])
+    (found,) = robustness(
+        outcomes(correct, [0, 1, 2, 3]), ["c0"], [np.array([0, 1]), np.array([0, 2])], Direction()
+    )
     assert found.full == (("a",), ("b",))
     assert found.orders == ((("a",), ("b",)), (("a", "b"),))
     assert found.kept == 1

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, hypergeom, kendalltau
 
 from gridc.statistics.contrasts import Delta, by_level, item_test, pair_levels, summarise
+from gridc.statistics.direction import Direction
 from gridc.statistics.dispersion import disperse, flip_rate
 from gridc.statistics.orderings import concordance, goodness, mismatch, order_of, reachable
 from gridc.statistics.pairs import count
@@ -169,13 +170,13 @@ def test_lower_is_better_turns_scores_and_keeps_what_is_missing() -> None:
     rows: Mapping[str, Mapping[str, Fraction | None]] = {
         "a": {"x": Fraction(1, 3), "y": None}, "b": {"x": Fraction(1, 2), "y": Fraction(0)}
     }  # fmt: skip
-    assert goodness(rows, False) == rows
-    assert goodness(rows, True) == {
+    assert goodness(rows, Direction()) == rows
+    assert goodness(rows, Direction(lower=True)) == {
         "a": {"x": Fraction(-1, 3), "y": None},
         "b": {"x": Fraction(-1, 2), "y": 0},
     }
-    assert list(reachable(goodness(rows, True)).weak) == [(("a",), ("b",))]
-    assert reachable(goodness(rows, True)).measured == 1
+    assert list(reachable(goodness(rows, Direction(lower=True))).weak) == [(("a",), ("b",))]
+    assert reachable(goodness(rows, Direction(lower=True))).measured == 1
 
 
 def test_mismatch_counts_pairs_of_configurations_by_hand() -> None:

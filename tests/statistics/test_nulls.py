@@ -16,6 +16,7 @@ from gridc.reports.findings.certification import ASKED, CHOSEN, FULL, Region, we
 from gridc.reports.findings.hypotheses.ranking import ranking_p_values
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.statistics import exact_tests, sign_flips
+from gridc.statistics.direction import Direction
 from gridc.statistics.e_process import Race
 from tools.certificates.power import groups
 from tools.certificates.simulate import World, pair_world
@@ -213,7 +214,7 @@ def test_a_ranking_follows_the_direction_of_the_score(
             found = weigh(
                 [full], {"b": study(world.outcomes(200, random))}, ALPHA, 0, True, 199, asked=[region]
             )
-            p = ranking_p_values(["b", "a"], {"b": region}, {"b": direction}, found, strength)
+            p = ranking_p_values(["b", "a"], {"b": region}, {"b": Direction.of(direction)}, found, strength)
             support, refute = exact_tests.holm(p)
             wrong = support if direction == "lower_is_better" else refute
             false[null] += (min(support, refute) if null == "equal" else wrong) <= ALPHA

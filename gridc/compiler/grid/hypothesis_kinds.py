@@ -22,7 +22,7 @@ from gridc.schema.inference import (
     TrendHypothesis,
 )
 from gridc.schema.selector import RESERVED_DIMENSIONS
-from gridc.schema.spec import Spec
+from gridc.schema.spec import Benchmark, Spec
 from gridc.statistics.power import Claim, Rule, Side, Verdict
 
 H = TypeVar("H", bound=AnyHypothesis)
@@ -110,6 +110,19 @@ def _ranking_references(hypothesis: RankingHypothesis, spec: Spec) -> Iterator[R
     yield from _listed("model", hypothesis.order, models)
 
 
+def untested(hypothesis: RankingHypothesis, spec: Spec) -> tuple[str, ...]:
+    """The benchmarks on which nothing is evidence of an order beyond the items: those with a target, from
+    which distances are not tested. None of them where descriptive evidence is enough."""
+    if spec.analysis.evidence == "descriptive":
+        return ()
+    return tuple(each.id for each in _benchmarks(hypothesis, spec) if each.target is not None)
+
+
+def _benchmarks(hypothesis: RankingHypothesis, spec: Spec) -> list[Benchmark]:
+    about = [each.restricted({"benchmark"}) for each in (hypothesis.where, spec.analysis.primary)]
+    return [each for each in spec.benchmark if all(one.matches({"benchmark": each.id}) for one in about)]
+
+
 def _orders(
     hypothesis: RankingHypothesis, spec: Spec, items: int | None, units: int | None
 ) -> dict[Verdict, str]:
@@ -127,9 +140,10 @@ def _orders(
         else (f"{by}, and behind on none", f"{by}, and ahead on none")
     )
     possible: dict[Verdict, str] = {}
-    if units is None or units >= (steps * fewest if items == units else fewest):
+    here, without = _benchmarks(hypothesis, spec), untested(hypothesis, spec)
+    if not without and (units is None or units >= (steps * fewest if items == units else fewest)):
         possible["supported"] = f"in every configuration each model is ahead of the next by {ahead}"
-    if units is None or units >= fewest:
+    if len(without) < len(here) and (units is None or units >= fewest):
         possible["refuted"] = f"in one configuration a model is behind the next by {behind}"
     if units is None or units:
         possible["open"] = "two of them tie in a configuration and none is behind"

@@ -13,12 +13,12 @@ from typing import Any
 from gridc.compiler.frontend.unsupported import uncomputed
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.grid.grid_counts import Spoken
-from gridc.compiler.grid.hypothesis_kinds import kind_of, rate_of
+from gridc.compiler.grid.hypothesis_kinds import kind_of, rate_of, untested
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazard import Hazard
-from gridc.schema.inference import AnyHypothesis
+from gridc.schema.inference import AnyHypothesis, RankingHypothesis
 from gridc.schema.items import Sample as Subset
 from gridc.schema.spec import Spec
 from gridc.statistics.power import Outcome, Rule, Verdict, detectable, power, witnesses
@@ -143,14 +143,20 @@ def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
             if verdict not in found.outcomes:
                 problem = f"no outcome{size} could {verb} `{found.id}`"
                 path = ("hypothesis", number, "id")
-                help = _way_out(hypothesis, found, verdict)
+                help = _way_out(plan.study.spec, hypothesis, found, verdict)
                 yield Hazard(code, problem, {"hypothesis": found.id}, None, help, path)
 
 
-def _way_out(hypothesis: AnyHypothesis, found: Prospect, verdict: str) -> str:
+def _way_out(spec: Spec, hypothesis: AnyHypothesis, found: Prospect, verdict: str) -> str:
     if found.units == 0:
         return "what it compares is never run together there: check its `where` and the exclusions"
     rule = kind_of(hypothesis).rule
+    if isinstance(hypothesis, RankingHypothesis) and (without := untested(hypothesis, spec)):
+        return (
+            f"no test is of distances from a target, which {', '.join(without)} "
+            f'{"has" if len(without) == 1 else "have"}: in [analysis], evidence = "descriptive" decides on '
+            "the items that are asked; or leave it out with the hypothesis's `where`"
+        )
     if rule is None:
         return "draw more items: each step of the order takes some of its own"
     if verdict in witnesses(rule(hypothesis, found.alpha or 0.05), MANY):

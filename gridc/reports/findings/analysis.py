@@ -18,7 +18,9 @@ from gridc.schema.analysis import Bootstrap
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis, Spec
 from gridc.statistics.contrasts import Scored, Summary, pair_levels, summarise
+from gridc.statistics.direction import Direction
 from gridc.statistics.dispersion import Dispersion, disperse, flip_rate
+from gridc.statistics.orderings import goodness
 from gridc.statistics.pairs import Scores
 from gridc.statistics.resample import (
     RESAMPLES,
@@ -114,7 +116,7 @@ def analyse(spec: Spec, cells: Sequence[CellScore], outcomes: Outcomes) -> Bench
         gaps=tuple(_gaps(spec, shared)),
         between=tuple(_between(spec, shared)),
         ranges=_ranges(spec, shared) if complete else None,
-        robustness=tuple(_robustness(spec, outcomes)) if complete else (),
+        robustness=tuple(_robustness(spec, shared, outcomes)) if complete else (),
         agreements=tuple(agreements(spec.axis, shared, outcomes)),
     )
 
@@ -249,7 +251,7 @@ def _changes_measurand(axis: Axis) -> bool:
 def _ranges(spec: Spec, shared: Sequence[CellScore]) -> Ranges:
     by_model = _by_model(shared)
     name = shared[0].cell.benchmark
-    lower = any(each.lower_is_better for each in spec.benchmark if each.id == name)
+    direction = _direction(spec, name)
     n = len(next(iter(by_model.values())))
     chosen = _draws(spec, n, 0)
     scores: dict[str, Scores] = {
@@ -260,19 +262,24 @@ def _ranges(spec: Spec, shared: Sequence[CellScore]) -> Ranges:
         sdi={model: sdi_interval(values, chosen) for model, values in by_model.items()},
         flip_rates={
             model: tuple(
-                cfr_interval(flip_rate(values, mark.at, lower).passing, n)
+                cfr_interval(flip_rate(values, mark.at, direction.lower).passing, n)
                 for mark in spec.analysis.marks(name)
             )
             for model, values in by_model.items()
         },
-        tau=tau_interval(scores, seed=_bootstrap(spec).seed),
+        tau=tau_interval(goodness(scores, direction), seed=_bootstrap(spec).seed),
     )
 
 
-def _robustness(spec: Spec, outcomes: Outcomes) -> list[ConfigurationRobustness]:
+def _direction(spec: Spec, benchmark: str) -> Direction:
+    return Direction.of(next(each.direction for each in spec.benchmark if each.id == benchmark))
+
+
+def _robustness(spec: Spec, shared: Sequence[CellScore], outcomes: Outcomes) -> list[ConfigurationRobustness]:
     if len(outcomes.models) < 2 or len(set(outcomes.units.tolist())) < 2:
         return []
     seed = _bootstrap(spec).seed
     strata = [""] * len(outcomes.items)
     subsets = [stratified(outcomes.units, strata, SHARE, seed + 1 + number) for number in range(SUBSETS)]
-    return robustness(outcomes, outcomes.configurations, subsets)
+    direction = _direction(spec, shared[0].cell.benchmark)
+    return robustness(outcomes, outcomes.configurations, subsets, direction)

@@ -19,6 +19,7 @@ from gridc.runtime.auditing import UNREADABLE, auditable, labels_of, sheets
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Spec
+from gridc.statistics.direction import Direction
 from gridc.statistics.raters import Kappa, Leniency, kappa, leniency
 
 ALL = "all"
@@ -28,13 +29,19 @@ ALL = "all"
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
     """One sheet on one benchmark, or on `ALL`: the labels that count beside those of people. `rows` is the
-    digest of the UUIDs with both labels."""
+    digest of the UUIDs with both labels. Under a target there is no
+    leniency: it has no end to be kind to."""
 
     sheet: str
     benchmark: str
     agreement: Kappa
-    leniency: Leniency
+    leniency: Leniency | None
     rows: str
+
+    @property
+    def gained(self) -> float | None:
+        """How many points the study gives more than people do."""
+        return None if self.leniency is None else self.leniency.mean
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -46,7 +53,7 @@ class _Labelled:
     benchmark: str
     study: str
     people: str
-    gained: Fraction  # what the study gave less what people gave, where a higher score is better
+    gained: Fraction | None  # what the study gave less what people gave, towards the good end; None: a target
 
 
 def audits(plan: Plan, store: Store) -> Iterator[AuditFinding]:
@@ -76,8 +83,8 @@ def _labelled(spec: Spec, cell: Cell, item: Item, uuid: str, choice: int | None,
     known = labels_of(spec, cell, item)
     said = known.index(label) if label in known else None
     more = _points(cell, item, choice, known) - _points(cell, item, said, known)
-    lower = next(each for each in spec.benchmark if each.id == cell.benchmark).lower_is_better
-    gained = -more if lower else more
+    sign = Direction.of(next(each.direction for each in spec.benchmark if each.id == cell.benchmark)).sign
+    gained = sign * more if sign else None
     return _Labelled(uuid, cell.benchmark, UNREADABLE if choice is None else known[choice], label, gained)
 
 
@@ -89,10 +96,11 @@ def _points(cell: Cell, item: Item, choice: int | None, known: Sequence[str]) ->
 
 def _finding(sheet: str, benchmark: str, found: Sequence[_Labelled]) -> AuditFinding:
     rows = sorted((each.uuid, each.study, each.people) for each in found)
+    gained = [each.gained for each in found]
     return AuditFinding(
         sheet,
         benchmark,
         kappa([each.study for each in found], [each.people for each in found]),
-        leniency([float(each.gained) for each in found]),
+        None if None in gained else leniency([float(each) for each in gained if each is not None]),
         digest([list(row) for row in rows]),
     )

@@ -4,7 +4,7 @@ answers until one more is worse (the number needed to harm).
 The reference is the configuration that the spec's anchor selects, the first of the envelope where it
 selects none. Both cells hold the same items, and their units are drawn together, so that a difference is
 one of pairs. Differences point upwards where the change is for the better, whatever the benchmark's
-direction.
+direction; where it is a target there are none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,6 +22,7 @@ from gridc.reports.findings.scores import CellScore, units_of
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis, Spec
+from gridc.statistics.direction import Direction
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, NumberNeeded, number_needed
 from gridc.statistics.unit_bootstrap import draw_weights, intervals, resampled_means
@@ -131,9 +132,12 @@ def compare(
     items: Items,
     cells: Sequence[CellScore],
     stored: Mapping[str, CellOutcomes],
-    lower_is_better: bool,
+    direction: Direction,
 ) -> Comparison:
-    """Read the cells of one benchmark."""
+    """Read the cells of one benchmark. Under a target none are compared: how much nearer a score comes has
+    neither a test nor an interval here, and answers needed until one more is better do not exist."""
+    if direction.target is not None:
+        cells = ()
     drawn = resampling_of(spec, items)
     level = {item.id: item.at(drawn.unit) for item in items.sampled}
     shared = [each for each in cells if each.cell.shared]
@@ -150,7 +154,7 @@ def compare(
         if anchored(spec, each.cell):
             references.setdefault(each.cell.model, each.cell.configuration)
     weights = draw_weights(count, drawn.resamples, drawn.seed) if count else np.zeros((0, 0))
-    return Comparison(sums, references, weights, count, -1 if lower_is_better else 1)
+    return Comparison(sums, references, weights, count, direction.sign)
 
 
 def changes(found: Comparison) -> tuple[Change, ...]:

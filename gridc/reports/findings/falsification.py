@@ -278,9 +278,9 @@ def _audited(
     test: Falsification, criterion: Criterion, audits: Sequence[AuditFinding], complete: bool
 ) -> FalsificationFinding:
     """Whether what people say stays within the bound on every sheet and benchmark: the worst value decides.
-    Open while no labels are back, and where kappa is not defined."""
+    Open while no labels are back, and where kappa is not defined, or leniency because of a target."""
     kappas = criterion.statistic == "audit_kappa"
-    values = [(each.agreement.kappa if kappas else each.leniency.mean, each) for each in audits]
+    values = [(each.agreement.kappa if kappas else each.gained, each) for each in audits]
     stated = [(_exact(value, each.agreement.n), each) for value, each in values if value is not None]
     high = criterion.at_most is not None
     worst = (max if high else min)(stated, key=lambda pair: pair[0], default=None)

@@ -59,6 +59,7 @@ from gridc.schema.evidence import EvidenceRow, Family, OrderingClaimRow, PairTes
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
 from gridc.statistics import orderings
+from gridc.statistics.direction import Direction
 from gridc.statistics.dispersion import Dispersion, FlipRate, disperse, flip_rate
 from gridc.statistics.orderings import Mismatch, Orderings
 from gridc.statistics.pairs import PairCounts, Scores, count
@@ -150,7 +151,7 @@ class BenchmarkFinding:
     unit: UnitLevel
     units: int
     coarser: tuple[UnitLevel, ...]
-    lower_is_better: bool
+    direction: Direction
     intervals: UnitIntervals
     cells: tuple[CellScore, ...]
     scopes: tuple[ScopeFinding, ...]
@@ -163,7 +164,6 @@ class BenchmarkFinding:
     endings: tuple[Endings, ...] = ()
     changes: tuple[Change, ...] = ()
     reread: tuple[Reread, ...] = ()
-    target: Fraction | None = None
 
     @property
     def full(self) -> ScopeFinding:
@@ -368,32 +368,35 @@ def _benchmark(
     thresholds = [each.at for each in spec.analysis.marks(name)]
     items = plan.study.items[name]
     stated = next(each for each in spec.benchmark if each.id == name)
-    lower, target = stated.lower_is_better, None if stated.target is None else Fraction(str(stated.target))
-    compared = compare(spec, items, cells, stored, lower)
+    direction = Direction.of(stated.direction)
+    compared = compare(spec, items, cells, stored, direction)
     return BenchmarkFinding(
         benchmark=name,
         items=len(items.sampled),
         unit=items.unit,
         units=len(set(items.units.values())),
         coarser=items.coarser,
-        lower_is_better=lower,
-        target=target,
+        direction=direction,
         intervals=unit_intervals(spec, items, outcomes),
         cells=tuple(cells),
-        scopes=tuple(_scope(name, scope, by_model, weighed, floors, lower, target) for scope in scopes),
-        models=tuple(_model(spec, model, by_model[model], scopes, thresholds, lower) for model in models),
+        scopes=tuple(_scope(name, scope, by_model, weighed, floors, direction) for scope in scopes),
+        models=tuple(_model(spec, model, by_model[model], scopes, thresholds, direction) for model in models),
         parse_rates=tuple(_parse_rates(plan, cells)),
         analysis=analyse(spec, cells, outcomes),
-        ordering_claims=() if target is not None else _best_first(weighed.orderings[name], lower),
+        ordering_claims=_best_first(weighed.orderings[name], direction),
         tests=weighed.tests[name],
-        changes=changes(compared) if target is None else (),  # a difference has no better direction there
-        reread=reread(spec.axis, compared) if target is None else (),
+        changes=changes(compared),
+        reread=reread(spec.axis, compared),
     )
 
 
-def _best_first(claims: Sequence[OrderingClaimRow], lower: bool) -> tuple[OrderingClaimRow, ...]:
-    """Orders are weighed from the highest score down; where lower is better the best stands last in them."""
-    return tuple(each.model_copy(update={"order": each.order[::-1]}) if lower else each for each in claims)
+def _best_first(claims: Sequence[OrderingClaimRow], direction: Direction) -> tuple[OrderingClaimRow, ...]:
+    """Orders are weighed from the highest score down: where lower is better the best stands last in them,
+    and of distances from a target they say nothing."""
+    if direction.target is not None:
+        return ()
+    turned = ({"order": each.order[::-1] if direction.lower else each.order} for each in claims)
+    return tuple(each.model_copy(update=order) for each, order in zip(claims, turned, strict=True))
 
 
 def _scopes(plan: Plan, found: Sequence[CellScore]) -> list[Scope]:
@@ -436,8 +439,7 @@ def _scope(
     by_model: Mapping[str, Sequence[CellScore]],
     weighed: Weighed,
     floors: Floors,
-    lower: bool,
-    target: Fraction | None,
+    direction: Direction,
 ) -> ScopeFinding:
     chosen = set(scope.configurations)
     inside = {
@@ -461,8 +463,8 @@ def _scope(
         )
         for a, b in combinations(by_model, 2)
     )
-    tau, dropped = orderings.concordance(scores)
-    good = orderings.goodness(scores, lower, target)
+    good = orderings.goodness(scores, direction)
+    tau, dropped = orderings.concordance(good)
     return ScopeFinding(scope, pairs, orderings.reachable(good), orderings.mismatch(good), tau, dropped)
 
 
@@ -487,7 +489,7 @@ def _model(
     cells: Sequence[CellScore],
     scopes: Sequence[Scope],
     thresholds: Sequence[float],
-    lower: bool,
+    direction: Direction,
 ) -> ModelFinding:
     measured = [(each, each.score) for each in cells if each.score is not None]
     values = [score for _, score in measured]
@@ -501,7 +503,7 @@ def _model(
         anchor=next(each for each in cells if anchored(spec, each.cell)),
         dispersion=disperse(values) if values else None,
         dispersion_by_scope=tuple(by_scope),
-        flip_rates=tuple(flip_rate(values, each, lower) for each in thresholds) if values else (),
+        flip_rates=tuple(flip_rate(values, each, direction.lower) for each in thresholds) if values else (),
     )
 
 

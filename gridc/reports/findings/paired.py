@@ -4,7 +4,7 @@ The two sides are two precisions of a study, or two stores (`gridc diff`): one r
 the change of a cell's score, and an ordering is that of all models under one configuration of one benchmark.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -12,6 +12,7 @@ from gridc.reports.findings.scores import CellScore
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Level, Spec
 from gridc.statistics.contrasts import Delta, Pairing, Place, Summary, pair_levels, summarise
+from gridc.statistics.direction import Direction
 from gridc.statistics.orderings import Order, order_of
 
 LARGEST = 5
@@ -65,13 +66,13 @@ def report(
     right: str,
     axis: str | None = None,
     rows: str | None = None,
-    lower: Collection[str] = (),
+    directions: Mapping[str, Direction] = {},
 ) -> PairedReport:
     """The paired report of cells whose place names their `model`; `rows` is the digest of those cells, and
-    `lower` names the benchmarks where a lower score is the better one."""
+    `directions` says by benchmark which score is the better one: the higher, where it is not named."""
     deltas = pairing.deltas
     models = list(dict.fromkeys(each.place["model"] for each in deltas))
-    orderings = _orderings(deltas, models, lower)
+    orderings = _orderings(deltas, models, directions)
     moved = [each for each in deltas if each.delta]
     return PairedReport(
         axis=axis,
@@ -98,7 +99,9 @@ def _change(deltas: Sequence[Delta]) -> Summary | None:
     return summarise([each.delta for each in deltas]) if deltas else None
 
 
-def _orderings(deltas: Sequence[Delta], models: Sequence[str], lower: Collection[str]) -> list[Reordered]:
+def _orderings(
+    deltas: Sequence[Delta], models: Sequence[str], directions: Mapping[str, Direction]
+) -> list[Reordered]:
     """The orders, best first, of every configuration in which all models are paired."""
     rows: dict[tuple[tuple[str, str], ...], dict[str, Delta]] = {}
     for each in deltas:
@@ -108,9 +111,9 @@ def _orderings(deltas: Sequence[Delta], models: Sequence[str], lower: Collection
     for where, row in rows.items():
         if len(row) < len(models) or len(models) < 2:
             continue
-        sign = -1 if dict(where).get("benchmark") in lower else 1
-        left = {model: sign * row[model].before for model in models}
-        right = {model: sign * row[model].after for model in models}
+        good = directions.get(dict(where).get("benchmark", ""), Direction()).good
+        left = {model: good(row[model].before) for model in models}
+        right = {model: good(row[model].after) for model in models}
         flips = tuple(
             (a, b) for a, b in combinations(models, 2) if (left[a] - left[b]) * (right[a] - right[b]) < 0
         )
@@ -133,7 +136,7 @@ def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedRe
             b.id,
             axis.id,
             _rows(scores, axis.id, a.id, b.id),
-            [each.id for each in spec.benchmark if each.lower_is_better],
+            {each.id: Direction.of(each.direction) for each in spec.benchmark},
         )
         for axis in spec.axis
         for a, b in combinations(axis.level, 2)

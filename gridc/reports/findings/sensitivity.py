@@ -8,6 +8,7 @@ from statistics import fmean
 
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.canonical import digest
+from gridc.statistics.direction import Direction
 from gridc.statistics.variance import decompose
 
 CONFIGURATION, BENCHMARK = "configuration", "benchmark"
@@ -19,7 +20,8 @@ class Sensitivity:
     its configurations: their mean and the widest, which is on `widest`. `share` is eta squared of the
     configuration among the model's single answers, after the benchmark and with their interaction; None
     where an answer can earn a part of a point, a benchmark lacks configurations of another, or nothing
-    varies. `rate` is the share of all its answers that were good ones."""
+    varies. `rate` is the share of all its answers that were good ones; None where a benchmark has a target,
+    under which no answer is good by itself."""
 
     model: str
     cells: int
@@ -27,17 +29,17 @@ class Sensitivity:
     mean_range: float
     max_range: float
     widest: str
-    rate: float
+    rate: float | None
     rows: str
 
 
-def sensitivities(cells: Sequence[CellScore], lower: Mapping[str, bool]) -> Iterator[Sensitivity]:
-    """One profile for each model, in the order of its cells. `lower` says of each benchmark whether lower
-    is better: there a rate counts from the other end, so that rates of all benchmarks point the same way."""
+def sensitivities(cells: Sequence[CellScore], directions: Mapping[str, Direction]) -> Iterator[Sensitivity]:
+    """One profile for each model, in the order of its cells. Where lower is better a rate
+    counts from the other end, so that rates of all benchmarks that have a good end point the same way."""
     by_model: dict[str, list[tuple[CellScore, Fraction]]] = {}
     for each in cells:
         if each.cell.shared and each.score is not None:
-            rate = 1 - each.score if lower[each.cell.benchmark] else each.score
+            rate = 1 - each.score if directions[each.cell.benchmark].lower else each.score
             by_model.setdefault(each.cell.model, []).append((each, rate))
     for model, rated in by_model.items():
         rates: dict[str, list[Fraction]] = {}
@@ -46,6 +48,7 @@ def sensitivities(cells: Sequence[CellScore], lower: Mapping[str, bool]) -> Iter
         ranges = {name: max(found) - min(found) for name, found in rates.items()}
         widest = max(ranges, key=lambda name: ranges[name])
         trials = sum(each.trials for each, _ in rated)
+        ended = all(directions[name].target is None for name in rates)
         yield Sensitivity(
             model,
             len(rated),
@@ -53,7 +56,7 @@ def sensitivities(cells: Sequence[CellScore], lower: Mapping[str, bool]) -> Iter
             fmean(map(float, ranges.values())),
             float(ranges[widest]),
             widest,
-            float(sum(each.trials * rate for each, rate in rated) / trials),
+            float(sum(each.trials * rate for each, rate in rated) / trials) if ended else None,
             digest([each.rows for each, _ in rated]),
         )
 

@@ -25,6 +25,7 @@ from gridc.runtime.store.rows import CellOutcomes
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
 from gridc.statistics.contrasts import LevelRow, Scored, by_level, item_test, pair_stores
+from gridc.statistics.direction import Direction
 from gridc.statistics.exact_tests import holm
 
 
@@ -105,7 +106,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
             _only(others, cells),
             cell_differences(cells, others),
             tuple(by_level(pairing.deltas)),
-            paired.report(pairing, "a", "b", lower=_lower_is_better(contents[0])),
+            paired.report(pairing, "a", "b", directions=_directions(contents[0])),
         )
 
 
@@ -116,10 +117,9 @@ def _outcomes(store: Store, stamp: str) -> dict[str, CellOutcomes]:
     return {key: replace(each, scale=scales.get(key, 1)) for key, each in store.outcomes(stamp).items()}
 
 
-def _lower_is_better(content: Mapping[str, Any]) -> list[str]:
-    """The benchmarks of a stored study where a lower score is the better one."""
-    stated = content["spec"]["benchmark"]
-    return [each["id"] for each in stated if each["direction"] == "lower_is_better"]
+def _directions(content: Mapping[str, Any]) -> dict[str, Direction]:
+    """Which score is the better one, by benchmark of a stored study."""
+    return {each["id"]: Direction.of(each["direction"]) for each in content["spec"]["benchmark"]}
 
 
 def cell_differences(

@@ -1,6 +1,6 @@
 """Does another subset of the items tell the same story? (SafetyRepro, app. X)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridc.reports.findings.outcomes import Outcomes
+from gridc.statistics.direction import Direction
 from gridc.statistics.orderings import Order, order_of
 
 
@@ -48,9 +49,16 @@ def stratified(units: NDArray[np.int64], strata: Sequence[str], share: float, se
 
 
 def robustness(
-    outcomes: Outcomes, configurations: Sequence[str], subsets: Sequence[NDArray[np.int64]]
+    outcomes: Outcomes,
+    configurations: Sequence[str],
+    subsets: Sequence[NDArray[np.int64]],
+    direction: Direction,
 ) -> list[ConfigurationRobustness]:
     """Each configuration that every model has been measured in, on all items and on each subset."""
+
+    def order(row: Mapping[str, Fraction]) -> Order:
+        return order_of({model: direction.good(score) for model, score in row.items()})
+
     found = []
     for name in configurations:
         at = outcomes.configurations.index(name)
@@ -72,8 +80,8 @@ def robustness(
         found.append(
             ConfigurationRobustness(
                 name,
-                order_of(scores(asked)),
-                tuple(order_of(row) for row in rows),
+                order(scores(asked)),
+                tuple(order(row) for row in rows),
                 {
                     model: max(row[model] for row in rows) - min(row[model] for row in rows)
                     for model in outcomes.models

@@ -30,10 +30,9 @@ from gridc.statistics.resample import LEVEL
 def make_scorecard(findings: Findings) -> Scorecard:
     """The scorecard of a study, complete or not."""
     spec = findings.plan.study.spec
-    lower = {each.benchmark: each.lower_is_better for each in findings.benchmarks}
-    # Where the score nearest to a target is best, no rate is one of good answers.
-    cells = [each for row in findings.benchmarks if row.target is None for each in row.cells]
-    profiles = {each.model: each for each in sensitivities(cells, lower)}
+    directions = {each.benchmark: each.direction for each in findings.benchmarks}
+    cells = [each for row in findings.benchmarks for each in row.cells]
+    profiles = {each.model: each for each in sensitivities(cells, directions)}
     return Scorecard(
         format=FORMAT,
         study=spec.study.id,
@@ -44,7 +43,8 @@ def make_scorecard(findings: Findings) -> Scorecard:
         results=findings.results,
         complete=findings.complete,
         level=LEVEL,
-        lower_is_better=lower,
+        lower_is_better={name: each.lower for name, each in directions.items()},
+        targets={name: float(each.target) for name, each in directions.items() if each.target is not None},
         methodology=methodology(findings),
         models=tuple(
             score_model(spec, findings.benchmarks, model, profiles.get(model.id)) for model in spec.model

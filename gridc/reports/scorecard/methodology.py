@@ -181,7 +181,7 @@ def _both_readings(findings: Findings) -> Answer:
     counts = {"changes": len(changes), "both": len(both), "diverge": len(apart)}
     where = "the samples of the store"
     if not changes:
-        return Answer("not_measured", "No two configurations are measured.", where, counts)
+        return Answer("not_measured", nothing_compared(findings), where, counts)
     if not both:
         told = "No answer is read from text, so that both readings are one."
         return Answer("not_applicable", told, where, counts)
@@ -191,6 +191,13 @@ def _both_readings(findings: Findings) -> Answer:
         f"differ by more than {100 * float(PARTED):g} pp."
     )
     return Answer("yes", told, where, counts)
+
+
+def nothing_compared(findings: Findings) -> str:
+    """Why there is no change from a reference configuration."""
+    if findings.benchmarks and all(each.direction.target is not None for each in findings.benchmarks):
+        return "Every benchmark has a target, under which no change is computed."
+    return "No two configurations are measured."
 
 
 def _apart(one: Fraction, other: Fraction) -> bool:

@@ -111,7 +111,7 @@ def sensitivity_table(models: Iterable[ModelScore]) -> Printed:
             f"{100 * row.mean_range:.1f}",
             f"{100 * row.max_range:.1f}",
             row.widest,
-            f"{100 * row.rate:.1f}",
+            "–" if row.rate is None else f"{100 * row.rate:.1f}",
         )
         for model in models
         if (row := model.sensitivity) is not None

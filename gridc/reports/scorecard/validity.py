@@ -11,7 +11,7 @@ from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.scorecard.methodology import PARTED, since_when
+from gridc.reports.scorecard.methodology import PARTED, nothing_compared, since_when
 from gridc.reports.words import PLURAL, units_words
 from gridc.schema.scorecard import CheckRow, ClaimRow, Held, IntegrityRow, Kept, ThreatRow
 
@@ -99,7 +99,7 @@ def _unreadable(findings: Findings) -> ThreatRow:
     ]
     threat, counts = "unreadable answers look like wrong ones", {"changes": len(both), "diverge": len(apart)}
     if not both:
-        met = "No answer is read from text." if _ranked(findings) else "Nothing to compare yet."
+        met = "No answer is read from text." if _ranked(findings) else nothing_compared(findings)
         return _threat(threat, met, "Nothing is known of it here.", counts)
     met = "Each change of configuration is computed with unreadable answers and without them."
     left = f"In {len(apart)} of {len(both)} changes the two differ by more than {100 * float(PARTED):g} pp."
@@ -214,7 +214,7 @@ def _needed(findings: Findings) -> tuple[Held, str, dict[str, int]]:
     harmed = sum(each.itt.side < 0 for each in rows)
     counts = {"changes": len(rows), "worse": harmed}
     if not rows:
-        return "not_measured", "No two configurations are measured.", counts
+        return "not_measured", nothing_compared(findings), counts
     told = f"It stands beside all {len(rows)} changes; in {harmed} the interval shows a loss."
     return "yes", told, counts
 

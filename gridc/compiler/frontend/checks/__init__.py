@@ -4,7 +4,7 @@ Each check has one signature and yields diagnostics. A stage may assume that the
 found nothing: the meaning of a selector is asked only once its names are known to exist.
 """
 
-from gridc.compiler.frontend.checks import envelope, inference, labels, levels, names
+from gridc.compiler.frontend.checks import envelope, inference, labels, levels, names, targets
 from gridc.compiler.frontend.checks import forks as binds
 from gridc.compiler.frontend.checks import scaffolds as conduct
 from gridc.compiler.frontend.checks.base import Check
@@ -41,6 +41,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         envelope.meaningful_configurations,
         envelope.variants_exist,
         labels.labels_score,
+        targets.sides,
     ),
     (envelope.distinct_configurations, conduct.texts_to_read),
 )

@@ -24,6 +24,7 @@ from gridc.schema.canonical import digest
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics.clustered_logit import NotEstimable
+from gridc.statistics.direction import Direction
 from gridc.statistics.risk import Interval, number_needed
 
 HARMS = {"over_refusal", "unsafe_compliance", "attack_success"}
@@ -211,10 +212,12 @@ def _risk_ratio(comparison: Comparison, level: str, reference: str) -> tuple[flo
 
 def _needed(spec: Spec, outcome: str, benchmarks: Sequence[str], change: Change) -> Needed | None:
     """The number needed to harm or to benefit, where the spec asks for it and the outcome has a good side."""
-    lower = {benchmark.lower_is_better for benchmark in spec.benchmark if benchmark.id in benchmarks}
+    signs = {Direction.of(each.direction).sign for each in spec.benchmark if each.id in benchmarks}
     good = 1 if outcome in GAINS else -1 if outcome in HARMS else 0
-    if outcome == "score" and len(lower) == 1:
-        good = -1 if lower == {True} else 1
+    if outcome == "score" and len(signs) == 1:
+        (good,) = signs
+    if outcome == "score_disambiguated" and 0 in signs:
+        good = 0
     stated = spec.analysis.nnh
     if stated is None or not good or change.difference is None:
         return None

@@ -37,7 +37,8 @@ class Ranking:
     those of the steps that carry the verdict: the reversed ones where any is, else all that agree.
     `strength` is the evidence that the spec asks for. `support` is the p-value of "the order holds in every
     configuration beyond these items" and `refute` that of "a step of it is reversed somewhere", of this
-    ranking alone.
+    ranking alone. `untested` are the benchmarks whose direction is a target: evidence is of scores, and of
+    distances from a target there is none.
     """
 
     order: tuple[str, ...]
@@ -50,6 +51,7 @@ class Ranking:
     strength: Tier
     support: float
     refute: float
+    untested: tuple[str, ...] = ()
 
     @property
     def observed(self) -> Verdict:

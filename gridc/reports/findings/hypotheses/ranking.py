@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
@@ -22,7 +21,7 @@ from gridc.schema.hypotheses import Standing
 from gridc.schema.inference import RankingHypothesis
 from gridc.schema.selector import EVERYWHERE
 from gridc.schema.spec import Spec
-from gridc.statistics.orderings import good
+from gridc.statistics.direction import Direction
 
 
 def ranking_regions(spec: Spec, hypothesis: RankingHypothesis, cells: Sequence[Cell]) -> dict[str, Region]:
@@ -44,12 +43,7 @@ def decide_ranking(measured: Measured, hypothesis: RankingHypothesis) -> Ranking
     items. The p-values are of this hypothesis alone."""
     spec = measured.spec
     measured = measured if hypothesis.items is None else on_items(measured, hypothesis)
-    directions = {benchmark.id: str(benchmark.direction) for benchmark in spec.benchmark}
-    targets = {
-        benchmark.id: Fraction(str(benchmark.target))
-        for benchmark in spec.benchmark
-        if benchmark.target is not None
-    }
+    directions = {benchmark.id: Direction.of(benchmark.direction) for benchmark in spec.benchmark}
     rows: dict[tuple[str, str], dict[str, CellScore]] = {}
     for score in measured.scores:
         if _about(spec, hypothesis, score.cell):
@@ -59,7 +53,7 @@ def decide_ranking(measured: Measured, hypothesis: RankingHypothesis) -> Ranking
     standings: dict[str, list[Standing]] = {"agree": [], "contradict": []}
     for (benchmark, configuration), row in rows.items():
         scores = [row.get(model) for model in hypothesis.order]
-        steps = _steps(scores, directions[benchmark], targets.get(benchmark), measured.floors)
+        steps = _steps(scores, directions[benchmark], measured.floors)
         verdict = _verdict(steps)
         counts[verdict] += 1
         if verdict == "contradict":
@@ -73,8 +67,6 @@ def decide_ranking(measured: Measured, hypothesis: RankingHypothesis) -> Ranking
     if strength != "descriptive":
         regions = ranking_regions(spec, hypothesis, [score.cell for score in measured.scores])
         support, refute = ranking_p_values(hypothesis.order, regions, directions, measured.weighed, strength)
-        if targets.keys() & regions.keys():
-            support, refute = 1.0, 1.0  # evidence is of scores, and not of their distances
         if sum(len(region.configurations) for region in regions.values()) < len(rows):
             support = 1.0  # a configuration that not every model is asked under
     return Ranking(
@@ -82,6 +74,11 @@ def decide_ranking(measured: Measured, hypothesis: RankingHypothesis) -> Ranking
         against=against[0] if against else None,
         standings=tuple(decisive),
         strength=strength,
+        untested=()
+        if strength == "descriptive"
+        else tuple(
+            name for name in dict.fromkeys(name for name, _ in rows) if directions[name].target is not None
+        ),
         support=support,
         refute=refute,
         **counts,
@@ -125,21 +122,22 @@ def on_items(measured: Measured, hypothesis: RankingHypothesis) -> Measured:
 def ranking_p_values(
     order: Sequence[str],
     regions: Mapping[str, Region],
-    directions: Mapping[str, str],
+    directions: Mapping[str, Direction],
     weighed: Weighed,
     strength: Literal["certified", "supported"],
 ) -> tuple[float, float]:
     """p-values of "every step of the order holds in every configuration" (intersection-union: the largest)
-    and of "some step is reversed somewhere" (Bonferroni over steps and benchmarks)."""
+    and of "some step is reversed somewhere" (Bonferroni over steps and benchmarks). Evidence is of scores:
+    of steps in distance from a target there is none, for or against."""
     holds, reversed_ = [1.0] if not regions else [], [1.0]
     for name, region in regions.items():
         for better, worse in pairwise(order):
-            if better == worse:
+            if better == worse or directions[name].target is not None:
                 holds.append(1.0)
                 continue
             a, b = (better, worse) if (region, better, worse) in weighed.asked else (worse, better)
             weight: Weight = getattr(weighed.asked[region, a, b], strength)
-            forward = (a == better) == (directions[name] == "higher_is_better")
+            forward = (a == better) == (directions[name].sign > 0)
             toward, away = (weight.plus, weight.minus) if forward else (weight.minus, weight.plus)
             holds.append(toward.everywhere)
             reversed_.append(away.somewhere)
@@ -168,17 +166,22 @@ def ranking_sentence(finding: HypothesisFinding, complete: bool) -> str:
     return (
         f"{name} is {finding.verdict} beyond these items, by {needed} (p of support "
         f"{p_value(finding.support)}, p of refutation {p_value(finding.refute)}, Holm over "
-        f"{finding.members} at level {finding.alpha:g}). {here} {counts}."
+        f"{finding.members} at level {finding.alpha:g}). {_untested(ranking)}{here} {counts}."
     )
 
 
-def _steps(
-    row: Sequence[CellScore | None], direction: str, target: Fraction | None, floors: Floors
-) -> list[Gap] | None:
+def _untested(ranking: Ranking) -> str:
+    if not ranking.untested:
+        return ""
+    names = ", ".join(ranking.untested)
+    return f"No test here is of distances from a target, so {names} can say nothing for or against it. "
+
+
+def _steps(row: Sequence[CellScore | None], direction: Direction, floors: Floors) -> list[Gap] | None:
     """Each model against the next of the order, above 0 where it is better; None where a score is missing."""
     found = [
         (
-            good(each.score, direction == "lower_is_better", target),
+            direction.good(each.score),
             floors.get((each.cell.model, each.cell.setting.precision)),
         )
         for each in row

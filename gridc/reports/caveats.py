@@ -114,12 +114,17 @@ def _unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[str
         models = ", ".join(dict.fromkeys(each.cell.model for each in low))
         places = len({each.cell.configuration for each in low})
         size = len(benchmark.full.scope.configurations)
-        best = benchmark.direction.good(Fraction(0)) == 0 and benchmark.direction.sign < 1
-        helps = best and not any(each.credit for each in low)
+        target = benchmark.direction.target
+        helps = ""
+        if not any(each.credit for each in low):
+            if benchmark.direction.lower or target == 0:
+                helps = ", which is the better end there"
+            elif target is not None:
+                helps = f", which can bring a score nearer to {float(target):.10g}, the best one there"
         yield (
             f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than {least:.0%} of a "
             f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). An "
-            f"unreadable answer {unreadable_words(low)}{', which is the better end there' if helps else ''}."
+            f"unreadable answer {unreadable_words(low)}{helps}."
         )
 
 

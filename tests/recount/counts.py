@@ -169,6 +169,9 @@ def orders(benchmark: Benchmark, scope: Sequence[str]) -> Json:
     models = benchmark.study.models
     rows = {c: {model: benchmark.score(model, c) for model in models} for c in scope}
     rows = {c: row for c, row in rows.items() if None not in row.values()}
+    if benchmark.target is not None:  # the greatest stands first: less distance
+        aim = Fraction(str(benchmark.target))
+        rows = {c: {m: -abs((s or Fraction(0)) - aim) for m, s in row.items()} for c, row in rows.items()}
     sign = 1 if benchmark.lower else -1
     seen: dict[Json, str] = {}
     weak: dict[Json, int] = defaultdict(int)

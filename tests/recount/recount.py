@@ -135,7 +135,8 @@ def benchmark_row(benchmark: Benchmark, weighed: Mapping[Any, Json], measured: M
         "unit": benchmark.unit,
         "units": benchmark.G,
         "left_out": benchmark.left_out,
-        "direction": benchmark.row["direction"],
+        "direction": "nearest_is_best" if benchmark.target is not None else benchmark.row["direction"],
+        "target": benchmark.target,
         "envelope": [
             {
                 "configuration": c,
@@ -156,7 +157,7 @@ def benchmark_row(benchmark: Benchmark, weighed: Mapping[Any, Json], measured: M
         "intervals": spread,
         "scopes": scopes,
         "tests": [weighed[benchmark.name, "tests", a, b] for a, b in pairs],
-        "ordering_claims": weighed["orderings"][benchmark.name],
+        "ordering_claims": [] if benchmark.target is not None else weighed["orderings"][benchmark.name],
         "between": [row for a, b in pairs if (row := between(benchmark, a, b)) is not None],
         "agreements": list(agreements(benchmark)),
         "variance": list(variance(benchmark)),

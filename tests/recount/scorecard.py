@@ -30,7 +30,7 @@ BOTH_READINGS = ("unreadable answers counted", "unreadable answers left out")
 
 NOT_NUMBERS = (
     r"format|study|title|gridc|stamp|registered|results|(.*\.)?rows",
-    r"models\.\d+\.(model|note|reference\..*)|lower_is_better\..*",
+    r"models\.\d+\.(model|note|reference\..*)|lower_is_better\..*|targets(\..*)?",
     r"models\.\d+\.matrix\.\d+\.(benchmark|configuration|levels\..*)",
     r"methodology\.\d+\.(id|question|said|evidence)",
     r"integrity\.\d+\.(model|benchmark|change\..*|left|right)",

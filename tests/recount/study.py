@@ -114,6 +114,7 @@ class Benchmark:
         self.study, self.name, self.unit = study, name, unit
         self.row = next(each for each in study.spec["benchmark"] if each["id"] == name)
         self.lower = self.row["direction"] == "lower_is_better"
+        self.target = None if isinstance(self.row["direction"], str) else self.row["direction"]
         self.left_out = len(study.document["inputs"]["benchmarks"][name].get("left_out", ()))
         self.cells = [cell for cell in study.cells if cell["benchmark"] == name and cell["shared"]]
         self.configurations = list(dict.fromkeys(cell["configuration"] for cell in self.cells))

@@ -42,7 +42,7 @@ def spec_of(
     models: Mapping[str, str | None],
     title: str = "A small study",
     axes: Mapping[str, list[dict[str, Any]]] = AXES,
-    direction: str = "higher_is_better",
+    direction: str | float = "higher_is_better",
     **more: Any,
 ) -> Spec:
     """A spec with these models (id -> note) and axes, one benchmark, two hypotheses' worth of order."""

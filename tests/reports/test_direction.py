@@ -5,12 +5,15 @@ from itertools import combinations, pairwise, permutations
 from typing import Any
 
 import pytest
+from scipy.stats import kendalltau
 
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.paired import report
 from gridc.reports.page import as_html, lay_out
+from gridc.reports.scorecard.document import make_scorecard
+from gridc.reports.scorecard.text import as_html as scorecard_html
 from gridc.reports.sentences import statements
 from gridc.statistics.contrasts import pair_levels
 from gridc.statistics.direction import Direction
@@ -186,3 +189,118 @@ def test_a_paired_report_orders_by_the_direction_of_its_benchmark() -> None:
     ).reordered
     told = {each.place["benchmark"]: each.left for each in reordered}
     assert told == {"up": (("x",), ("y",)), "down": (("y",), ("x",))}
+
+
+AIM = Fraction(11, 20)
+
+
+def aimed(strength: str | None = None, count: Any = reversing, aim: Fraction = AIM) -> Findings:
+    """Findings of a benchmark on which the score nearest to `aim` is best."""
+    return findings_of(
+        spec_of(
+            MODELS,
+            direction=float(aim),
+            analysis={"evidence": strength, "nnh": {"rounding": "ceil"}},
+            hypothesis=[{"id": "H1", "kind": "ranking", "order": ["three", "one", "two"]}],
+        ),
+        count,
+    )
+
+
+def distances(findings: Findings, aim: Fraction = AIM) -> dict[str, dict[str, Fraction]]:
+    return {
+        where: {model: max(score, aim) - min(score, aim) for model, score in row.items()}
+        for where, row in table(findings).items()
+    }
+
+
+def test_under_a_target_the_nearest_model_stands_first() -> None:
+    findings = aimed()
+    far = distances(findings)
+    (row,) = certify(findings).benchmarks
+    assert (row.direction, row.target, row.ordering_claims) == ("nearest_is_best", 0.55, ())
+    strict = {
+        order for order in permutations(MODELS) for values in far.values()
+        if all(values[a] < values[b] for a, b in pairwise(order))
+    }  # fmt: skip
+    by_score = {
+        order for order in permutations(MODELS) for values in table(findings).values()
+        if all(values[a] > values[b] for a, b in pairwise(order))
+    }  # fmt: skip
+    assert strict not in (by_score, {order[::-1] for order in by_score}), "distances are no scores here"
+    seen = row.scopes[0].orderings.seen
+    assert {tuple(g for (g,) in each.order) for each in seen if len(each.order) == len(MODELS)} == strict
+    for each in seen:
+        values = far[each.configuration]
+        flat = [{values[model] for model in group} for group in each.order]
+        assert all(len(group) == 1 for group in flat)
+        assert all(max(before) < min(after) for before, after in pairwise(flat))
+    shown = lay_out(findings, certify(findings), make_cards(findings, "0" * 64))[0].orders
+    assert {tuple(model for (model,) in order) for order, _ in shown if len(order) == len(MODELS)} == strict
+    taus = [
+        kendalltau([one[model] for model in MODELS], [other[model] for model in MODELS]).statistic
+        for one, other in combinations([{m: float(v) for m, v in row.items()} for row in far.values()], 2)
+        if len(set(one.values())) > 1 and len(set(other.values())) > 1
+    ]
+    assert row.scopes[0].tau_r == pytest.approx(sum(taus) / len(taus))
+
+
+def test_counts_of_pairs_stay_counts_of_scores_and_say_so_under_a_target() -> None:
+    pairs, plain = aimed().benchmarks[0].full.pairs, found(False).benchmarks[0].full.pairs
+    assert [each.counts for each in pairs] == [each.counts for each in plain]
+    told = [each for each in statements(aimed()) if "scores higher" in each]
+    assert told and all("the score nearest to 0.55 is best" in each for each in told)
+
+
+@pytest.mark.parametrize("strength", ["descriptive", None])
+def test_a_ranking_under_a_target_is_decided_by_distance_or_left_open(strength: str | None) -> None:
+    def apart(cell: Any) -> int:
+        return {"three": 11, "one": 14, "two": 20}[cell.model]  # distances 0, 3/20, 9/20
+
+    def behind(cell: Any) -> int:
+        return {"three": 20, "one": 14, "two": 11}[cell.model]  # best by scores, and farthest
+
+    for count, verdict, observed in ((apart, "supported", (8, 0)), (behind, "refuted", (0, 8))):
+        (told,) = certify(findings := aimed(strength, count)).hypotheses
+        assert told.ranking is not None
+        assert (told.ranking.agree, told.ranking.contradict) == observed
+        assert told.verdict == (verdict if strength else "open")
+        (sentence,) = (each for each in statements(findings) if each.startswith("H1"))
+        assert ("No test here is of distances from a target" in sentence) is (strength is None)
+
+
+def test_nothing_is_said_to_be_better_or_worse_by_a_side_under_a_target() -> None:
+    findings = aimed()
+    deck, certificate, card = make_cards(findings, "0" * 64), certify(findings), make_scorecard(findings)
+    page, scored = as_html(findings, certificate, deck), scorecard_html(card)
+    assert "nearest to 0.55 is better" in as_markdown(deck)
+    assert page.count("nearest to 0.55") >= 3 and "nearest to 0.55" in scored
+    for text in (page, as_markdown(deck), scored, *statements(findings)):
+        assert "lower score is the better one" not in text and "lower is better" not in text
+    assert all(row.change is None for model in card.models for row in model.matrix)
+    assert all(model.sensitivity is not None and model.sensitivity.rate is None for model in card.models)
+    assert not card.integrity and card.targets == {"facts": 0.55}
+
+
+def test_a_paired_report_orders_by_distance_from_a_target() -> None:
+    scored = [
+        ({"model": model, "benchmark": "aim", "p": level}, Fraction(score))
+        for model, scores in {"x": ("9/10", "6/10"), "y": ("1/2", "1/10")}.items()
+        for level, score in zip(("a", "b"), scores, strict=True)
+    ]
+    (one,) = report(
+        pair_levels(scored, "p", "a", "b"), "a", "b", directions={"aim": Direction.of(0.5)}
+    ).reordered
+    assert (one.left, one.right, one.flips) == ((("y",), ("x",)), (("x",), ("y",)), (("x", "y"),))
+    assert not report(moved, "a", "b").reordered
+
+
+@pytest.mark.parametrize(
+    ("aim", "told"), [(Fraction(0), "the better end there."), (AIM, "nearer to 0.55, the best one there.")]
+)
+def test_an_unreadable_answer_is_said_to_help_where_it_can(aim: Fraction, told: str) -> None:
+    spec = spec_of(MODELS, direction=float(aim), analysis={})
+    (said,) = (
+        each for each in statements(findings_of(spec, lambda cell: 2, parsed=3)) if "could be read" in each
+    )
+    assert said.endswith(told)

@@ -288,9 +288,8 @@ def test_a_paired_report_orders_by_distance_from_a_target() -> None:
         for model, scores in {"x": ("9/10", "6/10"), "y": ("1/2", "1/10")}.items()
         for level, score in zip(("a", "b"), scores, strict=True)
     ]
-    (one,) = report(
-        pair_levels(scored, "p", "a", "b"), "a", "b", directions={"aim": Direction.of(0.5)}
-    ).reordered
+    moved, aims = pair_levels(scored, "p", "a", "b"), {"aim": Direction.of(0.5)}
+    (one,) = report(moved, "a", "b", directions=aims).reordered
     assert (one.left, one.right, one.flips) == ((("y",), ("x",)), (("x",), ("y",)), (("x", "y"),))
     assert not report(moved, "a", "b").reordered
 

@@ -188,7 +188,7 @@ class HypothesisRow(Part):
     ]
     alpha: Annotated[float, Field(description="The level that a corrected p-value is compared with.")]
     members: Annotated[
-        int, Field(ge=1, description="Of its family; of a ranking, two for each ranking of the study.")
+        int, Field(ge=1, description="Of its family; of a ranking without one, two for each such ranking.")
     ]
     verdict: Annotated[
         Verdict,

@@ -380,9 +380,9 @@ def rankings(
     study: Study,
     benchmarks: Mapping[str, Benchmark],
     measured: Mapping[Any, Json],
-    weighed: Sequence[Json],
+    corrected: Sequence[Json],
 ) -> Iterator[Json]:
-    """How the configurations spoke to each stated ranking, and the verdict by the `weighed` evidence."""
+    """How the configurations spoke to each stated ranking, and the verdict by the corrected evidence."""
     number = 0
     every = ("within", "not_measured", "outside")
     for hypothesis in study.spec["hypothesis"]:
@@ -424,10 +424,10 @@ def rankings(
         observed = (
             "refuted" if against else "open" if verdicts["tied"] or verdicts["missing"] else "supported"
         )
-        strong = weighed[number]
+        strong = corrected[number]
         number += 1
-        result = observed
-        if strong["strength"] != "descriptive":
+        result, strength = observed, study.spec["analysis"].get("evidence") or "certified"
+        if strength != "descriptive":
             support, refute = strong["support"], strong["refute"]
             result = "open"
             if support is not None and min(support, refute) <= strong["alpha"]:
@@ -440,14 +440,8 @@ def rankings(
                 decisive, key=every.index, default="outside" if result == "supported" else "within"
             )
         ranking = {name: len(verdicts[name]) for name in ("agree", "contradict", "tied", "missing")} | {
-            "strength": strong["strength"],
+            "strength": strength,
             "observed": observed,
             "against": against[0] if against else None,
         }
-        yield {name: value for name, value in strong.items() if name != "strength"} | {
-            "correction": "holm",
-            "ranking": ranking,
-            "effect": None,
-            "verdict": result,
-            "noise": standing,
-        }
+        yield strong | {"ranking": ranking, "verdict": result, "noise": standing}

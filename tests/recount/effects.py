@@ -33,17 +33,17 @@ class Row:
     pp: Fraction | None
 
 
-def effects(study: Study, benchmarks: Mapping[str, Benchmark], final: bool) -> list[Json]:
-    """A row for every hypothesis that is not a ranking; None for those that are."""
-    raw: list[Json | None] = [
-        None if each["kind"] == "ranking" else effect(study, benchmarks, each)
+def effects(
+    study: Study, benchmarks: Mapping[str, Benchmark], final: bool, rankings: Sequence[Json]
+) -> list[Json]:
+    """A row for every hypothesis, of a ranking its corrected p-values alone; `rankings` has those before."""
+    ranked = iter(rankings)
+    raw: list[Json] = [
+        next(ranked) if each["kind"] == "ranking" else effect(study, benchmarks, each)
         for each in study.spec["hypothesis"]
     ]
     found: list[Json] = []
     for hypothesis, row in zip(study.spec["hypothesis"], raw, strict=True):
-        if row is None:
-            found.append(None)
-            continue
         family = next((f for f in study.spec["family"] if f["id"] == hypothesis.get("family")), None)
         members, correction = [hypothesis["id"]], "none"
         if family is not None:
@@ -52,10 +52,21 @@ def effects(study: Study, benchmarks: Mapping[str, Benchmark], final: bool) -> l
         own = members.index(hypothesis["id"])
         places = [each["id"] for each in study.spec["hypothesis"]]
         ps = {
-            side: [raw[places.index(name)]["p"][side] for name in members]  # type: ignore[index]
-            for side in ("support", "refute")
+            side: [raw[places.index(name)]["p"][side] for name in members] for side in ("support", "refute")
         }
         p = {side: corrected(values, correction)[own] for side, values in ps.items()}
+        size = len(members)
+        if family is None and hypothesis["kind"] == "ranking":
+            alone = [
+                each["id"]
+                for each in study.spec["hypothesis"]
+                if each["kind"] == "ranking" and not each.get("family")
+            ]
+            size, correction = 2 * len(alone), "holm"
+            both = [raw[places.index(name)]["p"][side] for side in ps for name in alone]
+            place = alone.index(hypothesis["id"])
+            p = dict(zip(ps, corrected(both, "holm")[place :: len(alone)], strict=True))
+        known = final and row.get("strength") != "descriptive"
         alpha = family["alpha"] if family is not None else study.alpha
         yes, no = p["support"] <= alpha, p["refute"] <= alpha
         verdict = "open"
@@ -64,14 +75,14 @@ def effects(study: Study, benchmarks: Mapping[str, Benchmark], final: bool) -> l
         found.append(
             {
                 "alpha": alpha,
-                "members": len(members),
+                "members": size,
                 "correction": correction,
                 "verdict": verdict if final else "open",
-                "support": p["support"] if final else None,
-                "refute": p["refute"] if final else None,
+                "support": p["support"] if known else None,
+                "refute": p["refute"] if known else None,
                 "noise": None,
                 "ranking": None,
-                "effect": row["effect"],
+                "effect": row.get("effect"),
             }
         )
     return found

@@ -272,21 +272,12 @@ def evidence(study: Study, benchmarks: Sequence[Benchmark], final: bool) -> dict
         }
     found["orderings"] = ordering_claims(study, benchmarks, pairs, final)
     asked_for = study.spec["analysis"].get("evidence") or "certified"
-    raw: list[float] = []
+    raw: list[Json] = []
     for hypothesis, about in zip(stated_rankings(study), asked, strict=True):
-        raw += ranking_p(study, benchmarks, pairs, hypothesis["order"], about, asked_for, adjusted, flips)
-    corrected = holm(raw, len(raw))
-    known = final and asked_for != "descriptive"
-    found["rankings"] = [
-        {
-            "strength": asked_for,
-            "alpha": alpha,
-            "support": corrected[2 * number] if known else None,
-            "refute": corrected[2 * number + 1] if known else None,
-            "members": len(raw),
-        }
-        for number in range(len(asked))
-    ]
+        p = ranking_p(study, benchmarks, pairs, hypothesis["order"], about, asked_for, adjusted, flips)
+        support, refute = (1.0, 1.0) if asked_for == "descriptive" else p
+        raw.append({"strength": asked_for, "p": {"support": support, "refute": refute}})
+    found["rankings"] = raw
     return found
 
 

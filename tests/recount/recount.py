@@ -93,7 +93,13 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
     complete = answered == calls and not unscored
     rows, measured = floors(study)
     weighed = evidence(study, list(benchmarks.values()), complete)
-    ranked = iter(list(rankings(study, benchmarks, measured, weighed["rankings"])))
+    kinds = [each["kind"] for each in study.spec["hypothesis"]]
+    hypotheses = effects(study, benchmarks, complete, weighed["rankings"])
+    of_rankings = [row for kind, row in zip(kinds, hypotheses, strict=True) if kind == "ranking"]
+    ranked = rankings(study, benchmarks, measured, of_rankings)
+    hypotheses = [
+        next(ranked) if kind == "ranking" else row for kind, row in zip(kinds, hypotheses, strict=True)
+    ]
     return {
         "complete": complete,
         "answered": answered,
@@ -101,7 +107,7 @@ def recount(store: Path, certificate: Json, folder: Path) -> Json:
         "near_ties": near + close,
         "calls_before_stamp": early,
         "noise_floors": rows,
-        "hypotheses": [next(ranked) if row is None else row for row in effects(study, benchmarks, complete)],
+        "hypotheses": hypotheses,
         "falsifications": list(falsifications(study, list(benchmarks.values()))),
         "maxima": list(maxima(study, list(benchmarks.values()))),
         "precisions": list(precisions(study, benchmarks)),

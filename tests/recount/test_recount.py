@@ -223,6 +223,7 @@ order = ["qwen2", "mistral", "llama"]
 [[hypothesis]]
 id = "H2"
 kind = "ranking"
+family = "B"
 order = ["llama", "qwen2"]
 where = { benchmark = "families", decoding = "greedy" }
 EFFECTS

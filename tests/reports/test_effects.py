@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from statsmodels.stats.multitest import multipletests
 
 from gridc.compiler.grid.cell import Cell
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
+from gridc.reports.findings.hypotheses import sentence
+from gridc.reports.findings.hypotheses.sentences import CORRECTED
 from gridc.reports.page import as_html
 from gridc.reports.sentences import hypothesis_lines
 from tests.reports.builders import ITEMS, findings_of, spec_of
@@ -112,3 +115,43 @@ def test_a_family_corrects_over_all_its_members() -> None:
     assert (first.members, second.members, alone.members) == (2, 2, 1)
     assert (first.alpha, alone.alpha) == (0.01, 0.05)
     assert first.support == pytest.approx(2 * float(alone.support or 0)) and second.support == 1
+
+
+@pytest.mark.parametrize(("correction", "method"), [("holm", "holm"), ("bh", "fdr_bh"), ("none", None)])
+def test_a_ranking_with_a_family_is_corrected_among_its_members(correction: str, method: str | None) -> None:
+    """statsmodels corrects p-values that were each taken in a study of that hypothesis alone; the rankings
+    without a family share a Holm of their own, over both p-values of each."""
+    orders: list[dict[str, Any]] = [
+        {"id": "R", "kind": "ranking", "order": ["ant", "bee"]},
+        {"id": "Q", "kind": "ranking", "order": ["bee", "ant"], "where": {"frame": "plain"}},
+        {"id": "P", "kind": "ranking", "order": ["ant", "bee"], "where": {"frame": "exam"}},
+    ]
+    stated = [orders[0], {"id": "H", **FRAMES, "margin": {"pp": 5}}, *orders[1:]]
+
+    def scores(cell: Cell) -> int:
+        return falls(cell) + 5 * (cell.model == "ant")
+
+    single = [{"id": "F", "correction": "none"}]
+    alone = {
+        each["id"]: certify(
+            decided(scores, hypothesis=[{**each, "family": "F"}], family=single)
+        ).hypotheses[0]
+        for each in stated
+    }  # fmt: skip
+    members = ["R", "H", "Q"]
+    family = [{"id": "F", "correction": correction, "alpha": 0.2}]
+    named = [{**each, "family": "F"} if each["id"] in members else each for each in stated]
+    found = decided(scores, hypothesis=named, family=family)
+    rows = {row.id: row for row in certify(found).hypotheses}
+    for side in ("support", "refute"):
+        p = [getattr(alone[name], side) for name in members]
+        expected = p if method is None else list(multipletests(p, method=method)[1])
+        assert [getattr(rows[name], side) for name in members] == pytest.approx(expected, rel=1e-5)
+    assert {rows[name].members for name in members} == {3} and rows["R"].alpha == 0.2
+    assert rows["R"].family == "F" and rows["R"].correction == correction
+    assert (rows["P"].family, rows["P"].correction, rows["P"].members) == (None, "holm", 2)
+    own = multipletests([alone["P"].support, alone["P"].refute], method="holm")[1]
+    assert [rows["P"].support, rows["P"].refute] == pytest.approx(list(own), rel=1e-5)
+    words = "uncorrected" if method is None else f"{CORRECTED[rows['R'].correction]} over the 3 of family F"
+    told = sentence(next(each for each in found.hypotheses if each.id == "R"), complete=True)
+    assert f"{words} at level 0.2" in told

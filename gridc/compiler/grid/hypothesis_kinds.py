@@ -91,6 +91,20 @@ def rate_of(hypothesis: AnyHypothesis) -> Rate:
     return rate
 
 
+def strictest_level(spec: Spec, hypothesis: AnyHypothesis) -> float:
+    """The level at which it is tested when nothing else of its family is found. Rankings without a family
+    share one, with two p-values each."""
+    family = next((each for each in spec.family if each.id == hypothesis.family), None)
+    if family is not None:
+        members = sum(each.family == family.id for each in spec.hypothesis)
+        return family.alpha / (1 if family.correction == "none" else members)
+    alpha = spec.analysis.alpha or ALPHA
+    if not isinstance(hypothesis, RankingHypothesis):
+        return alpha
+    alone = [each for each in spec.hypothesis if each.kind == hypothesis.kind and each.family is None]
+    return alpha / (2 * len(alone))
+
+
 def _axes(spec: Spec) -> dict[str, list[str]]:
     return {axis.id: [level.id for level in axis.level] for axis in spec.axis}
 
@@ -127,12 +141,11 @@ def _orders(
     hypothesis: RankingHypothesis, spec: Spec, items: int | None, units: int | None
 ) -> dict[Verdict, str]:
     """What an order needs: by descriptive evidence an item a step; else, in every configuration, as many
-    units as the test of the verdict takes where all go one way, at the first step of Holm over the study's
-    rankings. A model can be ahead of the next only on other items than that one is of its next."""
+    units as the test of the verdict takes where all go one way, at `strictest_level`. A
+    model can be ahead of the next only on other items than that one is of its next."""
     steps, descriptive = len(hypothesis.order) - 1, spec.analysis.evidence == "descriptive"
-    rankings = sum(isinstance(other, RankingHypothesis) for other in spec.hypothesis)
     bets = (items != units or graded(spec)) and spec.analysis.evidence != "supported"
-    fewest = 1 if descriptive else _fewest((spec.analysis.alpha or ALPHA) / (2 * rankings), bets)
+    fewest = 1 if descriptive else _fewest(strictest_level(spec, hypothesis), bets)
     by = f"{fewest:,} {'items' if items == units else 'units of items'} or more"
     ahead, behind = (
         ("an item or more", "an item or more")

@@ -13,7 +13,7 @@ from typing import Any
 from gridc.compiler.frontend.unsupported import uncomputed
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.grid.grid_counts import Spoken
-from gridc.compiler.grid.hypothesis_kinds import kind_of, rate_of, untested
+from gridc.compiler.grid.hypothesis_kinds import kind_of, rate_of, strictest_level, untested
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
@@ -212,12 +212,7 @@ def _at_margin(rule: Rule, units: int, spread: float) -> dict[str, float | None]
 
 def _alpha(spec: Spec, hypothesis: AnyHypothesis) -> float:
     """The level at which each contrast is tested when nothing else of its family is found."""
-    contrasts = kind_of(hypothesis).contrasts(hypothesis)
-    family = next((each for each in spec.family if each.id == hypothesis.family), None)
-    if family is None:
-        return (spec.analysis.alpha or 0.05) / contrasts
-    members = 1 if family.correction == "none" else sum(h.family == family.id for h in spec.hypothesis)
-    return family.alpha / members / contrasts
+    return strictest_level(spec, hypothesis) / kind_of(hypothesis).contrasts(hypothesis)
 
 
 def _size(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Size | None:

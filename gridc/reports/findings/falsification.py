@@ -170,7 +170,7 @@ def _decide(
         spec.analysis.alpha or ALPHA,
         spec.sampling.seed,
         measured.final,
-        asked=regions_of(alone, cells) if isinstance(hypothesis, RankingHypothesis) else [],
+        asked=regions_of(alone, cells, [stated.id]),
     )
     keys = frozenset(cell.key for cell in cells)
     part = replace(measured, spec=alone, scores=inside, weighed=weighed, inside=keys)

@@ -7,81 +7,65 @@ from gridc.compiler.grid.cell import Cell
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.contrasts import decide_contrast
 from gridc.reports.findings.hypotheses.effects import Effect
-from gridc.reports.findings.hypotheses.families import corrected, rate_of
+from gridc.reports.findings.hypotheses.families import corrected, rate_of, without_family
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
 from gridc.reports.findings.hypotheses.interaction import decide_interaction
 from gridc.reports.findings.hypotheses.ranking import decide_ranking, ranking_regions, ranking_sentence
 from gridc.reports.findings.hypotheses.sentences import effect_sentence
 from gridc.reports.findings.hypotheses.trend import decide_trend
 from gridc.reports.findings.pair_evidence import digits
-from gridc.schema.base import ALPHA
 from gridc.schema.inference import RankingHypothesis
 from gridc.schema.spec import Spec
-from gridc.statistics.exact_tests import holm
 
 
 def decisions(measured: Measured, asked: Collection[str] | None = None) -> Iterator[HypothesisFinding]:
     """The verdict on every hypothesis, or on those `asked` for by id, in the order of the spec. Beyond these
     items nothing is decided of an interim look."""
     spec, final = measured.spec, measured.final
-    needed = _companions(spec, asked)
+    needed = companions(spec, asked)
     found = {
         each.id: DECISIONS[each.kind].decide(measured, each) for each in spec.hypothesis if each.id in needed
     }
-    rankings = {name: each for name, each in found.items() if isinstance(each, Ranking)}
-    of_rankings = iter(holm([p for each in rankings.values() for p in (each.support, each.refute)]))
-    supports = corrected(spec, {name: each.support for name, each in found.items()})
-    refutes = corrected(spec, {name: each.refute for name, each in found.items()})
+    p_values = corrected(spec, {name: (each.support, each.refute) for name, each in found.items()})
     for hypothesis in spec.hypothesis:
-        answer = found.get(hypothesis.id)
-        if isinstance(answer, Ranking):
-            support, refute = next(of_rankings), next(of_rankings)
-            if asked is not None and hypothesis.id not in asked:
-                continue
-            tested = final and answer.strength != "descriptive"
-            yield HypothesisFinding(
-                hypothesis,
-                None,
-                "holm",
-                spec.analysis.alpha or ALPHA,
-                2 * len(rankings),
-                digits(support) if tested else None,
-                digits(refute) if tested else None,
-                ranking=answer,
-            )
-        elif answer is not None and (asked is None or hypothesis.id in asked):
-            rate = rate_of(spec, hypothesis)
-            yield HypothesisFinding(
-                hypothesis,
-                rate.family,
-                rate.correction,
-                rate.alpha,
-                rate.members,
-                digits(supports[hypothesis.id]) if final else None,
-                digits(refutes[hypothesis.id]) if final else None,
-                effect=answer,
-            )
+        if hypothesis.id not in found or (asked is not None and hypothesis.id not in asked):
+            continue
+        answer, rate = found[hypothesis.id], rate_of(spec, hypothesis)
+        support, refute = p_values[hypothesis.id]
+        ranking = answer if isinstance(answer, Ranking) else None
+        tested = final and (ranking is None or ranking.strength != "descriptive")
+        yield HypothesisFinding(
+            hypothesis,
+            rate.family,
+            rate.correction,
+            rate.alpha,
+            rate.members,
+            digits(support) if tested else None,
+            digits(refute) if tested else None,
+            ranking=ranking,
+            effect=None if isinstance(answer, Ranking) else answer,
+        )
 
 
-def _companions(spec: Spec, asked: Collection[str] | None) -> set[str]:
-    """Those that are asked for and those whose p-values theirs are corrected with: of their families, and all
-    rankings."""
+def companions(spec: Spec, asked: Collection[str] | None) -> set[str]:
+    """Those that are asked for and those whose p-values theirs are corrected with: of their families, and of
+    rankings without a family all such rankings."""
     chosen = [each for each in spec.hypothesis if asked is None or each.id in asked]
     families = {each.family for each in chosen if each.family is not None}
-    rankings = any(each.kind == "ranking" for each in chosen)
+    rankings = any(without_family(each) for each in chosen)
     return {each.id for each in chosen} | {
-        each.id
-        for each in spec.hypothesis
-        if each.family in families or (rankings and each.kind == "ranking")
+        each.id for each in spec.hypothesis if each.family in families or (rankings and without_family(each))
     }
 
 
-def regions_of(spec: Spec, cells: Sequence[Cell]) -> list[Region]:
-    """The shared configurations that each ranking is about, by benchmark: what is to be weighed."""
+def regions_of(spec: Spec, cells: Sequence[Cell], asked: Collection[str] | None = None) -> list[Region]:
+    """The shared configurations of each ranking that the verdicts `asked` for (None: all) take, by benchmark:
+    what is to be weighed."""
+    needed = companions(spec, asked)
     return [
         region
         for hypothesis in spec.hypothesis
-        if isinstance(hypothesis, RankingHypothesis)
+        if isinstance(hypothesis, RankingHypothesis) and hypothesis.id in needed
         for region in ranking_regions(spec, hypothesis, cells).values()
     ]
 

@@ -67,8 +67,9 @@ class HypothesisFinding:
     """The verdict on a hypothesis: a ranking of models, or an effect.
 
     `support` is the p-value of what it predicts and `refute` that of what refutes it, both corrected over
-    `members` as `correction` says and compared with `alpha`: those of its family, or Holm over two for each
-    ranking of the study. None while the run is incomplete, and where descriptive evidence is enough.
+    `members` as `correction` says and compared with `alpha`: those of its family, or, of a ranking without
+    one, Holm over two for each such ranking. None while the run is incomplete, and where descriptive
+    evidence is enough.
     """
 
     hypothesis: AnyHypothesis

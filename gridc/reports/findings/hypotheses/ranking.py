@@ -11,6 +11,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
 from gridc.reports.findings.certification import ASKED, Region, Weighed, weigh
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
+from gridc.reports.findings.hypotheses.sentences import correction_words
 from gridc.reports.findings.noise import Floors, Gap, standing
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.pair_evidence import Weight
@@ -136,6 +137,9 @@ def ranking_p_values(
                 holds.append(1.0)
                 continue
             a, b = (better, worse) if (region, better, worse) in weighed.asked else (worse, better)
+            if (region, a, b) not in weighed.asked:  # a model is not there
+                holds.append(1.0)
+                continue
             weight: Weight = getattr(weighed.asked[region, a, b], strength)
             forward = (a == better) == (directions[name].sign > 0)
             toward, away = (weight.plus, weight.minus) if forward else (weight.minus, weight.plus)
@@ -165,8 +169,8 @@ def ranking_sentence(finding: HypothesisFinding, complete: bool) -> str:
     }[ranking.strength]
     return (
         f"{name} is {finding.verdict} beyond these items, by {needed} (p of support "
-        f"{p_value(finding.support)}, p of refutation {p_value(finding.refute)}, Holm over "
-        f"{finding.members} at level {finding.alpha:g}). {_untested(ranking)}{here} {counts}."
+        f"{p_value(finding.support)}, p of refutation {p_value(finding.refute)}, {correction_words(finding)} "
+        f"at level {finding.alpha:g}). {_untested(ranking)}{here} {counts}."
     )
 
 

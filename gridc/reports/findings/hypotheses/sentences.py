@@ -66,7 +66,7 @@ def _line(finding: HypothesisFinding, effect: Effect, complete: bool) -> str:
         return told
     if effect.failure is not None and finding.support >= 1:
         return f"{told}, not tested ({effect.failure.code})"
-    return f"{told}, {told_p(finding.support)} ({_correction(finding)})"
+    return f"{told}, {told_p(finding.support)} ({correction_words(finding)})"
 
 
 def _verdict_words(name: str, finding: HypothesisFinding, effect: Effect, complete: bool) -> str:
@@ -77,15 +77,17 @@ def _verdict_words(name: str, finding: HypothesisFinding, effect: Effect, comple
         return f"{name} is open, because nothing is tested ({failure.code}: {failure.words})."
     return (
         f"{name} is {finding.verdict} (p of support {p_value(finding.support)}, p of refutation "
-        f"{p_value(finding.refute)}, {_correction(finding)} at level {finding.alpha:g}; "
+        f"{p_value(finding.refute)}, {correction_words(finding)} at level {finding.alpha:g}; "
         f"{_basis(finding, effect)})."
     )
 
 
-def _correction(finding: HypothesisFinding) -> str:
-    if finding.correction == "none" or finding.family is None:
+def correction_words(finding: HypothesisFinding) -> str:
+    """How its p-values are corrected: `Holm over the 5 of family main`."""
+    if finding.correction == "none":
         return CORRECTED["none"]
-    return f"{CORRECTED[finding.correction]} over the {finding.members} of family {finding.family}"
+    own = "" if finding.family is None else f" of family {finding.family}"
+    return f"{CORRECTED[finding.correction]} over {'the ' if own else ''}{finding.members}{own}"
 
 
 def _basis(finding: HypothesisFinding, effect: Effect) -> str:

@@ -60,7 +60,8 @@ def distances(store: Path, stamp: str) -> dict[str, dict[str, Fraction]]:
     with sqlite3.connect(store) as db:
         counted: list[Any] = db.execute(
             """SELECT configuration, model, sum(score), count(*)
-               FROM sample JOIN cell ON cell.id = sample.cell WHERE cell.stamp = ? AND shared GROUP BY cell.id""",
+               FROM sample JOIN cell ON cell.id = sample.cell
+               WHERE cell.stamp = ? AND shared GROUP BY cell.id""",
             [stamp],
         ).fetchall()
     for configuration, model, points, trials in counted:

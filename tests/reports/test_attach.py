@@ -35,6 +35,11 @@ CARDS = {
         "---\r\nmodel-index:\r\n  - name: ant\r\n    results: [ ]  # none\r\n    note: x\r\nlicense: mit\r\n"
         "---\r\ntext\r\n"
     ),
+    "others' results, and more keys": (
+        "---\nmodel-index:\n  - name: ant\n    results:\n      - task: {type: text-generation}\n"
+        "        dataset: {type: other, name: Other}\n        metrics:\n          - type: f1\n"
+        "            value: 0.5\n    note: x\n---\ntext\n"
+    ),
     "the Hub's template, no metadata": str(ModelCard.from_template(ModelCardData(), model_id="ant")),
     "the Hub's template, no results": str(
         ModelCard.from_template(
@@ -109,6 +114,58 @@ def test_the_hub_reads_the_scores_and_those_of_others(name: str) -> None:
     assert own[0].metric_args is not None
     assert own[0].metric_args["certificate"] == DECK.certificate
     assert len(results) == (2 if "results" in name and "no results" not in name else 1)
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_the_cards_of_several_studies_stand_side_by_side(name: str, tmp_path: Path) -> None:
+    longer = DECK.model_copy(update={"study": DECK.study + "er", "stamp": "e" * 64})
+    decks = [DECK, longer, DECK.model_copy(update={"study": "third", "stamp": "d" * 64})]
+    text = CARDS[name]
+    for deck in decks:
+        text = attached(text, deck, "ant")
+    for deck in decks:
+        assert attached(text, deck, "ant") == text
+    newer = DECK.model_copy(update={"title": "Another title", "stamp": "f" * 64})
+    replaced = attached(text, newer, "ant")
+    assert attached(replaced, DECK, "ant") == text
+    readme = tmp_path / "README.md"
+    readme.write_bytes(replaced.encode())
+    assert [check(readme, deck) for deck in (newer, *decks[1:])] == [[], [], []]
+    assert check(readme, DECK)
+    results = read(replaced).data.eval_results
+    assert results is not None
+    stamps = [each.source_name.split()[-1] for each in results if each.source_name]
+    assert sorted(stamps) == ["d" * 12, "e" * 12, "f" * 12]
+    assert len(results) == (4 if "results" in name and "no results" not in name else 3)
+    if FRONT.match(CARDS[name]):
+        assert without(replaced).rstrip("\r\n") == CARDS[name].rstrip("\r\n")
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_a_study_without_scores_takes_its_results_out_and_leaves_those_of_others(name: str) -> None:
+    other = DECK.model_copy(update={"study": "other"})
+    both = attached(attached(CARDS[name], DECK, "ant"), other, "ant")
+    for first, second in ((DECK, other), (other, DECK)):
+        one = attached(both, unmeasured(first), "ant")
+        left = read(one).data.eval_results
+        assert left is not None
+        studies = [each.source_name.split()[2] for each in left if each.source_name]
+        assert studies == [f"{second.study},"]
+        again = read(attached(one, first, "ant")).data.eval_results
+        assert again is not None and len(again) == len(left) + 1
+        none = attached(one, unmeasured(second), "ant")
+        assert "# gridc:card" not in none
+        if FRONT.match(CARDS[name]):
+            assert none.startswith(CARDS[name].rstrip("\r\n"))
+
+
+def unmeasured(deck: CardDeck) -> CardDeck:
+    """The deck of the same study before it was run."""
+    cards = [
+        card.model_copy(update={"point_score": card.point_score.model_copy(update={"score": None})})
+        for card in deck.cards
+    ]
+    return deck.model_copy(update={"cards": tuple(cards)})
 
 
 def test_only_the_models_own_cards_are_attached() -> None:

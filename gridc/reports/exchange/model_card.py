@@ -19,6 +19,9 @@ LINK = re.compile(r"https?://[^\s<>\"'`()\[\]{}|\\^]+")
 """What may stand as the target of a link in a model card: an address, and nothing that runs or breaks out."""
 INDEX = re.compile(r"^model-index:[ \t]*\r?\n(?:(?:[ \t#-].*)?(?:\r?\n|\Z))*", re.MULTILINE)
 ITEMS = re.compile(r"^[ \t]*results:[ \t]*(?:#.*)?\r?\n(?:[ \t]*#.*\r?\n)*([ \t]*)- ", re.MULTILINE)
+ITEM = re.compile(r"^([ \t]*)- task:", re.MULTILINE)
+REGION = re.compile(r"^# gridc:card begin (\S+)\r?\n(?:.*\n)*?# gridc:card end \1\r?\n", re.MULTILINE)
+"""The results of one study, between their markers."""
 NO_RESULTS = re.compile(r"^([ \t]+)results:[ \t]*(?=\[[ \t]*\][ \t]*(?:#.*)?\r?$)", re.MULTILINE)
 NO_TABLE = re.compile(r"^(?=\{[ \t]*\}[ \t]*\r?$)", re.MULTILINE)
 ASIDE = "# gridc:card: "
@@ -155,37 +158,73 @@ def _section(own: CardDeck, model: str, link: str | None) -> str:
 
 
 def _with_index(text: str, own: CardDeck, model: str, link: str | None, newline: str, file: str) -> str:
-    """The text with the model's results in its `model-index`, which is made when there is none."""
+    """The text with the model's results in its `model-index`, which is made when there is none. The results
+    of other studies stay where they are."""
     index = model_index(own, model, link)
+    results = index[0]["results"] if index else []
     begin, end = f"# gridc:card begin {own.study}{newline}", f"# gridc:card end {own.study}{newline}"
     front = FRONT.match(text)
     old = "" if front is None else front.group(2)
     held = _region(old, begin, end, file)
-    without = old if held is None else old[: held[0]] + old[held[1] :]
-    if "gridc:card begin" not in without:
-        without = without.replace(ASIDE, "")
-    if not index:
-        return text if held is None or front is None else _fronted(text, front, without)
-    results, theirs = index[0]["results"], _parsed(without, file).get("model-index")
-    if theirs is None:
-        before = NO_TABLE.sub(ASIDE, without, count=1)
-        lines = f"{begin}{_dump(index, newline, 'model-index')}{end}"
-        at = held[0] if held is not None and before == without else len(before)
-    else:
-        held_results = isinstance(theirs, list) and len(theirs) == 1 and isinstance(theirs[0], dict)
-        if not (held_results and isinstance(theirs[0].get("results"), list)):
-            raise _unclear(file, "its `model-index` does not hold the results of one model")
-        before, indent, at = _place(without, file)
-        if held is not None and before == without:
-            at = held[0]
-        lines = f"{begin}{_dump(results, newline, indent=indent)}{end}"
+    before, head, indent, at = _ready(old, held, len(begin), model, newline, file)
+    theirs = _results(f"{before[:at]}{head}{before[at:]}", file) or []
+    if not index and not theirs:
+        return text if held is None or front is None else _fronted(text, front, _bare(old))
+    if not index and not head:
+        return text if held is None or front is None else _fronted(text, front, before)
+    lines = f"{begin}{head}{_dump(results, newline, indent=indent) if results else ''}{end}"
     made = before[:at] + lines + before[at:]
-    now = _parsed(made, file)["model-index"][0]["results"]
-    if now != [*(theirs[0]["results"] if theirs else []), *results]:
+    now = _results(made, file) or []
+    if [each for each in now if each not in results] != [each for each in theirs if each not in results]:
+        raise _unclear(file, "results cannot be added to its `model-index` without touching the rest")
+    if [each for each in now if each in results] != results:
         raise _unclear(file, "results cannot be added to its `model-index` without touching the rest")
     if front is None:
         return f"---{newline}{made}---{newline}{newline if text else ''}{text}"
     return _fronted(text, front, made)
+
+
+def _ready(
+    front: str, held: tuple[int, int] | None, skip: int, model: str, newline: str, file: str
+) -> tuple[str, str, str, int]:
+    """The front matter made ready for a study's results, the head of a `model-index` where they need one,
+    their indent, and where they go. `held` is the study's own region, which is cut out; its marker has
+    `skip` characters."""
+    head = f"model-index:{newline}- {_dump({'name': model}, newline)}  results:{newline}"
+    without = front if held is None else front[: held[0]] + front[held[1] :]
+    others = list(REGION.finditer(without))
+    if not others:
+        without = _bare(without)
+        if _parsed(without, file).get("model-index") is None:
+            before = NO_TABLE.sub(ASIDE, without, count=1)
+            return before, head, "  ", held[0] if held and before == without else len(before)
+        _results(without, file)
+        before, indent, at = _place(without, file)
+        return before, "", indent, held[0] if held and before == without else at
+    inside = others[-1].group() if held is None else front[held[0] + skip : held[1]]
+    item = ITEM.search(inside) or ITEM.search(others[-1].group())
+    if item is None:
+        raise _unclear(file, "the results of another study are not between their markers")
+    at = others[-1].end() if held is None else held[0]
+    return without, head if held and inside.startswith("model-index:") else "", item.group(1), at
+
+
+def _bare(front: str) -> str:
+    """The front matter without any results of gridc's, and what was set aside for them put back."""
+    return REGION.sub("", front).replace(ASIDE, "")
+
+
+def _results(front: str, file: str) -> list[Any] | None:
+    """The results in a `model-index` of one model; None where the front matter has none."""
+    index = _parsed(front, file).get("model-index")
+    if index is None:
+        return None
+    if not (isinstance(index, list) and len(index) == 1 and isinstance(index[0], dict)):
+        raise _unclear(file, "its `model-index` does not hold the results of one model")
+    results = index[0].get("results", 0)
+    if results is not None and not isinstance(results, list):
+        raise _unclear(file, "its `model-index` does not hold the results of one model")
+    return results or []
 
 
 def _place(front: str, file: str) -> tuple[str, str, int]:
@@ -199,18 +238,19 @@ def _place(front: str, file: str) -> tuple[str, str, int]:
     items = None if block is None else ITEMS.search(front, *block.span())
     if block is None or items is None:
         raise _unclear(file, "the results of its `model-index` are not written as a list of lines")
-    return front, items.group(1), block.end()
+    after = re.compile(rf"^(?!{items.group(1)}- )[ \t]{{0,{len(items.group(1))}}}[^ \t\r\n#]", re.MULTILINE)
+    next_key = after.search(front, items.end(), block.end())
+    return front, items.group(1), block.end() if next_key is None else next_key.start()
 
 
 def _fronted(text: str, front: re.Match[str], inside: str) -> str:
     return front.group(1) + inside + front.group(3) + text[front.end() :]
 
 
-def _dump(value: Any, newline: str, key: str | None = None, indent: str = "") -> str:
+def _dump(value: Any, newline: str, indent: str = "") -> str:
     import yaml
 
-    document = value if key is None else {key: value}
-    text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=10_000)
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10_000)
     return "".join(f"{indent}{line}{newline}" for line in text.splitlines())
 
 

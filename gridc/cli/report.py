@@ -31,7 +31,7 @@ def report(
     attribution: bool,
     trust: Trust,
 ) -> None:
-    """Write certificate, GRID card and report page. All come from the store."""
+    """Write certificate, GRID card, scorecard, deviation log and report page. All come from the store."""
     written = OpenStudy(spec, data, out, trust, models=models).report(figures, pdf, attribution)
     if as_json:
         print_json(written.as_json())

@@ -76,6 +76,13 @@ def read(text: str) -> ModelCard:
     return ModelCard(text)
 
 
+def results_of(text: str) -> list[EvalResult]:
+    """The results that huggingface_hub reads in a model card."""
+    data = read(text).data
+    assert isinstance(data, ModelCardData) and data.eval_results is not None
+    return data.eval_results
+
+
 @pytest.mark.parametrize("name", CARDS)
 def test_everything_else_stays_byte_for_byte(name: str) -> None:
     before = CARDS[name]
@@ -132,8 +139,7 @@ def test_the_cards_of_several_studies_stand_side_by_side(name: str, tmp_path: Pa
     readme.write_bytes(replaced.encode())
     assert [check(readme, deck) for deck in (newer, *decks[1:])] == [[], [], []]
     assert check(readme, DECK)
-    results = read(replaced).data.eval_results
-    assert results is not None
+    results = results_of(replaced)
     stamps = [each.source_name.split()[-1] for each in results if each.source_name]
     assert sorted(stamps) == ["d" * 12, "e" * 12, "f" * 12]
     assert len(results) == (4 if "results" in name and "no results" not in name else 3)
@@ -147,12 +153,10 @@ def test_a_study_without_scores_takes_its_results_out_and_leaves_those_of_others
     both = attached(attached(CARDS[name], DECK, "ant"), other, "ant")
     for first, second in ((DECK, other), (other, DECK)):
         one = attached(both, unmeasured(first), "ant")
-        left = read(one).data.eval_results
-        assert left is not None
+        left = results_of(one)
         studies = [each.source_name.split()[2] for each in left if each.source_name]
         assert studies == [f"{second.study},"]
-        again = read(attached(one, first, "ant")).data.eval_results
-        assert again is not None and len(again) == len(left) + 1
+        assert len(results_of(attached(one, first, "ant"))) == len(left) + 1
         none = attached(one, unmeasured(second), "ant")
         assert "# gridc:card" not in none
         if FRONT.match(CARDS[name]):

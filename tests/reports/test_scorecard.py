@@ -270,3 +270,6 @@ def test_the_deviation_report_has_values_reasons_and_what_was_observed(findings:
             assert part in made[name].replace("\\", "").replace("{-}", "-"), (name, part)
         assert "3 calls failed for good" in made[name]
     assert line(seen, "deviations").holds == "no" and line(seen, "observed").holds == "no"
+    assert line(seen, "observed").said == "3 calls failed for good."
+    many = replace(findings, conduct=Conduct(1, 2, (), tuple(f"what {number}" for number in range(5))))
+    assert line(many, "observed").said == "what 0; what 1; what 2; 2 more stand in the deviation log."

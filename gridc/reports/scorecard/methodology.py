@@ -145,14 +145,20 @@ def _deviations(findings: Findings) -> Answer:
     return Answer("no", told, where, counts)
 
 
+SHOWN = 3
+"""How many observations of a run the stamp quotes."""
+
+
 def _observed(findings: Findings) -> Answer:
-    seen = len(findings.conduct.observed)
+    observed = findings.conduct.observed
+    seen = len(observed)
     where = "the calls and the events of the store"
     if not findings.progress.answered:
         return Answer("not_measured", "No call has been answered yet.", where, {"observed": seen})
     if not seen:
-        return Answer("yes", "The run saw no departure from its plan.", where, {"observed": 0})
-    return Answer("no", f"The run saw {_count(seen, 'departure')} from its plan.", where, {"observed": seen})
+        return Answer("yes", "The run saw nothing that departs from its plan.", where, {"observed": 0})
+    more = f"; {seen - SHOWN:,} more stand in the deviation log" if seen > SHOWN else ""
+    return Answer("no", f"{'; '.join(observed[:SHOWN])}{more}.", where, {"observed": seen})
 
 
 def _complete(findings: Findings) -> Answer:
@@ -397,7 +403,7 @@ LINES: tuple[Line, ...] = (
     Line("hypotheses", "Were its hypotheses fixed by the stamp?", _hypotheses),
     Line("inputs", "Are models and items fixed by digest?", _inputs),
     Line("deviations", "Was it run as it was stamped?", _deviations),
-    Line("observed", "Did the run keep to its plan?", _observed),
+    Line("observed", "Did the run go as planned, with no answer cut off at its token limit?", _observed),
     Line("complete", "Is the run complete?", _complete),
     Line("one_look", "Was nothing reported before the run was complete?", _one_look),
     Line("both_readings", "Are unreadable answers counted both ways?", _both_readings),

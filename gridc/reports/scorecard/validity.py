@@ -78,9 +78,10 @@ def threats(findings: Findings) -> Iterator[ThreatRow]:
         )
     seen = findings.conduct.observed
     if seen:
-        met = "Every departure that the run saw is listed with the deviations."
-        left = f"{len(seen)} observed; what they do to the scores is not measured."
-        yield _threat("the run departed from its plan", met, left, {"observed": len(seen)})
+        met = "Everything of the kind that the run saw is quoted in the deviation log."
+        left = f"{len(seen)} observed, each a line there; what this does to the scores is not measured."
+        threat = "the run departed from its plan, or answers were cut off at their token limit"
+        yield _threat(threat, met, left, {"observed": len(seen)})
     interest = findings.plan.study.spec.study.conflict_of_interest
     if interest:
         yield _threat("a conflict of interest", interest, "It is its author's statement.", {})

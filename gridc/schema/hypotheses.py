@@ -97,6 +97,29 @@ class FlipsRow(Part):
     ]
 
 
+class RecoveryRow(Part):
+    """Which share of the change from `control` to the reference a level takes back, and what is left."""
+
+    control: str
+    loss: Annotated[RateChangeRow, Field(description="The control against the reference.")]
+    left: Annotated[RateChangeRow, Field(description="The level against the control.")]
+    share: Annotated[
+        Finite,
+        Field(
+            description="(level - reference) / (control - reference); null where the interval of the loss "
+            "holds 0, or there is none."
+        ),
+    ]
+    interval: Span
+    fieller: Annotated[
+        Span,
+        Field(description="Fieller's (1954); null where units have unequal numbers of samples in the arms."),
+    ]
+    number_needed: Annotated[
+        NumberNeededRow | None, Field(description="Of `left`: the residual number needed to harm.")
+    ]
+
+
 class ContrastRow(Part):
     """A level against the reference."""
 
@@ -122,6 +145,9 @@ class ContrastRow(Part):
         Field(description="The same on each benchmark, where there are several; of an interaction, in each "
               "part of `by`. Not tests of their own: exploratory."),
     ]  # fmt: skip
+    recovery: Annotated[
+        RecoveryRow | None, Field(description="Null unless the hypothesis states a `control`.")
+    ] = None
 
 
 class TestRow(Part):

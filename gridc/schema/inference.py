@@ -118,6 +118,14 @@ class ContrastHypothesis(Hypothesis):
         Field(description="The level under test. Several are tested jointly (an omnibus test)."),
     ]
     reference: Annotated[Id, Field(description="The level it is compared with.")]
+    control: Annotated[
+        Id | None,
+        Field(
+            description="A level that nothing was lost under, where `reference` is the one with the loss and "
+            "`level` the one that mends it: the report adds which share is taken back, (level - reference) / "
+            "(control - reference), and what is left. Default: none."
+        ),
+    ] = None
     side: Annotated[
         Literal["two-sided", "greater", "less"],
         Field(

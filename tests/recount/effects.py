@@ -173,15 +173,17 @@ def effect(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json) 
     else:
         tested = hypothesis["level"]
         compared = [hypothesis["reference"], *([tested] if isinstance(tested, str) else tested)]
-        rest = [name for name in here if name not in compared]
+        control = [hypothesis["control"]] if hypothesis.get("control") else []
+        rest = control + [name for name in here if name not in [*compared, *control]]
+    together = {*compared, hypothesis.get("control") or compared[0]}
     blocks: dict[Any, set[str]] = defaultdict(set)
     counted = [row for row in every if row.itt is not None]
     for row in counted:
         blocks[row.block].add(row.level)
-    whole = {block for block, levels in blocks.items() if levels >= set(compared)}
+    whole = {block for block, levels in blocks.items() if levels >= together}
     arms = [*compared, *rest]
     kept = [row for row in counted if row.block in whole and row.level in arms]
-    left = sum(row.level in compared and row.block not in whole for row in counted)
+    left = sum(row.level in together and row.block not in whole for row in counted)
     reading = analysis["outcome"]
     alpha = next(
         (f["alpha"] for f in study.spec["family"] if f["id"] == hypothesis.get("family")), study.alpha
@@ -235,11 +237,16 @@ def effect(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json) 
                 "number_needed": None,
                 "flips": data.flips(level, against),
                 "parts": parts,
+                "recovery": None,
             }
         )
         if kind not in ("trend", "interaction"):
             contrasts[-1] |= data.ratio(level, against)
             contrasts[-1]["number_needed"] = needed(study, hypothesis, kept, change)
+            if hypothesis.get("control"):
+                found = data.recovery(level, against, hypothesis["control"], alpha)
+                found["number_needed"] = needed(study, hypothesis, kept, found["left"])
+                contrasts[-1]["recovery"] = found
     test, p = tests(data, hypothesis, fit, names, z, compared)
     if fit is None:
         test = None
@@ -343,6 +350,27 @@ class Data:
             "interval": self.ends(self.moved(level, against)),
             "margins": [{"pp": pp, "p": p, "holds": p <= alpha} for pp, p in margins],
         }
+
+    def recovery(self, mended: str, damaged: str, control: str, alpha: float) -> Json:
+        loss, left = self.change(control, damaged, [], alpha), self.change(mended, control, [], alpha)
+        found = {"control": control, "loss": loss, "left": left}
+        found |= {"share": None, "interval": None, "fieller": None}
+        if loss["interval"] is None or loss["interval"][0] <= 0 <= loss["interval"][1]:
+            return found
+        c, d, m = (self.rate(name) for name in (control, damaged, mended))
+        found["share"] = (m - d) / (c - d)
+        found["interval"] = self.ends(self.moved(mended, damaged) / self.moved(control, damaged))
+        width, at = len(self.arms), [self.arms.index(name) for name in (control, damaged, mended)]
+        if len(set(self.table[:, at].ravel())) == 1:
+            c, d, m = (self.table[:, [width + place for place in at]] / self.table[0, at[0]]).T
+            # all r with (mean of (m - d) - r (c - d))^2 <= t^2 its squared error
+            y, x, cut = m - d, c - d, t.ppf((1 + LEVEL) / 2, self.n - 1) ** 2 / self.n
+            square = x.mean() ** 2 - cut * x.var(ddof=1)
+            cross = x.mean() * y.mean() - cut * np.cov(x, y)[0, 1]
+            roots = np.roots([square, -2 * cross, y.mean() ** 2 - cut * y.var(ddof=1)])
+            if square > 0:
+                found["fieller"] = sorted(float(root) for root in roots.real)
+        return found
 
     def ratio(self, level: str, against: str) -> Json:
         rates = self.rate(level), self.rate(against)

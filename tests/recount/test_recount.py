@@ -147,6 +147,14 @@ reference = "T1"
 where = { benchmark = "prompts" }
 outcome = "harm"
 [[hypothesis]]
+id = "V"
+kind = "difference"
+axis = "template"
+level = "T3"
+reference = "T4"
+control = "T1"
+where = { benchmark = "families" }
+[[hypothesis]]
 id = "U"
 kind = "difference"
 axis = "template"

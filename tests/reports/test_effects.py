@@ -2,7 +2,9 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
 from gridc.compiler.grid.cell import Cell
@@ -11,8 +13,9 @@ from gridc.reports.certificate import certify
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.hypotheses.sentences import CORRECTED
 from gridc.reports.page import as_html
+from gridc.reports.scorecard.tables import hypothesis_table
 from gridc.reports.sentences import hypothesis_lines
-from tests.reports.builders import ITEMS, findings_of, spec_of
+from tests.reports.builders import AXES, ITEMS, findings_of, spec_of
 
 FRAMES: dict[str, Any] = {"kind": "difference", "axis": "frame", "level": "exam", "reference": "plain"}
 
@@ -155,3 +158,54 @@ def test_a_ranking_with_a_family_is_corrected_among_its_members(correction: str,
     words = "uncorrected" if method is None else f"{CORRECTED[rows['R'].correction]} over the 3 of family F"
     told = sentence(next(each for each in found.hypotheses if each.id == "R"), complete=True)
     assert f"{words} at level 0.2" in told
+
+
+@pytest.mark.parametrize(
+    ("direction", "kind"), [("higher_is_better", "harm"), ("lower_is_better", "benefit")]
+)
+def test_what_a_level_takes_back_of_a_loss(direction: str, kind: str) -> None:
+    """Shares from the counts; Fieller's ends are where a t-test of gain less share times loss gives 5 %."""
+    found = _mended(18, 6, 15, direction)
+    (contrast,) = found.hypotheses[0].effect.contrasts
+    recovery = contrast.recovery
+    assert recovery.share == pytest.approx((15 - 6) / (18 - 6)) and recovery.control == "plain"
+    assert recovery.left.difference == pytest.approx(-3 / 20) and recovery.loss.difference == pytest.approx(
+        0.6
+    )
+    assert recovery.interval[0] < recovery.share < recovery.interval[1]
+    assert (recovery.number_needed.kind, recovery.number_needed.displayed) == (kind, 7)
+    right = np.arange(20)
+    kept, lost, mended = (np.asarray(right < count, float) for count in (18, 6, 15))
+    for end in recovery.fieller:
+        assert ttest_1samp(mended - lost - end * (kept - lost), 0).pvalue == pytest.approx(0.05, abs=1e-6)
+    random, drawn = np.random.default_rng(1), []
+    for _ in range(4000):
+        some = random.integers(0, 20, 20)
+        drawn.append((mended - lost)[some].sum() / (kept - lost)[some].sum())
+    assert recovery.interval == pytest.approx(np.quantile(drawn, [0.02, 0.98]), abs=0.06)
+    told = sentence(found.hypotheses[0], complete=True)
+    assert "recovery 75 %" in told and "left against plain -15.0 pp" in told
+    assert "recovery of plain 75 %" in str(hypothesis_table(certify(found).hypotheses).rows)
+
+
+def test_no_recovery_is_told_of_a_loss_that_may_be_none() -> None:
+    found = _mended(7, 6, 15)
+    (contrast,) = found.hypotheses[0].effect.contrasts
+    assert contrast.recovery.share is None and contrast.recovery.interval is None
+    assert "recovery open, as plain against exam may not differ" in sentence(
+        found.hypotheses[0], complete=True
+    )
+    without = decided(falls).hypotheses[0].effect.contrasts[0]
+    assert without.recovery is None
+
+
+def _mended(plain: int, exam: int, soft: int, direction: str = "higher_is_better") -> Any:
+    counts = {"plain": plain, "exam": exam, "soft": soft}
+    frames = [{"id": name, "prompt": f"{name} {{{{ question }}}}"} for name in counts]
+    stated = {**FRAMES, "level": "soft", "reference": "exam", "control": "plain"}
+    spec = spec_of(
+        dict.fromkeys(["ant", "bee"]), axes={**AXES, "frame": frames}, direction=direction,
+        hypothesis=[{"id": "H", **stated}],
+        analysis={"estimator": "cluster_logit", "nnh": {"rounding": "ceil"}},
+    )  # fmt: skip
+    return findings_of(spec, lambda cell: counts[cell.levels["frame"]])

@@ -185,6 +185,8 @@ def _contrast_references(hypothesis: ContrastHypothesis, spec: Spec) -> Iterator
     yield _outcome(hypothesis, spec)
     known = axes.get(hypothesis.axis, (*hypothesis.levels, hypothesis.reference))
     yield Reference(("reference",), "level", hypothesis.reference, known)
+    if hypothesis.control is not None:
+        yield Reference(("control",), "level", hypothesis.control, known)
     for rank, name in enumerate(hypothesis.levels):
         key: KeyPath = ("level",) if hypothesis.level == name else ("level", rank)
         yield Reference(key, "level", name, known)
@@ -200,9 +202,16 @@ def _contrast_misfits(hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Mi
         known = f"`{hypothesis.axis}` also has {', '.join(f'`{each}`' for each in others)}"
         help = known if others else "name fewer levels, or another reference"
         yield Misfit("GC105", "reference", f"`{name}` compares `{hypothesis.reference}` with itself", help)
+    if hypothesis.control in (hypothesis.reference, *hypothesis.levels):
+        help = "the level that nothing was lost under, beside `reference` and `level`"
+        yield Misfit("GC105", "control", f"`{name}` has `{hypothesis.control}` twice", help)
     if kind == "noninferiority" and hypothesis.side == "two-sided":
         help = 'side = "greater" when a higher outcome is better, else "less"'
         yield Misfit("GC105", None, f"`{name}` is a test of noninferiority, which has a side", help)
+
+
+def _control(hypothesis: ContrastHypothesis) -> tuple[str, ...]:
+    return () if hypothesis.control is None else (hypothesis.control,)
 
 
 def _contrast(claim: Claim) -> HypothesisKind[ContrastHypothesis]:
@@ -215,7 +224,7 @@ def _contrast(claim: Claim) -> HypothesisKind[ContrastHypothesis]:
         misfits=_contrast_misfits,
         axes=lambda hypothesis: (hypothesis.axis,),
         comparable=lambda hypothesis, spec, levels: (
-            _first(levels) >= {*hypothesis.levels, hypothesis.reference}
+            _first(levels) >= {*hypothesis.levels, hypothesis.reference, *_control(hypothesis)}
         ),
         rule=rule,
         contrasts=lambda hypothesis: len(hypothesis.levels),

@@ -158,8 +158,15 @@ def _contrast(row: ContrastRow) -> tuple[str, str, str, str, str]:
         low, high = odds.interval
         ratio += f" ({low:.2f} to {high:.2f})"
     margins = [f"{each.pp:g} pp {'holds' if each.holds else 'not shown'}" for each in change.margins]
+    recovered = ""
+    if row.recovery is not None:
+        share = row.recovery.share
+        told = "open" if share is None else f"{100 * share:.0f} %"
+        if share is not None and row.recovery.interval is not None and None not in row.recovery.interval:
+            told += " ({:.0f} to {:.0f})".format(*(100 * (end or 0) for end in row.recovery.interval))
+        recovered = f"; recovery of {row.recovery.control} {told}"
     return (
-        f"{change.level} against {change.reference}",
+        f"{change.level} against {change.reference}{recovered}",
         moved if span is None else f"{moved} ({points(span[0] or 0)} to {points(span[1] or 0)})",
         ratio,
         "–" if row.number_needed is None else needed_words(row.number_needed),

@@ -14,18 +14,21 @@ from gridc.reports.findings.hypotheses.effects import (
     Failure,
     Needed,
     Odds,
+    Recovery,
 )
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.hypotheses.regression import Fit, covariates, design_of, estimate, failure_of
 from gridc.reports.findings.intervals import Ends
 from gridc.reports.findings.observations import NotMean, Reading
+from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics.clustered_logit import NotEstimable
 from gridc.statistics.direction import Direction
-from gridc.statistics.risk import Interval, number_needed
+from gridc.statistics.resample import LEVEL
+from gridc.statistics.risk import Interval, number_needed, recovery
 
 HARMS = {"over_refusal", "unsafe_compliance", "attack_success"}
 GAINS = {"score_disambiguated", "unknown_rate", "parse_rate"}
@@ -36,9 +39,10 @@ none."""
 def decide_contrast(measured: Measured, hypothesis: ContrastHypothesis) -> Effect:
     """The effect of each level, and the p-values of the claim of its kind and of what refutes it."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
+    control = () if hypothesis.control is None else (hypothesis.control,)
     try:
         comparison = compare(
-            measured, hypothesis, (hypothesis.reference, *hypothesis.levels), spec.analysis.outcome
+            measured, hypothesis, (hypothesis.reference, *hypothesis.levels, *control), spec.analysis.outcome
         )
     except NotMean as error:
         return nothing(hypothesis.outcome, spec, Failure("not_a_mean", str(error)))
@@ -181,7 +185,40 @@ def contrast(
         _needed(spec, hypothesis.outcome, benchmarks, change),
         comparison.flips(level, reference),
         tuple(parts),
+        None
+        if hypothesis.control is None
+        else _recovery(comparison, spec, hypothesis, hypothesis.control, change, benchmarks),
     )
+
+
+def _recovery(
+    comparison: Comparison,
+    spec: Spec,
+    hypothesis: ContrastHypothesis,
+    control: str,
+    gain: Change,
+    benchmarks: Sequence[str],
+) -> Recovery:
+    """What a level takes back of a loss. No share where the loss may be none: every value would fit."""
+    level, reference = gain.level, gain.reference
+    loss = comparison.change(control, reference, None, ALPHA)
+    left = comparison.change(level, control, None, ALPHA)
+    needed = _needed(spec, hypothesis.outcome, benchmarks, left)
+    share, ends, fieller = None, None, None
+    if loss.interval is not None and (loss.interval[0] > 0 or loss.interval[1] < 0):
+        share = (gain.difference or 0) / (loss.difference or 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            drawn = comparison.differences(level, reference) / comparison.differences(control, reference)
+        ends = comparison.interval(drawn) if np.isfinite(drawn).all() else None
+        sums = comparison.sums
+        arms = [comparison.levels.index(name) for name in (control, reference, level)]
+        if len(np.unique(sums.rows[:, arms])) == 1:
+            sign = 1 if (loss.difference or 0) > 0 else -1
+            means = sign * np.repeat(sums.sums[:, arms], sums.cases, axis=0) / sums.rows[0, arms[0]]
+            kept, lost, mended = means.T
+            found = recovery(kept, lost, mended, LEVEL).interval
+            fieller = None if found is None else (found.low, found.high)
+    return Recovery(control, loss, left, share, ends, fieller, needed)
 
 
 def other_reading(

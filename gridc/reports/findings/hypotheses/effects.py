@@ -108,6 +108,25 @@ class Needed:
 
 
 @dataclass(frozen=True, slots=True)
+class Recovery:
+    """Which share of the change from `control` to the reference a level takes back, and what is left.
+
+    `loss` is the control against the reference and `left` the level against the control, on the items of all
+    three. `share` is (level - reference) / (control - reference), None where the interval of the loss holds 0
+    or there is none; `interval` is that of the ratio over resamples of units, and `fieller` Fieller's (1954),
+    where every unit has as many samples in each arm.
+    """
+
+    control: str
+    loss: Change
+    left: Change
+    share: float | None
+    interval: Ends | None
+    fieller: Ends | None
+    number_needed: Needed | None
+
+
+@dataclass(frozen=True, slots=True)
 class Contrast:
     """A level against the reference: as the spec reads unreadable answers, and as it does not (`other`).
     `divergence` is the difference by intention to treat less that per protocol."""
@@ -121,6 +140,7 @@ class Contrast:
     number_needed: Needed | None
     flips: Flips | None
     parts: tuple[Change, ...] = ()
+    recovery: Recovery | None = None
 
 
 @dataclass(frozen=True, slots=True)

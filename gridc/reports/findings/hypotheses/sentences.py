@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from math import isinf
 
-from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, Needed
+from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, Needed, Recovery
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.words import p_value, told_p
 from gridc.schema.hypotheses import NumberNeededRow
@@ -116,7 +116,27 @@ def _change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
         more.append(f"adjusted odds ratio {contrast.odds.ratio:.3g}")
     if contrast.number_needed is not None:
         more.append(needed_words(contrast.number_needed))
+    if contrast.recovery is not None:
+        more += _recovery_words(contrast.recovery, change.reference)
     return f"{moved} ({'; '.join(more)})"
+
+
+def _recovery_words(found: Recovery, reference: str) -> Iterator[str]:
+    """`recovery 58 % [40, 77] of what map_reduce loses against direct`, and what is left of the loss."""
+    if found.share is None:
+        yield f"recovery open, as {found.control} against {reference} may not differ: {_points(found.loss)}"
+    else:
+        ends = (
+            "" if found.interval is None else " [{:.0f}, {:.0f}]".format(*(100 * e for e in found.interval))
+        )
+        yield (
+            f"recovery {100 * found.share:.0f} %{ends} of the difference of {found.control} and {reference}, "
+            f"{_points(found.loss)}"
+        )
+    if found.left.difference is None:
+        return
+    needed = "" if found.number_needed is None else f", {needed_words(found.number_needed)}"
+    yield f"left against {found.control} {_points(found.left)}{needed}"
 
 
 def _points(change: Change) -> str:

@@ -195,6 +195,8 @@ def scaffold_work(report: "ScaffoldReport") -> "Iterator[str]":
 def _prospects(hypotheses: list[dict[str, Any]]) -> Iterator[str]:
     """What would support each hypothesis, refute it or leave it open, and the effect that can be found."""
     yield "hypotheses, by exact paired tests of what is asked (effects that are found 4 times in 5):"
+    if any(each["detectable_pp"] for each in hypotheses):
+        yield "  the verdict on an effect is by the estimator's test and resampled intervals, whose power can differ"
     for each in hypotheses:
         yield f"  {each['id']}: {each['kind']} on {_tested(each)}"
         effects = ", ".join(

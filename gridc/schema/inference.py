@@ -64,7 +64,11 @@ class Hypothesis(Table):
 
     id: Annotated[Id, Field(description="How the report calls it.")]
     family: Annotated[
-        Id | None, Field(description="The family whose error rate it shares. Default: none, uncorrected.")
+        Id | None,
+        Field(
+            description="The family whose error rate it shares. Default: none, uncorrected; rankings without "
+            "one share Holm."
+        ),
     ] = None
     claim: Annotated[Text | None, Field(description="The prediction in one sentence, for readers.")] = None
     where: Annotated[

@@ -172,7 +172,8 @@ def test_notes_say_what_the_design_cannot_show(compiled: Make) -> None:
     told = manifest(Plan(made.study))
     json.dumps(told)
     assert told["notes"] == [
-        f"H: its margin of 37 pp is below the {least} pp that 6 items can show when 10% of them change",
+        f"H: its margin of 37 pp is below the {least} pp that 6 items can show by an exact test "
+        "when 10% of them change",
         "calm of facts: 4 configurations, where rho_flip saturates at 0.50 and shows that a reversal exists, "
         "not how large it is",
     ]

@@ -97,7 +97,7 @@ def notes(plan: Plan, found: Sequence[Prospect]) -> Iterator[str]:
         if each.margin_pp is not None and least and least > each.margin_pp:
             yield (
                 f"{each.id}: its margin of {each.margin_pp:g} pp is below the {least:.1f} pp that "
-                f"{size_of(each)} can show when {CHANGING[0]:.0%} of them change"
+                f"{size_of(each)} can show by an exact test when {CHANGING[0]:.0%} of them change"
             )
     drawn = drawn_words(plan.study.spec)
     if drawn is not None:

@@ -196,7 +196,7 @@ def _prospects(hypotheses: list[dict[str, Any]]) -> Iterator[str]:
     """What would support each hypothesis, refute it or leave it open, and the effect that can be found."""
     yield "hypotheses, by exact paired tests of what is asked (effects that are found 4 times in 5):"
     if any(each["detectable_pp"] for each in hypotheses):
-        yield "  the verdict on an effect is by the estimator's test and resampled intervals, whose power can differ"
+        yield "  a verdict on an effect takes the estimator's test and resampled intervals: other power"
     for each in hypotheses:
         yield f"  {each['id']}: {each['kind']} on {_tested(each)}"
         effects = ", ".join(

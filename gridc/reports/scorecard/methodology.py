@@ -370,9 +370,8 @@ def _hypotheses(findings: Findings) -> Answer:
     counts = {"hypotheses": len(current), "stamped": len(same), "unanswered": len(left & current.keys())}
     if not current:
         return Answer("no", "The spec states no hypothesis.", "the lock", counts)
-    told = (
-        f"{len(same)} of {_count(len(current), 'hypothesis', 'hypotheses')} stand in the lock as they are now"
-    )
+    stands = "stands in the lock as it is now" if len(current) == 1 else "stand in the lock as they are now"
+    told = f"{len(same)} of {_count(len(current), 'hypothesis', 'hypotheses')} {stands}"
     told += f"; {len(left & current.keys())} are not answered by this report." if left else "."
     return Answer(
         "yes" if len(same) == len(current) else "partly" if same else "no", told, "the lock", counts

@@ -31,9 +31,11 @@ KEPT = {
 }
 NEEDED = {"harm": "NNH", "benefit": "NNB"}
 NEEDED_NOTE = (
-    "NNH, the number needed to harm, says how many answers it takes until one more is worse than under the "
-    "reference; NNB, to benefit, until one more is better. Where the interval of the difference holds 0, "
-    "it runs through infinity (Altman 1998)."
+    "NNH, the number needed to harm, says how many answers it takes, on average, until one more is worse "
+    "than under the reference; NNB, to benefit, until one more is better. Where the interval of the "
+    "difference holds 0, it runs through infinity (Altman 1998). A rate or difference has no interval (–) "
+    "where there are fewer than two independent units or none differs from the others: no spread in the "
+    "sample is no evidence of none."
 )
 
 

@@ -93,7 +93,7 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
     plan = Plan(compiled.study)
     store.require(plan.study_digest)
     compared = [(cell.model, cell.setting.precision) for cell in plan.cells()]
-    judging = [(model.id, model.precision or EXACT) for model in plan.study.spec.judges]
+    judging = [(model.id, model.own_precision) for model in plan.study.spec.judges]
     for name, precision in dict.fromkeys([*compared, *judging]):
         if engine_kind(
             next(each.engine for each in plan.study.spec.asked_models if each.id == name)

@@ -411,6 +411,11 @@ class Model(ModelEffects, Endpoint):
     ] = None
     note: Annotated[Text | None, Field(description="Printed beside the model on every report.")] = None
 
+    @property
+    def own_precision(self) -> str:
+        """The precision of its calls where neither the harness nor an axis sets one."""
+        return SERVED if engines.engine_kind(self.engine).provider else self.precision or EXACT
+
 
 class Variant(Table):
     """The same items in other words: another language, another wording, another version of the data."""

@@ -1,8 +1,15 @@
 """Judges end to end: what they are asked, what hostile replies come to, and that a run resumes."""
 
 import json
+import os
+import random
+import signal
 import sqlite3
+import subprocess
+import sys
+import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -150,6 +157,69 @@ def test_a_run_that_stops_at_its_budget_is_resumed_to_the_same_results(tmp_path:
         assert answered == [(1,)]
         assert made.rows("SELECT count(*) FROM event WHERE kind = 'seal'") == [(1,)]
         assert study.verify().complete
+
+
+def answered(made: Judging) -> dict[str, tuple[str, str]]:
+    """When each answered call was finished and with what, straight from SQLite."""
+    store = made.folder / "results" / "judged" / "store.sqlite"
+    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
+        rows = db.execute("SELECT id, finished, answer_digest FROM call WHERE answer IS NOT NULL")
+        return {call: (when, answer) for call, when, answer in rows}
+
+
+def run_until_killed(made: Judging, requests: int, after: float) -> int | None:
+    """The exit status of a run that is killed that many seconds after the judges were asked that often; None
+    where the kill came."""
+    begun = len(made.judge.prompts) + len(made.second.prompts)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "gridc", "run"],
+        cwd=made.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while running.poll() is None:
+        if len(made.judge.prompts) + len(made.second.prompts) >= begun + requests:
+            time.sleep(after)
+            os.kill(running.pid, signal.SIGKILL)
+            return running.wait() if running.wait() >= 0 else None
+        time.sleep(0.002)
+    return running.returncode
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_in_the_waves_of_judges_ends_as_one_that_never_was(tmp_path: Path) -> None:
+    hostile = {"prose": 0.2, "cut": 0.1}
+    more = """confidence = 5
+        validation = { SECOND, share = 0.3, kappa = 0.6 }
+        backup = { SECOND }
+        blinding = { sanitise = true, seed = 3, guess_share = 0.3, index = "bang" }"""
+    with serving(tmp_path / "whole", hostile) as made:
+        whole = made.write(more).run().results
+    rng = random.Random(5)
+    with serving(tmp_path / "killed", hostile, delay=0.05) as made:
+        made.second.delay = 0.05
+        study = made.write(more)
+        study.stamp()
+        kills, before, waves = 0, dict[str, tuple[str, str]](), Counter[str]()
+        while (status := run_until_killed(made, rng.randint(3, 9), rng.uniform(0, 0.12))) is None:
+            kills += 1
+            now = answered(made)
+            assert before.items() <= now.items(), "an answered call was asked again"
+            before = now
+            waves.update(judge for (judge,) in made.rows("SELECT DISTINCT judge FROM judgement"))
+        assert status == 0
+        assert before.items() <= answered(made).items()
+        assert kills >= 5
+        assert study.run().results == whole
+        twice = made.rows(
+            """SELECT call FROM attempt WHERE status = 'answered' AND purpose = 'call'
+               GROUP BY call HAVING count(*) > 1"""
+        )
+        assert not twice
+        steps = made.rows("SELECT kind FROM event WHERE kind IN ('seal', 'lock', 'unblind') ORDER BY seq")
+        assert steps == [("seal",), ("lock",), ("unblind",)]
+        assert study.verify().complete
+        print(kills, waves)
 
 
 def test_the_second_judge_labels_its_share_and_its_agreement_is_recounted(tmp_path: Path) -> None:

@@ -129,6 +129,7 @@ class Bench:
         self.judge = study.spec.judge
         self.assessors = self.judge.assessors
         self._models = {name: identity.digest for name, identity in study.judges.items()}
+        self._precisions = {judge.id: judge.own_precision for judge in study.spec.judges}
         self._candidates = {name: identity.digest for name, identity in study.models.items()}
         self._prompts = study.prompts
         self._seed = study.spec.sampling.seed
@@ -244,7 +245,7 @@ class Bench:
     def model(self, name: str) -> tuple[str, str]:
         """A judge's model (the digest of its identity) and precision."""
         who = asked_as(name)
-        return self._models[who], self.assessors[who].precision or "fp32"
+        return self._models[who], self._precisions[who]
 
     def _request(self, name: str, messages: Messages, attempt: int) -> Request:
         model, precision = self.model(name)

@@ -25,10 +25,16 @@ def merge(
     acknowledge: tuple[str, ...],
 ) -> None:
     """Copy the answers of other stores of the study, such as the shards of a run, into its store."""
-    done = OpenStudy(spec, data, out, models=models).merge(others, acknowledge)
+    study = OpenStudy(spec, data, out, models=models)
+    done = study.merge(others, acknowledge)
     if as_json:
         print_json(done.as_json())
         return
     finished = done.finished
     click.echo(f"{finished.executed:,} calls taken, {finished.reused:,} were in the store: {done.store}")
     click.echo(f"results {done.results}")
+    progress = study.status().progress
+    if not progress.complete:
+        click.echo(
+            f"{progress.answered:,} of {progress.total:,} calls answered so far; `gridc run` asks the rest"
+        )

@@ -348,6 +348,9 @@ def _asked(sample: Sample, stored: CheckedSample, store: Store, concluded: bool)
     return len(found) >= len(sample.requests) and found == expected[: len(found)]
 
 
+REPORT_AGAIN = "`gridc report` writes it again from the store"
+
+
 def of_reports(
     compiled: Compiled,
     lock: Lock,
@@ -372,7 +375,12 @@ def of_reports(
         explained = tuple(Attribution(**each) for each in looks[-1].attribution)
     complete = store.progress(plan.study_digest).complete
     if not looks or (complete and not any(isinstance(look, Reported) for look in looks)):
-        yield Diagnostic("GC707", "there is a report, and no event records that it was made", str(here[0]))
+        message = (
+            "the reports were made before the run was complete"
+            if looks
+            else "there is a report, and no event records that it was made"
+        )
+        yield Diagnostic("GC707", message, str(here[0]), help=REPORT_AGAIN)
         return
     earlier = {digest for look in looks for digest in look.files.values()}
     tied = claimed(events, plan.study_digest)
@@ -388,9 +396,8 @@ def of_reports(
         if path.suffix == ".json" and data is not None:
             paths = [where for where, _, _ in _json_differences(data, expected[path.name])]
             changed = f": {', '.join(paths[:5])}{' and more' if len(paths) > 5 else ''}"
-        help_line = "`gridc report` writes it again from the store"
         message = f"{path.name} is not what the store says{changed}"
-        yield Diagnostic("GC707", message, str(path), help=help_line)
+        yield Diagnostic("GC707", message, str(path), help=REPORT_AGAIN)
 
 
 def of_witness(plan: Plan, store: Store, folder: Path, events: Sequence[Event]) -> Iterator[Diagnostic]:

@@ -11,14 +11,18 @@ import time
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from scipy.stats import chi2_contingency
 
 import gridc
 from gridc.diagnostics.errors import GridcError
 from gridc.schema.canonical import canonical, digest
 from tests.e2e.conftest import command
 from tests.e2e.judged import ITEMS, PRICE, Judging, serving
+from tools.servers import faults
+from tools.servers.faults import answer_to
 from tools.servers.judges import verdict
 
 RESPONSES = 2 * 2 * ITEMS
@@ -181,7 +185,8 @@ def run_until_killed(made: Judging, requests: int, after: float) -> int | None:
         if len(made.judge.prompts) + len(made.second.prompts) >= begun + requests:
             time.sleep(after)
             os.kill(running.pid, signal.SIGKILL)
-            return running.wait() if running.wait() >= 0 else None
+            status = running.wait()
+            return None if status == -signal.SIGKILL else status
         time.sleep(0.002)
     return running.returncode
 
@@ -200,13 +205,12 @@ def test_a_run_that_is_killed_in_the_waves_of_judges_ends_as_one_that_never_was(
         made.second.delay = 0.05
         study = made.write(more)
         study.stamp()
-        kills, before, waves = 0, dict[str, tuple[str, str]](), Counter[str]()
+        kills, before = 0, dict[str, tuple[str, str]]()
         while (status := run_until_killed(made, rng.randint(3, 9), rng.uniform(0, 0.12))) is None:
             kills += 1
             now = answered(made)
             assert before.items() <= now.items(), "an answered call was asked again"
             before = now
-            waves.update(judge for (judge,) in made.rows("SELECT DISTINCT judge FROM judgement"))
         assert status == 0
         assert before.items() <= answered(made).items()
         assert kills >= 5
@@ -219,7 +223,6 @@ def test_a_run_that_is_killed_in_the_waves_of_judges_ends_as_one_that_never_was(
         steps = made.rows("SELECT kind FROM event WHERE kind IN ('seal', 'lock', 'unblind') ORDER BY seq")
         assert steps == [("seal",), ("lock",), ("unblind",)]
         assert study.verify().complete
-        print(kills, waves)
 
 
 def test_the_second_judge_labels_its_share_and_its_agreement_is_recounted(tmp_path: Path) -> None:
@@ -293,6 +296,37 @@ def test_a_panel_decides_as_the_spec_says(tmp_path: Path) -> None:
             labels[how] = {(cell, item): None if n is None else names[n] for cell, item, n in stored}
             assert labels[how] == (most if how == "majority" else whole)
     assert labels["majority"] != labels["unanimous"]
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_the_guess_test_finds_a_leak_in_the_responses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leaks: bool
+) -> None:
+    def reply(body: dict[str, Any]) -> dict[str, Any]:
+        sound = answer_to(body)
+        if leaks:
+            frame = "please" if "Please answer" in json.dumps(body) else "plain"
+            sound["choices"][0]["message"]["content"] += f" ({frame})"
+        return sound
+
+    monkeypatch.setattr(faults, "answer_to", reply)
+    with serving(tmp_path / "s") as made:
+        made.write('blinding = { sanitise = true, seed = 3, guess_share = 1.0, index = "bang" }').run()
+        guesses = Counter(
+            made.rows(
+                """SELECT CASE WHEN configuration LIKE '%frame=please%' THEN 'please' ELSE 'plain' END, label
+                   FROM judgement JOIN cell ON cell.id = cell WHERE judge = 'judge.guess'"""
+            )
+        )
+        arms = ("plain", "please")
+        assert sum(guesses.values()) == RESPONSES
+        table = [[guesses[arm, said] for said in arms] for arm in arms]
+        expected = chi2_contingency(table, correction=False)
+        assert bool(expected.pvalue < 0.05) is leaks, table
+        study = gridc.open(made.folder / "gridcard.toml")
+        study.report()
+        certificate = json.loads((made.folder / "results" / "judged" / "certificate.json").read_text())
+        assert ("so it was not blind" in " ".join(certificate["statements"])) is leaks
 
 
 def test_of_a_target_the_nearest_score_is_best(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def test_a_run_that_was_stopped_takes_the_same_batches_up(
     path, steps = tmp_path / "s.sqlite", iter(range(3))
 
     def stop(step: Any) -> None:
-        if next(steps, None) is None:
+        if not step.doing and next(steps, None) is None:
             raise Stopped
 
     with pytest.raises(Stopped):

@@ -115,7 +115,7 @@ def test_the_plan_says_what_predictions_can_come_to() -> None:
     ]
     assert "      cannot be refuted" in told
     assert any(each.startswith("note: H5a.opus: its margin of 3 pp is below the 7.7 pp") for each in told)
-    assert any("not computed by this version: hypothesis H5a.opus, " in each for each in told)
+    assert not any("not computed by this version: hypothesis" in each for each in told)
 
 
 @needs_data

@@ -70,12 +70,12 @@ serve: .venv/installed
 	$(BIN)/python -m tools.servers.model $(SERVE)
 
 # The pocket study of the scaffolds with a judge and a second one: two scripts behind addresses judge, then it is checked.
+JUDGED := specs/judged_pocket.toml --out results/judged_pocket
 judged: .venv/installed
 	$(BIN)/python -m tools.servers.judges --port 8415 & first=$$!; \
 	$(BIN)/python -m tools.servers.judges --port 8416 --shares '{"other": 0.1, "prose": 0.05}' & second=$$!; \
 	trap "kill $$first $$second" EXIT; sleep 2; \
-	$(BIN)/gridc run specs/judged_pocket.toml && $(BIN)/gridc report specs/judged_pocket.toml && \
-	$(BIN)/gridc verify specs/judged_pocket.toml
+	$(BIN)/gridc run $(JUDGED) && $(BIN)/gridc report $(JUDGED) && $(BIN)/gridc verify $(JUDGED)
 
 # How compiling and counting a plan grows, up to 1,000,000 cells.
 bench-plan: .venv/installed

@@ -68,10 +68,10 @@ def _order(deck: CardDeck, pairs: Sequence[Comparison]) -> Iterator[str]:
     choice = "the choice of the harness configuration (what is varied, see below)"
     if reversing:
         of = f"{len(reversing)} of {counted(len(pairs), 'comparison')}"
-        yield f"In {of}, {choice} decides whether {who} scores higher{seen}."
+        yield f"On these items, in {of}, {choice} decides whether {who} scores higher{seen}."
     else:
         of = f"none of {counted(len(pairs), 'comparison')}"
-        yield f"In {of} does {choice} decide whether {who} scores higher{seen}."
+        yield f"On these items, in {of} does {choice} decide whether {who} scores higher{seen}."
 
 
 def _movement(cards: Sequence[Card]) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _movement(cards: Sequence[Card]) -> Iterator[str]:
         yield f"No score moves: {score} is {percent(row.least)} under all {row.configurations:,}."
     else:
         yield (
-            f"Over {row.configurations:,} configurations {score} lies anywhere from {percent(row.least)} to "
+            f"Over {row.configurations:,} configurations {score} goes from {percent(row.least)} to "
             f"{percent(row.greatest)}."
         )
 

@@ -188,7 +188,7 @@ class Card(Part):
     lower_is_better: Annotated[bool, Field(description="Which score is the good one; passes follow it.")]
     target: Annotated[
         Share | None, Field(description="The score of which the nearest is best; null where there is none.")
-    ] = None
+    ]
     axis_receipt: Receipt
     point_score: PointScore
     rates: Annotated[

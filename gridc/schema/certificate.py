@@ -426,7 +426,7 @@ class BenchmarkRow(Part):
     ]
     target: Annotated[
         Share | None, Field(description="The score of which the nearest is best; null where there is none.")
-    ] = None
+    ]
     intervals: IntervalsRow
     envelope: tuple[ConfigurationRow, ...]
     rates: tuple[RateRow, ...]

@@ -147,7 +147,7 @@ class ContrastRow(Part):
     ]  # fmt: skip
     recovery: Annotated[
         RecoveryRow | None, Field(description="Null unless the hypothesis states a `control`.")
-    ] = None
+    ]
 
 
 class TestRow(Part):

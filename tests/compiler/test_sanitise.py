@@ -4,7 +4,7 @@ import time
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gridc.compiler.instrument.extract import extract
@@ -131,6 +131,7 @@ HOSTILE = st.lists(st.one_of(st.sampled_from(NOISE), st.text(max_size=6)), max_s
 
 @settings(max_examples=600, deadline=None)
 @given(HOSTILE, st.sampled_from([LETTERED, OPEN]))
+@example("Thought:_", OPEN)
 def test_whatever_is_sanitised_reads_as_before(response: str, setting: Setting) -> None:
     """Read here by the extractor and the keywords themselves."""
     known = known_of(setting, ITEM, ("You answer in short sentences, always.",), ("m", "qwen2-72b"))

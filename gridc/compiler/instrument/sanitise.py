@@ -143,7 +143,7 @@ def _without(text: str, pieces: Sequence[_Piece], same: Callable[[str], bool]) -
     return with_({}), len(chosen), len(pieces) - len(chosen)
 
 
-_WORD = re.compile(r"\w")
+_WORD = re.compile(r"[^\W_]")
 _BEFORE = r"^[ \t]{0,8}(?:[-*#>]{1,4}[ \t]{1,4})?(?:\*\*|__)?"
 _AFTER = r"(?:\*\*|__)?[ \t]*+[:：](?:\*\*|__)?[ \t]*+"
 _N = r"[ \t]{0,2}[#(]?\d{0,3}\)?"

@@ -72,7 +72,7 @@ ADDITIONS = {
     ),
     "an effect key": Addition(
         {
-            "gridc/schema/spec.py": (
+            "gridc/schema/effects.py": (
                 ("    scaffold: Annotated[\n        Scaffold | None,",
                  "    min_p: Annotated[\n"
                  '        float | None, Field(ge=0, le=1, description="Least share.")\n'
@@ -91,7 +91,7 @@ ADDITIONS = {
     ),
     "a scoring method": Addition(
         {
-            "gridc/schema/spec.py": (
+            "gridc/schema/effects.py": (
                 ('"refusal_keywords", "judge"]', '"refusal_keywords", "pledge", "judge"]'),
                 ("phrases of refusal; judge:", "phrases of refusal; pledge: a pledge; judge:"),
             ),

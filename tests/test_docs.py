@@ -11,8 +11,9 @@ from gridc.diagnostics import errors
 from gridc.reports.exchange.tables import COLUMNS
 from gridc.reports.scorecard.methodology import LINES
 from gridc.schema import jsonschema
+from gridc.schema.benchmarks import Benchmark
 from gridc.schema.reference import reference
-from gridc.schema.spec import Axis, Benchmark
+from gridc.schema.spec import Axis
 from gridc.study import OpenStudy
 from tests.conftest import Golden
 

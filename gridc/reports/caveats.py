@@ -11,9 +11,10 @@ from gridc.reports.findings.scores import CellScore
 from gridc.reports.judging import judging_sentences
 from gridc.reports.templates import floor, percent
 from gridc.reports.words import LIMITS, PLURAL, model_at
+from gridc.schema.effects import EXACT
 from gridc.schema.items import UnitLevel
+from gridc.schema.models import SERVED
 from gridc.schema.scores import ByExpected, Scores
-from gridc.schema.spec import EXACT, SERVED
 
 QUIET: Mapping[str, str] = {EXACT: "in another batch shape", SERVED: "asked again"}
 """By the precisions in which answers are expected to stay: how calls were answered once more."""

@@ -23,10 +23,11 @@ from gridc.reports.pair_sentences import strength_of
 from gridc.reports.sentences import falsification_sentences, leading, rate_sentences
 from gridc.reports.templates import number, percent, render
 from gridc.reports.words import ASSUMED, p_value, selected, units_words
+from gridc.schema.benchmarks import Benchmark
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
-from gridc.schema.spec import Benchmark, Level
+from gridc.schema.spec import Level
 from gridc.statistics import orderings
 from gridc.statistics.direction import Direction
 from gridc.statistics.orderings import Order

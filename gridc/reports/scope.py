@@ -12,9 +12,11 @@ from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.instrument.setting import Setting
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.words import selected
+from gridc.schema.benchmarks import Benchmark
 from gridc.schema.card import HeldFixed, ScopeStatement
 from gridc.schema.engines import engine_kind
-from gridc.schema.spec import Benchmark, Model, Spec
+from gridc.schema.models import Model
+from gridc.schema.spec import Spec
 from gridc.statistics.contrasts import pair_levels
 
 PROVIDERS = "as the provider has it; not seen from here"

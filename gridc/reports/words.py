@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from gridc.schema.items import UnitLevel
+from gridc.schema.models import SERVED
 from gridc.schema.selector import Not, Selector
-from gridc.schema.spec import SERVED
 
 LIMITS = (
     "Counts over configurations say which orders of two models exist in this envelope. They rank neither "

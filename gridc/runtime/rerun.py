@@ -19,8 +19,8 @@ from gridc.runtime.engines.protocol import Answer, Call, Engine, Task, answered
 from gridc.runtime.judgements import judged
 from gridc.runtime.scaffolds import call_of
 from gridc.runtime.store.store import Store
+from gridc.schema.effects import EXACT
 from gridc.schema.engines import engine_kind
-from gridc.schema.spec import EXACT
 from gridc.statistics.detection import detection, exceeds, least_detected
 from gridc.statistics.seeded import first
 

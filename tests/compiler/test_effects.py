@@ -26,7 +26,7 @@ from gridc.compiler.instrument.setting import EFFECTS, KEYS, Setting
 from gridc.compiler.lowering.calls import Request, Sample
 from gridc.compiler.lowering.requests import Asker
 from gridc.diagnostics.errors import SpecError
-from gridc.schema.spec import Effects, Method
+from gridc.schema.effects import Effects, Method
 
 PROMPT = "{{ question }}{{ tone | default('') }}\nAnswer:{{ answer }}"
 REPLIES = (

@@ -17,7 +17,7 @@ from gridc.compiler.lowering.calls import Prompt, Request, Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.oracles import try_oracles
-from gridc.schema.spec import Separators
+from gridc.schema.effects import Separators
 
 ITEM = Item("i", "Who took the key?", ("The baker", "The miller", "Not known"), gold=1)
 T1 = "{{ question }}\n\nAnswer:{% if answer %} {{ answer }}{% endif %}"

@@ -12,7 +12,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.score import score
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.canonical import canonical
-from gridc.schema.spec import Candidates, Ties
+from gridc.schema.effects import Candidates, Ties
 
 READ = Setting(prompt="p", method="extract")
 RANK = Setting(prompt="p", method="loglikelihood")

@@ -19,7 +19,9 @@ from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.base import PLUGIN
-from gridc.schema.spec import Benchmark, BenchmarkEffects, Spec
+from gridc.schema.benchmarks import Benchmark
+from gridc.schema.effects import BenchmarkEffects
+from gridc.schema.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ from gridc.compiler.instrument.render import (
 from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.canonical import digest_bytes
-from gridc.schema.spec import Spec, Var
+from gridc.schema.effects import Var
+from gridc.schema.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,15 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from gridc.compiler.instrument.render import BLANK_LINE, composite
 from gridc.compiler.instrument.setting import KEYS, Setting
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.benchmarks import Benchmark
+from gridc.schema.effects import BenchmarkEffects, ModelEffects, Separators
 from gridc.schema.engines import engine_kind
 from gridc.schema.inference import Exclude
 from gridc.schema.items import Sample
 from gridc.schema.judging import BACKUP, JUDGE, SECOND, panel_name
+from gridc.schema.models import SERVED, Model
 from gridc.schema.scores import scale_of
-from gridc.schema.spec import (
-    SERVED,
-    Benchmark,
-    BenchmarkEffects,
-    Level,
-    Model,
-    ModelEffects,
-    Separators,
-    Spec,
-)
+from gridc.schema.spec import Level, Spec
 
 T = TypeVar("T", bound=BenchmarkEffects)
 

@@ -12,6 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from gridc.compiler.grid.configurations import graded
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.base import ALPHA
+from gridc.schema.benchmarks import Benchmark
 from gridc.schema.inference import (
     RATES,
     AnyHypothesis,
@@ -22,7 +23,7 @@ from gridc.schema.inference import (
     TrendHypothesis,
 )
 from gridc.schema.selector import RESERVED_DIMENSIONS
-from gridc.schema.spec import Benchmark, Spec
+from gridc.schema.spec import Spec
 from gridc.statistics.power import Claim, Rule, Side, Verdict
 
 H = TypeVar("H", bound=AnyHypothesis)

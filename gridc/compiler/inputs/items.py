@@ -23,9 +23,10 @@ from gridc.compiler.instrument.option_order import arranged
 from gridc.diagnostics.errors import Collector
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.base import PLUGIN
+from gridc.schema.benchmarks import Benchmark
 from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.items import LOADER_KINDS, Sample, UnitLevel
-from gridc.schema.spec import Benchmark, Spec
+from gridc.schema.spec import Spec
 from gridc.statistics.seeded import DrawError
 
 SHOWN = 5

@@ -11,7 +11,7 @@ from gridc.compiler.frontend.locate import MODELS_FOLDER, NotFound, Places
 from gridc.files import open_regular
 from gridc.schema.canonical import digest
 from gridc.schema.engines import FILES, engine_kind
-from gridc.schema.spec import Model
+from gridc.schema.models import Model
 
 PATTERNS = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model")
 """The files of a model that can move an answer."""

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from gridc.schema.engines import engine_kind
-from gridc.schema.spec import Model, Spec
+from gridc.schema.models import Model
+from gridc.schema.spec import Spec
 
 MILLION = 1_000_000
 

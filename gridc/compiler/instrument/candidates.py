@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gridc.compiler.instrument.enumerator import DEFAULT, labels
 from gridc.compiler.instrument.item import Item
-from gridc.schema.spec import Candidates
+from gridc.schema.effects import Candidates
 
 UNKNOWN_PHRASINGS = (
     "Unknown",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gridc.schema.spec import Candidates, Method
+from gridc.schema.effects import Candidates, Method
 
 Reads = Literal["option", "behaviour", "label"]
 """What a response says: one of the item's options; that the model complies or refuses; a text that a judge

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from gridc.compiler.instrument.extract import Extraction, extract
-from gridc.schema.spec import Reader
+from gridc.schema.effects import Reader
 
 Read = Callable[[str, Sequence[str], Sequence[str]], Extraction]
 

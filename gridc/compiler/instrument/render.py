@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gridc.compiler.instrument.enumerator import DEFAULT, labels, marks
 from gridc.compiler.instrument.item import Item
-from gridc.schema.spec import Casing, Var
+from gridc.schema.effects import Casing, Var
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -9,10 +9,7 @@ from typing import Any, Literal
 from gridc.compiler.instrument.enumerator import DEFAULT, labels
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import Look, OptionStyle
-from gridc.schema.items import Sample
-from gridc.schema.scaffold import DIRECT, Scaffold
-from gridc.schema.scores import Scores, scale_of
-from gridc.schema.spec import (
+from gridc.schema.effects import (
     Candidates,
     Casing,
     Method,
@@ -25,6 +22,9 @@ from gridc.schema.spec import (
     Ties,
     Var,
 )
+from gridc.schema.items import Sample
+from gridc.schema.scaffold import DIRECT, Scaffold
+from gridc.schema.scores import Scores, scale_of
 
 
 @dataclass(frozen=True, slots=True)

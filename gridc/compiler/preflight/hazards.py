@@ -27,7 +27,8 @@ from gridc.diagnostics.errors import Diagnostic, HazardError, SpecError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.engines import engine_kind
 from gridc.schema.judging import SECOND
-from gridc.schema.spec import Model, Spec, Waive
+from gridc.schema.models import Model
+from gridc.schema.spec import Spec, Waive
 
 ENGINE_CODES = frozenset(("GC503", "GC504", "GC505", "GC506", "GC510", "GC512", "GC529"))
 """Hazards that an engine finds when it has a model's tokenizer; `waived_for` tells it which are waived."""

@@ -18,7 +18,8 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import passes
 from gridc.diagnostics.errors import Diagnostic, SpecError
 from gridc.schema.engines import engine_kind
-from gridc.schema.spec import Model, Spec
+from gridc.schema.models import Model
+from gridc.schema.spec import Spec
 
 UNKNOWN = "litellm is not installed (`pip install 'gridc[api]'`): what its provider would drop is not known"
 

@@ -12,6 +12,7 @@ from gridc.reports.findings.sensitivity import Sensitivity, sensitivities
 from gridc.reports.scorecard.methodology import methodology
 from gridc.reports.scorecard.validity import checklist, claims, integrity, threats
 from gridc.schema.hypotheses import HypothesisRow, NumberNeededRow
+from gridc.schema.models import Model
 from gridc.schema.scorecard import (
     FORMAT,
     ChangeRow,
@@ -23,7 +24,7 @@ from gridc.schema.scorecard import (
     SensitivityRow,
     WithoutRow,
 )
-from gridc.schema.spec import Model, Spec
+from gridc.schema.spec import Spec
 from gridc.statistics.resample import LEVEL
 
 

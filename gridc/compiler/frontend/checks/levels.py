@@ -12,9 +12,11 @@ from gridc.compiler.instrument.render import VARIABLES, WRAPPER_VARIABLES
 from gridc.compiler.instrument.setting import REQUIRED
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.benchmarks import Benchmark
+from gridc.schema.effects import Effects
 from gridc.schema.engines import FILES, engine_kind
 from gridc.schema.items import LOADER_KINDS
-from gridc.schema.spec import Benchmark, Effects, Spec
+from gridc.schema.spec import Spec
 
 
 def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:

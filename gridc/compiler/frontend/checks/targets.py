@@ -6,8 +6,9 @@ from gridc.compiler.frontend.checks.idle import settings
 from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.grid import configurations as grid
 from gridc.diagnostics.errors import Diagnostic
+from gridc.schema.benchmarks import Benchmark
 from gridc.schema.inference import ContrastHypothesis
-from gridc.schema.spec import Benchmark, Spec
+from gridc.schema.spec import Spec
 
 OF_SCORE = ("score", "score_disambiguated")
 """Rates whose good side is the benchmark's."""

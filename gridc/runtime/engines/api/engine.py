@@ -27,7 +27,7 @@ from gridc.runtime.engines.api.records import Journal, NoJournal, Purpose
 from gridc.runtime.engines.api.routes import Direct, Provider
 from gridc.runtime.engines.api.session import Ended, Got, Pursuit, Session
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Spending, Task
-from gridc.schema.spec import SERVED
+from gridc.schema.models import SERVED
 from gridc.schema.spec import Engine as Settings
 
 

@@ -1,0 +1,308 @@
+"""The keys of a call: what `[harness]`, a model, a benchmark or an axis level may set."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gridc.schema.base import Id, Table, Text
+from gridc.schema.items import Sample
+from gridc.schema.scaffold import Scaffold
+from gridc.schema.scores import Scores
+
+Precision = Literal["fp32", "bf16", "fp16", "int8", "nf4"]
+EXACT: Precision = "fp32"
+"""The precision in which the shape of a batch is expected to change nothing."""
+Method = Literal["extract", "first_token", "loglikelihood", "pair_likelihood", "refusal_keywords", "judge"]
+Reader = Literal["last_answer", "whole_response", "answer_line"]
+Candidates = Literal["option_text", "letter", "unknown_expanded", "sentence_pair"]
+Normalise = Literal["none", "token", "char", "unconditional"]
+Ties = Literal["against_gold", "first", "last"]
+Seam = Literal["shared_prefix", "context_length"]
+Overflow = Literal["error", "drop_exemplars"]
+Casing = Literal["as_written", "upper", "lower", "title"]
+Parts = Annotated[dict[Id, Text], Field(min_length=1)]
+VarName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
+Var = str | int | float
+ENUMERATOR = r"^([(\[<]?[Aa1Ii][)\]>.:]{0,2}|[*•–-])$"
+
+
+class Separators(Table):
+    """What stands between the parts of a prompt."""
+
+    label: Annotated[
+        str | None, Field(description="Between an option's label and its text. Default: a space.")
+    ] = None
+    options: Annotated[
+        str | None,
+        Field(description="Between options. Default: a line break; ` or ` where they are listed."),
+    ] = None
+    question: Annotated[
+        str | None, Field(description="Between the stem and its options. Default: a line break.")
+    ] = None
+    blocks: Annotated[
+        str | None,
+        Field(description="Between exemplars, and before the item. Default: a blank line."),
+    ] = None
+    parts: Annotated[
+        str | None,
+        Field(description="Between the named parts of a prompt or a system prompt. Default: a blank line."),
+    ] = None
+
+
+ChatTemplate = Annotated[
+    bool | None, Field(description="Wrap the prompt in the model's chat template. Default: true.")
+]
+SystemPrompt = Annotated[
+    str | Parts | None,
+    Field(
+        description="System prompt: text, or named parts, of which each axis may set its own and which are "
+        "joined in `system_order`. Default: none.",
+        examples=["You are a careful assistant.", {"persona": "You are a nurse."}],
+    ),
+]
+SystemOrder = Annotated[
+    tuple[Id, ...] | None,
+    Field(
+        description="The order in which the named parts of `system` are joined. A part that nothing sets is "
+        "left out. Needed where there are several.",
+        examples=[["persona", "instruction"]],
+    ),
+]
+
+
+class ModelEffects(Table):
+    """Keys of a call that a model may set for itself and an axis may override."""
+
+    precision: Annotated[
+        Precision | None,
+        Field(description="Number format of the weights: fp32, bf16, fp16, int8 or nf4. Default: fp32."),
+    ] = None
+    chat_template: ChatTemplate = None
+    system: SystemPrompt = None
+    system_order: SystemOrder = None
+    system_turn: Annotated[
+        Literal["system", "user"] | None,
+        Field(description="Where the system prompt stands: its own turn, or ahead of the user's text."),
+    ] = None
+
+
+class BenchmarkEffects(Table):
+    """Keys of a call that a benchmark may set for itself and an axis may override."""
+
+    measurand: Annotated[
+        Text | None,
+        Field(
+            description="Named set of effects, written out in its place; `gridc measurands` lists them. "
+            "plugin:NAME: of an installed package.",
+            examples=["lm-eval:truthfulqa_mc1"],
+        ),
+    ] = None
+    chat_template: ChatTemplate = None
+    system: SystemPrompt = None
+    system_order: SystemOrder = None
+    prompt: Annotated[
+        Text | Parts | None,
+        Field(
+            description="Template: builtin:NAME, path:FILE, data:FILE, or the Jinja text itself; or named "
+            "parts that are templates, of which each axis may set its own and which are joined in "
+            "`prompt_order`.",
+            examples=["builtin:T1", "path:prompts/mine.jinja", {"task": "Be exact.", "item": "builtin:T1"}],
+        ),
+    ] = None
+    prompt_order: Annotated[
+        tuple[Id, ...] | None,
+        Field(
+            description="The order in which the named parts of `prompt` are joined. A part that nothing sets "
+            "is left out. Needed where there are several.",
+            examples=[["task", "item"]],
+        ),
+    ] = None
+    vars: Annotated[
+        dict[VarName, Var] | None,
+        Field(
+            description="Parameters of the templates of `prompt` and `wrapper`, which print them by name; "
+            "each axis may set its own. Default: none.",
+            examples=[{"tone": "formal"}],
+        ),
+    ] = None
+    enumerator: Annotated[
+        str | None,
+        Field(
+            pattern=ENUMERATOR,
+            description="How lettered options are marked, by the mark of the first one: a letter (A or a), a "
+            "number (1) or a Roman number (I or i), with what surrounds it; or a bullet, behind which an "
+            "answer can only name an option's text. Default: A. with its point.",
+            examples=["(A)", "1.", "i)", "-"],
+        ),
+    ] = None
+    separators: Annotated[
+        Separators | None,
+        Field(description="What stands between the parts of a prompt.", examples=[{"options": "; "}]),
+    ] = None
+    casing: Annotated[
+        Casing | None,
+        Field(
+            description="The case of the prompt template's own words, as_written, upper, lower or title. The "
+            "item's text and what the template computes keep theirs. Default: as_written."
+        ),
+    ] = None
+    shots: Annotated[
+        int | None, Field(ge=0, le=64, description="How many exemplars precede the item. Default: 0.")
+    ] = None
+    options: Annotated[
+        Literal["lettered", "listed", "none"] | None,
+        Field(
+            description="How `question` shows the options: lettered, one a line; listed, `Yes or No`, "
+            "answered by their text; none. Default: lettered."
+        ),
+    ] = None
+    option_order: Annotated[
+        str | None,
+        Field(
+            pattern=r"^(file|reversed|shuffled:\d{1,15}|rotated:\d{1,2}|gold_at:[A-Z])$",
+            description="file, reversed, shuffled:SEED (item by item), rotated:K (the first K go last) or "
+            "gold_at:LETTER (the right one there). TruthfulQA's files list the right one first.",
+            examples=["shuffled:42", "gold_at:B"],
+        ),
+    ] = None
+    items: Annotated[
+        Sample | None,
+        Field(
+            description="Ask only these of the benchmark's sampled items. Default: all.",
+            examples=[{"n": 2, "seed": 1}],
+        ),
+    ] = None
+    wrapper: Annotated[
+        Text | None,
+        Field(
+            description="Template around the whole prompt, printing `prompt`: path:FILE or Jinja text.",
+            examples=["{{ prompt }}\nThink first."],
+        ),
+    ] = None
+    method: Annotated[
+        Method | None,
+        Field(
+            description="extract: read the answer from free text; first_token: the most likely first token "
+            "is the answer; loglikelihood: rank candidates; pair_likelihood: which of two sentences is more "
+            "likely; refusal_keywords: search the response for phrases of refusal; judge: a model assesses "
+            "the response, see [judge]."
+        ),
+    ] = None
+    reader: Annotated[
+        Reader | None,
+        Field(
+            description="How extract reads: last_answer, the last valid marker; whole_response, the response "
+            "is exactly an answer; answer_line, the last line `ANSWER: X`. Default: last_answer."
+        ),
+    ] = None
+    scores: Annotated[
+        Scores | None,
+        Field(
+            description="What each label earns, 0 to 1, or `{ comply = .., refuse = .. }` by what the prompt "
+            "expects. Labels: an option's text, or right, unknown, matching; comply and refuse of "
+            "refusal_keywords; a judge's own; other for the rest. Default: 1 for a right option or what is "
+            "expected, else 0; a judge's labels have no default.",
+            examples=[{"right": 1, "unknown": 0.5, "other": 0}],
+        ),
+    ] = None
+    unreadable: Annotated[
+        Literal["zero", "worst"] | None,
+        Field(
+            description="What an unreadable answer earns: zero, or worst, which is 1 where lower is better. "
+            "Default: zero."
+        ),
+    ] = None
+    stop: Annotated[
+        tuple[Text, ...] | None,
+        Field(
+            max_length=16,
+            description="The answer ends before the first of these. They cut what is read, not what is "
+            "generated. Default: none.",
+            examples=[["\n\n"]],
+        ),
+    ] = None
+    candidates: Annotated[
+        Candidates | None,
+        Field(
+            description="What is ranked: option_text; letter; unknown_expanded, the texts with all ten of "
+            "BBQ's unknown phrasings; sentence_pair, for pair_likelihood. Default: option_text."
+        ),
+    ] = None
+    normalise: Annotated[
+        Normalise | None,
+        Field(
+            description="token, char: divide a candidate's log-likelihood by its length; unconditional: "
+            "subtract its log-likelihood behind `premise` alone. Default: none."
+        ),
+    ] = None
+    premise: Annotated[
+        str | None,
+        Field(
+            description="What stands for the prompt in the unconditional likelihood. Default: nothing.",
+            examples=["Answer:"],
+        ),
+    ] = None
+    ties: Annotated[
+        Ties | None,
+        Field(
+            description="Which of equally likely candidates is chosen: against_gold, one that earns no "
+            "point; first or last in the order of the candidates. Default: against_gold."
+        ),
+    ] = None
+    seam: Annotated[
+        Seam | None,
+        Field(
+            description="Where a candidate's tokens begin: shared_prefix, behind the tokens that the prompt "
+            "and all candidates share; context_length, behind as many tokens as the prompt has alone, its "
+            "trailing space going to the candidate (lm-evaluation-harness). Default: shared_prefix."
+        ),
+    ] = None
+    overflow: Annotated[
+        Overflow | None,
+        Field(
+            description="What happens to a prompt that the model has no room for: error, or drop_exemplars, "
+            "the last ones first. The question is never cut. Default: error."
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        Field(
+            description="Between prompt and candidate. Default: none in a chat, else one space.",
+            examples=["\n"],
+        ),
+    ] = None
+    max_tokens: Annotated[
+        int | None, Field(ge=1, le=8192, description="Longest answer, in tokens. Default: 32.")
+    ] = None
+
+
+class Effects(ModelEffects, BenchmarkEffects):
+    """Every key of a call that an axis level or `[harness]` may set."""
+
+    temperature: Annotated[
+        float | None, Field(ge=0, le=5, description="0 is greedy decoding. Default: 0.")
+    ] = None
+    top_p: Annotated[float | None, Field(gt=0, le=1, description="Nucleus sampling mass. Default: 1.")] = None
+    variant: Annotated[
+        Id | None,
+        Field(
+            description="Which of a benchmark's `variants` is asked. Default: its own items.", examples=["de"]
+        ),
+    ] = None
+    scaffold: Annotated[
+        Scaffold | None,
+        Field(
+            description="The procedure of calls that answers an item. Default: direct.",
+            examples=[{"kind": "react", "rounds": 5}],
+        ),
+    ] = None
+    replicates: Annotated[
+        int | None,
+        Field(
+            ge=1, le=1000, description="Independent answers per item; the score is their mean. Default: 1."
+        ),
+    ] = None
+
+    def stated(self) -> dict[str, object]:
+        """The effects that are set here, by key."""
+        return {key: value for key in Effects.model_fields if (value := getattr(self, key, None)) is not None}

@@ -59,7 +59,7 @@ bench-engine: .venv/installed .venv-lm-eval/installed
 
 # Confirmatory statistics beside statsmodels on rows. BENCH passes options.
 bench-stats: .venv/installed
-	$(BIN)/python -m benchmarks.stats $(BENCH)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.stats $(BENCH)
 
 # The engine for models behind an address beside a bare httpx loop, and 1,024 calls on a server that fails.
 bench-api: .venv/installed

@@ -3,16 +3,21 @@
     python -m benchmarks.stats              # a study of 62,808 rows, both ways; then up to 1,000,000 rows
     python -m benchmarks.stats --large      # and 10,000,000 rows
 
-The plain way of the slower tasks is measured on a share of them and multiplied; the line says which share.
-Each line is `name: value`; `ratio` is plain over collapsed. Estimates of both ways are compared first.
+The plain way is what a user of statsmodels writes: the rows as a pandas table, `smf.logit` with a formula and
+errors clustered by case, the fit asked for its estimates and errors; a resample takes the table's rows by
+case. `matrices` is statsmodels at its fastest: `sm.Logit` on a design matrix that was made before the clock
+started. Slower tasks are measured in part and multiplied, and the line says which part: of a curve, one
+specification drawn from each kind (fixed effects x arms x reading), since that is what a fit's time hangs on.
+Each line is `name: value`; `ratio` is plain over collapsed. Seconds are those of the processor, on one thread
+both ways, so that other work on the machine does not count. Estimates of both ways are compared first.
 """
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +46,14 @@ class Study:
         self.pattern = (self.bench * len(MODELS) + self.model) * len(ARMS) + self.arm
         self.read = random.random(len(self.case)) > 0.04
 
+    def table(self) -> Any:
+        """The rows as a pandas table."""
+        import pandas as pd
+
+        names = (("arm", ARMS), ("model", MODELS), ("bench", BENCHMARKS))
+        levels = {name: pd.Categorical.from_codes(getattr(self, name), list(of)) for name, of in names}
+        return pd.DataFrame({**levels, "safe": self.outcome, "case": self.case, "read": self.read})
+
     def totals(self, read: bool = False) -> CaseTotals:
         kept = self.read if read else np.ones(len(self.case), np.bool_)
         return collapse(self.case[kept], self.pattern[kept], self.outcome[kept], len(ARM))
@@ -55,10 +68,51 @@ def design(kept: Any, fixed: str = "mb", interactions: bool = False) -> Design:
     return treatment(factors, [("arm", "model")] if interactions else [])
 
 
-def curve_18() -> list[Specification]:
+class Choices(NamedTuple):
+    """A specification as a user would write it: what is left in, and the fixed effects."""
+
+    benchmarks: Sequence[int]
+    models: Sequence[int]
+    arms: Sequence[int]
+    rows: str
+    fixed: str = "mb"
+
+    @property
+    def kept(self) -> Any:
+        return np.isin(BENCH, self.benchmarks) & np.isin(MODEL, self.models) & np.isin(ARM, self.arms)
+
+    @property
+    def design(self) -> Design:
+        return design(self.kept, self.fixed)
+
+    @property
+    def specification(self) -> Specification:
+        laid = self.design
+        return Specification(self.kept, laid.matrix, unit(laid.places("arm"), len(laid.columns)), self.rows)
+
+    @property
+    def formula(self) -> str:
+        terms = {"m": "C(model)", "b": "C(bench)"}
+        return " + ".join(["safe ~ C(arm)", *(terms[name] for name in self.fixed)])
+
+    def of(self, table: Any) -> Any:
+        """The rows of a table that it keeps."""
+        chosen = [
+            ("bench", BENCHMARKS, self.benchmarks), ("model", MODELS, self.models), ("arm", ARMS, self.arms)
+        ]  # fmt: skip
+        some = table[table["read"]] if self.rows == "read" else table
+        for name, levels, kept in chosen:
+            some = some[some[name].isin([levels[at] for at in kept])]
+        return some.assign(**{name: some[name].cat.remove_unused_categories() for name, _, _ in chosen})
+
+
+EVERY = Choices(range(4), range(6), range(4), "itt")
+
+
+def curve_18() -> list[Choices]:
     """Three benchmark sets x three model sets x two readings, a two-arm logit for each contrast."""
     return [
-        specification(np.isin(BENCH, benchmarks) & np.isin(MODEL, models) & np.isin(ARM, [0, arm]), rows)
+        Choices(benchmarks, models, [0, arm], rows)
         for benchmarks, models, rows, arm in product(
             ([0, 1, 2, 3], [0, 1, 2], [0, 2, 3]),
             (range(6), range(1, 6), range(5)),
@@ -68,10 +122,10 @@ def curve_18() -> list[Specification]:
     ]
 
 
-def curve_384() -> list[Specification]:
+def curve_384() -> list[Choices]:
     """As many specifications as the study's larger curve: fixed effects in or out, parts left out."""
     return [
-        specification(np.isin(BENCH, benchmarks) & np.isin(MODEL, models) & np.isin(ARM, arms), rows, fixed)
+        Choices(benchmarks, models, arms, rows, fixed)
         for benchmarks, models, rows, fixed, arms in product(
             ([0, 1, 2, 3], [0, 1, 2], [0, 2, 3], [1, 2, 3]),
             (range(6), range(1, 6), range(5), range(1, 5), [0, 2, 4], [1, 3, 5]),
@@ -82,26 +136,46 @@ def curve_384() -> list[Specification]:
     ]
 
 
-def specification(kept: Any, rows: str, fixed: str = "mb") -> Specification:
-    laid = design(kept, fixed)
-    return Specification(kept, laid.matrix, unit(laid.places("arm"), len(laid.columns)), rows)
+def one_of_each_kind(curve: Sequence[Choices]) -> list[Choices]:
+    """A seeded draw of one specification from each kind: fixed effects, how many arms, which reading."""
+    kinds: dict[tuple[str, int, str], list[Choices]] = {}
+    for each in curve:
+        kinds.setdefault((each.fixed, len(each.arms), each.rows), []).append(each)
+    random = np.random.default_rng(5)
+    return [of[random.integers(len(of))] for of in kinds.values()]
 
 
 def seconds(task: Callable[[], object], times: int = 1) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(times):
         task()
-    return (time.perf_counter() - start) / times
+    return (time.process_time() - start) / times
 
 
-def plain_fit(study: Study, kept: Any, laid: Design, rows: str = "itt") -> Any:
-    """Logit on rows, errors clustered by case."""
+def plain_fit(table: Any, choices: Choices, formula: str = "") -> Any:
+    """The rows that are kept, a formula, errors clustered by case; asked for estimates and errors."""
+    import statsmodels.formula.api as smf
+
+    some = choices.of(table)
+    model = smf.logit(formula or choices.formula, some)
+    fitted = model.fit(disp=0, cov_type="cluster", cov_kwds={"groups": some["case"]})
+    return fitted.params, fitted.bse, fitted
+
+
+def matrix_fit(study: Study, choices: Choices) -> Callable[[], Any]:
+    """The same on matrices that are made before."""
     import statsmodels.api as sm
 
-    some = kept[study.pattern] & (study.read if rows == "read" else True)
-    place = np.cumsum(kept) - 1
-    model = sm.Logit(study.outcome[some], laid.matrix[place[study.pattern[some]]])
-    return model.fit(disp=0, cov_type="cluster", cov_kwds={"groups": study.case[some]})
+    kept = choices.kept
+    some = kept[study.pattern] & (study.read if choices.rows == "read" else True)
+    matrix = choices.design.matrix[(np.cumsum(kept) - 1)[study.pattern[some]]]
+    outcome, groups = study.outcome[some], study.case[some]
+
+    def fitted() -> Any:
+        found = sm.Logit(outcome, matrix).fit(disp=0, cov_type="cluster", cov_kwds={"groups": groups})
+        return found.params, found.bse
+
+    return fitted
 
 
 def main() -> None:
@@ -117,56 +191,61 @@ def main() -> None:
     totals = {"itt": study.totals(), "read": study.totals(read=True)}
     say("rows", len(study.case))
 
-    ours, theirs = fit(laid.matrix, totals["itt"]), plain_fit(study, every, laid)
-    say("largest difference of an estimate", f"{np.abs(ours.coefficients - theirs.params).max():.1e}")
-    say("largest relative difference of an error", f"{np.abs(ours.errors / theirs.bse - 1).max():.1e}")
-    beside("collapse the rows", None, seconds(lambda: study.totals(), 3))
+    ours, table = fit(laid.matrix, totals["itt"]), study.table()
+    estimates_, errors = matrix_fit(study, EVERY)()
+    say("largest difference of an estimate", f"{np.abs(ours.coefficients - estimates_).max():.1e}")
+    say("largest relative difference of an error", f"{np.abs(ours.errors / errors - 1).max():.1e}")
+    beside("collapse the rows", seconds(lambda: study.totals(), 3))
     beside(
         "one fit",
-        seconds(lambda: plain_fit(study, every, laid), 3),
         seconds(lambda: fit(laid.matrix, totals["itt"]), 20),
+        plain=seconds(lambda: plain_fit(table, EVERY), 3),
+        matrices=seconds(matrix_fit(study, EVERY), 3),
     )
+
+    def interaction() -> None:
+        fitted = plain_fit(table, EVERY, "safe ~ C(arm) * C(model) + C(bench)")[2]
+        names = [name for name in fitted.params.index if ":" in name]
+        fitted.wald_test(", ".join(f"{name} = 0" for name in names), use_f=False, scalar=True)
 
     restriction = unit(crossed.places("arm", "model"), len(crossed.columns))
     beside(
         "interaction and its Wald test",
-        seconds(lambda: plain_fit(study, every, crossed).wald_test(restriction, use_f=False, scalar=True)),
         seconds(lambda: wald(fit(crossed.matrix, totals["itt"]), restriction), 10),
+        plain=seconds(interaction),
     )
 
     sums = arm_sums(study.case, study.arm, study.outcome, len(ARMS))
     beside(
-        "10,000 bootstraps by case (plain: 100 of them)",
-        100 * seconds(lambda: plain_bootstrap(study, 100)),
-        seconds(lambda: resampled_rates(sums, 10_000, 1)),
+        "10,000 bootstraps by case (plain: 40 of them)",
+        seconds(lambda: resampled_rates(sums, 10_000, 1), 3),
+        plain=250 * seconds(lambda: plain_bootstrap(table, 40)),
     )
 
     large = curve_384()
-    some = [large[at] for at in np.random.default_rng(5).permutation(len(large))[:12]]
-    plain = seconds(
-        lambda: [plain_fit(study, each.kept, Design((), each.design), each.rows) for each in some]
-    )
+    made = [each.specification for each in large]
+    some = one_of_each_kind(large)
     beside(
-        f"curve of {len(large)} specifications (plain: {len(some)} of them)",
-        plain / len(some) * len(large),
-        seconds(lambda: estimates(large, totals)),
+        f"curve of {len(large)} specifications (plain: one of each kind, {len(some)})",
+        seconds(lambda: estimates(made, totals)),
+        plain=seconds(lambda: [plain_fit(table, each) for each in some]) / len(some) * len(large),
+        matrices=sum(seconds(matrix_fit(study, each)) for each in some) / len(some) * len(large),
     )
 
     small = curve_18()
-    plain = seconds(
-        lambda: [plain_fit(study, each.kept, Design((), each.design), each.rows) for each in small[:6]]
-    )
+    made = [each.specification for each in small]
     beside(
-        f"{args.shuffles} shuffles of a curve of {len(small) // 3} (plain: 6 of its {len(small)} fits, once)",
-        plain / 6 * len(small) * args.shuffles,
-        seconds(lambda: [permute(study, small[arm - 1 :: 3], arm, args.shuffles) for arm in (1, 2, 3)]),
+        f"{args.shuffles} shuffles of a curve of {len(small) // 3}, three contrasts (plain: one shuffle)",
+        seconds(lambda: [permute(study, made[arm - 1 :: 3], arm, args.shuffles) for arm in (1, 2, 3)]),
+        plain=args.shuffles * seconds(lambda: plain_shuffle(table, small)),
+        matrices=args.shuffles * sum(seconds(matrix_fit(study, each)) for each in small),
     )
 
     for cases in (2_617, 41_667, *([416_667] if args.large else [])):
         grown = Study(cases)
         total = grown.totals()
-        beside(f"{len(grown.case):,} rows: collapse", None, seconds(grown.totals))
-        beside(f"{len(grown.case):,} rows: fit", None, seconds(partial(fit, laid.matrix, total), 5))
+        beside(f"{len(grown.case):,} rows: collapse", seconds(grown.totals))
+        beside(f"{len(grown.case):,} rows: fit", seconds(partial(fit, laid.matrix, total), 5))
 
 
 def permute(study: Study, curve: list[Specification], arm: int, count: int) -> float:
@@ -189,21 +268,32 @@ def permute(study: Study, curve: list[Specification], arm: int, count: int) -> f
     return permutation_p(0.05, np.abs(np.median(log_odds[:, :, 0], axis=1)))
 
 
-def plain_bootstrap(study: Study, count: int) -> None:
-    """The direct way: draw cases, take their rows, average."""
-    random, width = np.random.default_rng(1), len(MODELS) * len(ARMS)
+def plain_shuffle(table: Any, curve: Sequence[Choices]) -> None:
+    """Labels of the arms shuffled within each case and model, and the curve fitted again."""
+    random = np.random.default_rng(1)
+    codes = table["arm"].cat.codes.to_numpy().reshape(-1, len(ARMS))
+    table = table.assign(arm=random.permuted(codes, axis=1).ravel())
+    table["arm"] = table["arm"].map(dict(enumerate(ARMS))).astype("category")
+    for each in curve:
+        plain_fit(table, each)
+
+
+def plain_bootstrap(table: Any, count: int) -> None:
+    """Draw cases, take their rows, average by arm."""
+    random = np.random.default_rng(1)
+    by_case = table.set_index("case")
+    cases = by_case.index.unique()
     for _ in range(count):
-        drawn = random.integers(0, len(study.case) // width, len(study.case) // width)
-        rows = (drawn[:, None] * width + np.arange(width)).ravel()
-        [study.outcome[rows][study.arm[rows] == arm].mean() for arm in range(len(ARMS))]
+        drawn = by_case.loc[random.choice(cases, len(cases))]
+        drawn.groupby("arm", observed=True)["safe"].mean()
 
 
-def beside(name: str, plain: float | None, collapsed: float) -> None:
-    if plain is not None:
-        say(f"{name}, plain seconds", f"{plain:.4g}")
+def beside(name: str, collapsed: float, **others: float) -> None:
+    """Seconds of a task, and how many times as long the other ways take."""
     say(f"{name}, collapsed seconds", f"{collapsed:.4g}")
-    if plain is not None:
-        say(f"{name}, ratio", f"{plain / collapsed:.1f}")
+    for way, other in others.items():
+        say(f"{name}, {way} seconds", f"{other:.4g}")
+        say(f"{name}, ratio{'' if way == 'plain' else f' to {way}'}", f"{other / collapsed:.1f}")
 
 
 def say(name: str, value: object) -> None:

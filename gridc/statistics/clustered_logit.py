@@ -141,10 +141,13 @@ def fit_many(
     beta = _maximise(x, n, s)
     mu = _means(beta @ x.T)
     bread = np.linalg.inv(_information(x, n, mu))
-    square = (slice(None), used.nonzero()[0][:, None], used.nonzero()[0][None, :])
-    gram = sn[square] * mu[:, None, :]
-    gram = ss[square] - gram - gram.transpose(0, 2, 1)
-    gram += (totals.nn[square[1:]] if nn is None else nn[square]) * mu[:, :, None] * mu[:, None, :]
+    nn = totals.nn[None] if nn is None else nn
+    if not used.all():
+        square = (slice(None), used.nonzero()[0][:, None], used.nonzero()[0][None, :])
+        ss, sn, nn = ss[square], sn[square], nn[square]
+    gram = sn * mu[:, None, :]
+    gram = ss - gram - gram.transpose(0, 2, 1)
+    gram += nn * mu[:, :, None] * mu[:, None, :]
     clusters, count, width = totals.clusters, n.sum(axis=1)[:, None, None], x.shape[1]
     factor = clusters / (clusters - 1) * (count - 1) / (count - width)
     covariance = bread @ (x.T @ gram @ x) @ bread * factor
@@ -155,7 +158,7 @@ def fit_many(
 def wald(fitted: LogitFit, restriction: ArrayLike) -> Wald:
     """Whether all rows of `restriction`, shape (q, K), times the coefficients are zero; chi-squared with q
     degrees of freedom. NotEstimable where the cases are too few to tell q combinations apart."""
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     r = np.atleast_2d(np.asarray(restriction, np.float64))
     gap, spread = r @ fitted.coefficients, r @ fitted.covariance @ r.T
@@ -165,21 +168,21 @@ def wald(fitted: LogitFit, restriction: ArrayLike) -> Wald:
     if fitted.clusters <= len(r) or least <= NO_VARIANCE:
         raise NotEstimable("clusters", f"{fitted.clusters} cases do not determine {len(r)} combinations")
     value = float(gap @ np.linalg.solve(spread, gap))
-    return Wald(value, len(r), float(chi2.sf(value, len(r))))
+    return Wald(value, len(r), float(chdtrc(len(r), value)))
 
 
 def combination(fitted: LogitFit, weights: ArrayLike, level: float = 0.95) -> Combination:
     """The combination `weights`, shape (K,), of the coefficients, by the normal approximation."""
-    from scipy.stats import norm
+    from scipy.special import ndtr, ndtri
 
     w = np.asarray(weights, np.float64)
     estimate, variance = float(w @ fitted.coefficients), float(w @ fitted.covariance @ w)
     if variance <= NO_VARIANCE * float(w @ fitted.naive @ w):
         raise NotEstimable("clusters", "the cases show no variance of this combination")
     error = float(np.sqrt(variance))
-    z, half = estimate / error, float(norm.ppf((1 + level) / 2)) * error
+    z, half = estimate / error, float(ndtri((1 + level) / 2)) * error
     return Combination(
-        estimate, error, z, float(2 * norm.sf(abs(z))), float(norm.sf(z)), estimate - half, estimate + half
+        estimate, error, z, float(2 * ndtr(-abs(z))), float(ndtr(-z)), estimate - half, estimate + half
     )
 
 

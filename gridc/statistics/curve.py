@@ -26,6 +26,8 @@ BATCH = 100
 """Shuffles that are fitted together."""
 NUMBERS = 4_000_000
 """Numbers of one Gram matrix that a batch holds at most, bounding memory."""
+CACHED = 100_000
+"""Numbers of the tables by case that are shuffled at a time: what stays in a processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,19 +123,24 @@ def shuffles(
     seed: int,
 ) -> Iterator[dict[str, Shuffled]]:
     """`count` shuffles of rows in `width` patterns, in batches: the arms of each group exchanged or not, at
-    random; the same under every reading, by whose name the entries are given."""
+    random; the same under every reading, by whose name the entries are given. Entries of one case and
+    pattern are of one group, or a ValueError says so."""
     generator = np.random.default_rng(seed)
-    _, groups = np.unique(pairs.groups, return_inverse=True)
-    islands = list(_islands(pairs, width))
+    names, groups = np.unique(pairs.groups, return_inverse=True)
+    islands = list(_islands(pairs, groups.ravel(), width))
+    tables = {name: [each.tables(held) for each in islands] for name, held in entries.items()}
+    moving = {name: bool((held.rows[:, 0] != held.rows[:, 1]).any()) for name, held in entries.items()}
     most = max(1, min(BATCH, NUMBERS // width**2))
-    moving = {name: bool((each.rows[:, 0] != each.rows[:, 1]).any()) for name, each in entries.items()}
     for start in range(0, count, most):
         size = min(most, count - start)
+        coins = generator.integers(0, 2, (size, len(names))).astype(np.bool_)
         made = {name: _empty(size, width, moving[name]) for name in entries}
-        for at in range(size):
-            coins = generator.integers(0, 2, int(groups.max()) + 1).astype(np.bool_)[groups.ravel()]
-            for name, each in entries.items():
-                _add(made[name], at, islands, each, coins[:, None])
+        for name, shuffled in made.items():
+            for island, table in zip(islands, tables[name], strict=True):
+                at_once = max(1, CACHED // table.sums.size)
+                for first in range(0, size, at_once):
+                    some = slice(first, first + at_once)
+                    _add(shuffled, some, island, table, coins[some])
         yield made
 
 
@@ -167,7 +174,7 @@ def permutation_p(observed: float, shuffled: Floats) -> float:
 
 
 def _refit(each: Specification, kept: CaseTotals, part: Whole, batch: Shuffled) -> tuple[Floats, Floats]:
-    from scipy.stats import norm
+    from scipy.special import ndtr
 
     square = (slice(None), part[:, None], part[None, :])
     rows = None if batch.rows is None else batch.rows[:, part]
@@ -184,28 +191,45 @@ def _refit(each: Specification, kept: CaseTotals, part: Whole, batch: Shuffled) 
     value: Floats = many.coefficients @ each.contrasts.T
     variance = np.einsum("ck,bkl,cl->bc", each.contrasts, many.covariances, each.contrasts)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p: Floats = 2 * norm.sf(np.abs(value) / np.sqrt(np.maximum(variance, 0.0)))
+        p: Floats = 2 * ndtr(-np.abs(value) / np.sqrt(np.maximum(variance, 0.0)))
     return value, p
+
+
+class _Tables(NamedTuple):
+    """What the cases of an island hold by pattern, (cases, patterns): rows and sums, and what these gain
+    where the entry's group is exchanged."""
+
+    rows: Floats
+    more_rows: Floats
+    sums: Floats
+    more_sums: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Island:
-    """Cases whose patterns no other cases have: which pairs are theirs, and the places of these pairs'
-    entries in a table (cases, patterns), laid flat, (n, 2)."""
+    """Cases whose patterns no other cases have: which pairs are theirs, the places of these pairs' entries in
+    a table (cases, patterns), laid flat, (n, 2), and the group that each place of the table moves with."""
 
     patterns: Whole
     pairs: Whole
     places: Whole
-    shape: tuple[int, int]
+    groups: Whole
 
-    def table(self, values: Floats) -> Floats:
-        size = self.shape[0] * self.shape[1]
-        flat = np.bincount(self.places.ravel(), values[self.pairs].ravel(), size)
-        table: Floats = flat.astype(np.float64).reshape(self.shape)
+    def tables(self, held: Entries) -> _Tables:
+        """In single precision where whole numbers are so small that it is exact."""
+        values = [self._table(each) for own in (held.rows, held.sums) for each in (own, own[:, ::-1] - own)]
+        largest = max(float(np.abs(each).max()) for each in values)
+        whole = all(bool((each == np.rint(each)).all()) for each in values)
+        small = whole and 4 * largest**2 * len(self.groups) < 2**24
+        return _Tables(*(each.astype(np.float32 if small else np.float64) for each in values))
+
+    def _table(self, values: Floats) -> Floats:
+        flat = np.bincount(self.places.ravel(), values[self.pairs].ravel(), self.groups.size)
+        table: Floats = flat.astype(np.float64).reshape(self.groups.shape)
         return table
 
 
-def _islands(pairs: Pairs, width: int) -> Iterator[_Island]:
+def _islands(pairs: Pairs, groups: Whole, width: int) -> Iterator[_Island]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -219,7 +243,11 @@ def _islands(pairs: Pairs, width: int) -> Iterator[_Island]:
         patterns, column = np.unique(pairs.patterns[members], return_inverse=True)
         own, row = np.unique(case.ravel()[members], return_inverse=True)
         places = row.ravel()[:, None] * len(patterns) + column.reshape(-1, 2)
-        yield _Island(patterns, members, places, (len(own), len(patterns)))
+        moves_with = np.zeros((len(own), len(patterns)), np.int64)
+        moves_with.ravel()[places] = groups[members][:, None]
+        if (moves_with.ravel()[places] != groups[members][:, None]).any():
+            raise ValueError("entries of one case and pattern move with several groups")
+        yield _Island(patterns, members, places, moves_with)
 
 
 def _empty(size: int, width: int, moving: bool) -> Shuffled:
@@ -230,15 +258,16 @@ def _empty(size: int, width: int, moving: bool) -> Shuffled:
     return Shuffled(np.zeros((size, width)), square(), square(), wide, square() if moving else None)
 
 
-def _add(made: Shuffled, at: int, islands: Sequence[_Island], entries: Entries, coins: Flags) -> None:
-    sums = np.where(coins, entries.sums[:, ::-1], entries.sums)
-    rows = entries.rows if made.rows is None else np.where(coins, entries.rows[:, ::-1], entries.rows)
-    for island in islands:
-        s, n = island.table(sums), island.table(rows)
-        place = np.ix_(island.patterns, island.patterns)
-        made.sums[at, island.patterns] = s.sum(axis=0)
-        made.ss[at][place] = s.T @ s
-        made.sn[at][place] = s.T @ n
-        if made.rows is not None and made.nn is not None:
-            made.rows[at, island.patterns] = n.sum(axis=0)
-            made.nn[at][place] = n.T @ n
+def _add(made: Shuffled, some: slice, island: _Island, table: _Tables, coins: Flags) -> None:
+    """The totals of an island's cases, for some of the shuffles: the coin of each group, (b, groups)."""
+    exchanged = coins[:, island.groups]
+    s = table.sums + exchanged * table.more_sums
+    across = s.transpose(0, 2, 1)
+    n = table.rows if made.rows is None else table.rows + exchanged * table.more_rows
+    square = (some, island.patterns[:, None], island.patterns[None, :])
+    made.sums[some, island.patterns] = s.sum(axis=1)
+    made.ss[square] = across @ s
+    made.sn[square] = across @ n
+    if made.rows is not None and made.nn is not None:
+        made.rows[some, island.patterns] = n.sum(axis=1)
+        made.nn[square] = n.transpose(0, 2, 1) @ n

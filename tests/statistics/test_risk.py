@@ -5,6 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
+from gridc.statistics import risk
 from gridc.statistics.risk import (
     RESAMPLES,
     Interval,
@@ -26,8 +27,11 @@ def rows(seed: int, cases: int, gap: float = 0.1) -> tuple[np.ndarray, np.ndarra
     return case, arm, (random.random(len(case)) < np.clip(level - gap * arm, 0, 1)).astype(float)
 
 
-def test_resampling_kinds_of_cases_is_resampling_cases() -> None:
-    """Mean, spread and quantiles of the difference beside rows that are drawn case by case."""
+@pytest.mark.parametrize("dear", [0, 10**9])
+def test_resampling_kinds_of_cases_is_resampling_cases(dear: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mean, spread and quantiles of the difference beside rows that are drawn case by case, however cases
+    are drawn: kind by kind, or one by one."""
+    monkeypatch.setattr(risk, "DEAR", dear)
     case, arm, outcome = rows(1, 80)
     sums = arm_sums(case, arm, outcome, 2)
     assert sums.rates == pytest.approx([outcome[arm == 0].mean(), outcome[arm == 1].mean()])
@@ -42,6 +46,27 @@ def test_resampling_kinds_of_cases_is_resampling_cases() -> None:
     assert np.mean(ours) == pytest.approx(np.mean(theirs), abs=0.002)
     for q in (0.025, 0.05, 0.5, 0.95, 0.975):
         assert np.quantile(ours, q) == pytest.approx(np.quantile(theirs, q), abs=0.006)
+
+
+@pytest.mark.parametrize("dear", [0, 10**9])
+def test_cases_of_different_sizes_are_drawn_with_all_their_rows(
+    dear: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rate is the sum over the drawn cases by their rows; an arm that all cases answer once is not."""
+    monkeypatch.setattr(risk, "DEAR", dear)
+    random = np.random.default_rng(4)
+    case = np.repeat(np.arange(30), random.integers(1, 9, 30))
+    outcome = (random.random(len(case)) < 0.2 + 0.02 * case).astype(float)
+    sums = arm_sums(
+        np.r_[case, np.arange(30)], np.repeat([0, 1], [len(case), 30]), np.r_[outcome, [1.0] * 30], 2
+    )
+    ours = resampled_rates(sums, 20_000, 3)
+    size, earned = np.bincount(case), np.bincount(case, outcome)
+    drawn = random.integers(0, 30, (20_000, 30))
+    theirs = earned[drawn].sum(axis=1) / size[drawn].sum(axis=1)
+    assert (ours[:, 1] == 1).all()
+    for q in (0.025, 0.5, 0.975):
+        assert np.quantile(ours[:, 0], q) == pytest.approx(np.quantile(theirs, q), abs=0.006)
 
 
 @pytest.mark.parametrize("cases", [8, 40, 500])

@@ -48,7 +48,7 @@ class Study:
 
     def table(self) -> Any:
         """The rows as a pandas table."""
-        import pandas as pd
+        import pandas as pd  # type: ignore[import-untyped]
 
         names = (("arm", ARMS), ("model", MODELS), ("bench", BENCHMARKS))
         levels = {name: pd.Categorical.from_codes(getattr(self, name), list(of)) for name, of in names}

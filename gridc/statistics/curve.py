@@ -19,6 +19,7 @@ from gridc.statistics.case_totals import CaseTotals
 from gridc.statistics.clustered_logit import Combination, NotEstimable, combination, fit, fit_many
 
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.float32] | NDArray[np.float64]
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -199,10 +200,10 @@ class _Tables(NamedTuple):
     """What the cases of an island hold by pattern, (cases, patterns): rows and sums, and what these gain
     where the entry's group is exchanged."""
 
-    rows: Floats
-    more_rows: Floats
-    sums: Floats
-    more_sums: Floats
+    rows: Numbers
+    more_rows: Numbers
+    sums: Numbers
+    more_sums: Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,7 +222,8 @@ class _Island:
         largest = max(float(np.abs(each).max()) for each in values)
         whole = all(bool((each == np.rint(each)).all()) for each in values)
         small = whole and 4 * largest**2 * len(self.groups) < 2**24
-        return _Tables(*(each.astype(np.float32 if small else np.float64) for each in values))
+        rows, more_rows, sums, more_sums = (each.astype(np.float32) if small else each for each in values)
+        return _Tables(rows, more_rows, sums, more_sums)
 
     def _table(self, values: Floats) -> Floats:
         flat = np.bincount(self.places.ravel(), values[self.pairs].ravel(), self.groups.size)

@@ -287,8 +287,13 @@ class Data:
                 table[unit, len(arms) + arm] += float(getattr(row, reading))
         self.table, self.n = table, len(units)
         self.kinds, self.counts = np.unique(table, axis=0, return_counts=True)
-        drawn = np.random.default_rng(study.seed).multinomial(self.n, self.counts / self.n, size=RESAMPLES)
-        total = drawn @ self.kinds
+        random, one_by_one = np.random.default_rng(study.seed), np.repeat(self.kinds, self.counts, axis=0)
+        if self.n > 12 * len(self.kinds):
+            total = random.multinomial(self.n, self.counts / self.n, size=RESAMPLES) @ self.kinds
+        else:
+            total = np.array(
+                [one_by_one[random.integers(0, self.n, size=self.n)].sum(axis=0) for _ in range(RESAMPLES)]
+            )
         with np.errstate(invalid="ignore", divide="ignore"):
             self.drawn = total[:, len(arms) :] / total[:, : len(arms)]
 

@@ -37,8 +37,10 @@ def report(
         print_json(written.as_json())
         return
     click.echo()
-    for statement in (*written.report.leading, *written.report.beside, *written.report.caveats):
+    for statement in (*written.report.leading, *written.report.verdicts, *written.report.caveats):
         click.echo(terminal.bullet(statement))
+    if written.report.further:
+        click.echo(terminal.bullet(f"{len(written.report.further)} further findings are on the report page."))
     click.echo()
     for path, name in (*written.files.items(), (written.store, "store")):
         click.echo(f"  {name:<18} {path}")

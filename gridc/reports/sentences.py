@@ -80,7 +80,9 @@ def falsification_sentences(findings: Findings) -> Iterator[str]:
         if names:
             told.append(f"{len(names)} {words} ({', '.join(names)})")
     if told:
-        yield f"Of {len(findings.falsifications)} falsification tests that are computed, {', '.join(told)}."
+        count = len(findings.falsifications)
+        tests = "falsification test that is" if count == 1 else "falsification tests that are"
+        yield f"Of {count} {tests} computed, {', '.join(told)}."
 
 
 LED_BY_RATES = ("over_refusal", "unsafe_compliance", "bias_ambiguous", "bias_disambiguated", "bias_magnitude")

@@ -61,15 +61,21 @@ class FindingsReport:
         return tuple(islice(leading(self.findings), PROMINENT))
 
     @property
-    def beside(self) -> tuple[str, ...]:
-        """What stands beside the scores: verdicts, refusals, bias, further outcomes, falsification tests,
-        curves."""
+    def verdicts(self) -> tuple[str, ...]:
+        """What came of everything that the spec states: hypotheses, falsification tests, curves."""
         return (
             *hypothesis_lines(self.findings),
-            *rate_sentences(self.findings),
             *falsification_sentences(self.findings),
-            *component_sentences(self.findings),
             *curve_sentences(self.findings),
+        )
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """What else is found: the less important sentences of the certificate, rates, variance."""
+        return (
+            *islice(leading(self.findings), PROMINENT, None),
+            *rate_sentences(self.findings),
+            *component_sentences(self.findings),
         )
 
     @property

@@ -45,7 +45,8 @@ def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> It
         so_far = (
             "" if complete else " so far, and beyond these items none is decided before the run is complete"
         )
-        yield f"Of {len(hypotheses)} hypotheses, {', '.join(told)}{so_far}."
+        count = len(hypotheses)
+        yield f"Of {count} {'hypothesis' if count == 1 else 'hypotheses'}, {', '.join(told)}{so_far}."
     lines = [_line(each, each.effect, complete) for each in hypotheses if each.effect is not None]
     if lines:
         assumed = "intervals and p-values assume units that are independent and many"

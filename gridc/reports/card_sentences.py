@@ -66,7 +66,10 @@ def _order(deck: CardDeck, pairs: Sequence[Comparison]) -> Iterator[str]:
     reversing = [each for each in pairs if each.reverses]
     seen = "" if all(each.row.measured == each.row.size for each in pairs) else ", as far as measured"
     choice = "the choice of the harness configuration (what is varied, see below)"
-    if reversing:
+    if len(pairs) == 1:
+        verb = "decides" if reversing else "does not decide"
+        yield f"On these items {choice} {verb} whether {who} scores higher{seen}."
+    elif reversing:
         of = f"{len(reversing)} of {counted(len(pairs), 'comparison')}"
         yield f"On these items, in {of}, {choice} decides whether {who} scores higher{seen}."
     else:

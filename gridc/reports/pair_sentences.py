@@ -44,11 +44,12 @@ def claims_sentences(
             "descriptive, a fact about the items and configurations that were measured so far."
         )
         return
-    comparisons = f"{len(full)} {'comparison' if len(full) == 1 else 'comparisons'}"
+    comparisons = counted(len(full), "comparison")
     alpha = f"{findings.alpha:g}"
+    every = "the" if len(full) == 1 else "all"
     reverse, keep = _listed(full, "certified")
     yield (
-        f"Certified at level {alpha} over all {comparisons} of a pair on a benchmark's full envelope, "
+        f"Certified at level {alpha} over {every} {comparisons} of a pair on a benchmark's full envelope, "
         f"assuming only that the units were drawn independently: {reverse} reverse and {keep} keep one order "
         "beyond these items."
     )

@@ -31,7 +31,7 @@ def as_markdown(table: Printed, heading: str = "##") -> str:
         lines += [_markdown_row(map(markdown, table.columns)), _markdown_row(rule)]
         lines += [_markdown_row(map(markdown, row)) for row in table.rows]
         lines.append("")
-    if table.note:
+    if table.note and table.rows:
         lines += [markdown(table.note), ""]
     return "\n".join(lines)
 
@@ -56,7 +56,7 @@ def _longtable(table: Printed) -> list[str]:
     head = f"{' & '.join(latex(name) for name in table.columns)} \\\\"
     body = [f"{' & '.join(latex(cell) for cell in row)} \\\\" for row in table.rows]
     empty = f"\\multicolumn{{{len(table.columns)}}}{{l}}{{None.}} \\\\"
-    note = [f"\\par\\noindent{{\\footnotesize {latex(table.note)}}}"] if table.note else []
+    note = [f"\\par\\noindent{{\\footnotesize {latex(table.note)}}}"] if table.note and table.rows else []
     return [
         f"\\begin{{longtable}}{{@{{}}{columns}@{{}}}}",
         f"\\caption{{{latex(table.title)}}}\\label{{tab:{_label(table.id)}}}\\\\",

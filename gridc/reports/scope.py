@@ -12,6 +12,7 @@ from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.instrument.setting import Setting
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.words import selected
+from gridc.schema.base import PLUGIN
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.card import HeldFixed, ScopeStatement
 from gridc.schema.engines import engine_kind
@@ -20,6 +21,7 @@ from gridc.schema.spec import Spec
 from gridc.statistics.contrasts import pair_levels
 
 PROVIDERS = "as the provider has it; not seen from here"
+PLUGINS = "as the plug-in has it; not seen from here"
 
 
 def scope_statement(findings: Findings, benchmark: BenchmarkFinding, name: str) -> ScopeStatement:
@@ -58,6 +60,7 @@ def _held(
         if len(axis.level) == 1:
             yield HeldFixed(what=axis.id, at=f"{axis.level[0].id} throughout")
     provider = engine_kind(model.engine).provider
+    elsewhere = PROVIDERS if provider else PLUGINS if model.engine.startswith(PLUGIN) else None
     precisions = sorted({each.precision for each in settings})
     precise = PROVIDERS if provider else f"{', '.join(precisions)} throughout"
     yield from held("quantization", precise, *precisions)
@@ -71,10 +74,10 @@ def _held(
     asked = next(iter(scaffolds), None) or "none: the model is asked directly"
     yield from held("scaffold", asked, *scaffolds)
     local = "none: the weights run locally"
-    yield from held("moderation", PROVIDERS if provider else "none between the model and the score")
-    yield from held("routing", PROVIDERS if provider else local)
-    yield from held("API version", f"{model.source}, {PROVIDERS}" if provider else local)
-    yield from held("region", PROVIDERS if provider else local)
+    yield from held("moderation", elsewhere or "none between the model and the score")
+    yield from held("routing", elsewhere or local)
+    yield from held("API version", f"{model.source}, {elsewhere}" if elsewhere else local)
+    yield from held("region", elsewhere or local)
     yield HeldFixed(what="harness", at=f"gridc {findings.lock.gridc} alone")
 
 

@@ -54,9 +54,9 @@ def units_words(unit: UnitLevel, units: int) -> str:
     return f"{units:,} {unit if units == 1 else PLURAL[unit]}"
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 reversal`, `15 reversals`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 reversal`, `15 reversals`, `2 hypotheses`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def decimal(value: Fraction, digits: int = 3) -> str:

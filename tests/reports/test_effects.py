@@ -15,6 +15,7 @@ from gridc.reports.findings.hypotheses.sentences import CORRECTED
 from gridc.reports.page import as_html
 from gridc.reports.scorecard.tables import hypothesis_table
 from gridc.reports.sentences import hypothesis_lines
+from gridc.reports.words import told_p
 from tests.reports.builders import AXES, ITEMS, findings_of, spec_of
 
 FRAMES: dict[str, Any] = {"kind": "difference", "axis": "frame", "level": "exam", "reference": "plain"}
@@ -209,3 +210,63 @@ def _mended(plain: int, exam: int, soft: int, direction: str = "higher_is_better
         analysis={"estimator": "cluster_logit", "nnh": {"rounding": "ceil"}},
     )  # fmt: skip
     return findings_of(spec, lambda cell: counts[cell.levels["frame"]])
+
+
+def test_a_verdict_without_the_estimators_test_says_so_and_why() -> None:
+    """All right under one level: no logit exists, and the margin alone has a p-value."""
+    found = decided(lambda cell: 20 - 8 * (cell.levels["frame"] == "exam"), margin={"pp": 40})
+    (finding,) = found.hypotheses
+    told = sentence(finding, complete=True)
+    assert finding.verdict == "open" and finding.effect.failure.code == "separated"
+    assert "has no test here, separated: " in told and "clustered" not in told
+    lines = list(hypothesis_lines(found))
+    assert any(each.startswith("Without the estimator's test: H (separated: ") for each in lines)
+    control = decided(lambda cell: 10, kind="null_control", margin={"pp": 30})
+    assert control.hypotheses[0].verdict == "supported"
+    assert "has no test here, clusters: " in sentence(control.hypotheses[0], complete=True)
+
+
+def test_a_refuted_effect_is_printed_with_the_p_of_its_refutation() -> None:
+    found = decided(falls, side="greater", margin={"pp": 5})
+    (finding,) = found.hypotheses
+    assert finding.verdict == "refuted" and finding.refute < 0.05 < finding.support
+    (line,) = (each for each in hypothesis_lines(found) if each.startswith("Effects"))
+    assert f"refutation {told_p(finding.refute)}" in line and told_p(finding.support) not in line
+
+
+def test_where_no_unit_changes_p_is_said_to_be_of_that() -> None:
+    """Independent units are enough there: p is (1 - margin) ** units."""
+    found = decided(lambda cell: 10, kind="equivalence", margin={"pp": 30})
+    (finding,) = found.hypotheses
+    assert finding.support == pytest.approx(0.7**ITEMS, rel=1e-5)
+    told = sentence(finding, complete=True)
+    assert "no unit changes, and p is the chance of that" in told and "resampling" not in told
+    assert "resampling" in sentence(decided(falls, kind="equivalence", margin={"pp": 30}).hypotheses[0], True)
+
+
+def test_what_cancels_out_is_not_told_as_if_nothing_happened() -> None:
+    """One model wins under a level what the other loses: equivalent on average, and every answer changed."""
+
+    def swapped(cell: Cell) -> int:
+        return 20 * ((cell.levels["frame"] == "plain") is (cell.model == "ant"))
+
+    found = decided(swapped, kind="equivalence", margin={"pp": 30})
+    assert found.hypotheses[0].verdict == "supported"
+    told = sentence(found.hypotheses[0], complete=True)
+    flips = found.hypotheses[0].effect.contrasts[0].flips
+    assert flips.gained == flips.lost == flips.same + flips.gained > 0
+    assert f"{flips.gained} of {2 * flips.gained} answers gained and {flips.lost} lost" in told
+
+
+@pytest.mark.parametrize(("side", "verb"), [("greater", "fall"), ("less", "rise")])
+def test_non_inferiority_names_what_does_not_happen(side: str, verb: str) -> None:
+    """Its side says so, whichever end of the score is the good one."""
+    found = decided(falls, "lower_is_better", kind="noninferiority", side=side, margin={"pp": 5})
+    assert f"that it does not {verb} by 5 pp)" in sentence(found.hypotheses[0], complete=True)
+
+
+def test_a_tie_is_told_of_a_ranking() -> None:
+    order: list[dict[str, Any]] = [{"id": "R", "kind": "ranking", "order": ["ant", "bee"]}]
+    found = decided(lambda cell: 10 + (cell.model == "ant") * (cell.levels["shots"] == "0"), hypothesis=order)
+    told = sentence(found.hypotheses[0], complete=True)
+    assert "4 of 8 configurations agree, 0 contradict it, 4 tie" in told

@@ -84,7 +84,7 @@ def test_the_verdict_counts_each_pair_once() -> None:
     [
         (["ant"], lambda cell: 5, "No score moves"),
         (["ant"], lambda cell: None, "Nothing is measured yet"),
-        (["ant", "bee"], lambda cell: 5, "in none of 1 comparison"),
+        (["ant", "bee"], lambda cell: 5, "does not decide whether one model"),
         (["ant", "bee"], lambda cell: 19 if cell.model == "ant" else 1, "one order throughout is certified"),
         (["ant", "bee"], lambda cell: None, "interim look"),
         (["ant", "bee"], lambda cell: 10 + (cell.levels["shots"] == "5"), "No comparison is shown"),

@@ -24,6 +24,7 @@ from gridc.reports.printed import Printed, as_latex, as_markdown, latex
 from gridc.reports.scorecard.document import make_scorecard, needed
 from gridc.reports.scorecard.methodology import LINES
 from gridc.reports.scorecard.tables import needed_words
+from gridc.reports.scorecard.text import as_text
 from gridc.schema import jsonschema
 from gridc.schema.scorecard import MethodRow, Scorecard
 from gridc.study import OpenStudy
@@ -273,3 +274,50 @@ def test_the_deviation_report_has_values_reasons_and_what_was_observed(findings:
     assert line(seen, "observed").said == "3 calls failed for good."
     many = replace(findings, conduct=Conduct(1, 2, (), tuple(f"what {number}" for number in range(5))))
     assert line(many, "observed").said == "what 0; what 1; what 2; 2 more stand in the deviation log."
+
+
+def test_what_is_open_reaches_nothing_and_one_model_has_no_order() -> None:
+    rows = {row.id: row for row in make_scorecard(findings_of(spec_of({"ant": None}), reversing)).claims}
+    assert "pairs/facts" not in rows
+    both = findings_of(spec_of({"ant": None, "bee": None}), lambda cell: 10)
+    rows = {row.id: row for row in make_scorecard(both).claims}
+    assert rows["H1"].answer == "open" and rows["H1"].reach == "Nothing: it is open."
+    assert rows["pairs/facts"].answer == "0 of 1 pair certified"
+
+
+def test_answers_that_nobody_could_read_are_not_answers_that_are_not_read() -> None:
+    """Nothing readable is no likelihood: both readings are one in a study of rankings alone."""
+    unread = {"reading": [{"id": "text", "method": "extract"}, {"id": "words", "method": "extract"}]}
+    ranks = {"reading": [{"id": "a", "method": "loglikelihood"}, {"id": "b", "method": "loglikelihood"}]}
+    for axes, holds, said in (
+        (unread, "not_measured", "could be read from text"),
+        (ranks, "not_applicable", "No answer is read from text"),
+    ):
+        found = findings_of(
+            spec_of({"ant": None, "bee": None}, axes=axes), lambda cell: 0, parsed=lambda cell: 0
+        )
+        both = line(found, "both_readings")
+        assert (both.holds, said in both.said) == (holds, True)
+        threat = next(row for row in make_scorecard(found).threats if row.threat.startswith("unreadable"))
+        assert said in threat.met and "No two configurations" not in threat.met
+
+
+@pytest.mark.parametrize(("direction", "sign"), [("higher_is_better", 1), ("lower_is_better", -1)])
+def test_the_sign_of_a_difference_is_said_beside_it(direction: str, sign: int) -> None:
+    """The matrix counts points of the better direction, the hypotheses count the rates themselves."""
+    found = findings_of(spec_of({"ant": None, "bee": None}, direction=direction), reversing)
+    document = make_scorecard(found)
+    moved = [row for row in document.models[0].matrix if row.change and row.rate is not None]
+    start = next(row.rate for row in document.models[0].matrix if not row.levels)
+    assert moved and start is not None
+    for row in moved:
+        assert row.change is not None and row.rate is not None
+        assert row.change.difference == pytest.approx(sign * (row.rate - start))
+    shown = as_text(document)
+    assert "in points of the better direction" in shown
+
+
+def test_an_empty_table_has_no_legend() -> None:
+    assert "quartiles" not in as_markdown(
+        Printed("curves", "Curves", ("a",), (), note="Medians and quartiles")
+    )

@@ -189,12 +189,11 @@ def _both_readings(findings: Findings) -> Answer:
     if not changes:
         return Answer("not_measured", nothing_compared(findings), where, counts)
     if not both:
-        told = "No answer is read from text, so that both readings are one."
-        return Answer("not_applicable", told, where, counts)
+        holds: Held = "not_applicable" if ranked(findings) else "not_measured"
+        return Answer(holds, one_reading(findings), where, counts)
     told = (
         f"Both are kept for {len(both)} of {_count(len(changes), 'change')} of configuration; in "
-        f"{len(apart)} they "
-        f"differ by more than {100 * float(PARTED):g} pp."
+        f"{len(apart)} they differ by more than {100 * float(PARTED):g} pp."
     )
     return Answer("yes", told, where, counts)
 
@@ -204,6 +203,18 @@ def nothing_compared(findings: Findings) -> str:
     if findings.benchmarks and all(each.direction.target is not None for each in findings.benchmarks):
         return "Every benchmark has a target, under which no change is computed."
     return "No two configurations are measured."
+
+
+def ranked(findings: Findings) -> bool:
+    """Whether no answer is read from text."""
+    return all(each.cell.setting.ranks for row in findings.benchmarks for each in row.cells)
+
+
+def one_reading(findings: Findings) -> str:
+    """Why no change has a score of readable answers beside that of all."""
+    if ranked(findings):
+        return "No answer is read from text, so that both readings are one."
+    return "No change is between two configurations that both have answers which could be read from text."
 
 
 def _apart(one: Fraction, other: Fraction) -> bool:

@@ -39,6 +39,12 @@ NEEDED_NOTE = (
 )
 
 
+DIFFERENCE_NOTE = (
+    "Differences are from the reference, in points of the better direction: where a lower rate is the better "
+    "one, a rate that falls has a difference above 0. Under a target there are none."
+)
+
+
 def scorecard_tables(card: Scorecard) -> Iterator[Printed]:
     """Every table, in the order of the page."""
     yield methodology_table(card)
@@ -94,7 +100,8 @@ def matrix_table(model: ModelScore) -> Printed:
         for row in model.matrix
     )  # fmt: skip
     numeric = frozenset(columns) - {"benchmark", "configuration", "needed"}
-    return Printed(f"matrix-{model.model}", f"Rates of {model.model}", columns, rows, numeric, NEEDED_NOTE)
+    note = f"{DIFFERENCE_NOTE} {NEEDED_NOTE}"
+    return Printed(f"matrix-{model.model}", f"Rates of {model.model}", columns, rows, numeric, note)
 
 
 def sensitivity_table(models: Iterable[ModelScore]) -> Printed:
@@ -104,7 +111,7 @@ def sensitivity_table(models: Iterable[ModelScore]) -> Printed:
         "mean range, pp",
         "widest range, pp",
         "where",
-        "all answers, %",
+        "good answers, %",
     )
     rows = tuple(
         (
@@ -119,7 +126,8 @@ def sensitivity_table(models: Iterable[ModelScore]) -> Printed:
         if (row := model.sensitivity) is not None
     )
     note = (
-        "The share is eta squared among single answers; the last column depends on how many items each "
+        "The share is eta squared among single answers. Good answers are of all configurations, right ones, "
+        "or wrong ones where a lower rate is the better one: their share depends on how many items each "
         "benchmark has, and is no measure of a model."
     )
     numeric = frozenset(columns) - {"model", "where"}
@@ -146,7 +154,8 @@ def hypothesis_table(rows: Iterable[HypothesisRow]) -> Printed:
         "p of support / p of refutation, corrected over the family. Intervals of differences resample "
         "units; odds "
         "ratios are adjusted as the report page says. A difference can be found and lie within the "
-        "margin: both stand here."
+        "margin: both stand here. Differences are of the rates themselves: above 0 is higher, whether or not "
+        "that is the better direction."
     )
     return Printed("hypotheses", "Hypotheses", columns, tuple(shown), frozenset(), note)
 

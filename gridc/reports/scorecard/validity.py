@@ -11,8 +11,15 @@ from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.scorecard.methodology import PARTED, nothing_compared, since_when
-from gridc.reports.words import PLURAL, units_words
+from gridc.reports.scorecard.methodology import (
+    PARTED,
+    nothing_compared,
+    one_reading,
+    ranked,
+    since_when,
+)
+from gridc.reports.words import PLURAL, counted, units_words
+from gridc.schema.engines import engine_kind
 from gridc.schema.scorecard import CheckRow, ClaimRow, Held, IntegrityRow, Kept, ThreatRow
 
 ITT, PP = "unreadable answers counted", "unreadable answers left out"
@@ -100,15 +107,14 @@ def _unreadable(findings: Findings) -> ThreatRow:
     ]
     threat, counts = "unreadable answers look like wrong ones", {"changes": len(both), "diverge": len(apart)}
     if not both:
-        met = "No answer is read from text." if _ranked(findings) else nothing_compared(findings)
-        return _threat(threat, met, "Nothing is known of it here.", counts)
+        compared = any(row.changes for row in findings.benchmarks)
+        met = one_reading(findings) if compared or ranked(findings) else nothing_compared(findings)
+        left = "Nothing to mistake." if ranked(findings) else "Nothing is known of it here."
+        return _threat(threat, met, left, counts)
     met = "Each change of configuration is computed with unreadable answers and without them."
-    left = f"In {len(apart)} of {len(both)} changes the two differ by more than {100 * float(PARTED):g} pp."
+    of = counted(len(both), "change")
+    left = f"In {len(apart)} of {of} the two differ by more than {100 * float(PARTED):g} pp."
     return _threat(threat, met, left, counts)
-
-
-def _ranked(findings: Findings) -> bool:
-    return all(each.cell.setting.ranks for row in findings.benchmarks for each in row.cells)
 
 
 def _batches(findings: Findings) -> ThreatRow:
@@ -117,7 +123,8 @@ def _batches(findings: Findings) -> ThreatRow:
     counts = {
         "models": len(findings.noise), "measured": len(known), "outcomes": outcomes, "changed": changed
     }  # fmt: skip
-    met = f"Calls of {len(known)} of {len(findings.noise)} models (at a precision) were made twice."
+    of = counted(len(findings.noise), "model")
+    met = f"Calls of {len(known)} of {of} (at a precision) were made twice."
     if not known:
         met = "No call was made twice."
     left = f"{changed} of {outcomes} repeated outcomes changed." if known else "Nothing is known of it here."
@@ -126,15 +133,18 @@ def _batches(findings: Findings) -> ThreatRow:
 
 def _drift(findings: Findings) -> Iterator[ThreatRow]:
     """Models whose weights nobody here can name."""
-    loose = [
-        name
-        for name, entry in findings.lock.content["inputs"].get("models", {}).items()
-        if "unpinned" in entry
-    ]
-    if loose:
+    entries = findings.lock.content["inputs"].get("models", {})
+    asked = {each.id: engine_kind(each.engine).provider for each in findings.plan.study.spec.model}
+    loose = [name for name, entry in entries.items() if "unpinned" in entry]
+    for provider in (True, False):
+        names = [name for name in loose if asked.get(name, False) is provider]
         met = "The name that was asked for and the name that answered are stored with every call."
-        left = f"Another model may stand behind {', '.join(loose)} tomorrow, or did between two calls."
-        yield _threat("a model changes behind its name", met, left, {"models": len(loose)})
+        left = f"Another model may stand behind {', '.join(names)} tomorrow, or did between two calls."
+        if not provider:
+            met = "The name is stored, and what the engine says that it ran."
+            left = f"The stamp does not fix which weights {', '.join(names)} means."
+        if names:
+            yield _threat("a model changes behind its name", met, left, {"models": len(names)})
 
 
 def _dependence(findings: Findings) -> Iterator[ThreatRow]:
@@ -176,10 +186,9 @@ def _formats(findings: Findings) -> tuple[Held, str, dict[str, int]]:
         if len({(each.cell.setting.options == "none", _reading(each)) for each in _measured(row)}) > 1
     ]
     counts = {"paired": len(paired), "benchmarks": len(findings.benchmarks)}
-    told = (
-        f"{len(paired)} of {len(findings.benchmarks)} benchmarks were measured in more than one "
-        f"response format."
-    )
+    of = counted(len(findings.benchmarks), "benchmark")
+    verb = "was" if len(findings.benchmarks) == 1 else "were"
+    told = f"{len(paired)} of {of} {verb} measured in more than one response format."
     holds: Held = "yes" if len(paired) == len(findings.benchmarks) else "partly" if paired else "no"
     return holds, told, counts
 
@@ -198,8 +207,8 @@ def _divided(findings: Findings) -> tuple[Held, str, dict[str, int]]:
     if not scaffolds:
         return "no", "No scaffold was run.", counts
     told = (
-        f"Of {len(scaffolds)} kinds of scaffold, {len(divided)} divide the task "
-        f"({', '.join(divided) or 'none'})."
+        f"Of {counted(len(scaffolds), 'kind')} of scaffold, {len(divided)} "
+        f"{'divides' if len(divided) == 1 else 'divide'} the task ({', '.join(divided) or 'none'})."
     )
     return "yes" if divided else "no", told, counts
 
@@ -216,7 +225,8 @@ def _needed(findings: Findings) -> tuple[Held, str, dict[str, int]]:
     counts = {"changes": len(rows), "worse": harmed}
     if not rows:
         return "not_measured", nothing_compared(findings), counts
-    told = f"It stands beside all {len(rows)} changes; in {harmed} the interval shows a loss."
+    every = "the" if len(rows) == 1 else "all"
+    told = f"It stands beside {every} {counted(len(rows), 'change')}; in {harmed} the interval shows a loss."
     return "yes", told, counts
 
 
@@ -245,17 +255,18 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
     alpha = f"{findings.alpha:g}"
     for row in findings.benchmarks:
         certified = sum(each.evidence.certified.claim is not None for each in row.full.pairs)
-        yield ClaimRow(
-            id=f"pairs/{row.benchmark}",
-            claim=f"orders and reversals of models on {row.benchmark}",
-            stated="always",
-            answer=f"{certified} of {len(row.full.pairs)} pairs certified",
-            cases=row.items,
-            models=len(row.models),
-            configurations=len(row.full.scope.configurations),
-            reach=f"Certified ones: other items of the same kind, with error at most {alpha} over all pairs, "
-            f"if {PLURAL[row.unit]} are independent; these configurations and models only.",
-        )
+        if row.full.pairs:
+            yield ClaimRow(
+                id=f"pairs/{row.benchmark}",
+                claim=f"orders and reversals of models on {row.benchmark}",
+                stated="always",
+                answer=f"{certified} of {counted(len(row.full.pairs), 'pair')} certified",
+                cases=row.items,
+                models=len(row.models),
+                configurations=len(row.full.scope.configurations),
+                reach=f"Certified ones: other items of the same kind, with error at most {alpha} over all "
+                f"pairs, if {PLURAL[row.unit]} are independent; these configurations and models only.",
+            )
         for scope in row.scopes:
             if scope.scope.declared == "post_hoc":
                 yield _after_the_data(row, scope.scope.name, len(scope.scope.configurations))
@@ -274,9 +285,7 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
             ),
             models=len({model for model, _, _ in about}),
             configurations=len({configuration for _, _, configuration in about}),
-            reach="Not answered by this report."
-            if answer is None
-            else _reach(_strength(answer), answer.alpha),
+            reach="Not answered by this report." if answer is None else _reach(answer),
         )
 
 
@@ -300,15 +309,21 @@ def _about(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:
     return found
 
 
-def _strength(answer: HypothesisFinding) -> str:
-    """That of the evidence behind a verdict. On an effect it takes independent units, many of them."""
-    return "supported" if answer.ranking is None else answer.ranking.strength
-
-
-def _reach(strength: str, alpha: float) -> str:
-    if strength == "descriptive":
+def _reach(answer: HypothesisFinding) -> str:
+    """How far a verdict goes. One on an effect takes independent units, many of them."""
+    if answer.ranking is not None and answer.ranking.strength == "descriptive":
         return "These items, models and configurations only."
-    return f"Other items of the same kind, {strength} at {alpha:g}; these models and configurations only."
+    if answer.verdict == "open":
+        return "Nothing: it is open."
+    needs = "independent units" + ("" if _certified(answer) else ", many of them")
+    return (
+        f"Other items of the same kind, at level {answer.alpha:g}, if there are {needs}; these models and "
+        "configurations only."
+    )
+
+
+def _certified(answer: HypothesisFinding) -> bool:
+    return answer.ranking is not None and answer.ranking.strength == "certified"
 
 
 def _after_the_data(row: BenchmarkFinding, name: str, size: int) -> ClaimRow:

@@ -26,6 +26,9 @@ from gridc.statistics.risk import (
     unchanged_p,
 )
 
+STILL = 1e-12
+"""Differences of rates below this are errors of rounding."""
+
 AboutAnEffect = ContrastHypothesis | InteractionHypothesis | TrendHypothesis
 
 
@@ -113,6 +116,7 @@ class Comparison:
             None if rate is None or against is None else rate - against,
             self.interval(differences),
             tuple(margins),
+            self._still(level, reference),
         )
 
     def within(self, level: str, reference: str, margin: float) -> float:
@@ -136,13 +140,17 @@ class Comparison:
         return outside(self.differences(level, reference), self.units, margin)
 
     def _unchanged(self, level: str, reference: str, margin: float) -> float | None:
-        """p where no unit changes between the levels, so that no resample does; None where one does."""
-        at, against = self.levels.index(level), self.levels.index(reference)
-        rows, sums = self.sums.rows, self.sums.sums
-        if (sums[:, at] != sums[:, against]).any() or (rows[:, at] != rows[:, against]).any():
+        """p where no resample changes between the levels; None where one does."""
+        if not self._still(level, reference):
             return None
-        sizes = np.repeat(rows[:, at], self.sums.cases)
+        pair = [self.levels.index(level), self.levels.index(reference)]
+        sizes = np.repeat(self.sums.rows[:, pair].max(axis=1), self.sums.cases)
         return unchanged_p(sizes[sizes > 0], margin)
+
+    def _still(self, level: str, reference: str) -> bool:
+        """Whether both rates are the same in every resample. Per protocol they can be where units have other
+        numbers of readable answers, all of them right."""
+        return bool((np.abs(self.differences(level, reference)) < STILL).all())
 
     def flips(self, level: str, reference: str) -> Flips | None:
         """How single answers moved; None where an item is asked several times or earns a part of a point."""

@@ -22,7 +22,7 @@ class Failure:
     collinear    the covariates do not tell the levels apart
     separated    a covariate predicts outcomes without an error: the odds are infinite
     saturated    as many coefficients as rows
-    clusters     too few independent units
+    clusters     too few independent units, or none of them differs in what is tested
     estimator    the spec declares none
     not_a_mean   the outcome is no mean over items, such as a bias score
     graded       the estimator takes outcomes of 0 and 1 alone
@@ -49,8 +49,8 @@ class Change:
 
     `samples` count under the level, in `units` groups that are independent of each other. The interval of the
     difference is central, 95 %, over resamples of units; None where they show no spread. A rate is None where
-    no sample counts. `margins` has the
-    stated margin first, and is empty where the spec states none.
+    no sample counts. `margins` has the stated margin first, and is empty where the spec states none. `still`
+    says that every resample shows the same rate under both.
     """
 
     part: str | None
@@ -63,6 +63,7 @@ class Change:
     difference: float | None
     interval: Ends | None
     margins: tuple[AtMargin, ...] = ()
+    still: bool = False
 
 
 @dataclass(frozen=True, slots=True)

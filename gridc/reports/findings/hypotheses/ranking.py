@@ -155,7 +155,10 @@ def ranking_sentence(finding: HypothesisFinding, complete: bool) -> str:
         raise ValueError(f"{finding.id} is not about an order of models")
     order = " > ".join(ranking.order)
     total = ranking.agree + ranking.contradict + ranking.tied + ranking.missing
-    counts = f"{ranking.agree} of {total} configurations agree, {ranking.contradict} contradict it"
+    verb = "contradicts" if ranking.contradict == 1 else "contradict"
+    counts = f"{ranking.agree} of {total} configurations agree, {ranking.contradict} {verb} it"
+    if ranking.tied:
+        counts += f", {ranking.tied} {'ties' if ranking.tied == 1 else 'tie'}"
     name = f"{finding.hypothesis.id} ({order})"
     if ranking.strength == "descriptive":
         here = "on these items" if complete else "on these items so far"

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from math import isinf
 
-from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, Needed, Recovery
+from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, Failure, Needed, Recovery
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
-from gridc.reports.words import p_value, told_p
+from gridc.reports.words import counted, p_value, told_p
 from gridc.schema.hypotheses import NumberNeededRow
+from gridc.schema.inference import ContrastHypothesis
 
 ASSUMES = {
     "cluster_logit": "a logit with errors clustered by unit, which assumes independent units, many of them",
@@ -14,6 +15,9 @@ ASSUMES = {
 }
 """What the test of an estimator rests on."""
 RESAMPLED = "resampling units, which assumes that they are independent and many"
+STILL = (
+    "no unit changes, and p is the chance of that if the difference were as large, given independent units"
+)
 CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 
 
@@ -23,7 +27,7 @@ def effect_sentence(finding: HypothesisFinding, complete: bool) -> str:
     effect = finding.effect
     if effect is None:
         raise ValueError(f"{finding.id} is not about an effect")
-    name = f"{finding.id} ({finding.kind} of {effect.outcome})"
+    name = f"{finding.id} ({finding.kind} of {effect.outcome}{_claimed(finding)})"
     shown = [_change_words(each, effect, complete) for each in effect.contrasts[:3]]
     if len(effect.contrasts) > 3:
         shown.append(f"{len(effect.contrasts) - 3} further levels stand in the table")
@@ -32,6 +36,15 @@ def effect_sentence(finding: HypothesisFinding, complete: bool) -> str:
         told.append(f"{'; '.join(shown)}.")
     told += _both_words(finding, effect)
     return " ".join(told)
+
+
+def _claimed(finding: HypothesisFinding) -> str:
+    """What a test of non-inferiority claims: its side says so, whichever score is the better one."""
+    hypothesis = finding.hypothesis
+    if not isinstance(hypothesis, ContrastHypothesis) or hypothesis.kind != "noninferiority":
+        return ""
+    margin = "" if hypothesis.margin is None else f" by {hypothesis.margin.pp:g} pp"
+    return f", that it does not {'fall' if hypothesis.side == 'greater' else 'rise'}{margin}"
 
 
 def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> Iterator[str]:
@@ -45,12 +58,18 @@ def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> It
         so_far = (
             "" if complete else " so far, and beyond these items none is decided before the run is complete"
         )
-        count = len(hypotheses)
-        yield f"Of {count} {'hypothesis' if count == 1 else 'hypotheses'}, {', '.join(told)}{so_far}."
+        yield f"Of {counted(len(hypotheses), 'hypothesis', 'hypotheses')}, {', '.join(told)}{so_far}."
     lines = [_line(each, each.effect, complete) for each in hypotheses if each.effect is not None]
     if lines:
         assumed = "intervals and p-values assume units that are independent and many"
         yield f"Effects ({assumed}): {'; '.join(lines)}."
+    untested: dict[Failure, list[str]] = {}
+    for each in hypotheses:
+        if complete and each.effect is not None and each.effect.failure is not None:
+            untested.setdefault(each.effect.failure, []).append(each.id)
+    if untested:
+        why = (f"{', '.join(names)} ({each.code}: {each.words})" for each, names in untested.items())
+        yield f"Without the estimator's test: {'; '.join(why)}."
 
 
 def _line(finding: HypothesisFinding, effect: Effect, complete: bool) -> str:
@@ -61,13 +80,14 @@ def _line(finding: HypothesisFinding, effect: Effect, complete: bool) -> str:
     ]
     more = len(effect.contrasts) - 1
     told = ", ".join(
-        [f"{finding.id} {finding.verdict}", *shown, *([f"{more} more levels"] if more > 0 else [])]
+        [f"{finding.id} {finding.verdict}", *shown, *([counted(more, "more level")] if more > 0 else [])]
     )
-    if not complete or finding.support is None:
+    if not complete or finding.support is None or finding.refute is None:
         return told
-    if effect.failure is not None and finding.support >= 1:
-        return f"{told}, not tested ({effect.failure.code})"
-    return f"{told}, {told_p(finding.support)} ({correction_words(finding)})"
+    if effect.failure is not None and min(finding.support, finding.refute) >= 1:
+        return f"{told}, not tested"
+    side, p = ("refutation ", finding.refute) if finding.verdict == "refuted" else ("", finding.support)
+    return f"{told}, {side}{told_p(p)} ({correction_words(finding)})"
 
 
 def _verdict_words(name: str, finding: HypothesisFinding, effect: Effect, complete: bool) -> str:
@@ -94,10 +114,18 @@ def correction_words(finding: HypothesisFinding) -> str:
 def _basis(finding: HypothesisFinding, effect: Effect) -> str:
     """What the p-values rest on."""
     if finding.kind in ("equivalence", "noninferiority"):
-        return RESAMPLED
-    margins = bool(effect.contrasts) and bool(effect.contrasts[0].change.margins)
+        return _at_margin(effect)
     test = ASSUMES.get(effect.estimator, RESAMPLED)
-    return f"{test}; at the margin {RESAMPLED}" if margins else test
+    if effect.failure is not None:
+        test = f"the estimator has no test here, {effect.failure.code}: {effect.failure.words}"
+    margins = any(each.change.margins for each in effect.contrasts)
+    return f"{test}; at the margin {_at_margin(effect)}" if margins else test
+
+
+def _at_margin(effect: Effect) -> str:
+    """What p-values at a margin rest on."""
+    still = {each.change.still for each in effect.contrasts}
+    return STILL if still == {True} else f"{RESAMPLED}; where {STILL}" if True in still else RESAMPLED
 
 
 def _change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
@@ -109,10 +137,15 @@ def _change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
     rates = f"{100 * change.reference_rate:.1f} % to {100 * change.rate:.1f} %"
     reading = "intention to treat" if effect.reading == "itt" else "per protocol"
     more = [rates, reading]
-    if contrast.divergence is not None and abs(contrast.divergence) >= 0.0005:
+    if contrast.other is None:
+        more.append("per protocol not defined, as nothing is readable under one of them")
+    elif contrast.divergence is not None and abs(contrast.divergence) >= 0.0005:
         other = "per protocol" if effect.reading == "itt" else "by intention to treat"
-        if contrast.other is not None:
-            more.append(f"{other} {_points(contrast.other)}")
+        more.append(f"{other} {_points(contrast.other)}")
+    if contrast.flips is not None and min(contrast.flips.gained, contrast.flips.lost) > 0:
+        flips = contrast.flips
+        total = flips.gained + flips.lost + flips.same
+        more.append(f"{flips.gained:,} of {counted(total, 'answer')} gained and {flips.lost:,} lost")
     if contrast.odds is not None:
         more.append(f"adjusted odds ratio {contrast.odds.ratio:.3g}")
     if contrast.number_needed is not None:

@@ -451,10 +451,11 @@ def _claims(export: Export, certificate: Json) -> Iterator[Json]:
         pairs = row["scopes"][0]["pairs"]
         certified = sum(pair["evidence"]["certified"]["claim"] is not None for pair in pairs)
         shared: Json = {"cases": items, "models": len({cell.model for cell in cells})}
-        yield shared | {
-            "answer": f"{certified} of {len(pairs)} pairs certified",
-            "configurations": len({cell.configuration for cell in cells}),
-        }
+        if pairs:
+            yield shared | {
+                "answer": f"{certified} of {len(pairs)} pair{'s' * (len(pairs) > 1)} certified",
+                "configurations": len({cell.configuration for cell in cells}),
+            }
         for scope in row["scopes"]:
             if scope["declared"] == "post_hoc":
                 yield shared | {"answer": "named after the data were seen", "configurations": scope["size"]}

@@ -68,9 +68,10 @@ _MODELS = click.option(
 OUT = click.option("--out", type=click.Path(path_type=Path), help="Results folder. Default: results/STUDY.")
 ACKNOWLEDGE = click.option(
     "--acknowledge",
-    type=click.Choice(["environments"]),
+    type=click.Choice(["environments", "lost-batches"]),
     multiple=True,
-    help="Take answers from machines that differ, and record it as an observed deviation.",
+    help="environments: take answers from machines that differ, and record it as an observed deviation; "
+    "lost-batches: ask calls again whose batch may have been paid and cannot be found.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

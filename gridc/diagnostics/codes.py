@@ -276,6 +276,12 @@ CODES: dict[str, Code] = {
         "a key would travel in the open",
         "The address begins with http:// and is not this machine, so everyone on the way could read the key.",
     ),
+    "GC353": Code(
+        "calls cannot go in batches",
+        "`batch = true` sends the calls of a model to its provider's batch endpoint. gridc knows those of "
+        "OpenAI and Anthropic, and of a server at `base_url` that serves /files and /batches as OpenAI does; "
+        "vLLM, SGLang and llama.cpp serve none. Rankings of given candidates are asked one by one.",
+    ),
     "GC361": Code(
         "a label and its score do not fit",
         "`scores` maps what a response is read to onto scores from 0 to 1. Every label of a judge, both "
@@ -616,6 +622,24 @@ CODES: dict[str, Code] = {
         "a budget in money needs prices",
         "[budget] usd can only stop a run in time where every token has a price. State `price` for the "
         "model: litellm's table has none.",
+    ),
+    "GC638": Code(
+        "a batch may have been paid and cannot be found",
+        "It was about to be submitted when the connection broke or the process ended, and the provider "
+        "does not list it. It may have been accepted, so gridc does not ask its calls again by itself. Look "
+        "at the provider's own page. `gridc run --acknowledge lost-batches` asks them again; those of the "
+        "lost batch count as possibly paid, at their most.",
+    ),
+    "GC639": Code(
+        "batches wait at a provider",
+        "They are submitted, and what they are called is stored. Run the same command to take their results: "
+        "nothing is asked or paid twice. Providers answer within a day, and keep results for weeks.",
+    ),
+    "GC640": Code(
+        "a provider did not carry out a batch",
+        "It refused the batch as a whole, or someone cancelled it there. What it answered before is stored; "
+        "calls without an answer were not paid. The message holds what the provider said. `gridc run` "
+        "submits what is missing again.",
     ),
     "GC650": Code(
         "a Ray cluster cannot be used",

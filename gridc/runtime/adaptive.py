@@ -49,6 +49,7 @@ class ChosenSamples:
         self._store.ingest(self.plan, lock)
         note_deviations(self._store, self.plan.study_digest, departures)
         self.calls_in_grid = self._store.progress(self.plan.study_digest).total
+        self._store.note_lost()
         self._meter = Meter(self.plan.study.spec.budget, self._store.paid_usd())
         self._open = connecting(open_engine, lock, self._store, self._meter, self.plan.study.spec)
         self._names = {identity.digest: name for name, identity in self.plan.study.models.items()}

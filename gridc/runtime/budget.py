@@ -56,6 +56,10 @@ class Meter:
         self._tokens += took.tokens
         self._usd += took.usd or 0.0
 
+    def returned(self, most: Cost, took: Cost) -> None:
+        """A request of an earlier run, whose `most` is in the money that was spent, is over and took that."""
+        self._usd = max(0.0, self._usd - (most.usd or 0.0) + (took.usd or 0.0))
+
     def time_left(self) -> float | None:
         """Seconds until `wall_s` is reached; None where there is no such cap."""
         cap = self._budget.wall_s

@@ -16,8 +16,11 @@ from gridc.schema.engines import engine_kind
 from gridc.schema.spec import Spec
 
 
-def connecting(open_engine: Open, lock: Lock, store: Writer, meter: Meter, spec: Spec) -> Open:
-    """Opens engines as `open_engine` does, and connects those that pay for requests.
+def connecting(
+    open_engine: Open, lock: Lock, store: Writer, meter: Meter, spec: Spec, repeat_lost: bool = False
+) -> Open:
+    """Opens engines as `open_engine` does, and connects those that pay for requests. `repeat_lost`: calls of
+    a batch that may have been paid and cannot be found are asked again.
 
     Raises `UnavailableError` (GC637) where money is limited and a model has no price.
     """
@@ -27,7 +30,7 @@ def connecting(open_engine: Open, lock: Lock, store: Writer, meter: Meter, spec:
     def open_connected(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
         engine = open_engine(name, identity, precision, spec)
         if isinstance(engine, Paying):
-            engine.connect(store, meter, prices.get(name))
+            engine.connect(store, meter, prices.get(name), repeat_lost)
         return engine
 
     return open_connected

@@ -1,6 +1,6 @@
 """Plan -> Store: execute exactly the plan, one stage after another, and score what came back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
@@ -63,6 +63,10 @@ Watch = Callable[[Step], None]
 """Called when something begins that takes a while, and after every task."""
 
 
+WAITING = "waiting for its provider"
+"""What a model does that cannot go on by itself."""
+
+
 def _ignore(step: Step) -> None:
     """Nobody watches."""
 
@@ -92,9 +96,11 @@ def run(
     watch: Watch,
     shard: Shard = WHOLE,
     open_engine: Open = open_engine,
+    repeat_lost: bool = False,
 ) -> Finished:
     """Execute the plan of a stamped study, or a part of it, into the store at `path`, with the engines that
-    `open_engine` opens.
+    `open_engine` opens. `repeat_lost`: ask the calls of provider batches again that may have been paid and
+    cannot be found.
 
     Raises `SpecError` when items are missing, `HazardError` before the first call when a prompt cannot
     be asked as it is, `StoreError` when the store cannot be used and `UnavailableError` when a model cannot.
@@ -107,7 +113,7 @@ def run(
         note_deviations(store, plan.study_digest, departures)
         reused = store.progress(plan.study_digest).answered
         meter = Meter(plan.study.spec.budget, store.paid_usd())
-        opens = connecting(_announced(open_engine, watch), lock, store, meter, compiled.spec)
+        opens = connecting(_announced(open_engine, watch), lock, store, meter, compiled.spec, repeat_lost)
         stages = open_stages(plan, store, shard, opens)
         start = events.RunStarted(stamp=plan.study_digest, gridc=__version__, answered=reused)
         if any(stage.tasks for stage in stages):
@@ -123,7 +129,8 @@ def run(
                     loaded.add(stage.engine)
                     watch(Step(stage.name, 0, stage.cost, _preparing(plan, stage.name)))
                     _record_load(stage, store, plan)
-                _ask(stage, store, plan, watch, meter)
+                for _ in _ask(stage, store, plan, _Progress(watch, stage.cost), meter):
+                    pass
         return conclude(plan, store, reused)
 
 
@@ -190,43 +197,62 @@ def note_deviations(store: Writer, stamp: str, departures: Reconciled) -> None:
 
 
 def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch, meter: Meter) -> None:
-    done, total = 0, sum(stage.cost for stage in stages)
+    total = sum(stage.cost for stage in stages)
     for stage in stages[:0:-1]:  # a model that would be refused is, before any call of another
-        watch(Step(stage.name, done, total, _preparing(plan, stage.name)))
+        watch(Step(stage.name, 0, total, _preparing(plan, stage.name)))
         stage.engine.effective()
         stage.engine.rest()
-    for stage in stages:
-        watch(Step(stage.name, done, total, _preparing(plan, stage.name)))
-        _record_load(stage, store, plan)
-        if stage.tasks:
-            watch(Step(stage.name, done, total))
-        for part in chain([stage], wave_stages(stage, plan.study_digest, store)):
-            total += 0 if part is stage else part.cost
-            done = _ask(part, store, plan, watch, meter, done, total)
-        _record_work(part, store, plan)
-        store.flush()
-        stop_at_cap(meter, store, plan.study_digest)
-        stage.engine.close()
+    progress = _Progress(watch, total)
+    running = [_finish(stage, store, plan, progress, meter) for stage in stages]
+    while running:
+        running = [stage for stage in running if next(stage, _OVER) is not _OVER]
 
 
-def _ask(
-    part: Stage,
-    store: Writer,
-    plan: Plan,
-    watch: Watch,
-    meter: Meter,
-    done: int = 0,
-    total: int | None = None,
-) -> int:
-    """Ask what is left of a stage; how far the run is then."""
+_OVER = object()
+"""In place of a turn of a stage that has none left."""
+
+
+@dataclass(slots=True)
+class _Progress:
+    """The most tokens of the batches that are done, and of all that are known to be wanted."""
+
+    watch: Watch
+    total: int
+    done: int = 0
+
+    def tell(self, model: str, doing: str = "") -> None:
+        """Say how far the run is."""
+        self.watch(Step(model, self.done, self.total, doing))
+
+
+def _finish(stage: Stage, store: Writer, plan: Plan, progress: _Progress, meter: Meter) -> Iterator[None]:
+    """Ask everything of a stage, wave by wave. Other stages have their turn while it waits for somebody."""
+    progress.tell(stage.name, _preparing(plan, stage.name))
+    _record_load(stage, store, plan)
+    if stage.tasks:
+        progress.tell(stage.name)
+    for part in chain([stage], wave_stages(stage, plan.study_digest, store)):
+        progress.total += 0 if part is stage else part.cost
+        yield from _ask(part, store, plan, progress, meter)
+    _record_work(part, store, plan)
+    store.flush()
+    stop_at_cap(meter, store, plan.study_digest)
+    stage.engine.close()
+
+
+def _ask(part: Stage, store: Writer, plan: Plan, progress: _Progress, meter: Meter) -> Iterator[None]:
+    """Ask what is left of a stage; a turn each time that it has to wait."""
     for tasks in part.left():
         for answered in part.engine.answers(tasks, meter.admit):
+            if not answered.answers:
+                progress.tell(part.name, WAITING)
+                yield
+                continue
             store.answer(answered.answers, answered.spending)
-            done += answered.task.batch.cost
-            watch(Step(part.name, done, part.cost if total is None else total))
+            progress.done += answered.task.batch.cost
+            progress.tell(part.name)
         store.flush()
         stop_at_cap(meter, store, plan.study_digest)
-    return done
 
 
 def _record_load(stage: Stage, store: Writer, plan: Plan) -> None:

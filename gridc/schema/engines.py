@@ -26,7 +26,7 @@ ENGINES: Mapping[str, EngineKind] = {
     "hf": EngineKind(
         "torch and transformers, on this machine",
         schemes=("hf:", "path:", "builtin:", "models:"),
-        refuses=("base_url", "server", "omits", "key_env", "price"),
+        refuses=("base_url", "server", "omits", "key_env", "price", "batch"),
     ),
     "api": EngineKind(
         "a provider, through litellm, or a server at base_url",

@@ -1,8 +1,8 @@
 """Where a model behind an address is reached, what it takes, and what it costs."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gridc.schema.base import Table
 
@@ -21,10 +21,22 @@ class Price(Table):
         float | None,
         Field(ge=0, description="A million tokens that are read from a cache. Default: as input."),
     ] = None
+    batch_input: Annotated[
+        float | None, Field(ge=0, description="A million tokens that are read in a batch.")
+    ] = None
+    batch_output: Annotated[
+        float | None, Field(ge=0, description="A million tokens that are written in a batch.")
+    ] = None
     as_of: Annotated[
         str,
         Field(pattern=r"^\d{4}-\d{2}-\d{2}$", description="The day on which the price was read, YYYY-MM-DD."),
     ]
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.batch_input is None) != (self.batch_output is None):
+            raise ValueError("`batch_input` and `batch_output` are stated together")
+        return self
 
 
 class Endpoint(Table):
@@ -67,5 +79,12 @@ class Endpoint(Table):
         Field(
             description="What tokens cost; not stamped. Default: litellm's table.",
             examples=[{"input": 0.5, "output": 1.5, "as_of": "2026-11-01"}],
+        ),
+    ] = None
+    batch: Annotated[
+        bool | None,
+        Field(
+            description="Calls go to the provider's batch endpoint, which answers within a day for less "
+            "money; not stamped. Default: false."
         ),
     ] = None

@@ -168,6 +168,14 @@ class Engine(Table):
     timeout_s: Annotated[
         float, Field(gt=0, description="Longest time of one request to an api model, in seconds.")
     ] = 600.0
+    batch_wait_s: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            description="Longest time that a run waits for batches of providers, in seconds; it is resumed "
+            "by the same command. Default: until they are done.",
+        ),
+    ] = None
 
 
 class Spec(Table):
@@ -233,7 +241,7 @@ class Spec(Table):
         Keys that have no value are left out, so that a key which the language gains later does not change
         the stamps of studies that do not use it.
         """
-        access: Any = {"key_env": True, "price": True}
+        access: Any = {"key_env": True, "price": True, "batch": True}
         judges = {**access, "backup": access, "validation": access, "panel": {"__all__": access}}
         unstamped: Any = {"budget": True, "engine": True, "model": {"__all__": access}, "judge": judges}
         return self.model_dump(mode="json", by_alias=True, exclude=unstamped, exclude_none=True)

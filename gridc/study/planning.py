@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.inputs.prices import prices_of
+from gridc.compiler.inputs.prices import paid_prices
 from gridc.compiler.lock.lock import read_lock
 from gridc.compiler.lock.plan_diff import Against
 from gridc.compiler.lock.plan_diff import against as compare
@@ -42,7 +42,7 @@ def plan(place: Place, against: str | None) -> PlanReport:
     """The plan of a study. `against` is a stamp (its first letters) or a lock file to compare with."""
     compiled = place.compiled()
     path, lowered = place.store(compiled), Plan(compiled.study)
-    prices = prices_of(compiled.spec, compiled.lock.prices if compiled.lock else None)
+    prices = paid_prices(compiled.spec, compiled.lock.prices if compiled.lock else None)
     if path.is_file():
         with Store.open(path) as store:
             manifest = lowered.manifest(store.answered(), store.speeds(), prices)

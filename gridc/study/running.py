@@ -95,6 +95,10 @@ def _named(identity: str, names: Mapping[str, str]) -> dict[str, str]:
 ENVIRONMENTS = "environments"
 """What can be acknowledged: that answers come from environments that differ."""
 
+LOST_BATCHES = "lost-batches"
+"""What can be acknowledged: that calls of a batch which may have been paid, and cannot be found, are asked
+again."""
+
 
 def run(
     place: Place,
@@ -120,7 +124,9 @@ def run(
     departures = require_reconciled(lock, compiled.study, place.log)
     path = place.store(compiled)
     with _opener(ray, compiled.spec.engine.threads, ENVIRONMENTS in acknowledge) as open_engine:
-        finished = executing.run(compiled, lock, departures, path, watch, part, open_engine)
+        finished = executing.run(
+            compiled, lock, departures, path, watch, part, open_engine, LOST_BATCHES in acknowledge
+        )
     return RunReport(finished, path, _names(compiled))
 
 

@@ -26,8 +26,8 @@ class ModelIdentity:
     A local model has its folder and the SHA-256 of each file. A hub model has a repository and a commit; its
     files come when it is run. `unpinned` gives the reason when neither is known, as of every provider's
     model, which is known by its name, the address of its server, what that is, and the parameters that it is
-    not sent; `key_env` is where its key is. `template_args` are what the study gives its chat template: the
-    same files asked in another way are another model to the calls.
+    not sent; `key_env` is where its key is, and `batch` how it is asked. `template_args` are what the study
+    gives its chat template: the same files asked in another way are another model to the calls.
     """
 
     source: str
@@ -40,6 +40,7 @@ class ModelIdentity:
     server: str | None = None
     omits: tuple[str, ...] = ()
     key_env: str | None = field(default=None, compare=False)
+    batch: bool = field(default=False, compare=False)
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -83,6 +84,7 @@ def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> 
             server=model.server,
             omits=tuple(sorted(set(model.omits or ()))),
             key_env=model.key_env,
+            batch=bool(model.batch),
         )
     if not model.source.startswith(FILES):
         return ModelIdentity(model.source, unpinned=f"`{model.engine}` knows what this name means")

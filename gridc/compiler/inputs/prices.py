@@ -6,7 +6,7 @@ moves no answer, but a budget and a report must not change with a package.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -31,6 +31,16 @@ class Price:
     cached: float
     source: str
     as_of: str
+    batch: Mapping[str, float] | None = None
+    """The first three in a batch; None where nobody states them."""
+
+    @property
+    def in_batches(self) -> "Price":
+        """What a batch costs: where no price of its own is known, as much as single calls."""
+        if self.batch is None:
+            return replace(self, source=f"{self.source} (none for batches: that of single calls)")
+        read, written, cached = (self.batch[key] for key in ("input", "output", "cached"))
+        return Price(read, written, cached, f"{self.source} for batches", self.as_of)
 
     def usd(self, read: float, written: float, cached: float = 0) -> float:
         """What so many tokens cost; `cached` of those that are read came from a cache."""
@@ -41,6 +51,13 @@ class Price:
         """The most that so many tokens can cost: writing to a cache is charged above reading, by up to a
         quarter (Anthropic)."""
         return self.usd(read, written) + 0.25 * read * self.input / MILLION
+
+
+def paid_prices(spec: Spec, frozen: Mapping[str, Any] | None = None) -> dict[str, Price]:
+    """What the calls of each model cost as the spec asks them: one by one, or in batches."""
+    batched = {model.id for model in spec.asked_models if model.batch}
+    prices = prices_of(spec, frozen)
+    return {name: price.in_batches if name in batched else price for name, price in prices.items()}
 
 
 def prices_of(spec: Spec, frozen: Mapping[str, Any] | None = None) -> dict[str, Price]:
@@ -58,7 +75,11 @@ def prices_of(spec: Spec, frozen: Mapping[str, Any] | None = None) -> dict[str, 
 
 def manifest(prices: Mapping[str, Price]) -> dict[str, Any]:
     """As it stands in a lock."""
-    return {name: asdict(price) for name, price in sorted(prices.items())}
+    rows = {name: asdict(price) for name, price in sorted(prices.items())}
+    for row in rows.values():
+        if row["batch"] is None:
+            del row["batch"]
+    return rows
 
 
 def _stated(model: Model) -> Price | None:
@@ -66,7 +87,10 @@ def _stated(model: Model) -> Price | None:
     if price is None:
         return None
     cached = price.input if price.cached is None else price.cached
-    return Price(price.input, price.output, cached, "the spec", price.as_of)
+    batch = None
+    if price.batch_input is not None and price.batch_output is not None:
+        batch = _rates(price.batch_input, price.batch_output, price.batch_input)
+    return Price(price.input, price.output, cached, "the spec", price.as_of, batch)
 
 
 def _listed(model: Model) -> Price | None:
@@ -80,7 +104,20 @@ def _listed(model: Model) -> Price | None:
     read, written = row["input_cost_per_token"] * MILLION, row["output_cost_per_token"] * MILLION
     cached = (row.get("cache_read_input_token_cost") or row["input_cost_per_token"]) * MILLION
     today = datetime.now(UTC).date().isoformat()
-    return Price(round(read, 9), round(written, 9), round(cached, 9), _litellm(), today)
+    return Price(round(read, 9), round(written, 9), round(cached, 9), _litellm(), today, _batch(row))
+
+
+def _batch(row: Mapping[str, Any]) -> dict[str, float] | None:
+    """What litellm's table says of batches."""
+    read, written = (row.get(f"{name}_cost_per_token_batches") for name in ("input", "output"))
+    if read is None or written is None:
+        return None
+    cached = row.get("cache_read_input_token_cost_batches") or read
+    return _rates(*(round(each * MILLION, 9) for each in (read, written, cached)))
+
+
+def _rates(read: float, written: float, cached: float) -> dict[str, float]:
+    return {"input": read, "output": written, "cached": cached}
 
 
 def _litellm() -> str:

@@ -138,7 +138,9 @@ def read_lock(path: Path) -> Lock | None:
         stamps = [(each.stamp, digest(each.content)) for each in lock.chain]
         lock.pins()
         prices = {name: Price(**each) for name, each in lock.prices.items()}
-        if any(type(each.usd(1, 1, 1)) is not float for each in prices.values()):
+        if any(
+            type(way.usd(1, 1, 1)) is not float for each in prices.values() for way in (each, each.in_batches)
+        ):
             raise ValueError("a price is no number")
     except FileNotFoundError:
         return None

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.inputs.prices import Price, prices_of
+from gridc.compiler.inputs.prices import Price, paid_prices
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lowering.call_counts import Counts
 from gridc.compiler.lowering.calls import Extent, Size
@@ -76,7 +76,7 @@ def estimate(
     """Per model name. `prompts` are texts of the plan, of which a seeded sample is tokenized; `speeds` gives
     seconds per call by model digest, `prices` what tokens cost by model, as they are listed now by
     default."""
-    prices = prices_of(study.spec) if prices is None else prices
+    prices = paid_prices(study.spec) if prices is None else prices
     texts = ranked(set(islice(prompts, LOOKED_AT)), 0, "estimate", str)[:MEASURED]
     found = {}
     for model in study.spec.asked_models:

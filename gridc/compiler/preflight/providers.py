@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
 from gridc.diagnostics.errors import Diagnostic, SpecError
 from gridc.schema.engines import engine_kind
@@ -22,6 +23,9 @@ from gridc.schema.models import Model
 from gridc.schema.spec import Spec
 
 UNKNOWN = "litellm is not installed (`pip install 'gridc[api]'`): what its provider would drop is not known"
+
+BATCHED = ("openai", "anthropic")
+"""Providers, as litellm calls them, whose batches gridc knows how to ask for."""
 
 APART: Mapping[str, tuple[str, str]] = {"anthropic": ("temperature", "top_p")}
 """Pairs that a provider takes only one of, which litellm does not know."""
@@ -38,12 +42,12 @@ class Dropped:
 
 def require_taken(spec: Spec, source: Source) -> dict[str, str]:
     """Raise `SpecError` with every parameter that a provider would drop, every ranking that it cannot make,
-    and every key that would travel in the open. Returns what could not be checked here, by model, with the
-    reason."""
+    every batch that it does not take, and every key that would travel in the open. Returns what could not be
+    checked here, by model, with the reason."""
     provided = [
         (number, model) for number, model in enumerate(spec.model) if engine_kind(model.engine).provider
     ]
-    found = [*_open_keys(provided, source), *_rankings(spec, provided, source)]
+    found = [*_open_keys(provided, source), *_rankings(spec, provided, source), *_batches(spec, source)]
     through = [(number, model) for number, model in provided if model.base_url is None]
     unchecked: dict[str, str] = {}
     if through and find_spec("litellm") is None:
@@ -147,6 +151,33 @@ def _rankings(spec: Spec, provided: list[tuple[int, Model]], source: Source) -> 
                 "exclude these cells; a server at base_url may score plain text, with chat_template = false"
             )
             yield source.diagnose("GC636", ("model", number, "source"), message, help)
+
+
+def _batches(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """Every model whose calls are to go in batches, and cannot."""
+    ranked = {cell.model for cell in passes.cells(spec) if cell.setting.ranks}
+    for path, model in grid.asked_models(spec):
+        why = _unbatched(model, model.id in ranked) if model.batch else None
+        if why is not None:
+            message = f"the calls of `{model.id}` cannot go in batches: {why}"
+            help = "leave `batch` out: its calls then go one by one"
+            yield source.diagnose("GC353", (*path, "batch"), message, help, at_key=True)
+
+
+def _unbatched(model: Model, ranks: bool) -> str | None:
+    """Why a model has no batches; None where it has, or nobody here knows."""
+    if ranks:
+        return "it ranks given candidates"
+    if model.base_url is not None:
+        own = model.server not in (None, "openai")
+        return f"`{model.server}` serves none" if own else None
+    if find_spec("litellm") is None:
+        return None
+    try:
+        _, provider, _, _ = quiet_litellm().get_llm_provider(model.source)
+    except Exception:  # a name with no provider at all, which is an error of its own
+        return None
+    return None if provider in BATCHED else f"gridc knows no batches of `{provider}`"
 
 
 def _open_keys(provided: Iterable[tuple[int, Model]], source: Source) -> Iterator[Diagnostic]:

@@ -96,7 +96,8 @@ class Engine(Protocol):
 
     def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
         """Answer the tasks that are admitted, in any order and as many at a time as the engine can; each is
-        given back as soon as it is done. Tasks that have begun are finished."""
+        given back as soon as it is done. Tasks that have begun are finished. One without answers says that
+        the engine waits for somebody else, and another may have its turn."""
 
     def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
         """The least `work` that could have given these calls their answers (contents), for those of its
@@ -111,4 +112,4 @@ class Engine(Protocol):
 
 def answered(engine: Engine, tasks: Sequence[Task]) -> Iterator[Done]:
     """The tasks, done, without a cap on them."""
-    return engine.answers(tasks, lambda task: True)
+    return (done for done in engine.answers(tasks, lambda task: True) if done.answers)

@@ -47,10 +47,18 @@ def provider_observations(
         )
     for model, requests in db.execute(
         f"""SELECT model, count(*) FROM attempt WHERE paid = 'possibly'
+            AND NOT (status = 'sent' AND submission IS NOT NULL)
             AND call IN (SELECT id FROM call WHERE {where}) GROUP BY 1 ORDER BY 1""",
         values,
     ):
         told.append(f"{_name(names, model)}: {requests:,} requests without an answer may have been paid")
+    for model, remote, detail in db.execute(
+        f"""SELECT model, remote, detail FROM submission WHERE detail IS NOT NULL AND id IN
+            (SELECT submission FROM attempt WHERE call IN (SELECT id FROM call WHERE {where}))
+            ORDER BY 1, created, id""",
+        values,
+    ):
+        told.append(f"{_name(names, model)}: batch {remote or 'that was not accepted'}: {detail}")
     return told
 
 

@@ -15,6 +15,7 @@ TABLES = {
     "prompt": "what a model is shown",
     "call": "one request, keyed by its digest, with its answer once there is one",
     "batch": "calls that were answered together, and what that took",
+    "submission": "requests that went to a provider's batch endpoint together, and what became of them",
     "attempt": "a request to a model behind an address, and how it ended",
     "cell": "model x benchmark x configuration, under a stamp",
     "sample": "one item asked once in a cell, with its outcome",
@@ -137,6 +138,24 @@ def m009_labels(db: Database) -> None:
             FOREIGN KEY (stamp, about) REFERENCES blinding (stamp, about)
         ) STRICT, WITHOUT ROWID"""
     )
+
+
+@migrations()
+def m010_submissions(db: Database) -> None:
+    """Batches at providers."""
+    db.execute(
+        """CREATE TABLE submission (
+            id TEXT PRIMARY KEY,
+            model TEXT NOT NULL,
+            created TEXT NOT NULL,
+            requests INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            remote TEXT,
+            detail TEXT
+        ) STRICT, WITHOUT ROWID"""
+    )
+    db.execute("ALTER TABLE attempt ADD COLUMN submission TEXT REFERENCES submission (id)")
+    db.execute("CREATE INDEX attempt_by_submission ON attempt (submission)")
 
 
 ATTEMPTS = """

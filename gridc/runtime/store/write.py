@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import islice
@@ -18,7 +19,7 @@ from gridc.compiler.lowering.calls import Prompt, Request, Sample, Trace, unansw
 from gridc.compiler.lowering.judging import Ask
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
-from gridc.runtime.engines.api.records import Attempt
+from gridc.runtime.engines.api.records import Attempt, Submission
 from gridc.runtime.engines.protocol import Answer, Call, Spending
 from gridc.runtime.store.events import Body, Event, Sealed, Stamped
 from gridc.runtime.store.items import benchmark_rows, item_rows, order_of, shown_rows
@@ -285,7 +286,6 @@ class Writer(Store):
         """
         finished = _now()
         with self._db.atomic():
-            self._write_closed()
             batch = self._batch(answers[0].call, len(answers), spending, finished) if spending else None
             rows = [
                 (_text(each.sent), _text(each.content), digest(each.content), _text(each.usage),
@@ -299,20 +299,57 @@ class Writer(Store):
             )
             if done.rowcount != len(rows):
                 raise RuntimeError(f"{len(rows) - done.rowcount} of {len(rows)} calls were answered before")
+            self._write_closed()
 
     def opened(self, attempts: Sequence[Attempt]) -> None:
         """Store requests that are about to be sent. When this returns they are on the disk."""
         with self._db.atomic():
             self._write_closed()
-            self._insert(
-                f"INSERT INTO attempt ({', '.join(_ATTEMPT)}) VALUES ({', '.join('?' * len(_ATTEMPT))})",
-                [_attempt(each) for each in attempts],
+            self._insert_attempts(attempts)
+
+    def _insert_attempts(self, attempts: Sequence[Attempt]) -> None:
+        self._insert(
+            f"INSERT INTO attempt ({', '.join(_ATTEMPT)}) VALUES ({', '.join('?' * len(_ATTEMPT))})",
+            [_attempt(each) for each in attempts],
+        )
+        self._insert(
+            """UPDATE attempt SET purpose = 'repeat' WHERE id = ? AND purpose = 'call'
+               AND call IN (SELECT id FROM call WHERE answer IS NOT NULL)""",
+            [(each.id,) for each in attempts],
+        )
+
+    def prepared(self, submission: Submission, attempts: Sequence[Attempt]) -> None:
+        """Store a batch that is about to go to a provider, with its requests, all or nothing. When this
+        returns they are on the disk."""
+        with self._db.atomic():
+            self._write_closed()
+            self._db.table("submission").insert(asdict(submission))
+            self._insert_attempts(attempts)
+
+    def moved(self, submission: Submission) -> None:
+        """Store how far a batch is. When this returns it is on the disk."""
+        with self._db.atomic():
+            self._write_closed()
+            self._db.table("submission").update(submission.id, asdict(submission))
+
+    def waiting(self, model: str) -> list[tuple[Submission, list[Attempt]]]:
+        """The batches of a model that may be at its provider, with their requests that have not ended."""
+        known = self._db.query(
+            """SELECT * FROM submission WHERE model = ? AND state IN ('submitting', 'submitted')
+               AND id IN (SELECT submission FROM attempt WHERE status = 'sent') ORDER BY created, id""",
+            [model],
+        )
+        requests = "SELECT * FROM attempt WHERE submission = ? AND status = 'sent' ORDER BY id"
+        return [
+            (
+                Submission(**row),
+                [
+                    Attempt(**{**each, "usage": json.loads(each["usage"])})
+                    for each in self._db.query(requests, [row["id"]])
+                ],
             )
-            self._insert(
-                """UPDATE attempt SET purpose = 'repeat' WHERE id = ? AND purpose = 'call'
-                   AND call IN (SELECT id FROM call WHERE answer IS NOT NULL)""",
-                [(each.id,) for each in attempts],
-            )
+            for row in list(known)
+        ]
 
     def closed(self, attempt: Attempt) -> None:
         """Note how a request ended. It is stored with the answer that came of it, or with the next
@@ -325,15 +362,27 @@ class Writer(Store):
             self._write_closed()
 
     def note_lost(self) -> None:
-        """Mark requests whose process ended before they did: a provider may have counted them."""
-        self._db.execute("UPDATE attempt SET status = 'lost' WHERE status = 'sent'")
-        self._db.conn.commit()
+        """Mark requests whose process ended before they did: a provider may have counted them. Those of a
+        batch that had not been submitted cost nothing, and of one that had wait at the provider."""
+        with self._db.atomic():
+            self._db.execute(
+                """UPDATE attempt SET status = 'failed', failure = 'not_submitted', paid = 'no', usd = NULL
+                   WHERE status = 'sent'
+                   AND submission IN (SELECT id FROM submission WHERE state = 'prepared')"""
+            )
+            self._db.execute("UPDATE submission SET state = 'dropped' WHERE state = 'prepared'")
+            self._db.execute(
+                "UPDATE attempt SET status = 'lost' WHERE status = 'sent' AND submission IS NULL"
+            )
 
     def _write_closed(self) -> None:
+        # The result of a batch stays at the provider, and is taken again where its answer was not stored.
         columns = _ATTEMPT[_ATTEMPT.index("seconds") :]
         self._insert(
-            f"UPDATE attempt SET {', '.join(f'{name} = ?' for name in columns)} WHERE id = ?",
-            [(*_attempt(each)[-len(columns) :], each.id) for each in self._closed],
+            f"""UPDATE attempt SET {", ".join(f"{name} = ?" for name in columns)} WHERE id = ?
+                AND NOT (? = 'answered' AND submission IS NOT NULL AND purpose = 'call'
+                         AND EXISTS (SELECT 1 FROM call WHERE id = attempt.call AND answer IS NULL))""",
+            [(*_attempt(each)[-len(columns) :], each.id, each.status) for each in self._closed],
         )
         self._closed.clear()
 
@@ -360,6 +409,8 @@ class Writer(Store):
             found = [other.row("call", call) for call in calls]
             batches = {row["batch"]: other.row("batch", row["batch"]) for row in found if row["batch"]}
             attempts = [row for call in calls for row in other.attempts_on(call)]
+            named = dict.fromkeys(row["submission"] for row in attempts if row["submission"])
+            submissions = [other.row("submission", name) for name in named]
         for row in found:
             if digest(json.loads(row["answer"])) != row["answer_digest"]:
                 message = f"the answer of call {row['id'][:12]} has been changed"
@@ -374,6 +425,7 @@ class Writer(Store):
                 taken = ("sent", "answer", "answer_digest", "usage", "seconds", "finished")
                 changes = {name: row[name] for name in taken} | {"batch": numbers.get(row["batch"])}
                 self._db.table("call").update(row["id"], changes)
+            self._db.table("submission").insert_all(submissions, ignore=True)
             self._db.table("attempt").insert_all(attempts, ignore=True)
 
     def score(self, cell: str, stamp: str, outcomes: Sequence[tuple[str, int, Outcome]]) -> None:
@@ -396,7 +448,7 @@ class Writer(Store):
 
 _ATTEMPT = (
     "id", "model", "purpose", "call", "number", "started", "seconds", "status", "failure", "http", "paid",
-    "usd", "answered_by", "fingerprint", "usage", "detail",
+    "usd", "answered_by", "fingerprint", "usage", "detail", "submission",
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from gridc.compiler.lowering.calls import Prompt
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines.api import session
 from gridc.runtime.engines.api.engine import ApiEngine
-from gridc.runtime.engines.api.records import Attempt
+from gridc.runtime.engines.api.records import Attempt, Submission
 from gridc.runtime.engines.protocol import Answer, Call, Task
 from gridc.schema.budget import Budget
 from gridc.schema.canonical import digest
@@ -30,6 +30,20 @@ class Noted:
     """A journal in memory: the last state of every attempt, and in which order they were opened."""
 
     attempts: dict[str, Attempt] = field(default_factory=dict)
+    submissions: dict[str, Submission] = field(default_factory=dict)
+
+    def prepared(self, submission: Submission, attempts: Sequence[Attempt]) -> None:
+        assert submission.id not in self.submissions
+        self.submissions[submission.id] = submission
+        self.opened(attempts)
+
+    def moved(self, submission: Submission) -> None:
+        self.submissions[submission.id] = submission
+
+    def waiting(self, model: str) -> list[tuple[Submission, list[Attempt]]]:
+        known = [each for each in self.submissions.values() if each.state in ("submitting", "submitted")]
+        found = [(each, self.of(submission=each.id, status="sent")) for each in known]
+        return [(each, attempts) for each, attempts in found if attempts]
 
     def opened(self, attempts: Sequence[Attempt]) -> None:
         for attempt in attempts:
@@ -78,7 +92,8 @@ class Asked:
 def engine_at(
     url: str | None, budget: Mapping[str, Any] | None = None, price: Price | None = PRICE, **stated: Any
 ) -> Iterator[Asked]:
-    settings = {key: stated.pop(key) for key in ("concurrency", "attempts", "timeout_s") if key in stated}
+    keys = ("concurrency", "attempts", "timeout_s", "batch_wait_s")
+    settings = {key: stated.pop(key) for key in keys if key in stated}
     waived = stated.pop("waived", frozenset())
     stated.setdefault("source", "some-model")
     identity = ModelIdentity(unpinned="a provider's", base_url=url, **stated)

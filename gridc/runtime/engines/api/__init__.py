@@ -7,6 +7,7 @@ failures   what can go wrong, and what follows from it
 pace       how many requests are open at once
 ledger     money, tokens and requests: what may still be spent
 session    many calls at once, each pursued until it is answered or has failed for good
+batches    many calls in batches at a provider, and batch_protocols how providers take one
 engine     the engine of one model
 probe      what an endpoint honours, by asking it
 """

@@ -9,8 +9,9 @@ import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
+from typing import BinaryIO
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
@@ -32,9 +33,31 @@ class Exchange:
     url: str = ""
     sent: bytes = b""
     status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 _EXCHANGE: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
+
+
+_CANNED: ContextVar[bytes | None] = ContextVar("canned", default=None)
+
+
+@contextmanager
+def canned(body: bytes) -> Iterator[None]:
+    """Nothing leaves: whatever is asked inside is answered by this body."""
+    token = _CANNED.set(body)
+    try:
+        yield
+    finally:
+        _CANNED.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class Into:
+    """Where the body of a response is written, and the most bytes that it may have."""
+
+    file: BinaryIO
+    most: int
 
 
 @contextmanager
@@ -60,13 +83,19 @@ class Outlet(httpx.AsyncBaseTransport):
             if exchange.requests:
                 raise RequestError("unreadable", "a library tried to send a second request")
             exchange.requests, exchange.url = 1, str(request.url.copy_with(query=None))
-            exchange.sent = await request.aread()
+            exchange.sent, exchange.headers = await request.aread(), dict(request.headers)
+        body = _CANNED.get()
+        if body is not None:
+            if exchange is not None:
+                exchange.status = 200
+            return httpx.Response(200, headers={"content-type": "application/json"}, content=body)
         response = await self._inner.handle_async_request(request)
         try:
             if response.headers.get("content-encoding", "identity") != "identity":
                 raise RequestError("unreadable", "the response is compressed, which was not asked")
             assert isinstance(response.stream, httpx.AsyncByteStream)
-            data = await _bounded(response.stream.__aiter__())
+            into = request.extensions.get("into") if response.status_code == 200 else None
+            data = await _bounded(response.stream.__aiter__(), into)
         finally:
             await response.aclose()
         if exchange is not None:
@@ -77,12 +106,16 @@ class Outlet(httpx.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-async def _bounded(chunks: AsyncIterator[bytes]) -> bytes:
-    data = bytearray()
+async def _bounded(chunks: AsyncIterator[bytes], into: Into | None) -> bytes:
+    data, written, most = bytearray(), 0, MOST_BODY if into is None else into.most
     async for chunk in chunks:
-        data += chunk
-        if len(data) > MOST_BODY:
-            raise RequestError("too_large", f"the response has more than {MOST_BODY:,} bytes")
+        written += len(chunk)
+        if written > most:
+            raise RequestError("too_large", f"the response has more than {most:,} bytes")
+        if into is None:
+            data += chunk
+        else:
+            into.file.write(chunk)
     return bytes(data)
 
 
@@ -117,8 +150,13 @@ def is_local(url: str) -> bool:
 
 async def post(client: httpx.AsyncClient, url: str, body: bytes, headers: dict[str, str]) -> bytes:
     """The body of a response with status 200. Raises `RequestError`."""
+    return await body_of(client, client.build_request("POST", url, content=body, headers=headers))
+
+
+async def body_of(client: httpx.AsyncClient, request: httpx.Request) -> bytes:
+    """The body of the response to a request, with status 200. Raises `RequestError`."""
     try:
-        response = await client.post(url, content=body, headers=headers)
+        response = await client.send(request)
     except httpx.HTTPError as error:
         raise of_error(error) from None
     if response.status_code != 200:

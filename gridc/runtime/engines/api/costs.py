@@ -24,6 +24,9 @@ class Limits(Protocol):
     def settle(self, most: Cost, took: Cost) -> None:
         """A request that counted at `most` is over and took that."""
 
+    def returned(self, most: Cost, took: Cost) -> None:
+        """A request of an earlier run, which counts at `most` until it is known, is over and took that."""
+
     def time_left(self) -> float | None:
         """Seconds until no request may be open; None where there is no such cap."""
 
@@ -37,6 +40,9 @@ class NoLimits:
         return True
 
     def settle(self, most: Cost, took: Cost) -> None:
+        pass
+
+    def returned(self, most: Cost, took: Cost) -> None:
         pass
 
     def time_left(self) -> float | None:

@@ -17,6 +17,7 @@ from gridc.compiler.inputs.prices import Price
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.api import scoring, wire
+from gridc.runtime.engines.api.batches import Batches, Wanted
 from gridc.runtime.engines.api.client import make_client
 from gridc.runtime.engines.api.costs import Cost, Limits, NoLimits
 from gridc.runtime.engines.api.failures import RequestError
@@ -24,7 +25,7 @@ from gridc.runtime.engines.api.keys import scrub
 from gridc.runtime.engines.api.pace import Pace
 from gridc.runtime.engines.api.probe import Honours, probe
 from gridc.runtime.engines.api.records import Journal, NoJournal, Purpose
-from gridc.runtime.engines.api.routes import Direct, Provider
+from gridc.runtime.engines.api.routes import Direct, Prepared, Provider
 from gridc.runtime.engines.api.session import Ended, Got, Pursuit, Session
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Spending, Task
 from gridc.schema.models import SERVED
@@ -48,7 +49,7 @@ class ApiEngine:
         self, name: str, identity: ModelIdentity, settings: Settings, waived: frozenset[str]
     ) -> None:
         self._name, self._identity, self._settings, self._waived = name, identity, settings, waived
-        self._connected = False
+        self._connected = self._repeat_lost = False
         self._journal: Journal = NoJournal()
         self._limits: Limits = NoLimits()
         self._price: Price | None = None
@@ -60,10 +61,13 @@ class ApiEngine:
         self._route: Direct | Provider | None = None
         self._honours: Honours | None = None
 
-    def connect(self, journal: Journal, limits: Limits, price: Price | None) -> None:
-        """Write attempts into the journal, stay within the limits, count money by the price."""
+    def connect(
+        self, journal: Journal, limits: Limits, price: Price | None, repeat_lost: bool = False
+    ) -> None:
+        """Write attempts into the journal, stay within the limits, count money by the price. `repeat_lost`:
+        ask the calls of a batch again that may have been paid and cannot be found."""
         self._journal, self._limits, self._price = journal, limits, price
-        self._connected, self._route = True, None
+        self._connected, self._route, self._repeat_lost = True, None, repeat_lost
 
     def effective(self) -> dict[str, Any]:
         """What is really asked. Probes a server of base_url."""
@@ -105,6 +109,9 @@ class ApiEngine:
         admitted = tasks if self._connected else takewhile(admit, tasks)
         wanted = [task.batch.work for task in admitted if task.wanted]
         for answers in self._answered(wanted):
+            if not answers:
+                yield Done(Task(Batch((), 0, None), frozenset()), (), Spending(0.0))
+                continue
             done = [by_call[answer.call] for answer in answers]
             together = Batch(tuple(call for task in done for call in task.batch.calls),
                              sum(task.batch.cost for task in done), None)  # fmt: skip
@@ -134,7 +141,41 @@ class ApiEngine:
         return self._route
 
     def _answered(self, calls: Sequence[Call]) -> Iterator[list[Answer]]:
-        """The answers to calls in groups, as they come."""
+        """The answers to calls in groups, as they come: from batches at the provider, and one by one. An
+        empty group says that nothing can be done for a while."""
+        batched = self._identity.batch or bool(self._journal.waiting(self._identity.digest))
+        left = [call for call in calls if call.kind != "generate"] if batched else list(calls)
+        if batched:
+            route = self._open()
+            texts = {call.id: call for call in calls if call.kind == "generate"}
+            batches = self._batches(route)
+            wanted = [self._wanted(route, call) for call in texts.values()]
+            for group in batches.run(wanted, self._running(), self._identity.batch):
+                self._worked = batches.session.worked
+                yield [self._answer(texts[each.call], route, _Parts(1, {0: each})) for each in group]
+            left += () if self._identity.batch else [texts[call] for call in batches.left]
+        yield from self._answered_singly(left)
+
+    def _batches(self, route: Direct | Provider) -> Batches:
+        assert self._client is not None
+        price = None if self._price is None else self._price.in_batches
+
+        async def read(prepared: Prepared, body: Mapping[str, Any]) -> Got:
+            return await route.read(prepared, body, price)
+
+        return Batches(
+            self._session("call"), self._client, route.provider, read, self._settings.batch_wait_s,
+            self._repeat_lost,
+        )  # fmt: skip
+
+    def _wanted(self, route: Direct | Provider, call: Call) -> Wanted:
+        forms = [partial(route.prepare, call.id, form, call.parameters) for form in call.prompt.forms()]
+        price = None if self._price is None else self._price.in_batches
+        read, written = wire.most_tokens(call.prompt, call.parameters["max_tokens"])
+        usd = None if price is None else price.most(read, written)
+        return Wanted(call.id, forms, Cost(read + written, usd))
+
+    def _answered_singly(self, calls: Sequence[Call]) -> Iterator[list[Answer]]:
         if not calls:
             return
         route = self._open()
@@ -150,7 +191,7 @@ class ApiEngine:
                 if len(parts.ended) == parts.of:
                     answers.append(self._answer(known[ended.call], route, open_calls.pop(ended.call)))
             self._worked = session.worked
-            if answers:
+            if answers or not group:
                 yield answers
 
     def _pursuits(self, route: Direct | Provider, call: Call) -> Iterator[Pursuit]:

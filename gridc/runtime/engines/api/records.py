@@ -7,7 +7,7 @@ from typing import Literal, Protocol, runtime_checkable
 from gridc.compiler.inputs.prices import Price
 from gridc.runtime.engines.api.costs import Limits
 
-Status = Literal["sent", "answered", "failed"]
+Status = Literal["sent", "answered", "failed", "lost"]
 Paid = Literal["no", "possibly", "yes"]
 Purpose = Literal["call", "repeat", "probe"]
 
@@ -20,7 +20,7 @@ class Attempt:
     Stored as `sent` before it leaves, so that one in flight when the process is killed is known: it may have
     been paid. `failure` says in a word what went wrong; `http` is the status; `answered_by` and `fingerprint`
     are what the response says of itself; `usage` its counts of tokens; `usd` what it cost, at most where it
-    is only possibly paid; `detail` a message without keys.
+    is only possibly paid; `detail` a message without keys. `submission` is the batch that it went in.
     """
 
     id: str
@@ -39,6 +39,30 @@ class Attempt:
     usage: Mapping[str, int] = field(default_factory=dict)
     usd: float | None = None
     detail: str | None = None
+    submission: str | None = None
+
+
+State = Literal["prepared", "submitting", "submitted", "ended", "dropped", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Requests that go to a provider's batch endpoint together, under an `id` made up here, which the
+    provider is told; `remote` is what the provider calls it.
+
+    It is `prepared` before anything leaves, `submitting` before the request that may cost money leaves, and
+    `submitted` as soon as the provider has named it. One that a killed process leaves prepared was not paid,
+    and one that it leaves submitting has to be found at the provider. `dropped` was never accepted, `lost`
+    was given up by a person. `detail` says what was odd about its results.
+    """
+
+    id: str
+    model: str
+    created: str
+    requests: int
+    state: State = "prepared"
+    remote: str | None = None
+    detail: str | None = None
 
 
 class Journal(Protocol):
@@ -50,6 +74,15 @@ class Journal(Protocol):
     def closed(self, attempt: Attempt) -> None:
         """Write how an attempt ended, at the latest together with the answer that came of it."""
 
+    def prepared(self, submission: Submission, attempts: Sequence[Attempt]) -> None:
+        """Write a batch with its attempts, all or nothing. When this returns they are on the disk."""
+
+    def moved(self, submission: Submission) -> None:
+        """Write the state of a batch. When this returns it is on the disk, with what was closed before."""
+
+    def waiting(self, model: str) -> Sequence[tuple[Submission, Sequence[Attempt]]]:
+        """The batches of a model that may be at the provider, with their attempts that have not ended."""
+
 
 class NoJournal:
     """Keeps nothing: for attempts outside of a run."""
@@ -60,10 +93,22 @@ class NoJournal:
     def closed(self, attempt: Attempt) -> None:
         pass
 
+    def prepared(self, submission: Submission, attempts: Sequence[Attempt]) -> None:
+        pass
+
+    def moved(self, submission: Submission) -> None:
+        pass
+
+    def waiting(self, model: str) -> Sequence[tuple[Submission, Sequence[Attempt]]]:
+        return ()
+
 
 @runtime_checkable
 class Paying(Protocol):
     """An engine whose requests cost money, and are written down one by one."""
 
-    def connect(self, journal: Journal, limits: Limits, price: Price | None) -> None:
-        """Write attempts into the journal, stay within the limits, count money by the price."""
+    def connect(
+        self, journal: Journal, limits: Limits, price: Price | None, repeat_lost: bool = False
+    ) -> None:
+        """Write attempts into the journal, stay within the limits, count money by the price. `repeat_lost`:
+        ask the calls of a batch again that may have been paid and cannot be found."""

@@ -4,7 +4,8 @@ provider, through the same client. Each sends exactly one request."""
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import httpx
@@ -14,11 +15,53 @@ from gridc.compiler.inputs.prices import Price
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api import wire
-from gridc.runtime.engines.api.client import of_error, post, recorded
+from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, recorded
 from gridc.runtime.engines.api.costs import Cost
 from gridc.runtime.engines.api.failures import RequestError, of_status
 from gridc.runtime.engines.api.keys import key_of
 from gridc.runtime.engines.api.session import Got
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request for a text as it goes over the wire: to a `path` below `base`, with the `headers` that hold
+    the key. `asked` is what the study asks of it, `dropped` what of that is not sent."""
+
+    base: str
+    path: str
+    body: Mapping[str, Any]
+    prompt: Prompt
+    asked: Mapping[str, Any]
+    dropped: Sequence[str]
+    headers: Mapping[str, str] = field(repr=False)
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """As it stands beside the answer."""
+        return {"endpoint": self.base + self.path, "body": self.body, "dropped": list(self.dropped)}
+
+
+SOUND: Mapping[str, Mapping[str, Any]] = {
+    "openai": {
+        "id": "", "object": "chat.completion", "created": 0, "model": "",
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": ""}, "finish_reason": "stop"}
+        ],
+        "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+    },
+    "anthropic": {
+        "id": "", "type": "message", "role": "assistant", "model": "",
+        "content": [{"type": "text", "text": ""}], "stop_reason": "end_turn", "stop_sequence": None,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+    },
+}  # fmt: skip
+"""A response by provider that litellm can read: what it would send is found out without sending it."""
+
+PATHS = ("/chat/completions", "/messages")
+"""Where the requests go that a batch may hold."""
+
+KEPT = ("authorization", "x-api-key", "anthropic-version", "openai-organization", "openai-project")
+"""The headers of a request that one to a batch endpoint has too."""
 
 
 class Route(Protocol):
@@ -30,8 +73,17 @@ class Route(Protocol):
     endpoint: str
     """Where requests go, without what a key could be in."""
 
+    provider: str
+    """Whose protocol of batches it is."""
+
     async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Got:
         """Ask for a text. Raises `RequestError`."""
+
+    async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
+        """What `generate` would send, which is not sent. Raises `RequestError`."""
+
+    async def read(self, prepared: Prepared, body: Mapping[str, Any], price: Price | None) -> Got:
+        """What a response to a prepared request says. Raises `RequestError`."""
 
 
 class Direct:
@@ -42,7 +94,7 @@ class Direct:
     ) -> None:
         assert identity.base_url is not None
         self.base, self.source, self._client, self._price = identity.base_url, identity.source, client, price
-        self.endpoint = self.base
+        self.endpoint, self.provider = self.base, "openai"
         self._server, self._omits = identity.server or "openai", frozenset(identity.omits)
         key = key_of(identity.key_env)
         if identity.key_env is not None and key is None:
@@ -54,18 +106,18 @@ class Direct:
         }
 
     async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Got:
+        prepared = await self.prepare(call, prompt, parameters)
+        return await self.read(prepared, await self.post(prepared.path, prepared.body), self._price)
+
+    async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
         asked = wire.asked_parameters(call, parameters)
         path, body = wire.body_of(self.source, prompt, asked, self._server, self._omits)
-        document = await self.post(path, body)
-        reply = wire.read(document, prompt.chat_template)
         dropped = sorted(set(asked) & self._omits)
-        return got(
-            reply,
-            {"endpoint": self.base + path, "body": body, "dropped": dropped},
-            prompt,
-            asked,
-            self._price,
-        )
+        return Prepared(self.base, path, body, prompt, asked, dropped, self._headers)
+
+    async def read(self, prepared: Prepared, body: Mapping[str, Any], price: Price | None) -> Got:
+        reply = wire.read(body, prepared.prompt.chat_template)
+        return got(reply, prepared.sent, prepared.prompt, prepared.asked, price)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON object that answers a request."""
@@ -94,8 +146,8 @@ class Provider:
         litellm.disable_aiohttp_transport = True
         litellm.callbacks, litellm.success_callback, litellm.failure_callback = [], [], []
         self._litellm, self._price = litellm, price
-        self._model, self._provider, _, base = litellm.get_llm_provider(identity.source)
-        self.endpoint, self.source = base or f"{self._provider}, by litellm", identity.source
+        self._model, self.provider, _, base = litellm.get_llm_provider(identity.source)
+        self.endpoint, self.source = base or f"{self.provider}, by litellm", identity.source
         self._omits = frozenset(identity.omits)
         checked = litellm.validate_environment(identity.source)
         key = key_of(identity.key_env)
@@ -108,12 +160,43 @@ class Provider:
         handler = AsyncHTTPHandler()
         handler.client = client
         litellm.aclient_session = client
-        self._handler = {} if self._provider == "openai" else {"client": handler}
+        self._handler = {} if self.provider == "openai" else {"client": handler}
 
     async def generate(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Got:
+        asked = self._asked(call, parameters)
+        document, exchange = await self._complete(prompt, asked)
+        sent = {
+            "endpoint": exchange.url,
+            "body": json.loads(exchange.sent),
+            "dropped": sorted(set(asked) & self._omits),
+        }
+        return got(wire.read(document, True), sent, prompt, asked, self._price)
+
+    async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
+        asked = self._asked(call, parameters)
+        with canned(json.dumps(SOUND[self.provider]).encode()):
+            _, exchange = await self._complete(prompt, asked)
+        path = next((path for path in PATHS if exchange.url.endswith(path)), None)
+        if path is None:
+            raise RequestError("bad_request", f"no batch takes requests to {exchange.url}")
+        kept = {name: value for name, value in exchange.headers.items() if name in KEPT}
+        dropped = sorted(set(asked) & self._omits)
+        base = exchange.url.removesuffix(path)
+        return Prepared(base, path, json.loads(exchange.sent), prompt, asked, dropped, kept)
+
+    async def read(self, prepared: Prepared, body: Mapping[str, Any], price: Price | None) -> Got:
+        with canned(json.dumps(body).encode()):
+            document, _ = await self._complete(prepared.prompt, prepared.asked)
+        return got(wire.read(document, True), prepared.sent, prepared.prompt, prepared.asked, price)
+
+    def _asked(self, call: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         asked = wire.asked_parameters(call, parameters)
         if asked.get("top_p") == 1.0:
             del asked["top_p"]  # what is everything anyway, and some providers refuse beside a temperature
+        return asked
+
+    async def _complete(self, prompt: Prompt, asked: Mapping[str, Any]) -> tuple[dict[str, Any], Exchange]:
+        """The response as litellm reads it, and what really went over the wire."""
         stated = {name: value for name, value in asked.items() if name not in self._omits}
         with recorded() as exchange:
             try:
@@ -134,9 +217,7 @@ class Provider:
             raise RequestError(
                 "unreadable", f"{type(error).__name__}: {error}"[:300], exchange.status
             ) from None
-        body = json.loads(exchange.sent)
-        sent = {"endpoint": exchange.url, "body": body, "dropped": sorted(set(asked) & self._omits)}
-        return got(wire.read(document, True), sent, prompt, asked, self._price)
+        return document, exchange
 
     def _failure(self, error: Exception, status: int | None) -> RequestError:
         if status is not None and status != 200:

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from gridc.diagnostics.errors import BudgetError, Diagnostic, UnavailableError
@@ -32,6 +32,9 @@ PATIENCE = 20
 
 GATHER = 0.003
 """Seconds for which finished requests are gathered, so that one commit stores several."""
+
+
+Came = TypeVar("Came")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +102,13 @@ class Session:
     _order: Iterator[int] = field(default_factory=count)
 
     def run(self, pursuits: Iterable[Pursuit], loop: asyncio.AbstractEventLoop) -> Iterator[list[Ended]]:
-        """What has ended, as it ends. Stops early where a cap is reached (`limits.reached`); raises
-        `UnavailableError` where the endpoint cannot be used."""
+        """What has ended, as it ends; an empty list while nothing may be sent. Stops early where a cap is
+        reached (`limits.reached`); raises `UnavailableError` where the endpoint cannot be used."""
         self._ready.extend(pursuits)
         try:
             while True:
                 ended = loop.run_until_complete(self._advance())
-                if ended:
+                if ended or not self._open:
                     yield ended
                 if not self._open and (self.limits.reached or not (self._ready or self._later)):
                     break
@@ -164,7 +167,7 @@ class Session:
         left = self.limits.time_left()
         most = self.timeout if left is None else max(min(self.timeout, left), 0.001)
         for pursuit, attempt in opened:
-            task = asyncio.ensure_future(_within(pursuit.ask(), most))
+            task = asyncio.ensure_future(within(pursuit.ask(), most))
             self._open[task] = (pursuit, replace(attempt, seconds=time.monotonic()))
 
     def _attempt(self, pursuit: Pursuit) -> Attempt:
@@ -183,7 +186,7 @@ class Session:
                 passes = error.rule.then in ("again", "later") and error.rule.code is None
                 if tries == self.attempts or not passes:
                     raise
-                await asyncio.sleep(max(_pause(tries), error.retry_after or 0.0))
+                await asyncio.sleep(max(pause_after(tries), error.retry_after or 0.0))
         raise AssertionError("there is at least one attempt")
 
     async def _once(self, pursuit: Pursuit) -> Got:
@@ -193,7 +196,7 @@ class Session:
         pursuit.number += 1
         attempt = replace(self._attempt(pursuit), seconds=time.monotonic())
         self.journal.opened([attempt])
-        task = asyncio.ensure_future(_within(pursuit.ask(), self.timeout))
+        task = asyncio.ensure_future(within(pursuit.ask(), self.timeout))
         await asyncio.wait([task])
         self._settle(pursuit, attempt, task)
         return task.result()
@@ -274,7 +277,7 @@ class Session:
         pursuit.tries += 1
         pursuit.first_failure = sent if pursuit.first_failure is None else pursuit.first_failure
         if pursuit.tries < self.attempts:
-            pause = max(_pause(pursuit.tries), error.retry_after or 0.0)
+            pause = max(pause_after(pursuit.tries), error.retry_after or 0.0)
             heapq.heappush(self._later, (now + pause, next(self._order), pursuit))
             return []
         if self._last_answer < pursuit.first_failure:
@@ -308,13 +311,14 @@ _WAYS = {
 }
 
 
-def _pause(tries: int) -> float:
+def pause_after(tries: int) -> float:
     """Seconds before a call is asked again that was asked so often."""
     longest: float = min(FIRST_PAUSE * 2.0 ** (tries - 1), LONGEST_PAUSE)
     return longest * random.uniform(0.5, 1.0)
 
 
-async def _within(ask: Awaitable[Got], seconds: float) -> Got:
+async def within(ask: Awaitable[Came], seconds: float) -> Came:
+    """What comes of it in that time. Raises `RequestError` (timeout)."""
     try:
         async with asyncio.timeout(seconds):
             return await ask

@@ -1,0 +1,207 @@
+"""Calls in batches: each is answered once or has failed for good, whatever the provider does with a batch."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from gridc.compiler.inputs.prices import Price
+from gridc.diagnostics.errors import UnavailableError
+from gridc.runtime.engines.api import batch_protocols, batches
+from tests.runtime.api.conftest import Asked, engine_at, make_calls, serving
+from tools.servers.batches import FAULTS, BatchServer
+from tools.servers.faults import FaultServer, answer_to
+
+PRICE = Price(
+    1_000.0, 2_000.0, 1_000.0, "a test", "2026-01-01", {"input": 500, "output": 1_000, "cached": 500}
+)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests look as often as they can."""
+    monkeypatch.setattr(batches, "FIRST_LOOK", 0.01)
+    monkeypatch.setattr(batches, "LONGEST_LOOK", 0.05)
+    monkeypatch.setattr(batches, "FULL_PAUSE", 0.05)
+
+
+@contextmanager
+def batching(
+    faults: list[str] | None = None, budget: Mapping[str, Any] | None = None, **how: Any
+) -> Iterator[tuple[BatchServer, Asked]]:
+    """An engine that asks in batches, and the provider that it asks."""
+    stated = {key: how.pop(key) for key in ("attempts", "batch_wait_s", "source") if key in how}
+    server = BatchServer(FaultServer(delay=0), list(faults or ()), **{"delay": 0.02, **how})
+    with serving(server) as url, engine_at(url, budget, PRICE, batch=True, **stated) as asked:
+        yield server, asked
+
+
+def sound(call: Any) -> str:
+    body = {"messages": [{"role": role, "content": text} for role, text in call.prompt.messages]}
+    return str(answer_to({**body, "seed": None})["choices"][0]["message"]["content"])
+
+
+def test_results_are_those_of_single_calls_at_the_price_of_a_batch() -> None:
+    calls = make_calls(40)
+    with batching() as (server, asked):
+        together = asked.ask(calls)
+    assert server.sizes == [40]
+    with serving(FaultServer(delay=0)) as url, engine_at(url, price=PRICE) as single:
+        alone = single.ask(calls)
+    assert {name: each.content for name, each in together.items()} == {
+        name: each.content for name, each in alone.items()
+    }
+    for name, each in together.items():
+        batch = each.sent.pop("batch")
+        assert batch == "batch_0"
+        assert {**each.sent, "endpoint": ""} == {**alone[name].sent, "endpoint": ""}
+        assert each.usage["usd"] == pytest.approx(alone[name].usage["usd"] / 2)
+    attempts = asked.journal.of(status="answered", paid="yes", fingerprint="fault-server")
+    assert len(attempts) == len(asked.journal.attempts) == 40
+    assert asked.meter._usd == pytest.approx(sum(each.usd or 0 for each in attempts))
+
+
+LATER = {"missing": 1, "malformed": 1, "half_failed": 20, "expired": 20}
+"""By what happened to a batch of 40: how many of its calls a second batch has to hold."""
+STOPS = ("cancelled", "failed", "create_500")
+
+
+@pytest.mark.parametrize("fault", [each for each in FAULTS if each not in STOPS])
+def test_what_goes_wrong_with_a_batch_costs_no_answer(fault: str) -> None:
+    calls = make_calls(40)
+    with batching([fault]) as (server, asked):
+        answers = asked.ask(calls)
+    assert server.met[fault] == 1
+    assert {name: each.content["text"] for name, each in answers.items()} == {
+        call.id: sound(call) for call in calls
+    }
+    twice = [body for body, times in server.accepted.items() if times > 1]
+    assert len(twice) == LATER.get(fault, 0), "what was answered is not asked again"
+    assert not asked.journal.of(status="sent")
+    failed = asked.journal.of(status="failed")
+    if fault in LATER:
+        assert len(failed) == LATER[fault]
+        kind = {"expired": "expired", "half_failed": "server_error"}.get(fault, "missing")
+        assert {(each.failure, each.paid) for each in failed} == {
+            (kind, "no" if fault == "expired" else "possibly")
+        }
+    elif fault == "full":
+        assert {each.failure for each in failed} == {"queue_full"}
+        assert max(server.sizes) <= 20
+    else:
+        assert not failed
+    states = [each.state for each in asked.journal.submissions.values()]
+    assert set(states) == {"ended"}
+    details = " ".join(each.detail or "" for each in asked.journal.submissions.values())
+    said = {"twice": "1 lines twice", "unknown": "1 lines of no call", "malformed": "1 lines unreadable",
+            "expired": "the batch is expired"}  # fmt: skip
+    assert said.get(fault, "") in details
+
+
+@pytest.mark.parametrize(("fault", "code"), [("cancelled", "GC640"), ("failed", "GC640")])
+def test_a_batch_that_was_not_carried_out_stops_the_run_and_keeps_what_it_answered(
+    fault: str, code: str
+) -> None:
+    calls = make_calls(40)
+    got: list[str] = []
+    with batching([fault]) as (server, asked):
+        with pytest.raises(UnavailableError, match=code):
+            for answers in asked.engine._answered(calls):
+                got += [each.call for each in answers]
+        assert len(got) == (20 if fault == "cancelled" else 0)
+        failed = asked.journal.of(status="failed")
+        assert len(failed) == 40 - len(got)
+        assert {(each.failure, each.paid) for each in failed} == {
+            ("cancelled" if fault == "cancelled" else "batch_failed", "no")
+        }
+        answers = asked.ask([call for call in calls if call.id not in got])
+        assert len(answers) == 40 - len(got)
+        assert max(server.accepted.values()) <= 2
+
+
+@pytest.mark.parametrize("unlisted", [False, True])
+def test_a_batch_that_may_have_been_paid_and_cannot_be_found_is_not_asked_again_unasked(
+    unlisted: bool,
+) -> None:
+    fault = "create_cut" if unlisted else "create_500"
+    with batching([fault], unlisted=unlisted) as (server, asked):
+        with pytest.raises(UnavailableError, match="GC638"):
+            asked.ask(make_calls(5))
+        with pytest.raises(UnavailableError, match="GC638"):
+            asked.ask(make_calls(5))
+        assert sum(server.accepted.values()) == (5 if unlisted else 0)
+        asked.engine._repeat_lost = True
+        assert len(asked.ask(make_calls(5))) == 5
+        lost = asked.journal.of(status="lost", paid="possibly")
+        assert len(lost) == 5
+        assert all(each.usd for each in lost)
+        assert {each.state for each in asked.journal.submissions.values()} == {"lost", "ended"}
+
+
+def test_a_run_that_ends_while_it_waits_takes_the_results_later_and_asks_nothing_again() -> None:
+    calls = make_calls(30)
+    with batching(delay=0.6, batch_wait_s=0.1) as (server, asked):
+        with pytest.raises(
+            UnavailableError, match=r"GC639 30 calls of `model` wait at the provider, in batch_0"
+        ):
+            asked.ask(calls)
+        asked.engine._settings = asked.engine._settings.model_copy(update={"batch_wait_s": None})
+        answers = asked.ask(calls[:20])
+        assert {call.id: sound(call) for call in calls[:20]} == {
+            name: each.content["text"] for name, each in answers.items()
+        }
+        assert len(asked.journal.of(status="sent")) == 10, "those of nobody who asks now stay for later"
+        asked.engine._identity = asked.engine._identity.__class__(
+            **{**{name: getattr(asked.engine._identity, name) for name in asked.engine._identity.__slots__},
+               "batch": False}
+        )  # fmt: skip
+        assert len(asked.ask(calls)) == 30, "single calls take what waits first"
+    assert max(server.accepted.values()) == 1
+    assert sum(server.accepted.values()) == 30
+    assert server.seen["POST chat"] == 20, "only what no batch held was asked by itself"
+
+
+def test_limits_of_requests_and_bytes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = make_calls(50)
+    monkeypatch.setattr(batch_protocols.OpenAIBatches, "most_requests", 20)
+    with batching(most_requests=20) as (server, asked):
+        assert len(asked.ask(calls)) == 50
+    assert server.sizes == [20, 20, 10]
+    monkeypatch.setattr(batch_protocols.OpenAIBatches, "most_bytes", 4_000)
+    with batching(most_requests=20) as (server, asked):
+        assert len(asked.ask(calls)) == 50
+    files = [data for name, data in server.files.items() if data and b'"method"' in data]
+    assert len(files) > 3
+    assert max(map(len, files)) <= 4_000
+
+
+@pytest.mark.parametrize(
+    ("budget", "cap"),
+    [({"calls": 17}, "calls = 17"), ({"tokens": 900}, "tokens = 900"), ({"usd": 0.5}, "usd = 0.5")],
+)
+def test_a_budget_stops_before_a_batch_passes_it(budget: dict[str, float], cap: str) -> None:
+    with batching(budget=budget) as (server, asked):
+        answers = asked.ask(make_calls(200))
+    assert asked.meter.reached == cap
+    assert 0 < len(answers) < 200
+    assert sum(server.accepted.values()) == len(answers), "every answer that was paid is kept"
+    assert len(answers) <= budget.get("calls", 10**9)
+    assert sum(each.usd or 0 for each in asked.journal.attempts.values()) <= budget.get("usd", 10**9)
+    tokens = sum(sum(each.usage.values()) for each in asked.journal.attempts.values())
+    assert tokens <= budget.get("tokens", 10**9)
+
+
+def test_a_key_reaches_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANARY_KEY", "sk-canary-9999")
+
+    async def inside(asked: Any) -> Any:
+        return await FaultServer(delay=0)(asked)
+
+    server = BatchServer(inside, ["failed"])
+    with serving(server) as url, engine_at(url, batch=True, key_env="CANARY_KEY") as asked:
+        with pytest.raises(UnavailableError) as caught:
+            asked.ask(make_calls(3))
+        told = str(caught.value) + json.dumps([str(each) for each in asked.journal.attempts.values()])
+        assert "canary" not in told + str(asked.journal.submissions)

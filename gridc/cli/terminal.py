@@ -373,6 +373,8 @@ def pace(state: "StatusReport") -> "Iterator[str]":
         if each.left:
             left = "" if each.seconds_left is None else f" in about {duration(each.seconds_left)}"
             told.append(f"{each.left:,} left{left}")
+        if each.waiting:
+            told.append(f"{each.waiting:,} in batches at the provider")
         yield visible(f"{model}: {', '.join(told)}")
     if state.last is not None and not state.progress.complete:
         ago = (datetime.now(UTC) - state.last).total_seconds()

@@ -1,7 +1,7 @@
 """Plan -> Store: execute exactly the plan, one stage after another, and score what came back."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -20,6 +20,7 @@ from gridc.diagnostics.errors import BudgetError, Diagnostic
 from gridc.runtime import judgements, judging
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_engine
+from gridc.runtime.engines.api.records import Paying
 from gridc.runtime.engines.environments import told
 from gridc.runtime.engines.protocol import Call, Engine
 from gridc.runtime.noise import measure
@@ -203,9 +204,15 @@ def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch, m
         stage.engine.effective()
         stage.engine.rest()
     progress = _Progress(watch, total)
-    running = [_finish(stage, store, plan, progress, meter) for stage in stages]
-    while running:
-        running = [stage for stage in running if next(stage, _OVER) is not _OVER]
+    with ExitStack() as opened:
+        for stage in stages:
+            if isinstance(stage.engine, Paying):  # whose connections a failure must not leave open
+                opened.callback(stage.engine.close)
+        running = [
+            opened.enter_context(closing(_finish(stage, store, plan, progress, meter))) for stage in stages
+        ]
+        while running:
+            running = [stage for stage in running if next(stage, _OVER) is not _OVER]
 
 
 _OVER = object()
@@ -225,7 +232,9 @@ class _Progress:
         self.watch(Step(model, self.done, self.total, doing))
 
 
-def _finish(stage: Stage, store: Writer, plan: Plan, progress: _Progress, meter: Meter) -> Iterator[None]:
+def _finish(
+    stage: Stage, store: Writer, plan: Plan, progress: _Progress, meter: Meter
+) -> Generator[None, None, None]:
     """Ask everything of a stage, wave by wave. Other stages have their turn while it waits for somebody."""
     progress.tell(stage.name, _preparing(plan, stage.name))
     _record_load(stage, store, plan)

@@ -75,7 +75,8 @@ class Spent:
 @dataclass(frozen=True, slots=True)
 class ModelPace:
     """How far the calls of one model (its identity) at one precision are. `failed` counts those that failed
-    for good by the kind of failure; `seconds` is how long a call takes, None while nothing shows it."""
+    for good by the kind of failure; `seconds` is how long a call takes, None while nothing shows it; as many
+    as `waiting` are in batches at the provider."""
 
     model: str
     precision: str
@@ -83,6 +84,7 @@ class ModelPace:
     answered: int
     failed: Mapping[str, int]
     seconds: float | None
+    waiting: int = 0
 
     @property
     def left(self) -> int:
@@ -92,7 +94,9 @@ class ModelPace:
     @property
     def seconds_left(self) -> float | None:
         """The expected time for them."""
-        return 0.0 if not self.left else None if self.seconds is None else self.left * self.seconds
+        if not self.left:
+            return 0.0
+        return None if self.seconds is None or self.waiting else self.left * self.seconds
 
 
 @dataclass(frozen=True, slots=True)

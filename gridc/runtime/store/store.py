@@ -217,8 +217,10 @@ class Store:
         ):
             failures.setdefault((model, precision), {})[str(kind)] = count
         rows = self._db.execute(
-            f"""SELECT model, precision, count(*), count(answer), avg(seconds) FROM call WHERE {where}
-                GROUP BY model, precision ORDER BY model, precision""",
+            f"""SELECT model, precision, count(*), count(answer), avg(seconds),
+                       sum(answer IS NULL AND id IN (SELECT call FROM attempt
+                           WHERE status = 'sent' AND submission IS NOT NULL))
+                FROM call WHERE {where} GROUP BY model, precision ORDER BY model, precision""",
             values,
         ).fetchall()
         return [
@@ -229,8 +231,9 @@ class Store:
                 answered,
                 failures.get((model, precision), {}),
                 self._between_answers(model, precision) if model in remote else seconds,
+                waiting,
             )
-            for model, precision, calls, answered, seconds in rows
+            for model, precision, calls, answered, seconds, waiting in rows
         ]
 
     def _between_answers(self, model: str, precision: str) -> float | None:

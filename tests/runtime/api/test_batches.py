@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -116,8 +117,8 @@ def test_a_batch_that_was_not_carried_out_stops_the_run_and_keeps_what_it_answer
         assert {(each.failure, each.paid) for each in failed} == {
             ("cancelled" if fault == "cancelled" else "batch_failed", "no")
         }
-        answers = asked.ask([call for call in calls if call.id not in got])
-        assert len(answers) == 40 - len(got)
+        left = asked.ask([call for call in calls if call.id not in got])
+        assert len(left) == 40 - len(got)
         assert max(server.accepted.values()) <= 2
 
 
@@ -153,10 +154,7 @@ def test_a_run_that_ends_while_it_waits_takes_the_results_later_and_asks_nothing
             name: each.content["text"] for name, each in answers.items()
         }
         assert len(asked.journal.of(status="sent")) == 10, "those of nobody who asks now stay for later"
-        asked.engine._identity = asked.engine._identity.__class__(
-            **{**{name: getattr(asked.engine._identity, name) for name in asked.engine._identity.__slots__},
-               "batch": False}
-        )  # fmt: skip
+        asked.engine._identity = replace(asked.engine._identity, batch=False)
         assert len(asked.ask(calls)) == 30, "single calls take what waits first"
     assert max(server.accepted.values()) == 1
     assert sum(server.accepted.values()) == 30

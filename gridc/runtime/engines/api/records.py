@@ -112,3 +112,6 @@ class Paying(Protocol):
     ) -> None:
         """Write attempts into the journal, stay within the limits, count money by the price. `repeat_lost`:
         ask the calls of a batch again that may have been paid and cannot be found."""
+
+    def close(self) -> None:
+        """Close every connection."""

@@ -1,0 +1,171 @@
+"""A study whose models are asked in batches: the results of single calls, whenever it is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridc.diagnostics.errors import IncompleteError
+from gridc.study import OpenStudy
+from tests.e2e.conftest import command
+from tests.e2e.test_api import CANARY, make_api_study, tables
+from tools.servers.batches import BatchServer
+from tools.servers.faults import FaultServer
+from tools.servers.http import Server
+
+PRICE = (
+    "price = { input = 1000, output = 2000, batch_input = 500, batch_output = 1000, "
+    'as_of = "2026-01-01" }\nbatch = true'
+)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TWO_KEY", CANARY)
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[BatchServer, str]]:
+    handler = BatchServer(FaultServer(delay=0), delay=0.3)
+    with Server(handler) as server:
+        yield handler, server.url
+
+
+def digest(folder: Path) -> str:
+    return OpenStudy(folder / "gridcard.toml").run().results
+
+
+def test_batches_give_the_results_of_single_calls_and_wait_to_be_taken_later(
+    tmp_path: Path, server: tuple[BatchServer, str]
+) -> None:
+    handler, url = server
+    spec = make_api_study(tmp_path, url, 4, PRICE)
+    batched = spec.read_text()
+    spec.write_text(batched.replace("\nbatch = true", ""))
+    alone = digest(tmp_path)
+    lock = (tmp_path / "gridcard.lock").read_text()
+    assert json.loads(lock)["prices"]["qwen2"]["batch"] == {"input": 500, "output": 1000, "cached": 500}
+    assert handler.seen["POST chat"]
+    assert not handler.batches
+    (tmp_path / "results" / "small" / "store.sqlite").unlink()
+
+    spec.write_text(batched.replace("attempts = 12", "attempts = 12\nbatch_wait_s = 0"))
+    handler.delay = 4.0
+    with pytest.raises(IncompleteError, match=r"GC639.*wait at the provider, in batch_0") as stopped:
+        OpenStudy(spec).run()
+    assert stopped.value.exit_code == 6
+    assert len(handler.batches) == 2, "each model's calls are submitted before the first is waited for"
+    status = OpenStudy(spec).status()
+    assert [each.waiting for each in status.pace] == [each.left for each in status.pace]
+    assert not any("may have been paid" in each for each in OpenStudy(spec).deviations().observed or ())
+    spec.write_text(batched)
+    handler.delay = 0.1
+    assert digest(tmp_path) == alone
+    repeated = tables(tmp_path, "SELECT count(*) FROM attempt WHERE purpose = 'repeat'")[0][0]
+    assert sum(handler.accepted.values()) == sum(each.total for each in [status.progress]) + repeated
+    assert not tables(tmp_path, "SELECT 1 FROM submission WHERE state <> 'ended'")
+    assert not tables(tmp_path, "SELECT 1 FROM attempt WHERE submission IS NULL AND purpose <> 'probe'")
+    OpenStudy(spec).verify()
+    assert (tmp_path / "gridcard.lock").read_text() == lock, "how calls are sent is not stamped"
+    for path in tmp_path.rglob("*"):
+        assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
+
+
+def test_what_cannot_go_in_batches_is_an_error_before_anything_is_stamped(tmp_path: Path) -> None:
+    spec = make_api_study(tmp_path, "http://127.0.0.1:9/v1", 4, 'server = "vllm"\nbatch = true')
+    done = command("validate", cwd=tmp_path)
+    assert done.returncode == 3
+    assert done.stderr.count("error[GC353]") == 2
+    assert "`vllm` serves none" in done.stderr
+    half = 'price = { input = 1, output = 1, batch_input = 1, as_of = "2026-01-01" }'
+    spec.write_text(spec.read_text().replace('server = "vllm"\nbatch = true', half))
+    done = command("validate", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "stated together" in done.stderr
+
+
+def start(folder: Path) -> "subprocess.Popen[str]":
+    """A run that is left to itself."""
+    command = [sys.executable, "-m", "gridc", "run"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, env=os.environ, text=True)
+
+
+def test_an_interrupted_run_says_that_it_waits(tmp_path: Path, server: tuple[BatchServer, str]) -> None:
+    handler, url = server
+    handler.delay = 60.0
+    make_api_study(tmp_path, url, 4, PRICE)
+    run = start(tmp_path)
+    begun = time.monotonic()
+    while len(handler.batches) < 2 and time.monotonic() < begun + 60:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    run.send_signal(signal.SIGINT)
+    _, told = run.communicate(timeout=30)
+    assert run.returncode == 6, told
+    assert "error[GC639]" in told
+    assert "come back later" in told
+    assert "Traceback" not in told
+
+
+INSTANTS = ("POST files", "POST batches", "created", "GET batches", "GET files", "answers")
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_at_any_instant_pays_nothing_twice(
+    tmp_path: Path, server: tuple[BatchServer, str]
+) -> None:
+    """Killed when the provider sees a request, before or after it answers, and while answers are stored."""
+    handler, url = server
+    expected = None
+    for number, (instant, late) in enumerate((each, late) for each in INSTANTS for late in (0.0, 0.01, 0.05)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        make_api_study(folder, url, 4, PRICE + "\n")
+        handler.accepted.clear()
+        seen, made = dict(handler.seen), len(handler.batches)
+        run = start(folder)
+        store = folder / "results" / "small" / "store.sqlite"
+
+        def reached(instant: str = instant, made: int = made, seen: Any = seen, folder: Path = folder,
+                    store: Path = store) -> bool:  # fmt: skip
+            if instant == "created":
+                return len(handler.batches) > made
+            if instant == "answers":
+                answered = "SELECT 1 FROM call WHERE answer IS NOT NULL"
+                return store.is_file() and bool(_peek(folder, answered))
+            before: int = seen.get(instant, 0)
+            return handler.seen[instant] > before
+
+        while not reached() and run.poll() is None:
+            time.sleep(0.002)
+        time.sleep(late)
+        run.kill()
+        run.wait()
+        study, lost = OpenStudy(folder / "gridcard.toml"), False
+        try:
+            results = study.run().results
+        except IncompleteError as error:
+            assert "GC638" in str(error), instant
+            lost, results = True, study.run(acknowledge=["lost-batches"]).results
+        assert expected in (None, results), instant
+        expected = results
+        calls = tables(folder, "SELECT count(*) FROM call")[0][0]
+        repeats = tables(folder, "SELECT count(*) FROM attempt WHERE purpose = 'repeat'")[0][0]
+        possibly = tables(folder, "SELECT count(*) FROM attempt WHERE status = 'lost'")[0][0]
+        assert (possibly > 0) == lost
+        assert calls <= sum(handler.accepted.values()) <= calls + repeats + possibly, instant
+
+
+def _peek(folder: Path, query: str) -> list[Any]:
+    try:
+        return tables(folder, query)
+    except Exception:  # the store is being made
+        return []

@@ -151,7 +151,9 @@ class ContrastRow(Part):
 
 
 class TestRow(Part):
-    """The test of the estimator: of z with a normal, of chi-squared with `df` degrees of freedom."""
+    """The test of the estimator. With errors clustered by G units, `wald_z` is compared with Student's t of
+    G - 1 and `wald_chi2`, of `df` coefficients, with Hotelling's T-squared of G units; of a random intercept
+    z with a normal and the likelihood ratio with chi-squared."""
 
     name: Literal["wald_z", "wald_chi2", "likelihood_ratio"]
     statistic: Rounded

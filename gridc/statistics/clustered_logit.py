@@ -7,7 +7,10 @@ rows of one case. The variance is
     V = A^-1 B A^-1 x G / (G - 1) x (N - 1) / (N - K),   A = X'WX,   B = sum over cases of u u',
 
 with u the score of a case, N rows, G cases and K coefficients: Stata's factor, as statsmodels applies it.
-Everything is computed from `CaseTotals`, whatever the number of rows. Estimates that do not exist
+The variance is known from G scores only, so that one combination of coefficients is compared with Student's
+t of G - 1 degrees of freedom, and q combinations with Hotelling's T-squared: chi-squared (G - q) / (q (G - 1))
+is an F of q and G - q. (By the normal and chi-squared distributions 15 interactions among 30 cases that have
+none are "found" in more than half of all studies: tests/statistics/test_sizes.py.) Everything is computed from `CaseTotals`, whatever the number of rows. Estimates that do not exist
 (separation, collinear covariates, one case) are errors: no number comes from a failed fit.
 """
 
@@ -66,7 +69,8 @@ class LogitFit:
 
 @dataclass(frozen=True, slots=True)
 class Wald:
-    """A test that `df` combinations of coefficients are zero: chi-squared, and its p-value."""
+    """A test that `df` combinations of coefficients are zero: Wald's chi-squared, and its p-value by
+    Hotelling's T-squared."""
 
     chi2: float
     df: int
@@ -75,8 +79,8 @@ class Wald:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """A combination of coefficients: its estimate in log odds, standard error, z, two-sided p-value, the one
-    against values at or below zero, and an interval."""
+    """A combination of coefficients: its estimate in log odds, standard error, their ratio z, the two-sided
+    p-value, the one against values at or below zero, and an interval, all by Student's t."""
 
     estimate: float
     error: float
@@ -156,9 +160,9 @@ def fit_many(
 
 
 def wald(fitted: LogitFit, restriction: ArrayLike) -> Wald:
-    """Whether all rows of `restriction`, shape (q, K), times the coefficients are zero; chi-squared with q
-    degrees of freedom. NotEstimable where the cases are too few to tell q combinations apart."""
-    from scipy.special import chdtrc
+    """Whether all rows of `restriction`, shape (q, K), times the coefficients are zero. NotEstimable where the
+    cases are too few to tell q combinations apart."""
+    from scipy.stats import f
 
     r = np.atleast_2d(np.asarray(restriction, np.float64))
     gap, spread = r @ fitted.coefficients, r @ fitted.covariance @ r.T
@@ -167,22 +171,23 @@ def wald(fitted: LogitFit, restriction: ArrayLike) -> Wald:
     least = float(np.linalg.eigvalsh(inverse @ spread @ inverse.T)[0])
     if fitted.clusters <= len(r) or least <= NO_VARIANCE:
         raise NotEstimable("clusters", f"{fitted.clusters} cases do not determine {len(r)} combinations")
-    value = float(gap @ np.linalg.solve(spread, gap))
-    return Wald(value, len(r), float(chdtrc(len(r), value)))
+    value, q, cases = float(gap @ np.linalg.solve(spread, gap)), len(r), fitted.clusters
+    return Wald(value, q, float(f.sf(value * (cases - q) / (q * (cases - 1)), q, cases - q)))
 
 
 def combination(fitted: LogitFit, weights: ArrayLike, level: float = 0.95) -> Combination:
-    """The combination `weights`, shape (K,), of the coefficients, by the normal approximation."""
-    from scipy.special import ndtr, ndtri
+    """The combination `weights`, shape (K,), of the coefficients."""
+    from scipy.stats import t
 
     w = np.asarray(weights, np.float64)
     estimate, variance = float(w @ fitted.coefficients), float(w @ fitted.covariance @ w)
     if variance <= NO_VARIANCE * float(w @ fitted.naive @ w):
         raise NotEstimable("clusters", "the cases show no variance of this combination")
     error = float(np.sqrt(variance))
-    z, half = estimate / error, float(ndtri((1 + level) / 2)) * error
+    z, by = estimate / error, t(fitted.clusters - 1)
+    half = float(by.ppf((1 + level) / 2)) * error
     return Combination(
-        estimate, error, z, float(2 * ndtr(-abs(z))), float(ndtr(-z)), estimate - half, estimate + half
+        estimate, error, z, float(2 * by.sf(abs(z))), float(by.sf(z)), estimate - half, estimate + half
     )
 
 

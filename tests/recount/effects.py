@@ -13,7 +13,7 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from scipy.stats import chi2, false_discovery_control, norm, rankdata, t
+from scipy.stats import f, false_discovery_control, norm, rankdata, t
 
 from tests.recount.rates import BEHAVIOUR, OPTION, named, shown, stated
 from tests.recount.study import RANKS, Benchmark, Json, Study, matches
@@ -493,17 +493,18 @@ def logit(
         found = model.fit(tol=1e-15, maxiter=60)
     if np.abs(found.fittedvalues - 0.5).max() > 0.5 - 1e-9:
         return None, names  # odds that are infinite
-    return model.fit(cov_type="cluster", cov_kwds={"groups": groups}, tol=1e-15, maxiter=200), names
+    clustered = {"cov_type": "cluster", "cov_kwds": {"groups": groups}, "use_t": True}
+    return model.fit(**clustered, tol=1e-15, maxiter=200), names
 
 
 def odds_row(fit: Any, at: int) -> Json:
     value, error = float(fit.params[at]), float(fit.bse[at])
-    half = norm.ppf((1 + LEVEL) / 2) * error
+    half = t(fit.df_resid_inference).ppf((1 + LEVEL) / 2) * error
     return {
         "log_odds": value,
         "error": error,
         "z": value / error,
-        "p": float(2 * norm.sf(abs(value / error))),
+        "p": float(fit.pvalues[at]),
         "ratio": float(np.exp(value)),
         "interval": [float(np.exp(value - half)), float(np.exp(value + half))],
     }
@@ -550,20 +551,22 @@ def tests(
         ]
     if kind == "trend":
         picked = [names.index("dose")]
-    b, v = np.zeros(len(picked)), np.eye(len(picked))
+    b, v, free = np.zeros(len(picked)), np.eye(len(picked)), 1
     if fit is not None:
         b, v = fit.params[picked], fit.cov_params()[np.ix_(picked, picked)]
+        free = int(fit.df_resid_inference)  # units less one
     if len(picked) == 1 and kind != "interaction":
-        value, name, p = float(z[0]), "wald_z", float(2 * norm.sf(abs(z[0])))
+        value, name, p = float(z[0]), "wald_z", float(2 * t.sf(abs(z[0]), free))
     else:
         value, name = float(b @ np.linalg.solve(v, b)), "wald_chi2"
-        p = float(chi2.sf(value, len(picked)))
+        q, last = len(picked), free + 1 - len(picked)
+        p = float(f.sf(value * last / (q * free), q, last))  # Hotelling's T-squared
     test = {"name": name, "statistic": value, "df": len(picked), "p": p}
     if kind == "interaction":
         return test, {"support": p, "refute": 1.0}
     if kind == "trend":
         up = hypothesis["direction"] == "increasing"
-        sides = float(norm.sf(z[0])), float(norm.cdf(z[0]))
+        sides = float(t.sf(z[0], free)), float(t.cdf(z[0], free))
         return test, {"support": sides[not up], "refute": sides[up]}
     base, levels = compared[0], compared[1:]
     m = (hypothesis.get("margin") or {}).get("pp", 0) / 100
@@ -584,8 +587,8 @@ def tests(
         return test, {"support": support, "refute": min(1.0, len(levels) * worse)}
     if hypothesis.get("side", "two-sided") == "two-sided":
         return test, {"support": p, "refute": within}
-    up = min(1.0, len(z) * min(float(norm.sf(each)) for each in z)) if fit is not None else 1.0
-    down = min(1.0, len(z) * min(float(norm.cdf(each)) for each in z)) if fit is not None else 1.0
+    up = min(1.0, len(z) * min(float(t.sf(each, free)) for each in z)) if fit is not None else 1.0
+    down = min(1.0, len(z) * min(float(t.cdf(each, free)) for each in z)) if fit is not None else 1.0
     if hypothesis["side"] == "greater":
         small = max(data.above(base, level, -m) for level in levels) if m else 1.0
         return test, {"support": up, "refute": min(small, down)}

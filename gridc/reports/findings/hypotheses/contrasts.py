@@ -150,9 +150,10 @@ def p_values(
 
 def tails(odds: Odds | None) -> tuple[float, float]:
     """p of: the odds rise, and of: they fall; 1 where they are not known."""
-    from scipy.stats import norm
-
-    return (1.0, 1.0) if odds is None else (float(norm.sf(odds.z)), float(norm.cdf(odds.z)))
+    if odds is None:
+        return 1.0, 1.0
+    near, far = odds.p / 2, 1 - odds.p / 2
+    return (near, far) if odds.z > 0 else (far, near)
 
 
 def contrast(

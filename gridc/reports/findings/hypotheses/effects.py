@@ -146,7 +146,8 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class EffectTest:
-    """The test of the estimator: `statistic` is z, or chi-squared with `df` degrees of freedom."""
+    """The test of the estimator: `statistic` is z, Wald's chi-squared of `df` coefficients, or a likelihood
+    ratio."""
 
     name: Literal["wald_z", "wald_chi2", "likelihood_ratio"]
     statistic: float

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JudgeFinding, JudgingFinding
 from gridc.reports.templates import number, percent
+from gridc.reports.words import KAPPA_INTERVAL
 from gridc.schema.estimates import EstimateRow, estimate_row
 from gridc.schema.judging import SECOND
 from gridc.statistics.raters import Kappa
 
-METHOD = "Cohen's kappa; interval of its large-sample error (Fleiss, Cohen and Everitt 1969)"
+METHOD = f"Cohen's kappa; {KAPPA_INTERVAL}"
 ASSUMPTION = "responses are drawn independently"
 
 

@@ -7,7 +7,11 @@ from gridc.reports.findings.audit import ALL, AuditFinding
 from gridc.reports.findings.blinding import GuessFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.templates import number, percent
+from gridc.reports.words import KAPPA_INTERVAL
 from gridc.schema.estimates import EstimateRow, estimate_row
+
+EXACT = "exact interval (Clopper-Pearson)"
+BOTH = "exact limits of the shares right and wrong, each at half of the error"
 
 
 def audit_sentences(found: Sequence[AuditFinding]) -> Iterator[str]:
@@ -68,7 +72,7 @@ def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 estimate=arm.index,
                 interval=(arm.low, arm.high),
                 level=0.95,
-                method=f"Bang's blinding index; {'exact' if exact else 'large-sample'} interval",
+                method=f"Bang's blinding index; {EXACT if exact else BOTH}",
                 assumption="guesses are independent of each other",
                 rows=found.rows,
                 n=arm.n,
@@ -114,7 +118,7 @@ def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
             about=f"agreement of people and study on {audit.sheet}, {audit.benchmark}",
             estimate=found.kappa,
             interval=(found.low, found.high) if stated else None,
-            method="Cohen's kappa, unreadable being a label; large-sample interval (Fleiss, Cohen, Everitt)",
+            method=f"Cohen's kappa, unreadable being a label; {KAPPA_INTERVAL}",
             error=None if found.kappa is not None else "undefined: both give one label throughout",
             **about | ({} if stated else {"level": None}),
         )

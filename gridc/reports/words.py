@@ -15,6 +15,9 @@ LIMITS = (
 """What SafetyRepro's Prop. 1 does not say."""
 ASSUMED = "many units, or models whose answers could be swapped"
 """What joint sign flips assume beside independent units."""
+KAPPA_INTERVAL = "interval: kappa at the exact limits of the agreement, agreement by chance as it is here"
+"""How Cohen's kappa has its interval (`statistics.raters.Kappa`)."""
+
 PLURAL: Mapping[UnitLevel, str] = {
     "item": "items",
     "family": "families",

@@ -8,9 +8,11 @@ rows of one case. The variance is
 
 with u the score of a case, N rows, G cases and K coefficients: Stata's factor, as statsmodels applies it.
 The variance is known from G scores only, so that one combination of coefficients is compared with Student's
-t of G - 1 degrees of freedom, and q combinations with Hotelling's T-squared: chi-squared (G - q) / (q (G - 1))
-is an F of q and G - q. (By the normal and chi-squared distributions 15 interactions among 30 cases that have
-none are "found" in more than half of all studies: tests/statistics/test_sizes.py.) Everything is computed from `CaseTotals`, whatever the number of rows. Estimates that do not exist
+t of G - 1 degrees of freedom, and q combinations with Hotelling's T-squared: (G - q) / (q (G - 1)) times
+Wald's chi-squared is an F of q and G - q. By the normal and chi-squared distributions, 15 interactions among
+30 cases that have none are found in more than half of all studies (docs/sizes.md).
+
+Everything is computed from `CaseTotals`, whatever the number of rows. Estimates that do not exist
 (separation, collinear covariates, one case) are errors: no number comes from a failed fit.
 """
 
@@ -160,8 +162,8 @@ def fit_many(
 
 
 def wald(fitted: LogitFit, restriction: ArrayLike) -> Wald:
-    """Whether all rows of `restriction`, shape (q, K), times the coefficients are zero. NotEstimable where the
-    cases are too few to tell q combinations apart."""
+    """Whether all rows of `restriction`, shape (q, K), times the coefficients are zero. NotEstimable where
+    the cases are too few to tell q combinations apart."""
     from scipy.stats import f
 
     r = np.atleast_2d(np.asarray(restriction, np.float64))

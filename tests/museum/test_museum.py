@@ -13,10 +13,10 @@ from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.diagnostics.codes import CODES
 from tests.museum.exhibit import EXHIBITS, Exhibit
-from tests.museum.exhibits import answered, asked, computed, data, designed, reported
+from tests.museum.exhibits import answered, asked, computed, data, designed, inferred, reported
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "museum.md"
-ROOMS = (designed, asked, data, answered, computed, reported)
+ROOMS = (designed, asked, data, answered, computed, reported, inferred)
 CATALOGUE = [each for room in ROOMS for each in EXHIBITS if each.found.__module__ == room.__name__]
 
 

@@ -20,7 +20,6 @@ from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import find
 from gridc.runtime.store.store import Store
-from tests.e2e.conftest import command
 from tests.recount.recount import differences, leaves, recount
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -573,16 +572,17 @@ def test_a_wrong_or_a_new_number_is_found(name: str, counted: tuple[Any, Any]) -
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", ["gridcard.toml", "specs/real_items.toml"])
 def test_the_studies_of_the_repository(spec: str, tmp_path: Path) -> None:
-    """Real models on shipped items, and on real ones: some minutes each."""
+    """Real models on shipped items, and on real ones: one and two minutes of a core."""
     data = os.environ.get("GRIDC_DATA")
     shutil.copy(REPOSITORY / spec, tmp_path / "gridcard.toml")
-    compiled = compile_spec(tmp_path / "gridcard.toml", Path(data) if data else None)
+    root = Path(data) if data else None
+    compiled = compile_spec(tmp_path / "gridcard.toml", root)
     if compiled.study.absent:
         pytest.skip("GRIDC_DATA names the folder of the items")
     write_lock(make_lock(compiled.study, tmp_path), compiled.lock_path)
-    for name in ("run", "report"):
-        done = command(name, "--out", "out", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+    opened = gridc.open(tmp_path / "gridcard.toml", data=root, out=tmp_path / "out")
+    opened.run()
+    opened.report()
     document = json.loads((tmp_path / "out" / "certificate.json").read_text())
     folder = SHIPPED if spec == "gridcard.toml" else Path(str(data))
     assert list(differences(document, again(document, tmp_path / "out" / "store.sqlite", folder))) == []

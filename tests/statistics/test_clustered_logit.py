@@ -86,7 +86,9 @@ def test_estimates_errors_and_tests_are_those_of_statsmodels(
     ours_joint = wald(ours, unit(places, len(design.columns)))
     assert ours_joint.chi2 == pytest.approx(float(joint.statistic), rel=1e-6)
     last = ours.clusters - len(places)
-    hotelling = f.sf(float(joint.statistic) * last / (len(places) * (last + len(places) - 1)), len(places), last)
+    hotelling = f.sf(
+        float(joint.statistic) * last / (len(places) * (last + len(places) - 1)), len(places), last
+    )
     assert ours_joint.p == pytest.approx(hotelling, rel=1e-6, abs=1e-300)
     one = combination(ours, design.contrast("arm", "d", "a"))
     at = places[-1]

@@ -25,7 +25,7 @@ def test_kappa_is_that_of_its_definition_and_its_interval_covers() -> None:
         true = (agree - by_chance) / (1 - by_chance)
         assert found.low is not None and found.high is not None
         hits += found.low <= true <= found.high
-    assert hits / runs == pytest.approx(0.95, abs=0.035)
+    assert hits / runs >= 0.95 - 0.025
 
 
 def test_constant_raters_have_no_kappa() -> None:
@@ -57,7 +57,7 @@ def test_the_interval_of_bangs_index_covers() -> None:
     random = np.random.default_rng(5)
     draws = random.multinomial(120, [0.5, 0.3, 0.2], size=1000)
     found = [bang("a", int(r), int(w), int(u), 3) for r, w, u in draws]
-    assert np.mean([each.low <= 0.2 <= each.high for each in found]) == pytest.approx(0.95, abs=0.025)
+    assert np.mean([each.low <= 0.2 <= each.high for each in found]) >= 0.95 - 0.02
 
 
 def test_a_habit_of_guessing_is_no_knowledge() -> None:

@@ -1,7 +1,7 @@
 """What people say of the responses that a study scored: agreement, and who is more lenient.
 
 The labels that count in the study and those of people are compared on the responses of a sheet, which were
-drawn by cell. Kappa is Cohen's with the interval of its large-sample error; leniency is the mean of what the
+drawn by cell. Kappa is Cohen's with its interval; leniency is the mean of what the
 study gave less what people gave, towards the benchmark's good end, with an interval that is exact for
 responses drawn independently: `statistics.raters.leniency`.
 """

@@ -1,7 +1,7 @@
 """What the judges of a study did: who labelled how many responses, which replies could not be read, and how
 far judges agree.
 
-Kappa is Cohen's with the interval of its large-sample error (`statistics.raters`), which takes responses as
+Kappa is Cohen's with its interval (`statistics.raters`), which takes responses as
 drawn independently.
 """
 

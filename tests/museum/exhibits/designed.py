@@ -97,6 +97,47 @@ def another_item_set(room: Any, patch: MonkeyPatch) -> set[str]:
     return departures(room, lambda: room.file("facts.json", json.dumps(rows)))
 
 
+@exhibit(
+    "the margin was registered as 3 points, and 2 are met",
+    f"{FINDINGS}, FINDINGS 21",
+    "GC401",
+    without(deviations, "require_reconciled", ANYTHING),
+)
+def another_margin(room: Any, patch: MonkeyPatch) -> set[str]:
+    contrast(room, "equivalence", "margin = { pp = 3 }")
+    return departures(room, lambda: room.change(("pp = 3", "pp = 2")))
+
+
+@exhibit(
+    "hypotheses keep their names, H5a to H5d, and say something else than was registered",
+    f"{FINDINGS}, FINDINGS 21",
+    "GC401",
+    without(deviations, "require_reconciled", ANYTHING),
+)
+def another_claim(room: Any, patch: MonkeyPatch) -> set[str]:
+    contrast(room, "difference", "margin = { pp = 3 }")
+    return departures(
+        room,
+        lambda: room.change(('level = "warm"\nreference = "greedy"', 'level = "greedy"\nreference = "warm"')),
+    )
+
+
+@exhibit(
+    "what is called map_reduce is three calls with the whole prompt and a vote",
+    f"{FINDINGS}, FINDINGS 3: the format study",
+    "GC401",
+    without(deviations, "require_reconciled", ANYTHING),
+)
+def a_vote_called_map_reduce(room: Any, patch: MonkeyPatch) -> set[str]:
+    levels = "".join(
+        f'[[axis.level]]\nid = "{name}"\ntier = "core"\nscaffold = {{ kind = "{name}" }}\n'
+        'provenance = "the museum\'s"\n'
+        for name in ("direct", "map_reduce")
+    )
+    room.change((AXES, f'[[axis]]\nid = "scaffold"\n{levels}\n{AXES}'))
+    return departures(room, lambda: room.change(('kind = "map_reduce"', 'kind = "vote"')))
+
+
 DERIVED = "a stamp's strength is what its evidence shows (`anchor.anchors`)"
 
 

@@ -1,0 +1,341 @@
+"""What is inferred: from a part of the models, from a curve, along a dose, within a margin, of a control."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from _pytest.monkeypatch import MonkeyPatch
+
+import gridc
+from benchmarks.synthetic import fill
+from gridc.diagnostics.errors import VerificationError
+from gridc.reports import verification
+from gridc.reports.findings import curves
+from gridc.reports.findings.hypotheses import comparison, contrasts
+from gridc.reports.findings.hypotheses.contrasts import decide_contrast
+from gridc.reports.findings.hypotheses.effects import Contrast
+from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.observations import Samples
+from gridc.schema.inference import ContrastHypothesis
+from gridc.statistics import designs, risk
+from gridc.statistics.case_totals import totals_of_counts
+from gridc.statistics.clustered_logit import fit
+from gridc.statistics.curve import refits, shuffles
+from tests.museum.exhibit import FINDINGS, exhibit, without
+from tests.reports import builders
+from tests.reports.published_study import DATA, published_samples, published_spec
+
+PART = "a hypothesis about some models is computed on those (`observations.Samples.about`)"
+
+
+@cache
+def samples() -> Samples:
+    return published_samples(published_spec(analysis={"estimator": "cluster_logit"}))
+
+
+def published(level: str, **where: Any) -> Contrast:
+    """A scaffold against direct, on the part of the released counts that is asked for."""
+    spec = samples().plan.study.spec
+    stated = {"id": "H", "kind": "difference", "axis": "scaffold", "level": level, "reference": "direct"}
+    hypothesis = ContrastHypothesis.model_validate({**stated, "where": where})
+    measured = Measured(spec, samples(), (), {}, None, True)  # type: ignore[arg-type]
+    (found,) = decide_contrast(measured, hypothesis).contrasts
+    return found
+
+
+def points(found: Contrast) -> float:
+    return round(100 * (found.change.difference or 0), 2)
+
+
+def everywhere(about: Callable[..., Any]) -> Callable[..., Any]:
+    """As if nobody had said which cells."""
+    return lambda self, *parts: about(self)
+
+
+@exhibit(
+    "the registered five models are said to conclude as the six do: H1a is -0.74 points there, odds ratio "
+    ".954, and here -0.33 and .979; without GPT-5.2 map-reduce loses 7.05 and not 6.4",
+    f"{FINDINGS}, FINDINGS 6",
+    PART,
+    lambda patch: patch.setattr(Samples, "about", everywhere(Samples.about)),
+)
+def the_registered_five(room: Any, patch: MonkeyPatch) -> set[str]:
+    five = published("react", model={"not": "mistral"})
+    other = published("map_reduce", model={"not": "gpt52"})
+    odds = five.odds
+    held = odds is not None and odds.ratio == pytest.approx(0.979, abs=5e-4)
+    return {PART} if held and (points(five), points(other)) == (-0.33, -7.05) else set()
+
+
+ONE_ARM = "the rate of a reference is of the reference alone (`comparison.Comparison.rate`)"
+
+
+@exhibit(
+    "baselines that are called direct are pools over all scaffolds: 86.5, 71.0 and 79.2 are 90.7, 70.9 and "
+    "83.1",
+    f"{FINDINGS}, FINDINGS 16",
+    ONE_ARM,
+    lambda patch: patch.setattr(comparison.Comparison, "rate", pooled),
+)
+def pools_called_direct(room: Any, patch: MonkeyPatch) -> set[str]:
+    shown = {each.part: each.reference_rate for each in published("map_reduce").parts}
+    rates = [round(100 * (shown[name] or 0), 1) for name in ("bbq", "xstest_orbench", "truthfulqa")]
+    return {ONE_ARM} if rates == [90.7, 70.9, 83.1] else set()
+
+
+def pooled(self: comparison.Comparison, level: str) -> float:
+    sums = self.sums
+    return float((sums.cases @ sums.sums).sum() / (sums.cases @ sums.rows).sum())
+
+
+REFITTED = "a curve is compared with refits of the whole curve (`curves._permute`)"
+
+
+@exhibit(
+    "the median of 384 specifications is compared with shuffles of one of them",
+    f"{FINDINGS}, FINDINGS 7; no row is released, so the right p-value is not known",
+    REFITTED,
+    lambda patch: patch.setattr(curves, "refits", one_for_all(refits)),
+)
+def one_specifications_null(room: Any, patch: MonkeyPatch) -> set[str]:
+    """What shuffles give differs from the least estimate of a curve to its largest one."""
+    permutation = small_curve().permutation
+    assert permutation is not None
+    return {REFITTED} if permutation.band[0][0] < permutation.band[-1][0] else set()
+
+
+def small_curve() -> curves.CurveFinding:
+    """Every model's own way with one scaffold, and all of them together."""
+    forks = {
+        "id": "subset", "category": "data", "levels": ["all", "opus", "llama4"], "default": "all",
+        "binds": "analysis.primary",
+        "choice": {name: {"where": {"model": name}} for name in ("opus", "llama4")},
+    }  # fmt: skip
+    curve = {"id": "curve", "forks": ["subset"], "declared": "post_hoc", "hypotheses": ["H1c"]}
+    spec = published_spec(fork=[forks], curve=[curve], analysis={"permutations": 19})
+    found = curves.curve_findings(published_samples(spec))
+    return next(each for each in found if each.contrast.level == "map_reduce")
+
+
+def one_for_all(sound: Callable[..., Any]) -> Callable[..., Any]:
+    def damaged(specifications: Any, batches: Any, totals: Any, count: int) -> Any:
+        return tuple(
+            np.repeat(each, len(specifications), axis=1)
+            for each in sound(specifications[:1], batches, totals, count)
+        )
+
+    return damaged
+
+
+WITHIN = "labels are exchanged within a unit under a model (`curves.shuffles`)"
+
+
+@exhibit(
+    "labels of scaffolds are shuffled over all rows, so that models and benchmarks change places with them",
+    f"{FINDINGS}, FINDINGS 7",
+    WITHIN,
+    lambda patch: patch.setattr(curves, "shuffles", over_all_rows(shuffles)),
+)
+def shuffled_over_everything(room: Any, patch: MonkeyPatch) -> set[str]:
+    """What both arms of a model on a benchmark earn together is in every shuffle what it was."""
+    kept: list[bool] = []
+    original: Callable[..., Any] = vars(curves)["refits"]
+
+    def watched(specifications: Any, batches: Any, totals: Any, count: int) -> Any:
+        made = list(batches)
+        for batch in made:
+            for name, each in batch.items():
+                before = totals[name].sums
+                kept.append(
+                    bool(np.allclose(each.sums.reshape(len(each.sums), -1).sum(axis=1), before.sum()))
+                )
+                pairs = before.reshape(-1, 2).sum(axis=1)
+                kept.append(bool(np.allclose(each.sums.reshape(len(each.sums), -1, 2).sum(axis=2), pairs)))
+        return original(specifications, iter(made), totals, count)
+
+    patch.setattr(curves, "refits", watched)
+    small_curve()
+    assert kept
+    return {WITHIN} if all(kept) else set()
+
+
+def over_all_rows(sound: Callable[..., Any]) -> Callable[..., Any]:
+    def damaged(pairs: Any, entries: Any, width: int, count: int, seed: int) -> Any:
+        order = np.random.default_rng(seed).permutation(len(pairs.cases))
+        moved = {
+            name: replace(each, rows=each.rows[order], sums=each.sums[order])
+            for name, each in entries.items()
+        }
+        return sound(pairs, moved, width, count, seed)
+
+    return damaged
+
+
+PER_STEP = "a dose has one column, of its numbers (`designs.scored`)"
+
+
+@exhibit(
+    "an odds ratio of 1.63 stands beside 75.5 against 64.5 %: it is of one feature more, and that of some "
+    "features against none is 1.90",
+    f"{FINDINGS}, FINDINGS 18; the rank correlation picked from four (exact p .033) is not computed here",
+    PER_STEP,
+    lambda patch: patch.setattr(designs, "scored", any_or_none(designs.scored)),
+)
+def per_feature(room: Any, patch: MonkeyPatch) -> set[str]:
+    """Sycophancy on leaked features: by their number, with the other kinds of features and the model; and on
+    whether there is any."""
+    rows = DATA["leakage"]
+    model = designs.factor("model", sorted({row[0] for row in rows}), [row[0] for row in rows])
+    some = designs.factor("leaked", ["none", "some"], ["some" if row[4] else "none" for row in rows])
+    counts = totals_of_counts([row[-1] for row in rows], [row[-1] * row[1] for row in rows])
+    several = designs.scored(designs.treatment([model]), "features", [row[4] for row in rows])
+    for place, name in ((5, "contextual"), (6, "identity")):
+        several = designs.scored(several, name, [row[place] for row in rows])
+    per = fit(several.matrix, counts).coefficients[several.columns.index((("features", ""),))]
+    leak = designs.treatment([some, model])
+    against = fit(leak.matrix, counts).coefficients[leak.columns.index((("leaked", "some"),))]
+    assert np.exp(against) == pytest.approx(1.90, abs=0.005)
+    return {PER_STEP} if np.exp(per) == pytest.approx(1.63, abs=0.005) else set()
+
+
+def any_or_none(scored: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda design, name, scores: scored(design, name, np.minimum(scores, 1))
+
+
+LEVELS = "a rate is of one level (`risk.ArmSums.rates`)"
+
+
+@exhibit(
+    "sycophancy is 86.8 % at two leaked features or more: that is at exactly two, at three it is 78.4 %, and "
+    "at two or more 85.6 %",
+    f"{FINDINGS}, FINDINGS 18",
+    LEVELS,
+    lambda patch: patch.setattr(risk, "arm_sums", two_or_more(risk.arm_sums)),
+)
+def exactly_two(room: Any, patch: MonkeyPatch) -> set[str]:
+    rows = DATA["leakage"]
+    features, held = [row[4] for row in rows], [row[-1] for row in rows]
+    found = [row[-1] * row[1] for row in rows]
+    sums = risk.arm_sums(np.arange(len(rows)), features, found, 4, held)
+    shown = [round(100 * float(rate), 1) for rate in sums.rates]
+    return {LEVELS} if shown == [64.5, 71.9, 86.8, 78.4] else set()
+
+
+def two_or_more(arm_sums: Callable[..., Any]) -> Callable[..., Any]:
+    def damaged(cases: Any, arms: Any, outcomes: Any, count: int, counts: Any = 1) -> Any:
+        return arm_sums(cases, np.minimum(arms, 2), outcomes, count, counts)
+
+    return damaged
+
+
+SAME_ITEMS = "a share and what is left of the loss are of the same items (`contrasts._recovery`)"
+
+
+def small(patch: MonkeyPatch, items: int, levels: dict[str, int], **hypothesis: Any) -> Any:
+    """What is found of levels of a frame, each with so many of the items right, the first of them."""
+    patch.setattr(builders, "ITEMS", items)
+    frames = [{"id": name, "prompt": f"{name} {{{{ question }}}}"} for name in levels]
+    spec = builders.spec_of(
+        {"ant": None}, axes={"frame": frames}, hypothesis=[{"id": "H", "axis": "frame", **hypothesis}],
+        analysis={"estimator": "cluster_logit", "nnh": {"rounding": "ceil"}},
+    )  # fmt: skip
+    return builders.findings_of(spec, lambda cell: levels[cell.levels["frame"]]).hypotheses[0]
+
+
+@exhibit(
+    "a recovery of 73 % and numbers needed of 20 and of 25 stand beside rates of 79.5, 61.5 and 74.5 %: they "
+    "give 72 % and 20, and an output file has 61 % and 15",
+    f"{FINDINGS}, FINDINGS 19; no row is released",
+    SAME_ITEMS,
+    lambda patch: patch.setattr(contrasts, "_needed", of_other_items(contrasts._needed)),
+)
+def another_sample(room: Any, patch: MonkeyPatch) -> set[str]:
+    """159, 123 and 149 of 200 items."""
+    levels = {"direct": 159, "map_reduce": 123, "options": 149}
+    stated = {"kind": "difference", "level": "options", "reference": "map_reduce", "control": "direct"}
+    recovery = small(patch, 200, levels, **stated).effect.contrasts[0].recovery
+    shown = (round(100 * recovery.share), recovery.number_needed.displayed)
+    return {SAME_ITEMS} if shown == (72, 20) else set()
+
+
+def of_other_items(needed: Callable[..., Any]) -> Callable[..., Any]:
+    """As the appendix has it: 4.0 points are left, of another sample."""
+    return lambda spec, outcome, benchmarks, change: needed(
+        spec, outcome, benchmarks, replace(change, difference=-0.04, interval=None)
+    )
+
+
+MARGIN = "a margin is met where a test says so (`risk.equivalence`)"
+
+
+@exhibit(
+    "a change of -2.3 points is called within 2 points",
+    f"{FINDINGS}, FINDINGS 21; no row is released, so the counts are the smallest that give it",
+    MARGIN,
+    lambda patch: patch.setattr(comparison, "equivalence", rounded_margin(risk.equivalence)),
+)
+def within_by_rounding(room: Any, patch: MonkeyPatch) -> set[str]:
+    levels = {"none": 290, "aggressive": 283}
+    stated = {"kind": "equivalence", "level": "aggressive", "reference": "none", "margin": {"pp": 2}}
+    found = small(patch, 300, levels, **stated)
+    assert points(found.effect.contrasts[0]) == -2.33
+    return {MARGIN} if found.verdict != "supported" else set()
+
+
+def rounded_margin(equivalence: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda differences, cases, margin, alpha: risk.Equivalence(
+        margin, 0.001 if abs(round(float(np.mean(differences)), 2)) <= margin else 1.0, True
+    )
+
+
+BOTH_WAYS = "a null control is refuted by a difference either way (`contrasts.p_values`)"
+
+
+@exhibit(
+    "a control has zero significant deviations, and one of its 24 cells gains 10.8 points with p .002",
+    f"{FINDINGS}, FINDINGS 22; of the control only some rates are printed",
+    BOTH_WAYS,
+    lambda patch: patch.setattr(contrasts, "_test", losses_alone(contrasts._test)),
+)
+def a_gain_is_no_deviation(room: Any, patch: MonkeyPatch) -> set[str]:
+    """49.2 and 60.0 % of 500 items."""
+    levels = {"direct": 246, "map_reduce": 300}
+    stated = {"kind": "null_control", "level": "map_reduce", "reference": "direct", "margin": {"pp": 2}}
+    return {BOTH_WAYS} if small(patch, 500, levels, **stated).verdict == "refuted" else set()
+
+
+def losses_alone(test: Callable[..., Any]) -> Callable[..., Any]:
+    def damaged(fitted: Any, columns: Any, odds: Any) -> Any:
+        found = test(fitted, columns, odds)
+        return replace(found, p=1.0) if odds[0].z > 0 else found
+
+    return damaged
+
+
+@exhibit(
+    "superseded outputs lie beside the ones that count, unmarked: H1c is -7.30, -7.70, -8.52 or -8.5 by the "
+    "file",
+    f"{FINDINGS}, FINDINGS 23",
+    "GC707",
+    without(verification, "of_reports"),
+)
+def a_superseded_file(room: Any, patch: MonkeyPatch) -> set[str]:
+    room.change(("n = 48", "n = 12"))
+    out = room.folder / "out"
+    out.mkdir()
+    fill(room.compiled(), out / "store.sqlite")
+    study = gridc.open(room.spec, out=out)
+    study.report()
+    path = out / "estimates.json"
+    older = json.loads(path.read_text("utf-8"))
+    older["estimates"][0]["estimate"] -= 0.05
+    path.write_text(json.dumps(older), "utf-8")
+    try:
+        study.verify()
+    except VerificationError as error:
+        return {each.code for each in error.diagnostics}
+    return set()

@@ -164,7 +164,7 @@ def fit_many(
 def wald(fitted: LogitFit, restriction: ArrayLike) -> Wald:
     """Whether all rows of `restriction`, shape (q, K), times the coefficients are zero. NotEstimable where
     the cases are too few to tell q combinations apart."""
-    from scipy.stats import f
+    from scipy.special import fdtrc
 
     r = np.atleast_2d(np.asarray(restriction, np.float64))
     gap, spread = r @ fitted.coefficients, r @ fitted.covariance @ r.T
@@ -174,23 +174,22 @@ def wald(fitted: LogitFit, restriction: ArrayLike) -> Wald:
     if fitted.clusters <= len(r) or least <= NO_VARIANCE:
         raise NotEstimable("clusters", f"{fitted.clusters} cases do not determine {len(r)} combinations")
     value, q, cases = float(gap @ np.linalg.solve(spread, gap)), len(r), fitted.clusters
-    return Wald(value, q, float(f.sf(value * (cases - q) / (q * (cases - 1)), q, cases - q)))
+    return Wald(value, q, float(fdtrc(q, cases - q, value * (cases - q) / (q * (cases - 1)))))
 
 
 def combination(fitted: LogitFit, weights: ArrayLike, level: float = 0.95) -> Combination:
     """The combination `weights`, shape (K,), of the coefficients."""
-    from scipy.stats import t
+    from scipy.special import stdtr, stdtrit
 
     w = np.asarray(weights, np.float64)
     estimate, variance = float(w @ fitted.coefficients), float(w @ fitted.covariance @ w)
     if variance <= NO_VARIANCE * float(w @ fitted.naive @ w):
         raise NotEstimable("clusters", "the cases show no variance of this combination")
     error = float(np.sqrt(variance))
-    z, by = estimate / error, t(fitted.clusters - 1)
-    half = float(by.ppf((1 + level) / 2)) * error
-    return Combination(
-        estimate, error, z, float(2 * by.sf(abs(z))), float(by.sf(z)), estimate - half, estimate + half
-    )
+    z, free = estimate / error, fitted.clusters - 1
+    p, greater = float(2 * stdtr(free, -abs(z))), float(stdtr(free, -z))
+    half = float(stdtrit(free, (1 + level) / 2)) * error
+    return Combination(estimate, error, z, p, greater, estimate - half, estimate + half)
 
 
 def unit(place: int | Sequence[int], width: int) -> Floats:

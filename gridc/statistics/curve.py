@@ -175,7 +175,7 @@ def permutation_p(observed: float, shuffled: Floats) -> float:
 
 
 def _refit(each: Specification, kept: CaseTotals, part: Whole, batch: Shuffled) -> tuple[Floats, Floats]:
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     square = (slice(None), part[:, None], part[None, :])
     rows = None if batch.rows is None else batch.rows[:, part]
@@ -192,7 +192,7 @@ def _refit(each: Specification, kept: CaseTotals, part: Whole, batch: Shuffled) 
     value: Floats = many.coefficients @ each.contrasts.T
     variance = np.einsum("ck,bkl,cl->bc", each.contrasts, many.covariances, each.contrasts)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p: Floats = 2 * t.sf(np.abs(value) / np.sqrt(np.maximum(variance, 0.0)), kept.clusters - 1)
+        p: Floats = 2 * stdtr(kept.clusters - 1, -np.abs(value) / np.sqrt(np.maximum(variance, 0.0)))
     return value, p
 
 

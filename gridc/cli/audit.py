@@ -53,6 +53,8 @@ def read(
     labels: Path, spec: Path, data: Path | None, models: Path | None, out: Path | None, as_json: bool
 ) -> None:
     """Take the labels of a sheet back, and say how far they agree with the study's own."""
+    if labels.suffix == ".toml":
+        raise click.UsageError(f"{labels} is no sheet of labels, which comes first: audit read LABELS SPEC")
     taken = OpenStudy(spec, data, out, models=models).audit_read(labels)
     if as_json:
         print_json(taken.as_json())

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from gridc.cli import terminal
 from gridc.cli.options import ACKNOWLEDGE, FOLDERS, JSON, OUT, SPEC, print_json
 from gridc.study import OpenStudy
 
@@ -33,8 +34,6 @@ def merge(
     finished = done.finished
     click.echo(f"{finished.executed:,} calls taken, {finished.reused:,} were in the store: {done.store}")
     click.echo(f"results {done.results}")
-    progress = study.status().progress
-    if not progress.complete:
-        click.echo(
-            f"{progress.answered:,} of {progress.total:,} calls answered so far; `gridc run` asks the rest"
-        )
+    left = terminal.left(study.status())
+    if left:
+        click.echo(f"{left}; `gridc run` asks what is left")

@@ -55,3 +55,6 @@ def run(
     for line in terminal.spent(finished.spent, done.models):
         click.echo(line)
     click.echo(f"results {done.results}")
+    left = terminal.left(study.status()) if shard else None
+    if left:
+        click.echo(f"{left}; `gridc merge` joins the stores of all parts, then `gridc run` asks what is left")

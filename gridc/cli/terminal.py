@@ -358,6 +358,17 @@ def spent(found: "Iterable[Spent]", names: "Mapping[str, str]") -> "Iterator[str
             yield visible(f"    computed as: {', then '.join(each.paths)}")
 
 
+def left(state: "StatusReport") -> str | None:
+    """How much of a study is answered, after a part of a run or a merge; None where nothing is left."""
+    progress = state.progress
+    if progress.complete:
+        return None
+    told = f"{progress.answered:,} of {progress.total:,} calls answered so far"
+    if state.judged:
+        told += ", and judges are asked when every response is there"
+    return told
+
+
 def pace(state: "StatusReport") -> "Iterator[str]":
     """What is left of each model's calls, how fast they go and what failed, then the expected time."""
     for each in state.pace:

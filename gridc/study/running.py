@@ -53,7 +53,8 @@ class RunReport:
 @dataclass(frozen=True, slots=True)
 class StatusReport:
     """How far a run is, model by model, and what it has taken so far. `follows` says that scaffolds or judges
-    will ask more as answers come; `last` is when the last answer was stored (UTC)."""
+    will ask more as answers come, `judged` that there are judges, who are asked when every response is there;
+    `last` is when the last answer was stored (UTC)."""
 
     stamp: str
     progress: Progress
@@ -62,6 +63,7 @@ class StatusReport:
     models: Mapping[str, str]
     last: datetime | None
     follows: bool
+    judged: bool
 
     @property
     def seconds_left(self) -> float | None:
@@ -173,6 +175,7 @@ def status(place: Place) -> StatusReport:
             names,
             store.last_answer(digest),
             not progress.complete and progress.answered == progress.total,
+            compiled.spec.judge is not None,
         )
 
 

@@ -35,6 +35,11 @@ def uuids(sheet: Path) -> set[str]:
         return {row["uuid"] for row in csv.DictReader(file)}
 
 
+def test_labels_come_before_the_spec(study: Path) -> None:
+    swapped = command("audit", "read", "gridcard.toml", "labels.csv", cwd=study)
+    assert swapped.returncode == 2 and "audit read LABELS SPEC" in swapped.stderr
+
+
 def test_an_audit_of_a_finished_study(study: Path) -> None:
     drawn = json.loads(command("audit", "sample", "-n", "40", "--json", cwd=study).stdout)
     assert drawn["responses"] == 40

@@ -360,3 +360,19 @@ def test_a_race_does_not_score_what_judges_label(tmp_path: Path) -> None:
         study.stamp()
         with pytest.raises(GridcError, match="GC617"):
             study.certify_until_decided()
+
+
+def test_a_part_of_a_judged_run_says_that_judging_is_left(tmp_path: Path) -> None:
+    with serving(tmp_path / "s") as made:
+        made.write()
+        for part in ("1/2", "2/2"):
+            done = command("run", "--shard", part, "--out", part[0], cwd=made.folder)
+            assert done.returncode == 0, done.stderr
+            answered = done.stdout.splitlines()[-1]
+            assert "judges are asked when every response is there" in answered and "gridc merge" in answered
+        assert not made.judge.prompts, "a part asks no judge"
+        stores = [f"{number}/store.sqlite" for number in (1, 2)]
+        merged = command("merge", "gridcard.toml", *stores, "--out", "whole", cwd=made.folder)
+        assert "judges are asked" in merged.stdout and "`gridc run` asks" in merged.stdout
+        whole = command("run", "--out", "whole", cwd=made.folder)
+        assert whole.returncode == 0 and made.judge.prompts and "calls answered so far" not in whole.stdout

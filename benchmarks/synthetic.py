@@ -215,7 +215,7 @@ def _content(cell: Cell, sample: Sample, chance: Any, level: float) -> dict[str,
     if cell.setting.method == "loglikelihood":
         values = [-2.0 - (place != choice) for place in range(len(item.options))]
         return {"loglikelihoods": values, "tokens": [3] * len(values), "greedy": [False] * len(values)}
-    unread = cell.levels["template"] == "T4" and chance[1] > 0.93
+    unread = cell.levels.get("template") == "T4" and chance[1] > 0.93
     text = "I would rather not say." if unread else f"Answer: {item.letters[choice]}"
     return {"text": text, "tokens": [1, 2, 3], "finish": "stop", "near_ties": 0}
 

@@ -4,12 +4,21 @@ import os
 import secrets
 import stat
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 
 STALE = 3600
 """Seconds after which a draft is a crashed writer's: writing one takes a moment."""
+
+
+def is_there(path: Path, kind: Callable[[Path], bool]) -> bool:
+    """Whether there is such a thing; a name that no file system takes is a thing that is not there."""
+    try:
+        return kind(path)
+    except OSError:
+        return False
 
 
 def read_regular(path: Path, most: int) -> bytes:

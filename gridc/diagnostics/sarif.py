@@ -6,6 +6,7 @@ and a region for each result. https://docs.oasis-open.org/sarif/sarif/v2.1.0/err
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -32,7 +33,7 @@ def sarif(found: Iterable[Diagnostic], root: Path) -> dict[str, Any]:
                         "name": "gridc",
                         "version": __version__,
                         "semanticVersion": __version__,
-                        "rules": [_rule(code, entry) for code, entry in CODES.items()],
+                        "rules": _rules(),
                     }
                 },
                 "columnKind": "unicodeCodePoints",
@@ -46,6 +47,12 @@ def repository_root(folder: Path) -> Path:
     """The nearest folder, from `folder` upwards, that holds `.git`; without one, `folder` itself."""
     here = folder.absolute()
     return next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
+
+
+@cache
+def _rules() -> list[dict[str, Any]]:
+    """What every log repeats."""
+    return [_rule(code, entry) for code, entry in CODES.items()]
 
 
 def _rule(code: str, entry: Code) -> dict[str, Any]:

@@ -8,7 +8,7 @@ DECEIVING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u061c\u20
 
 def visible(text: str) -> str:
     """The text on one line, with a picture for each character that would be obeyed."""
-    return "".join(map(_picture, text))
+    return text if text.isprintable() else "".join(map(_picture, text))
 
 
 def _picture(character: str) -> str:

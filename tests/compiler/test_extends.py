@@ -233,3 +233,10 @@ def test_a_link_that_leads_out_of_the_folder_is_no_base(
     with pytest.raises(SpecError) as error:
         expanded(read(study))
     assert [each.code for each in error.value.diagnostics] == ["GC308"]
+
+
+def test_a_name_that_no_file_system_takes_is_no_base(study: Path) -> None:
+    study.write_text(f'extends = "{"x" * 400}.toml"\n')
+    with pytest.raises(SpecError) as error:
+        expanded(read(study))
+    assert [each.code for each in error.value.diagnostics] == ["GC309"]

@@ -1,58 +1,64 @@
-"""`python -m tests.fuzz --seconds 600`: mutate specs for as long as it is told to; with `--target evidence`
-stores, locks, reports and bundles.
+"""`python -m tests.fuzz --cases 100000`: mutate specs; with `--target evidence` stores, locks, reports and
+bundles.
 
-Prints what came out, and each failure once with the case that shows it. A case that takes longer than
---limit ends the run with a traceback of where it was. Exits with 1 after any failure.
+Prints how far it is, what came out, and each failure once with the case that shows it. A case that takes more
+than --limit seconds of the processor is a failure too. Exits with 1 after any failure.
 
-`--engine atheris` lets coverage guide the mutations; it needs `pip install -e '.[fuzz]'`.
+A spec to which gridc says a sentence that it has not said yet is mutated further. `--keep` adds those that
+came to a new set of codes to `specs.txt`, as small as they get. `--engine atheris` lets the coverage of
+gridc's code guide the mutations; it needs `pip install -e '.[fuzz]'`.
 """
 
 import argparse
-import faulthandler
+import gc
 import random
 import resource
+import signal
 import sys
 import tempfile
 import time
 import tomllib
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
+from tests.fuzz import corpus
 from tests.fuzz.mutate import bytewise, structured, toml
-from tests.golden.cases import cases
 
-ROOT = Path(__file__).parents[2]
 MEMORY = 4 * 2**30
+PROGRESS = 30
+"""Seconds of the processor between two lines of progress."""
+WAITING = 60
+"""Seconds by the clock after which a case hangs that does nothing."""
+
+
+class TooLong(BaseException):
+    """Raised in the midst of a case."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--limit", type=float, default=20, help="most seconds that one case may take")
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many")
+    parser.add_argument("--limit", type=float, default=5, help="most seconds of the processor for a case")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--target", choices=["specs", "evidence"], default="specs")
     parser.add_argument("--engine", choices=["random", "atheris"], default="random")
+    parser.add_argument("--keep", action="store_true")
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
     given = parser.parse_args()
+    if given.seed is None:
+        given.seed = random.SystemRandom().randrange(2**32)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    with tempfile.TemporaryDirectory() as folder:
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
+        corpus.write_items(Path(folder))
         if given.engine == "atheris":
             _atheris(given, Path(folder))
-        return (_evidence if given.target == "evidence" else _random)(given, Path(folder))
-
-
-def seeds() -> list[bytes]:
-    """Every spec that ships or is a golden one."""
-    paths = [
-        ROOT / "gridcard.toml",
-        *(ROOT / "specs").glob("*.toml"),
-        *(ROOT / "tests/golden").rglob("*.toml"),
-        *(ROOT / "tests/fuzz").glob("*.toml"),
-    ]
-    written = [path.read_bytes() for path in sorted(paths) if "deviations" not in path.name]
-    return [*written, *(case.inputs["gridcard.toml"] for case in cases())]
+        return (_evidence if given.target == "evidence" else _specs)(given, Path(folder))
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
@@ -66,84 +72,125 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     return bytewise(data, rng) if kind > 0.75 else data
 
 
-def _random(given: argparse.Namespace, folder: Path) -> int:
-    from tests.fuzz.attempt import attempt
+def _specs(given: argparse.Namespace, folder: Path) -> int:
+    from tests.fuzz.attempt import attempt, codes, kinds
 
-    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(2**32)
-    rng, begun, known = random.Random(seed), time.monotonic(), seeds()
-    came: Counter[str] = Counter()
-    failures: dict[str, Path] = {}
-    slowest = 0.0
-    print(f"seed {seed}, {len(known)} specs", flush=True)
-    while time.monotonic() - begun < given.seconds:
-        data = mutated(rng.choice(known), rng)
-        case = folder / "gridcard.toml"
-        started = time.monotonic()
-        (folder / "last.toml").write_bytes(data)
-        faulthandler.dump_traceback_later(given.limit, exit=True)
+    rng, case = random.Random(given.seed), folder / "gridcard.toml"
+    small, whole = corpus.small(), corpus.whole()
+    said = {kind for data in small for kind in kinds(attempt(case, data))}
+    known = {codes(attempt(case, data)) for data in small}
+    further: list[bytes] = []
+    kept: list[bytes] = []
+
+    def one(number: int) -> str:
+        pool = whole if number % 16 == 0 else further if further and number % 4 == 0 else small
+        data = mutated(rng.choice(pool), rng)
         try:
-            came[attempt(case, data)] += 1
-        except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            name = f"{type(error).__name__}-{Path(where.filename).stem}-{where.lineno}"
-            came[name] += 1
-            if name not in failures:
-                failures[name] = _keep(given.failures, name, data)
-                traceback.print_exc()
-                print(f"^ {failures[name]}", flush=True)
-        finally:
-            faulthandler.cancel_dump_traceback_later()
-        if time.monotonic() - started > slowest:
-            slowest = time.monotonic() - started
-            _keep(given.failures, "slowest", data)
-    print(
-        f"{sum(came.values()):,} cases in {time.monotonic() - begun:.0f} s, the slowest took {slowest:.1f} s"
-    )
-    for name, count in came.most_common(25):
-        print(f"{count:8,}  {name}")
-    print(f"{len(failures)} kinds of failure", *failures.values())
-    return 1 if failures else 0
+            found = attempt(case, data)
+        except BaseException as error:
+            error.add_note(f"the spec is {_keep(given.failures, _name(error), data)}")
+            raise
+        if not kinds(found) <= said:
+            said.update(kinds(found))
+            further.append(data)
+        came = codes(found)
+        if came not in known:
+            known.add(came)
+            kept.append(data)
+        return came
+
+    print(f"seed {given.seed}, {len(small)} small specs and {len(whole)} whole ones", flush=True)
+    failed = _loop(given, one, lambda: f"{len(said)} kinds of sentences, {len(known)} sets of codes")
+    if given.keep:
+        outcome: corpus.Outcome = lambda data: codes(attempt(case, data))  # noqa: E731
+        corpus.write([*small, *(corpus.reduced(data, outcome) for data in kept)], outcome)
+    return failed
 
 
 def _evidence(given: argparse.Namespace, folder: Path) -> int:
     """Change stores, locks, cards and bundles. A case is its seed: `--seed N` begins with the case N."""
     from tests.fuzz.evidence import Evidence
 
-    first = given.seed if given.seed is not None else random.SystemRandom().randrange(2**32)
-    evidence, begun = Evidence(folder), time.monotonic()
-    came: Counter[str] = Counter()
-    failures: dict[str, int] = {}
-    seed = first
-    while time.monotonic() - begun < given.seconds:
-        faulthandler.dump_traceback_later(given.limit, exit=True)
+    evidence = Evidence(folder / "evidence")
+    print(f"seed {given.seed}", flush=True)
+
+    def one(number: int) -> str:
         try:
-            came[evidence.attempt(random.Random(seed))] += 1
-        except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            name = f"{type(error).__name__}-{Path(where.filename).stem}-{where.lineno}"
-            came[name] += 1
-            if failures.setdefault(name, seed) == seed:
+            return evidence.attempt(random.Random(given.seed + number))
+        except BaseException as error:
+            error.add_note(f"--target evidence --seed {given.seed + number} --cases 1")
+            raise
+
+    return _loop(given, one, lambda: "")
+
+
+def _loop(given: argparse.Namespace, one: Callable[[int], str], told: Callable[[], str]) -> int:
+    """Case after case, each within its limits."""
+    came: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    number, slowest, begun, shown = 0, (0.0, 0), time.monotonic(), time.process_time()
+    for clock in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(clock, _stop)
+    gc.collect()
+    gc.freeze()
+
+    def progress() -> None:
+        spent = time.process_time()
+        print(
+            f"{number:,} cases, {len(failures)} kinds of failure, {spent:.0f} s of the processor "
+            f"({1000 * (spent - started) / max(number, 1):.2f} ms a case), the slowest {slowest[0]:.2f} s "
+            f"(case {slowest[1]}) {told()}",
+            flush=True,
+        )
+
+    started = shown
+    while number < given.cases and time.monotonic() - begun < given.seconds:
+        signal.setitimer(signal.ITIMER_PROF, given.limit)
+        signal.setitimer(signal.ITIMER_REAL, WAITING)
+        before = time.process_time()
+        try:
+            came[one(number)] += 1
+        except (Exception, TooLong) as error:
+            failures[_name(error)] += 1
+            if failures[_name(error)] == 1:
                 traceback.print_exc()
-                print(f"^ --target evidence --seed {seed}", flush=True)
         finally:
-            faulthandler.cancel_dump_traceback_later()
-        seed += 1
-    print(f"{seed - first:,} cases from seed {first} in {time.monotonic() - begun:.0f} s")
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        slowest = max(slowest, (time.process_time() - before, number))
+        number += 1
+        if time.process_time() - shown > PROGRESS:
+            shown = time.process_time()
+            progress()
+    progress()
     for name, count in came.most_common(25):
         print(f"{count:8,}  {name}")
-    print(f"{len(failures)} kinds of failure", *failures.items())
+    for name, count in failures.most_common():
+        print(f"{count:8,}  FAILED {name}")
     return 1 if failures else 0
 
 
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise TooLong("this case takes too long")
+
+
+def _name(error: BaseException) -> str:
+    """Where it was raised: one failure however often it is met."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}-{Path(where.filename).stem}-{where.lineno}"
+
+
 def _keep(folder: Path, name: str, data: bytes) -> Path:
+    """The first case of a failure, in a file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.toml"
-    path.write_bytes(data)
+    if not path.exists():
+        path.write_bytes(data)
     return path
 
 
 def _atheris(given: argparse.Namespace, folder: Path) -> None:
-    """Never returns: libFuzzer ends the process, after --seconds or at the first failure."""
+    """Never returns: libFuzzer ends the process, after --cases or --seconds or at the first failure."""
     import atheris
 
     with atheris.instrument_imports(include=["gridc"]):
@@ -163,7 +210,7 @@ def _atheris(given: argparse.Namespace, folder: Path) -> None:
                 self._data.ConsumeBytes((count + 7) // 8).ljust((count + 7) // 8, b"\0")
             ) >> (-count % 8)
 
-    known, rng = seeds(), Fed()
+    known, rng = corpus.small(), Fed()
 
     def one(data: bytes) -> None:
         rng.feed(data)
@@ -171,8 +218,9 @@ def _atheris(given: argparse.Namespace, folder: Path) -> None:
 
     given.failures.mkdir(parents=True, exist_ok=True)
     options = [
-        f"-max_total_time={given.seconds:.0f}",
-        f"-timeout={given.limit:.0f}",
+        f"-runs={given.cases}",
+        f"-max_total_time={min(given.seconds, 2**31 - 1):.0f}",
+        f"-timeout={WAITING}",
         "-max_len=4096",
         "-len_control=0",
     ]

@@ -1,7 +1,9 @@
 """What must hold whatever a spec's bytes are: it compiles or is refused with findings that can be shown."""
 
 import json
+import re
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,9 @@ from gridc.schema.spec import Spec
 from tests.fuzz.mutate import toml
 
 
-def attempt(path: Path, data: bytes) -> str:
-    """Compile these bytes as the spec at `path`, and check what is promised. The codes that came out."""
+def attempt(path: Path, data: bytes) -> tuple[Diagnostic, ...]:
+    """Compile these bytes as the spec at `path`, and check what is promised. The findings: none where it is
+    accepted."""
     path.write_bytes(data)
     require_that_the_schema_takes_what_the_model_takes(data)
     try:
@@ -32,14 +35,24 @@ def attempt(path: Path, data: bytes) -> str:
         for each in error.diagnostics:
             require_that_it_can_be_shown(each)
         json.dumps([each.as_json() for each in error.diagnostics])
-        json.dumps(sarif.sarif(error.diagnostics, path.parent))
-        return " ".join(sorted({each.code for each in error.diagnostics}))
+        json.dumps(sarif.sarif(error.diagnostics, path.parent)["runs"][0]["results"])
+        return error.diagnostics
     plan = Plan(compiled.study)
     assert plan.study_digest == Plan(compile_spec(path).study).study_digest
     again = typed(parse(toml(dict(compiled.source.values)), path))
     assert again.stamped() == typed(compiled.source).stamped(), "written otherwise, it means something else"
     assert Spec.model_validate(compiled.spec.stamped()).stamped() == compiled.spec.stamped()
-    return "accepted"
+    return ()
+
+
+def codes(found: Iterable[Diagnostic]) -> str:
+    """What a spec came to, in a word: the codes of its findings, or `accepted`."""
+    return " ".join(sorted({each.code for each in found})) or "accepted"
+
+
+def kinds(found: Iterable[Diagnostic]) -> set[str]:
+    """The sentences that were said, without the names and numbers in them."""
+    return {f"{each.code} {re.sub(r'`[^`]*`|[0-9][0-9,.]*', '_', each.message)}" for each in found}
 
 
 def require_that_it_can_be_shown(found: Diagnostic) -> None:
@@ -50,7 +63,7 @@ def require_that_it_can_be_shown(found: Diagnostic) -> None:
     assert found.span is None or found.line is None or found.span.column <= len(found.line) + 1
     shown = terminal.diagnostic(found)
     shown.encode()
-    assert all(letter.isprintable() or letter in "\n\u3000" or ord(letter) > 127 for letter in shown)
+    assert re.sub(r"[\n\x80-\U0010ffff]+", "", shown).isprintable()
 
 
 def require_that_the_schema_takes_what_the_model_takes(data: bytes) -> None:

@@ -1,178 +1,366 @@
-"""What must hold whatever is done to a study's store, lock, reports or bundle: nothing that changed is called
-verified, nothing ends in a traceback, and nothing takes long."""
+"""What must hold whatever is done to a study's store, lock, reports, attached card or bundle: nothing that
+changed is called verified, nothing ends in a traceback, and nothing takes long."""
 
 import json
 import random
-import shutil
+import re
 import sqlite3
-import time
+import tomllib
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 import gridc
-from benchmarks.synthetic import make
+from benchmarks.synthetic import fill
+from gridc.compiler.compile import compile_spec
 from gridc.diagnostics.errors import GridcError
 from gridc.reports.exchange import bundle
-from tests.adversary.rooms.stores import AXES
+from tests.fuzz.mutate import places, value_at
 
-MOST_SECONDS = 5.0
-STORE = Path("results/synthetic/store.sqlite")
+SPEC = """\
+gridcard = 1
+[study]
+id = "small"
+title = "Few calls, and a kind of each thing that a report says"
+purpose = "comparative"
+not_varied = ["everything else"]
+[[model]]
+id = "qwen2"
+engine = "hf"
+source = "builtin:pocket-qwen2"
+[[model]]
+id = "llama"
+engine = "hf"
+source = "builtin:pocket-llama"
+[[benchmark]]
+id = "opinions"
+loader = "rows"
+source = "path:opinions.jsonl"
+direction = "lower_is_better"
+option_order = "shuffled:4"
+[benchmark.loading]
+gold = "index"
+malformed = "leave_out"
+fields = { query = "ask", options = ["list"], gold = "key", tags = ["topic"], family = "topic" }
+[[outcome]]
+id = "consents"
+benchmark = "opinions"
+scores = { Yes = 1, other = 0 }
+items = { topic = "weather" }
+[harness]
+prompt = "builtin:T1"
+[[axis]]
+id = "scoring"
+[[axis.level]]
+id = "read"
+tier = "core"
+method = "extract"
+provenance = "a test"
+[[axis.level]]
+id = "ranked"
+tier = "stress"
+method = "loglikelihood"
+provenance = "a test"
+[sampling]
+seed = 7
+"""
+ITEMS = 4
+STORES = ("study/results/small/store.sqlite", "bundle/results/store.sqlite")
+README = "study/README.md"
 
-Dump = dict[str, list[tuple[Any, ...]]]
+Dump = dict[str, list[tuple[Any, ...]]] | None
 
 
 class Evidence:
-    """A sound study and its bundle in a folder of their own. `attempt` changes a copy and verifies it."""
+    """A sound study, with a card attached and a bundle, in a folder of its own. `attempt` changes a file of
+    it, verifies it, and puts the file back."""
 
     def __init__(self, folder: Path) -> None:
-        self._sound, self._copy = folder / "sound", folder / "copy"
-        study = gridc.open(make(self._sound / "study", 1, AXES))
-        study.report()
-        study.bundle(self._sound / "bundle")
-        self._dumps = {name: dump(self._sound / name) for name in self._stores()}
-
-    @staticmethod
-    def _stores() -> tuple[str, str]:
-        return f"study/{STORE}", "bundle/results/store.sqlite"
+        self._folder = folder
+        _make(folder)
+        self._sound = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+        named = {path: path.relative_to(folder).as_posix() for path, data in self._sound.items() if data}
+        self._of_kind = {kind: [path for path in named if kind(named[path])] for kind, _ in CHANGES}
+        self._dumps = {name: dump((folder / name).read_bytes()) for name in STORES}
 
     def attempt(self, rng: random.Random) -> str:
         """One change, and what verifying came to: codes, `verified` or `incomplete`. Raises `AssertionError`
         where a promise is broken."""
-        shutil.rmtree(self._copy, ignore_errors=True)
-        shutil.copytree(self._sound, self._copy)
-        change = rng.choice(CHANGES)
-        where = rng.choice(("study", "bundle"))
-        told = change(self._copy / where, where == "bundle", rng)
-        begun = time.process_time()
+        path, changed, told = self._changed(rng)
+        where = path.relative_to(self._folder).parts[0]
+        path.write_bytes(changed)
+        if where == "bundle" and rng.random() < 0.9:
+            self._list(path)
         try:
-            done = gridc.open(self._copy / where / "gridcard.toml").verify()
+            came = self._came(where, path)
+        finally:
+            self._restore()
+        if came == "verified":
+            assert self._same(path, changed), f"{path.relative_to(self._folder)}: {told} was not seen"
+        return f"{told.split()[0]} {came}"
+
+    def _changed(self, rng: random.Random) -> tuple[Path, bytes, str]:
+        """A file with other bytes than it had."""
+        while True:
+            kind, change = rng.choice(CHANGES)
+            path = rng.choice(self._of_kind[kind])
+            changed, told = change(self._sound[path], rng)
+            if changed != self._sound[path]:
+                return path, changed, told
+
+    def _came(self, where: str, path: Path) -> str:
+        try:
+            study = gridc.open(self._folder / where / "gridcard.toml")
+            if path == self._folder / README:
+                checked = study.check_card(path)
+                assert checked is not None
+                return "verified"
+            done = study.verify()
         except GridcError as error:
             assert error.diagnostics
-            came = " ".join(sorted({finding.code for finding in error.diagnostics}))
-        else:
-            came = "verified" if done.complete else "incomplete"
-        assert time.process_time() - begun < MOST_SECONDS, f"{told} took too long"
-        if came == "verified":
-            assert self._unchanged(where), f"{told} was not seen"
-        return came
+            return " ".join(sorted({finding.code for finding in error.diagnostics}))
+        return "verified" if done.complete else "incomplete"
 
-    def _unchanged(self, where: str) -> bool:
-        """Whether the copy still says what the sound one does, by plain SQLite and plain JSON."""
-        for name, sound in self._dumps.items():
-            if name.startswith(where) and dump(self._copy / name) != sound:
-                return False
-        texts = [
-            path for path in (self._sound / where).rglob("*") if path.suffix in (".json", ".lock", ".md")
-        ]
-        for path in texts:
-            there = (self._copy / path.relative_to(self._sound)).read_bytes()
-            if there != path.read_bytes() and not _same_json(there, path.read_bytes()):
-                return False
-        return True
+    def _list(self, path: Path) -> None:
+        """The manifest of the bundle is mostly made to agree, or every change would be found by it alone."""
+        folder = self._folder / "bundle"
+        manifest, name = folder / bundle.MANIFEST, path.relative_to(folder).as_posix()
+        if path == manifest:
+            return
+        fresh = f"{bundle._digest_of(path)}  {name}\n"
+        lines = manifest.read_text().splitlines(keepends=True)
+        manifest.write_text("".join(fresh if line.endswith(f"  {name}\n") else line for line in lines))
+
+    def _restore(self) -> None:
+        """Everything as it was."""
+        for path in self._folder.rglob("*"):
+            if path.is_file() and path not in self._sound:
+                path.unlink()
+        for path, data in self._sound.items():
+            if path.read_bytes() != data:
+                path.write_bytes(data)
+
+    def _same(self, path: Path, changed: bytes) -> bool:
+        """Whether the changed file still says what the sound one does, by plain SQLite and plain JSON."""
+        name = path.relative_to(self._folder).as_posix()
+        if name in self._dumps:
+            return dump(changed) == self._dumps[name]
+        return meaning(name, changed) == meaning(name, self._sound[path])
 
 
-def _same_json(one: bytes, other: bytes) -> bool:
-    try:
-        return bool(json.loads(one) == json.loads(other))
-    except ValueError:
-        return False
+def _make(folder: Path) -> None:
+    """The study is stamped, changed with a reason, run with answers that no model gave, reported, attached
+    and bundled."""
+    study = folder / "study"
+    study.mkdir(parents=True)
+    rows = [
+        {
+            "ask": f"Is {n} fair?",
+            "list": ["Yes", "No"],
+            "key": n % 2,
+            "topic": ("weather", "work")[n // 2 % 2],
+        }
+        for n in range(ITEMS)
+    ]
+    rows.append({"ask": "Is it?", "list": ["Yes", "No"], "key": 7, "topic": "work"})
+    (study / "opinions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (study / "gridcard.toml").write_text(SPEC)
+    (study / "README.md").write_text("---\nlicense: mit\n---\n# A model\n\nWhat its author says.\n")
+    opened = gridc.open(study / "gridcard.toml")
+    opened.stamp()
+    (study / "gridcard.toml").write_text(SPEC.replace("seed = 7", "seed = 8"))
+    opened.deviations(write=True)
+    log = study / "deviations.toml"
+    log.write_text(log.read_text().replace('reason = ""', 'reason = "a test"'))
+    fill(compile_spec(opened.spec), study / "results" / "small" / "store.sqlite")
+    opened.report()
+    opened.attach_card(study / "README.md", "qwen2")
+    opened.bundle(folder / "bundle")
+    for suffix in ("-shm", "-wal"):  # of the log that SQLite writes ahead, which is empty now
+        (study / "results" / "small" / f"store.sqlite{suffix}").unlink(missing_ok=True)
 
 
-def dump(path: Path) -> Dump | None:
+# what a file says
+
+
+def dump(data: bytes) -> Dump:
     """Every row of every table and the schema; None where SQLite cannot read them. When a migration was
     applied is no content."""
-    db = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
+    with closing(_database(data)) as db:
+        try:
+            names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            rows = {name: sorted(db.execute(f'SELECT * FROM "{name}"'), key=repr) for name in names}
+            rows["_sqlite_migrations"] = [row[:3] for row in rows["_sqlite_migrations"]]
+            schema = db.execute("SELECT type, name, lower(sql) FROM sqlite_master")  # case says nothing
+            return {**rows, "": sorted(schema, key=repr)}
+        except (sqlite3.Error, KeyError, UnicodeDecodeError):
+            return None
+
+
+def _database(data: bytes) -> sqlite3.Connection:
+    """The database with these bytes, in memory, where there is no write-ahead log."""
+    db = sqlite3.connect(":memory:")
+    db.deserialize(data[:18] + b"\1\1" + data[20:] if data[18:20] == b"\2\2" else data)
+    return db
+
+
+def meaning(name: str, data: bytes) -> object:
+    """What a text says: JSON its values, whatever their order; a spec its values; a model card what is
+    gridc's in it; any other its bytes."""
+    if name == README:
+        return _attached(data.decode("utf-8", "replace"))
     try:
-        names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        rows = {name: sorted(db.execute(f'SELECT * FROM "{name}"'), key=repr) for name in names}
-        rows["_sqlite_migrations"] = [row[:3] for row in rows["_sqlite_migrations"]]
-        return {**rows, "": sorted(db.execute("SELECT type, name, sql FROM sqlite_master"), key=repr)}
-    except (sqlite3.Error, KeyError):
+        if name.endswith((".json", ".lock")):
+            return json.loads(data, object_pairs_hook=lambda pairs: sorted(pairs, key=repr))
+        if name.endswith("gridcard.toml") or name.endswith("deviations.toml"):
+            return tomllib.loads(data.decode())
+    except (ValueError, RecursionError):
         return None
-    finally:
-        db.close()
+    return sorted(data.split(b"\n")) if name.endswith(".txt") else data
 
 
-Change = Callable[[Path, bool, random.Random], str]
+def _attached(text: str) -> tuple[object, ...]:
+    front = re.match(r"---\n(.*?\n)---\n", text, re.DOTALL)
+    section = re.findall(r"<!-- gridc:card begin .*?<!-- gridc:card end small -->", text, re.DOTALL)
+    try:
+        index = yaml.safe_load(front[1]).get("model-index") if front else None
+    except (yaml.YAMLError, AttributeError):
+        index = None
+    return index, section
 
 
-def flip_bits(folder: Path, is_bundle: bool, rng: random.Random) -> str:
-    """A few bits of the store's file."""
-    path = _store(folder, is_bundle)
-    data = bytearray(path.read_bytes())
-    places = [rng.randrange(len(data)) for _ in range(rng.choice((1, 1, 1, 4, 32)))]
-    for place in places:
-        data[place] ^= 1 << rng.randrange(8)
-    path.write_bytes(data)
-    return _relisted(folder, is_bundle, rng, path, f"bits at {places[:4]}")
+# changes: a file's bytes -> other bytes, and what was done
 
 
-def cut(folder: Path, is_bundle: bool, rng: random.Random) -> str:
-    """The store's file, cut off."""
-    path = _store(folder, is_bundle)
-    data = path.read_bytes()
-    path.write_bytes(data[: rng.randrange(len(data))])
-    return _relisted(folder, is_bundle, rng, path, "a cut")
+Change = Callable[[bytes, random.Random], tuple[bytes, str]]
 
 
-def edit_rows(folder: Path, is_bundle: bool, rng: random.Random) -> str:
+def flip_bits(data: bytes, rng: random.Random) -> tuple[bytes, str]:
+    """A few bits, mostly of bytes that are used."""
+    changed = bytearray(data)
+    places = []
+    for _ in range(rng.choice((1, 1, 1, 4, 32))):
+        place = rng.randrange(len(data))
+        while data[place] == 0 and rng.random() < 0.95:
+            place = rng.randrange(len(data))
+        changed[place] ^= 1 << rng.randrange(8)
+        places.append(place)
+    return bytes(changed), f"flip at {places[:4]}"
+
+
+def cut(data: bytes, rng: random.Random) -> tuple[bytes, str]:
+    """The end is missing."""
+    size = rng.choice((rng.randrange(len(data)), rng.randrange(len(data)) // 512 * 512))
+    return data[:size], f"cut at {size}"
+
+
+def edit_rows(data: bytes, rng: random.Random) -> tuple[bytes, str]:
     """A cell of a table, a row less, or a row more; as SQLite allows it."""
-    path = _store(folder, is_bundle)
-    db = sqlite3.connect(path)
-    names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    table = rng.choice([name for name in names if not name.startswith("_")])
-    columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
-    keys = [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[5]] or ["rowid"]
-    column, at = rng.choice(columns), f"({', '.join(keys)})"
-    count = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-    place = rng.randrange(max(count, 1))
-    chosen = f"{at} = (SELECT {', '.join(keys)} FROM {table} LIMIT 1 OFFSET {place})"
-    value = rng.choice(
-        (f"{column} || 'x'", f"replace({column}, '1', '2')", "NULL", "0", "1 - " + column, "'{}'", "'[[[['",
-         f"(SELECT {column} FROM {table} ORDER BY {column} DESC LIMIT 1)", "x'00'", "-9007199254740993", "''")
-    )  # fmt: skip
-    statement = rng.choice(
-        (f"UPDATE {table} SET {column} = {value} WHERE {chosen}",) * 4
-        + (f"DELETE FROM {table} WHERE {chosen}",
-           f"INSERT INTO {table} SELECT {', '.join('NULL' if name == column else name for name in columns)} "
-           f"FROM {table} WHERE {chosen}")
-    )  # fmt: skip
+    with closing(_database(data)) as db:
+        names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        table = rng.choice([name for name in names if not name.startswith("_")])
+        info = db.execute(f"PRAGMA table_info({table})").fetchall()
+        columns, keys = [row[1] for row in info], [row[1] for row in info if row[5]] or ["rowid"]
+        column, at = rng.choice(columns), f"({', '.join(keys)})"
+        place = rng.randrange(max(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0], 1))
+        chosen = f"{at} = (SELECT {', '.join(keys)} FROM {table} LIMIT 1 OFFSET {place})"
+        other = f"(SELECT {column} FROM {table} ORDER BY {column} {rng.choice(('ASC', 'DESC'))} LIMIT 1)"
+        value = rng.choice(
+            (f"{column} || 'x'", f"replace({column}, '1', '2')", "NULL", "0", "1 - " + column, "'{}'",
+             "'[[[['", other, other, "x'00'", "-9007199254740993", "''", f"{column} + 1")
+        )  # fmt: skip
+        copied = ", ".join("NULL" if name == column else name for name in columns)
+        return _executed(
+            db,
+            data,
+            rng.choice(
+                (f"UPDATE {table} SET {column} = {value} WHERE {chosen}",) * 4
+                + (f"DELETE FROM {table} WHERE {chosen}",
+                   f"INSERT INTO {table} SELECT {copied} FROM {table} WHERE {chosen}")
+            ),
+            "row",
+        )  # fmt: skip
+
+
+def edit_schema(data: bytes, rng: random.Random) -> tuple[bytes, str]:
+    """A table, column, index, view or trigger more, less or otherwise."""
+    with closing(_database(data)) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        table = rng.choice(tables)
+        column = rng.choice([row[1] for row in db.execute(f"PRAGMA table_info({table})")])
+        db.execute("PRAGMA writable_schema = ON")
+        one = f"name = '{table}'"
+        statement = rng.choice(
+            (f"DROP TABLE {table}", f"ALTER TABLE {table} RENAME TO moved",
+             f"ALTER TABLE {table} ADD COLUMN more TEXT", f"ALTER TABLE {table} DROP COLUMN {column}",
+             f"ALTER TABLE {table} RENAME COLUMN {column} TO moved",
+             f"CREATE VIEW more AS SELECT * FROM {table}",
+             f"CREATE TABLE more AS SELECT * FROM {table}", f"CREATE INDEX more ON {table} ({column})",
+             f"CREATE TRIGGER more AFTER INSERT ON {table} BEGIN DELETE FROM {table}; END",
+             f"PRAGMA user_version = {rng.randrange(100)}", "DELETE FROM _sqlite_migrations",
+             f"UPDATE sqlite_master SET sql = replace(sql, 'TEXT', 'INTEGER') WHERE {one}",
+             f"UPDATE sqlite_master SET sql = replace(sql, '{column}', 'x') WHERE {one}",
+             f"UPDATE sqlite_master SET rootpage = {rng.randrange(40)} WHERE {one}",
+             f"UPDATE sqlite_master SET type = 'view' WHERE {one}",
+             "DELETE FROM sqlite_master WHERE type = 'index'", f"DELETE FROM sqlite_master WHERE {one}")
+        )  # fmt: skip
+        return _executed(db, data, statement, "schema")
+
+
+def _executed(db: sqlite3.Connection, data: bytes, statement: str, kind: str) -> tuple[bytes, str]:
     try:
         db.execute(statement)
         db.commit()
+        changed = db.serialize()
     except sqlite3.Error:
-        pass  # the schema does not allow it: then nothing changed
-    db.close()
-    return _relisted(folder, is_bundle, rng, path, statement)
+        return data, ""  # the schema does not allow it: then nothing changed
+    return changed[:18] + data[18:20] + changed[20:], f"{kind} {statement}"
 
 
-def change_text(folder: Path, is_bundle: bool, rng: random.Random) -> str:
-    """A byte of the lock, a card, the certificate or a manifest."""
-    names = [path for path in folder.rglob("*") if path.suffix in (".json", ".lock", ".md", ".txt")]
-    path = rng.choice(sorted(path for path in names if path.is_file() and path.stat().st_size))
-    data = bytearray(path.read_bytes())
+def edit_json(data: bytes, rng: random.Random) -> tuple[bytes, str]:
+    """A value of a document, or a part of it gone."""
+    document = json.loads(data)
+    path = rng.choice(places(document)[1:])
+    parent, key = value_at(document, path[:-1]), path[-1]
+    value = parent[key]
+    if rng.random() < 0.2:
+        del parent[key]
+    elif isinstance(value, str) and rng.random() < 0.7:
+        parent[key] = rng.choice((value + "x", value[1:], value.swapcase(), ""))
+    elif type(value) in (int, float) and rng.random() < 0.7:
+        parent[key] = rng.choice((value + 1, -value, value * 10, float(value), 0))
+    elif isinstance(value, list) and value and rng.random() < 0.7:
+        parent[key] = rng.choice((value[1:], value + value[:1], value[::-1]))
+    else:
+        parent[key] = rng.choice((None, True, False, 0, -1, 1e308, 2**70, "", "x", [], {}, [[]], {"x": {}}))
+    return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n", f"json {path}"
+
+
+def edit_text(data: bytes, rng: random.Random) -> tuple[bytes, str]:
+    """A few bytes anywhere."""
     place = rng.randrange(len(data))
-    data[place : place + rng.choice((0, 1, 1, 9))] = rng.choice((b"", b"9", b'"', b"\xff", b"[" * 3000, b"}"))
-    path.write_bytes(data)
-    return _relisted(folder, is_bundle, rng, path, f"{path.name} at {place}")
+    put = rng.choice((b"", b"9", b'"', b"\xff", b"[" * 3000, b"}", b"-", b"\n", b"\\u0000", b"e9", b"<b>"))
+    return data[:place] + put + data[place + rng.choice((0, 1, 1, 9)) :], f"text at {place}: {put[:9]!r}"
 
 
-CHANGES: tuple[Change, ...] = (flip_bits, edit_rows, edit_rows, change_text, cut)
+def _stores(name: str) -> bool:
+    return name in STORES
 
 
-def _store(folder: Path, is_bundle: bool) -> Path:
-    return folder / "results/store.sqlite" if is_bundle else folder / STORE
+def _documents(name: str) -> bool:
+    return name.endswith((".json", ".lock"))
 
 
-def _relisted(folder: Path, is_bundle: bool, rng: random.Random, path: Path, told: str) -> str:
-    """Mostly the manifest of a bundle is made to agree, or every change would be found by it alone."""
-    name = path.relative_to(folder).as_posix()
-    manifest = folder / bundle.MANIFEST
-    if is_bundle and path != manifest and rng.random() < 0.9:
-        lines = manifest.read_text().splitlines()
-        fresh = [
-            f"{bundle._digest_of(path)}  {name}" if line.endswith(f"  {name}") else line for line in lines
-        ]
-        manifest.write_text("".join(f"{line}\n" for line in fresh))
-    return f"{name}: {told}"
+def _texts(name: str) -> bool:
+    return not name.endswith(".sqlite")
+
+
+CHANGES: tuple[tuple[Callable[[str], bool], Change], ...] = (
+    (_stores, flip_bits), (_stores, flip_bits), (_stores, flip_bits), (_stores, cut), (_stores, edit_schema),
+    (_stores, edit_rows), (_stores, edit_rows), (_stores, edit_rows), (_documents, edit_json),
+    (_texts, edit_text),
+)  # fmt: skip
+"""What is done to which files, each as often as the others."""

@@ -141,12 +141,18 @@ def _schema_at(path: Path, rng: Random) -> dict[str, Any]:
     return found
 
 
-def _places(value: Any, path: Path = ()) -> list[Path]:
+def places(value: Any, path: Path = ()) -> list[Path]:
+    """Every place of a document, the whole first."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(place for key, each in inner for place in _places(each, (*path, key)))]
+    return [path, *(place for key, each in inner for place in places(each, (*path, key)))]
 
 
-def _at(document: Any, path: Path) -> Any:
+def place_kind(path: Path) -> Path:
+    """The place without the numbers of rows."""
+    return tuple(0 if isinstance(part, int) else part for part in path)
+
+
+def value_at(document: Any, path: Path) -> Any:
     for part in path:
         document = document[part]
     return document
@@ -157,16 +163,16 @@ def _somewhere(document: dict[str, Any], rng: Random) -> Path:
     if not document:
         document["gridcard"] = 1
     key = rng.choice(sorted(document))
-    return (key, *rng.choice(_places(document[key])))
+    return (key, *rng.choice(places(document[key])))
 
 
 def _put(document: dict[str, Any], path: Path, value: Any) -> None:
-    _at(document, path[:-1])[path[-1]] = value
+    value_at(document, path[:-1])[path[-1]] = value
 
 
 def _delete(document: dict[str, Any], rng: Random) -> None:
     path = _somewhere(document, rng)
-    del _at(document, path[:-1])[path[-1]]
+    del value_at(document, path[:-1])[path[-1]]
 
 
 def _retype(document: dict[str, Any], rng: Random) -> None:
@@ -186,10 +192,10 @@ def _add(document: dict[str, Any], rng: Random) -> None:
     """A key or a row that the schema has here."""
     tables = [
         (),
-        *(path for path in _places(document) if path and isinstance(_at(document, path), dict | list)),
+        *(path for path in places(document) if path and isinstance(value_at(document, path), dict | list)),
     ]
     path = rng.choice(tables)
-    here, schema = _at(document, path), _schema_at(path, rng)
+    here, schema = value_at(document, path), _schema_at(path, rng)
     if isinstance(here, list):
         here.insert(rng.randint(0, len(here)), invent(schema.get("items", {}), rng))
     elif schema.get("properties"):
@@ -202,11 +208,13 @@ def _add(document: dict[str, Any], rng: Random) -> None:
 def _double(document: dict[str, Any], rng: Random) -> None:
     """A row again, under another id or the same one."""
     lists = [
-        path for path in _places(document) if isinstance(_at(document, path), list) and _at(document, path)
+        path
+        for path in places(document)
+        if isinstance(value_at(document, path), list) and value_at(document, path)
     ]
     if not lists:
         return
-    rows = _at(document, rng.choice(lists))
+    rows = value_at(document, rng.choice(lists))
     row = copy.deepcopy(rng.choice(rows))
     if isinstance(row, dict) and "id" in row and rng.random() < 0.7:
         row["id"] = f"{row['id']}{rng.randint(0, 9)}"
@@ -216,14 +224,14 @@ def _double(document: dict[str, Any], rng: Random) -> None:
 def _swap(document: dict[str, Any], rng: Random) -> None:
     one, other = _somewhere(document, rng), _somewhere(document, rng)
     if one[: len(other)] != other and other[: len(one)] != one:
-        left, right = _at(document, one), _at(document, other)
+        left, right = value_at(document, one), value_at(document, other)
         _put(document, one, right)
         _put(document, other, left)
 
 
 def _rename(document: dict[str, Any], rng: Random) -> None:
     path = _somewhere(document, rng)
-    table = _at(document, path[:-1])
+    table = value_at(document, path[:-1])
     if isinstance(table, dict):
         table[rng.choice((*TEXTS, f"{path[-1]}s"))] = table.pop(path[-1])
 
@@ -231,7 +239,7 @@ def _rename(document: dict[str, Any], rng: Random) -> None:
 def _tweak(document: dict[str, Any], rng: Random) -> None:
     """A text with a letter more or less, a number one off."""
     path = _somewhere(document, rng)
-    value = _at(document, path)
+    value = value_at(document, path)
     if isinstance(value, str):
         place = rng.randint(0, len(value))
         _put(document, path, value[:place] + rng.choice(TEXTS)[:3] + value[place + rng.randint(0, 1) :])

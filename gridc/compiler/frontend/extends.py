@@ -22,6 +22,7 @@ from gridc.compiler.frontend.source import STDIN, Source, near_files, read
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.diagnostics.errors import Diagnostic, SpecError
 from gridc.diagnostics.places import KeyPath
+from gridc.files import is_there
 from gridc.schema.canonical import digest_bytes
 
 EXTENDS, REMOVE = "extends", "remove"
@@ -151,7 +152,7 @@ def _base(source: Source, above: Sequence[Source]) -> Source:
         raise refuse(
             "GC308", f"`{name}` is not a file beside the spec", "a base lies in the spec's own folder"
         )
-    if not path.is_file():
+    if not is_there(path, Path.is_file):
         help = near_files(path, beside=source.path) or "it is looked up beside the spec"
         raise refuse("GC309", f"`{name}` is not a file", help)
     if not path.resolve().is_relative_to(folder.resolve()):

@@ -1,9 +1,10 @@
 """Where the things that a spec names lie on this machine: `builtin:`, `path:` and `data:` references."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path, PurePosixPath
+
+from gridc.files import is_there
 
 BUILTIN_PROMPTS = Path(str(resources.files("gridc"))) / "templates" / "prompts"
 BUILTIN_MODELS = Path(str(resources.files("gridc"))) / "builtin" / "models"
@@ -100,12 +101,12 @@ class Places:
             path, help = self.models_folder / _inside(name), _below(self.models_folder, name, scheme)
         else:
             path, help = self.spec_folder / _inside(name), _below(self.spec_folder, name, scheme, BESIDE)
-        if not _exists(path, Path.is_dir):
+        if not is_there(path, Path.is_dir):
             raise NotFound("GC309", f"`{reference}` is not a folder", help)
         return self._contained(path, reference)
 
     def _require(self, path: Path, reference: str, help: str | None = None) -> None:
-        if not _exists(path, Path.is_file):
+        if not is_there(path, Path.is_file):
             raise NotFound("GC309", f"`{reference}` is not a file", help)
         self._contained(path, reference)
 
@@ -129,14 +130,6 @@ def fitting(folder: Path, pattern: str) -> list[Path]:
         return []
 
 
-def _exists(path: Path, kind: Callable[[Path], bool]) -> bool:
-    """Whether there is such a thing; a name that no file system takes is a thing that is not there."""
-    try:
-        return kind(path)
-    except OSError:
-        return False
-
-
 def _inside(name: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
@@ -149,7 +142,7 @@ def _below(folder: Path, name: str, scheme: str, told: str | None = None) -> str
     from difflib import get_close_matches
 
     parent = folder / PurePosixPath(name).parent
-    there = sorted(each.name for each in parent.iterdir()) if _exists(parent, Path.is_dir) else []
+    there = sorted(each.name for each in parent.iterdir()) if is_there(parent, Path.is_dir) else []
     near = get_close_matches(PurePosixPath(name).name, there, n=1, cutoff=0.6)
     meant = f"; did you mean `{scheme}:{PurePosixPath(name).with_name(near[0])}`?" if near else ""
     return f"{told or f'it is looked up below {folder}'}{meant}"

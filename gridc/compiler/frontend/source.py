@@ -8,7 +8,7 @@ import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from gridc.diagnostics.visible import DECEIVING
 from gridc.files import read_regular
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Node, Parser
 
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -260,10 +260,15 @@ def _index(text: str) -> tuple[Mapping[KeyPath, Span], Mapping[KeyPath, Span]]:
 
 
 def _tree(text: str) -> "Node":
+    return _parser().parse(text.encode()).root_node
+
+
+@cache
+def _parser() -> "Parser":
     import tree_sitter_toml
     from tree_sitter import Language, Parser
 
-    return Parser(Language(tree_sitter_toml.language())).parse(text.encode()).root_node
+    return Parser(Language(tree_sitter_toml.language()))
 
 
 class _Index:
@@ -346,6 +351,10 @@ def _key_parts(node: "Node") -> list[str]:
 
 def _bare(node: "Node") -> str:
     text = (node.text or b"").decode()
+    if node.type == "bare_key":
+        return text
+    if "\\" not in text and text[:1] == '"':
+        return text[1:-1]
     return next(iter(tomllib.loads(f"{text} = 0")))
 
 

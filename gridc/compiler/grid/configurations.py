@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from itertools import product
 from math import prod
@@ -275,11 +276,16 @@ ORDERS: Mapping[str, str] = {"system": "system_order", "prompt": "prompt_order"}
 
 def _stated(source: ModelEffects | BenchmarkEffects) -> dict[str, Any]:
     """The keys of a call that a table sets."""
-    names = (key for key in (*KEYS, *ORDERS.values()) if key in type(source).model_fields)
-    found = {key: value for key in names if (value := getattr(source, key)) is not None}
+    found = {key: value for key in _keys(type(source)) if (value := getattr(source, key)) is not None}
     if "separators" in found:
         found["separators"] = found["separators"].model_dump(exclude_none=True)
     return found
+
+
+@cache
+def _keys(table: type[ModelEffects | BenchmarkEffects]) -> tuple[str, ...]:
+    """The keys of a call that a kind of table may set."""
+    return tuple(key for key in (*KEYS, *ORDERS.values()) if key in table.model_fields)
 
 
 def named_parts(table: ModelEffects | BenchmarkEffects) -> Iterator[tuple[str, str | None]]:

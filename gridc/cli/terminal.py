@@ -118,7 +118,7 @@ def plan_table(manifest: dict[str, Any]) -> None:
     for name, size in manifest["curves"].items():
         console.print(escape(f"curve {name}: {size:,} specifications"))
     if manifest["hypotheses"]:
-        for line in _prospects(manifest["hypotheses"]):
+        for line in _prospects(manifest["hypotheses"], manifest["assumed"]):
             console.print(escape(line))
     for note in manifest["notes"]:
         console.print(escape(f"note: {note}"))
@@ -192,24 +192,31 @@ def scaffold_work(report: "ScaffoldReport") -> "Iterator[str]":
         yield f"leakage is found {report.caveat}"
 
 
-def _prospects(hypotheses: list[dict[str, Any]]) -> Iterator[str]:
-    """What would support each hypothesis, refute it or leave it open, and the effect that can be found."""
-    yield "hypotheses, by exact paired tests of what is asked (effects that are found 4 times in 5):"
-    if any(each["detectable_pp"] for each in hypotheses):
-        yield "  a verdict on an effect takes the estimator's test and resampled intervals: other power"
+def _prospects(hypotheses: list[dict[str, Any]], assumed: str) -> Iterator[str]:
+    """The effect that the test of each hypothesis finds, and what would support it, refute it or leave it
+    open."""
+    yield "hypotheses: effects that the test which decides finds 4 times in 5"
+    if any(each["power"]["detectable_pp"] for each in hypotheses):
+        yield f"  assumed: {assumed}"
     for each in hypotheses:
+        power, shown = each["power"], each["kind"] in ("equivalence", "noninferiority")
         yield f"  {each['id']}: {each['kind']} on {_tested(each)}"
-        effects = ", ".join(
-            f"{'none' if effect is None else f'{effect:.1f} pp'} if {float(share):.0%} change"
-            for share, effect in (each["detectable_pp"] or {}).items()
-        )
-        if effects:
-            shown = each["kind"] in ("equivalence", "noninferiority")
-            yield f"      {'shows a margin of' if shown else 'finds'} {effects}"
+        level = "" if power["alpha"] is None else f", at {power['alpha']:.3g}"
+        yield f"      decided by: {power['test']}{level}"
+        for key, aside in (("detectable_pp", ""), ("together_pp", ", all answers to a unit as one")):
+            effects = ", ".join(
+                f"{'none' if effect is None else f'{effect:.1f} pp'} if {float(share):.0%} change"
+                for share, effect in (power[key] or {}).items()
+            )
+            if effects and not any(power[key].values()):
+                yield f"      {'shows no margin' if shown else 'finds no effect'}, however large{aside}"
+            elif effects:
+                yield f"      {'shows a margin of' if shown else 'finds'} {effects}{aside}"
+        if power["error"]:
+            yield f"      (by simulation: the standard error of its power is up to {power['error']:.3f})"
         chances = ", ".join(
             f"{chance:.2f} if {float(share):.0%} change"
-            for share, chance in (each["power_at_margin"] or {}).items()
-            if chance is not None
+            for share, chance in (power["power_at_margin"] or {}).items()
         )
         if chances:
             what = "without a difference, shows its margin" if shown else "finds a difference of its margin"
@@ -220,15 +227,11 @@ def _prospects(hypotheses: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _tested(hypothesis: dict[str, Any]) -> str:
-    """`80 items in 20 units, at 0.0167 for each of 3 contrasts, margin 2 pp`."""
-    items, units, several = (hypothesis[key] for key in ("items", "units", "contrasts"))
+    """`80 items in 20 units, margin 2 pp`."""
+    items, units = (hypothesis[key] for key in ("items", "units"))
     told = "an unknown number of items" if items is None else f"{items:,} items"
     if items != units:
         told += f" in {units:,} units"
-    if hypothesis["alpha"] is not None:
-        told += f", at {hypothesis['alpha']:.3g}"
-    if several > 1:
-        told += f" for each of {several} contrasts"
     return told if hypothesis["margin_pp"] is None else f"{told}, margin {hypothesis['margin_pp']:g} pp"
 
 

@@ -9,7 +9,7 @@ that no correlation of the two is assumed.
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ Side = Literal["two-sided", "greater", "less"]
 Verdict = Literal["supported", "refuted", "open"]
 
 POWER = 0.8
-"""The probability with which `detectable` asks that a test finds its effect."""
+"""The probability with which the smallest effect of a design is found."""
 
 
 class Outcome(NamedTuple):
@@ -107,84 +107,18 @@ def witnesses(rule: Rule, units: int) -> Mapping[Verdict, Outcome]:
     return named
 
 
-def power(rule: Rule, units: int, rise: float, fall: float) -> float:
-    """The probability that `verdict` finds what `detectable` speaks of (a difference for effect and
-    no_effect, else support), where each of `units` >= 1 units rises with probability `rise` and falls with
-    `fall`.
-
-    Summed over the outcomes of the very rule, so it is exact up to the tails, of 1e-9, that are left out.
-    """
-    shown = rule.claim in ("equivalence", "noninferiority")
-    return _shown(rule, units, rise, fall) if shown else _found(rule, units, rise, fall)
-
-
-def detectable(rule: Rule, units: int, changing: float) -> float | None:
-    """The smallest mean paired difference (a proportion) that is found with probability `POWER`, where a
-    share `changing` of the units changes in either direction; for equivalence and noninferiority the
-    smallest margin that can be shown where as many rise as fall. None where units are too few for any.
-    """
-    shown = rule.claim in ("equivalence", "noninferiority")
-    changing = min(changing, 1.0)
-    low, high = 0.0, 1.0 if shown else changing
-
-    def reaches(size: float) -> bool:
-        if shown:
-            return power(replace(rule, margin=size), units, changing / 2, changing / 2) >= POWER
-        toward, away = (changing + size) / 2, (changing - size) / 2
-        sides = (away, toward) if rule.side == "less" else (toward, away)
-        return power(rule, units, *sides) >= POWER
-
-    if not reaches(high):
-        return None
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (low, middle) if reaches(middle) else (middle, high)
-    return high
-
-
-def _found(rule: Rule, units: int, rise: float, fall: float) -> float:
-    """The probability that McNemar's test finds a difference, by the number of units that change."""
+def mcnemar_power(alpha: float, units: int, rise: float, fall: float) -> float:
+    """The probability that the one-sided exact McNemar test finds a rise at `alpha`, where each of `units`
+    rises with probability `rise` and falls with `fall`: exact up to the tails, of 1e-9, that are left out."""
     from scipy.stats import binom
 
     share = rise + fall
     if share == 0:
         return 0.0
     changed = _window(units, share)
-    # The least count in the larger direction whose tail is alpha / tails or less: isf gives the one below it.
-    least = binom.isf(rule.alpha / rule.tails, changed, 0.5) + 1
-    toward = (fall if rule.side == "less" and rule.tails == 1 else rise) / share
-    chance = binom.sf(least - 1, changed, toward)
-    if rule.tails == 2:
-        chance = chance + binom.cdf(changed - least, changed, toward)
+    # The least count whose tail is alpha or less: isf gives the one below it.
+    chance = binom.sf(binom.isf(alpha, changed, 0.5), changed, rise / share)
     return float((binom.pmf(changed, units, share) * chance).sum())
-
-
-def _shown(rule: Rule, units: int, rise: float, fall: float) -> float:
-    """The probability that the interval lies within the margin, or above minus the margin: for each number of
-    units that rise, the numbers that may fall are a range, because their limits only grow."""
-    from scipy.stats import beta, binom
-
-    margin = rule.margin or 0.0
-    if rule.claim == "noninferiority" and rule.side == "less":
-        rise, fall = fall, rise
-    up, down = _window(units, rise), _window(units, fall)
-
-    def both(counts: Counted) -> tuple[Shares, Shares]:
-        level = rule.alpha / 2
-        with np.errstate(invalid="ignore"):
-            least = np.where(counts == 0, 0.0, beta.ppf(level, counts, units - counts + 1))
-            most = np.where(counts == units, 1.0, beta.ppf(1 - level, counts + 1, units - counts))
-        return least, most
-
-    (up_least, up_most), (down_least, down_most) = both(up), both(down)
-    last = np.searchsorted(down_most, margin + up_least, side="left") - 1  # U(fall) - L(rise) < margin
-    first = np.zeros_like(last)
-    if rule.claim == "equivalence":
-        first = np.searchsorted(down_least, up_most - margin, side="right")  # U(rise) - L(fall) < margin
-    rest = fall / (1 - rise) if rise < 1 else 0.0
-    chance = binom.cdf(down[0] + last, units - up, rest) - binom.cdf(down[0] + first - 1, units - up, rest)
-    chance = np.where(last >= first, chance, 0.0)
-    return float((binom.pmf(up, units, rise) * chance).sum())
 
 
 def _window(units: int, share: float) -> Counted:

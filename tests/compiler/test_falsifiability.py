@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Callable
+from math import sqrt
 from pathlib import Path
 
 import pytest
-from scipy.stats import beta
+from scipy.stats import norm, t
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, prospects, rounded_up
+from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, prospects
 from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import HazardError, SpecError
 from tests.compiler.conftest import make_model, questions
@@ -124,7 +125,7 @@ def test_a_family_asks_for_its_strictest_level(compiled: Make) -> None:
     both = contrast("difference", 'side = "less"', 'family = "all"', *family)
     made = compiled(both, ('kind = "ranking"\n', 'kind = "ranking"\nfamily = "all"\n'))
     tested, ranked = prospects(Plan(made.study))
-    assert (tested.alpha, ranked.alpha, ranked.detectable_pp) == (0.02, None, None)
+    assert (tested.power.alpha, ranked.power.alpha) == (0.02, None)
 
 
 def test_only_primary_cells_speak(compiled: Make) -> None:
@@ -139,7 +140,7 @@ def test_the_number_of_items_need_not_be_known(compiled: Make) -> None:
     drawn = compiled(equivalent, ('"path:facts.json"', '"data:facts.json"'))
     assert prospects(Plan(drawn.study))[0].items == 4
     whole = prospects(Plan(compiled(("sample = { n = 4, seed = 1 }\n", "")).study))[0]
-    assert (whole.items, whole.units, whole.detectable_pp) == (None, None, None)
+    assert (whole.items, whole.units, whole.power.detectable_pp) == (None, None, None)
     assert set(whole.outcomes) == {"supported", "refuted", "open"}
     assert not any(letter.isdigit() for told in whole.outcomes.values() for letter in told)
 
@@ -165,15 +166,17 @@ def test_what_is_stated_and_not_computed_is_told(compiled: Make) -> None:
 
 
 def test_notes_say_what_the_design_cannot_show(compiled: Make) -> None:
-    """Six items, one in ten changes: in half of the studies none does, so four in five show only
-    what one that changes leaves open."""
-    least = rounded_up(100 * (1 - beta.ppf(0.025, 5, 2)))
-    made = compiled(("n = 4", "n = 6"), contrast("equivalence", "margin = { pp = 37 }"))
+    """Six items under two templates for two models, one answer in ten changes: Student's t of five degrees of
+    freedom."""
+    made = compiled(("n = 4", "n = 6"), contrast("equivalence", "margin = { pp = 15 }"))
     told = manifest(Plan(made.study))
     json.dumps(told)
+    least = told["hypotheses"][0]["power"]["detectable_pp"]["0.1"]
+    error = sqrt(0.1 * (1 + 3 * 0.1) / 4 / 6)  # of four answers, which correlate a tenth
+    assert least == pytest.approx(100 * error * (t.isf(0.05, 5) + norm.isf(0.1)), abs=0.1)
     assert told["notes"] == [
-        f"H: its margin of 37 pp is below the {least} pp that 6 items can show by an exact test "
-        "when 10% of them change",
+        f"H: its margin of 15 pp is below the {least} pp that 6 items can show when 10% of the answers "
+        "change",
         "calm of facts: 4 configurations, where rho_flip saturates at 0.50 and shows that a reversal exists, "
         "not how large it is",
     ]

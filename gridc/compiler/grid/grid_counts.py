@@ -11,8 +11,9 @@ from gridc.schema.spec import Spec
 
 Asked = tuple[str, Sample | None]
 
-Spoken = Mapping[Asked, frozenset[tuple[str, ...]]]
-"""By (benchmark, subset of its items): the levels that are run of the axes that a hypothesis compares."""
+Spoken = Mapping[Asked, Mapping[tuple[str, ...], int]]
+"""By (benchmark, subset of its items): the levels that are run of the axes that a hypothesis compares, and in
+how many cells each combination of them is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def survey(spec: Spec) -> Survey:
     """Walk every place of the grid once. Nothing of its size is held."""
     models = [model.id for model in spec.model]
     exclude = [0] * len(spec.exclude)
-    hypothesis: list[dict[Asked, set[tuple[str, ...]]]] = [{} for _ in spec.hypothesis]
+    hypothesis: list[dict[Asked, Counter[tuple[str, ...]]]] = [{} for _ in spec.hypothesis]
     compared = [kind_of(each).axes(each) for each in spec.hypothesis]
     slices = [0] * len(spec.slice)
     primary = 0
@@ -101,10 +102,13 @@ def survey(spec: Spec) -> Survey:
             primary += len(principal)
             where = grid.where(configuration.levels, configuration.tier, benchmark.id)
             for number, each in enumerate(spec.hypothesis if principal else ()):
-                whom = principal if "model" in each.where.root else principal[:1]
-                if any(each.where.matches({**where, "model": model}) for model in whom):
+                named = "model" in each.where.root
+                whom = principal if named else principal[:1]
+                about = sum(each.where.matches({**where, "model": model}) for model in whom)
+                if about:
                     levels = tuple(configuration.levels[axis] for axis in compared[number])
-                    hypothesis[number].setdefault(on, set()).add(levels)
+                    counted = hypothesis[number].setdefault(on, Counter())
+                    counted[levels] += about if named else len(principal)
             if kept < len(models):
                 continue
             size += 1
@@ -114,5 +118,4 @@ def survey(spec: Spec) -> Survey:
                     slices[number] += 1
                     held[part.id] += 1
         envelopes.append(Envelope(benchmark.id, cells, runs, size, tiers, held, dict(excluded)))
-    spoken = tuple({on: frozenset(levels) for on, levels in each.items()} for each in hypothesis)
-    return Survey(tuple(envelopes), tuple(exclude), tuple(slices), spoken, primary, asked, tested)
+    return Survey(tuple(envelopes), tuple(exclude), tuple(slices), tuple(hypothesis), primary, asked, tested)

@@ -7,7 +7,7 @@ The fields of a kind are its class in `schema.inference`; how its verdict is rea
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from gridc.compiler.grid.configurations import graded
 from gridc.diagnostics.places import KeyPath
@@ -28,8 +28,18 @@ from gridc.statistics.power import Claim, Rule, Side, Verdict
 
 H = TypeVar("H", bound=AnyHypothesis)
 
-Levels = frozenset[tuple[str, ...]]
+Levels = Collection[tuple[str, ...]]
 """The combinations of levels of a hypothesis's axes that are run, in the order of `axes`."""
+
+
+class Compared(NamedTuple):
+    """What the test of a kind compares: names of levels of its axis, the reference first, with doses where
+    they have some; and the parts of `by` that their effect may depend on: how many inside each unit, or the
+    benchmarks."""
+
+    levels: tuple[str, ...]
+    by: int | Literal["benchmark"] = 1
+    doses: tuple[float, ...] = ()
 
 
 class Reference(NamedTuple):
@@ -65,7 +75,7 @@ class HypothesisKind(Generic[H]):
     pooled        whether the items of its benchmarks add up; otherwise the smallest benchmark counts
     rule          its test, at a level alpha; None where the verdict is read from the configurations
     contrasts     how many comparisons share its level (Bonferroni)
-    spread        the variance of what is tested, over that of one paired difference
+    compared      what the test that decides it compares, where these levels are run
     outcomes      of a kind without a test here: each verdict that so many items and units allow, in words
     """
 
@@ -77,7 +87,7 @@ class HypothesisKind(Generic[H]):
     benchmarks: Callable[[H], int] = lambda hypothesis: 1
     pooled: bool = True
     contrasts: Callable[[H], int] = lambda hypothesis: 1
-    spread: float = 1.0
+    compared: Callable[[H, Spec, Levels], Compared] = lambda *_: Compared(())
     outcomes: Callable[[H, Spec, int | None, int | None], dict[Verdict, str]] = lambda *_: {}
 
 
@@ -229,6 +239,7 @@ def _contrast(claim: Claim) -> HypothesisKind[ContrastHypothesis]:
         ),
         rule=rule,
         contrasts=lambda hypothesis: len(hypothesis.levels),
+        compared=lambda hypothesis, spec, levels: Compared((hypothesis.reference, *hypothesis.levels)),
     )
 
 
@@ -256,6 +267,16 @@ def _interacts(hypothesis: InteractionHypothesis, spec: Spec, levels: Levels) ->
     return len(_first(levels)) > 1 and others > 1
 
 
+def _interacting(hypothesis: InteractionHypothesis, spec: Spec, levels: Levels) -> Compared:
+    names = [name for name in _axes(spec)[hypothesis.axis] if name in _first(levels)]
+    if hypothesis.by == "benchmark":
+        return Compared(tuple(names), "benchmark")
+    whom = hypothesis.where.restricted({"model"})
+    models = sum(whom.matches({"model": model.id}) for model in spec.model)
+    others = len({combination[-1] for combination in levels})
+    return Compared(tuple(names), models if hypothesis.by == "model" else others)
+
+
 # trend
 
 
@@ -278,6 +299,18 @@ def _trend_misfits(hypothesis: TrendHypothesis, spec: Spec) -> Iterator[Misfit]:
     elif any(later <= earlier for earlier, later in pairwise(dose for dose in doses if dose is not None)):
         problem = f"the doses of `{hypothesis.id}` do not rise along its order"
         yield Misfit("GC105", "order", problem, "name the levels from the smallest dose to the largest")
+
+
+def doses_of(spec: Spec, hypothesis: TrendHypothesis) -> dict[str, float]:
+    """The dose of each level of the order: as the spec says, or 0, 1, 2, ..."""
+    stated = {
+        level.id: level.dose for axis in spec.axis if axis.id == hypothesis.axis for level in axis.level
+    }
+    known = {name: stated[name] for name in hypothesis.order}
+    return {
+        name: float(place) if dose is None else float(dose)
+        for place, (name, dose) in enumerate(known.items())
+    }
 
 
 _SIDES: Mapping[str, Side] = {"increasing": "greater", "decreasing": "less"}
@@ -314,7 +347,7 @@ KINDS: Mapping[str, HypothesisKind[Any]] = {
         comparable=_interacts,
         benchmarks=lambda hypothesis: 2 if hypothesis.by == "benchmark" else 1,
         rule=lambda hypothesis, alpha: Rule("effect", "two-sided", alpha, None),
-        spread=2.0,
+        compared=_interacting,
     ),
     "trend": HypothesisKind[TrendHypothesis](
         references=_trend_references,
@@ -322,6 +355,9 @@ KINDS: Mapping[str, HypothesisKind[Any]] = {
         axes=lambda hypothesis: (hypothesis.axis,),
         comparable=lambda hypothesis, spec, levels: _first(levels) >= set(hypothesis.order),
         rule=lambda hypothesis, alpha: Rule("effect", _SIDES[hypothesis.direction], alpha, None),
+        compared=lambda hypothesis, spec, levels: Compared(
+            hypothesis.order, doses=tuple(doses_of(spec, hypothesis).values())
+        ),
     ),
 }
 """By the `kind` of the language."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gridc.compiler.grid.hypothesis_kinds import doses_of
 from gridc.reports.findings.hypotheses.comparison import Comparison, compare
 from gridc.reports.findings.hypotheses.contrasts import NO_ROWS, nothing, other_reading, tails
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, EffectTest, Failure, Odds, TrendLine
@@ -10,7 +11,6 @@ from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.hypotheses.regression import DOSE, covariates, design_of, estimate, failure_of
 from gridc.reports.findings.observations import Floats, NotMean
 from gridc.schema.inference import TrendHypothesis
-from gridc.schema.spec import Spec
 from gridc.statistics.clustered_logit import NotEstimable
 from gridc.statistics.ordered import isotonic, jonckheere_terpstra, page
 
@@ -58,18 +58,6 @@ def decide_trend(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
         down if rising else up,
         comparison.rows.rows,
     )
-
-
-def doses_of(spec: Spec, hypothesis: TrendHypothesis) -> dict[str, float]:
-    """The dose of each level of the order: as the spec says, or 0, 1, 2, ..."""
-    stated = {
-        level.id: level.dose for axis in spec.axis if axis.id == hypothesis.axis for level in axis.level
-    }
-    known = {name: stated[name] for name in hypothesis.order}
-    return {
-        name: float(place) if dose is None else float(dose)
-        for place, (name, dose) in enumerate(known.items())
-    }
 
 
 def _line(comparison: Comparison, hypothesis: TrendHypothesis, doses: dict[str, float]) -> TrendLine | None:

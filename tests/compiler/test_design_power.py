@@ -1,0 +1,279 @@
+"""The power that a plan promises, beside the share of simulated studies in which the deciding code has it."""
+
+from dataclasses import replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import f, ncf, nct, norm, t
+
+from gridc.compiler.grid.hypothesis_kinds import strictest_level
+from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.design_power import TOGETHER
+from gridc.compiler.preflight.falsifiability import manifest, prospects
+from gridc.reports.findings.hypotheses import DECISIONS
+from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.observations import Samples
+from gridc.runtime.store.rows import CellOutcomes
+from gridc.schema.spec import Spec
+from gridc.statistics.expected_power import (
+    Assumed,
+    DecidingTest,
+    Layout,
+    Stratum,
+    _design,
+    _rates,
+    power,
+    smallest,
+    smallest_gap,
+)
+from gridc.statistics.power import POWER
+
+SIZES = {"one": 90, "two": 160}
+MODELS = ("ant", "bee", "cat")
+ARMS = ("plain", "a", "b", "c")
+TO = {"axis": "arm", "reference": "plain"}
+
+
+def spec_of(**hypothesis: Any) -> Spec:
+    """Three models, two benchmarks and four levels; one hypothesis in a family of two."""
+    second = {"id": "other", "kind": "difference", "level": "b", **TO, "family": "all"}
+    return Spec.model_validate(
+        {
+            "gridcard": 1,
+            "study": {"id": "s", "title": "S", "purpose": "comparative", "not_varied": ["x"]},
+            "model": [{"id": name, "engine": "hf", "source": "builtin:none"} for name in MODELS],
+            "benchmark": [
+                {"id": name, "loader": "truthfulqa_mc1", "source": "builtin:none", "option_order": "file",
+                 "direction": "higher_is_better"}
+                for name in SIZES
+            ],
+            "harness": {"prompt": "{{ question }}", "method": "extract"},
+            "axis": [
+                {"id": "arm", "level": [
+                    {"id": arm, "tier": "core", "provenance": "x", "prompt": f"{arm} {{{{ question }}}}"}
+                    for arm in ARMS
+                ]}
+            ],
+            "family": [{"id": "all", "correction": "holm", "alpha": 0.05}],
+            "hypothesis": [{"id": "H", "family": "all", **hypothesis}, second],
+            "analysis": {"estimator": "cluster_logit"},
+        }
+    )  # fmt: skip
+
+
+def items_of(benchmark: str, size: int) -> Items:
+    names = [f"{benchmark}{number:04}" for number in range(size)]
+    items = tuple(Item(name, "?", ("yes", "no"), 0, name) for name in names)
+    return Items(items, (), Loaded(items, {"items": "0" * 64}))
+
+
+def plan_of(spec: Spec) -> Plan:
+    items = {name: items_of(name, size) for name, size in SIZES.items()}
+    weights = ModelIdentity("builtin:none", files=(("weights", "0" * 64),))
+    return Plan(Study(spec, prompts={}, items=items, absent={}, models=dict.fromkeys(MODELS, weights)))
+
+
+def answers(random: Any, size: int, rates: Any, changing: float) -> Any:
+    """Right or wrong, (items, models, levels), by `rates` (models, levels). Under two levels a model gives
+    one answer but for what makes a share `changing` differ; two models share what they draw for an item a
+    tenth of the time."""
+    models, levels = rates.shape
+    one = random.random((size, 1, levels)) < sqrt(1 - 2 * changing)
+    shared = random.random((size, models, 1)) < sqrt(TOGETHER)
+    of_item = np.where(shared, random.random((size, 1, 1)), random.random((size, models, 1)))
+    of_level = np.where(shared, random.random((size, 1, levels)), random.random((size, models, levels)))
+    return np.where(one, of_item, of_level) < rates
+
+
+def rates_of(kind: str, effect: float, down: bool) -> dict[str, Any]:
+    """By benchmark: rates of models and levels."""
+    low, high = 0.5 - effect / 2, 0.5 + effect / 2
+    low, high = (high, low) if down else (low, high)
+    rates = {name: np.full((len(MODELS), len(ARMS)), low) for name in SIZES}
+    for name, own in rates.items():
+        if kind == "trend":
+            odds = (
+                np.log(low / (1 - low))
+                + (np.log(high / (1 - high)) - np.log(low / (1 - low))) * np.arange(4) / 3
+            )
+            own[:] = 1 / (1 + np.exp(-odds))
+        elif kind == "by model":
+            own[-1, -1] = high
+        elif kind != "by benchmark" or name == "one":
+            own[:, -1] = high
+    return rates
+
+
+def share_decided(kind: str, stated: dict[str, Any], effect: float, changing: float, runs: int) -> float:
+    """The share of simulated studies that decide for the claim (a control: against it), at the level of the
+    family's strictest step."""
+    spec = spec_of(**stated)
+    plan, hypothesis = plan_of(spec), spec.hypothesis[0]
+    level, cells = strictest_level(spec, hypothesis), list(plan.cells())
+    down = stated.get("side") == "less" or stated.get("direction") == "decreasing"
+    rates, random, found = rates_of(kind, effect, down), np.random.default_rng(7), 0
+    for _ in range(runs):
+        drawn = {name: answers(random, size, rates[name], changing) for name, size in SIZES.items()}
+        stored = {}
+        for cell in cells:
+            right = drawn[cell.benchmark][:, MODELS.index(cell.model), ARMS.index(cell.levels["arm"])].astype(
+                int
+            )
+            names = tuple(item.id for item in plan.study.items[cell.benchmark].sampled)
+            ones = np.ones_like(right)
+            stored[cell.key] = CellOutcomes(names, ones, ones, ones, right, right)
+        nothing: Any = None
+        measured = Measured(spec, Samples(plan, stored), [], nothing, nothing, True)
+        decided = DECISIONS[hypothesis.kind].decide(measured, hypothesis)
+        p = decided.refute if hypothesis.kind == "null_control" else decided.support
+        found += p <= level
+    return found / runs
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "two-sided": {"kind": "difference", "level": "c", **TO},
+    "one-sided": {"kind": "difference", "level": "c", "side": "greater", **TO},
+    "omnibus": {"kind": "difference", "level": ["a", "b", "c"], **TO},
+    "the best of three": {"kind": "difference", "level": ["a", "b", "c"], "side": "less", **TO},
+    "by model": {"kind": "interaction", "axis": "arm", "by": "model"},
+    "by benchmark": {"kind": "interaction", "axis": "arm", "by": "benchmark"},
+    "trend": {"kind": "trend", "axis": "arm", "order": list(ARMS), "direction": "decreasing"},
+    "control": {"kind": "null_control", "level": "c", "margin": {"pp": 2}, **TO},
+    "equivalence": {"kind": "equivalence", "level": "c", "margin": {"pp": 2}, **TO},
+    "equivalence of three": {"kind": "equivalence", "level": ["a", "b", "c"], "margin": {"pp": 2}, **TO},
+    "noninferiority": {"kind": "noninferiority", "level": "c", "side": "less", "margin": {"pp": 2}, **TO},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "changing"), [*((kind, 0.3) for kind in KINDS), ("two-sided", 0.1), ("equivalence", 0.1)]
+)
+def test_what_a_plan_promises_is_decided_four_times_in_five(kind: str, changing: float) -> None:
+    """Data by the assumptions, the decision by the code of the report. Promised is .80; the simulated share
+    lies within four standard errors of it, and five points beside (Student's t of a linear statistic)."""
+    stated, runs = KINDS[kind], 150
+    (promised, _) = prospects(plan_of(spec_of(**stated)))
+    points = (promised.power.detectable_pp or {})[str(changing)]
+    assert points is not None
+    shown = stated["kind"] in ("equivalence", "noninferiority")
+    if shown:
+        stated = stated | {"margin": {"pp": points}}
+    share = share_decided(kind, stated, 0.0 if shown else points / 100, changing, runs)
+    assert share == pytest.approx(POWER, abs=4 * sqrt(POWER * (1 - POWER) / runs) + 0.05), (points, share)
+
+
+def test_one_level_of_one_model_is_the_paired_t_test() -> None:
+    """Closed form: 400 pairs of which .2 change beside the effect d, so that a pair's variance is .2 + .6 d -
+    d^2; and with six models whose changes correlate a tenth, 1.5 / 6 of it."""
+    for answered, spread in ((1, 1.0), (6, 1.5 / 6)):
+        layout, assumed = Layout((Stratum(400, answered),), 2), Assumed(0.2, 0.1)
+        for effect in (0.02, 0.05, 0.08):
+            error = sqrt((0.2 + 0.6 * effect - effect**2) * spread / 400)
+            cut = t.isf(0.025, 399)
+            expected = nct.sf(cut, 399, effect / error) + nct.cdf(-cut, 399, effect / error)
+            found = power(DecidingTest("effect", "two-sided", 0.05), layout, assumed, effect)
+            assert found == pytest.approx(expected, abs=0.01)
+            one_sided = power(DecidingTest("effect", "less", 0.05), layout, assumed, effect)
+            assert one_sided == pytest.approx(nct.sf(t.isf(0.05, 399), 399, effect / error), abs=0.01)
+        error = sqrt(0.2 * spread / 400)
+        room = 0.06 / error - t.isf(0.05, 399)
+        shown = power(DecidingTest("equivalence", "two-sided", 0.05, 0.06), layout, assumed, 0.0)
+        assert shown == pytest.approx(max(2 * norm.cdf(room) - 1, 0), abs=1e-6)
+        shown = power(DecidingTest("noninferiority", "greater", 0.05, 0.06), layout, assumed, 0.0)
+        assert shown == pytest.approx(norm.cdf(room), abs=1e-6)
+
+
+def test_an_interaction_of_benchmarks_compares_their_differences() -> None:
+    """Four groups of 100 pairs of which one rises by d: the spread of four means about their weighted mean,
+    where a pair's variance is .3, and .3 + .4 d - d^2 in the group that rises."""
+    layout, effect = Layout((Stratum(100, 1),) * 4, 2, by="stratum"), 0.1
+    found = power(DecidingTest("interaction", "two-sided", 0.05), layout, Assumed(0.3, 0.0), effect)
+    weights = 100 / np.array([0.3 + 0.4 * effect - effect**2, 0.3, 0.3, 0.3])
+    means = np.array([effect, 0, 0, 0])
+    spread = float(weights @ (means - weights @ means / weights.sum()) ** 2)
+    assert found == pytest.approx(ncf.sf(f.isf(0.05, 3, 397), 3, 397, spread), abs=0.01)
+
+
+def test_more_of_everything_is_more_power() -> None:
+    """More units and more answers that are not the same find less; more changes find more only."""
+    test, few = DecidingTest("effect", "two-sided", 0.05), Layout((Stratum(100, 2),), 3)
+    least = smallest(test, few, Assumed(0.1, 0.1))
+    assert least is not None
+    for layout, assumed in (
+        (Layout((Stratum(200, 2),), 3), Assumed(0.1, 0.1)),
+        (Layout((Stratum(100, 6),), 3), Assumed(0.1, 0.1)),
+        (few, Assumed(0.1, 0.0)),
+        (few, Assumed(0.05, 0.1)),
+    ):
+        less = smallest(test, layout, assumed)
+        assert less is not None and less < least
+    as_one = smallest(test, few, Assumed(0.1, 1.0))
+    assert as_one == pytest.approx(smallest(test, Layout((Stratum(100, 1),), 3), Assumed(0.1, 1.0)), rel=0.01)
+    assert (
+        smallest(
+            DecidingTest("interaction", "two-sided", 0.05),
+            Layout((Stratum(5, 1),), 4, by=4),
+            Assumed(0.3, 0.1),
+        )
+        is None
+    )
+
+
+@pytest.mark.parametrize("kind", ["bets", "flips"])
+def test_the_gap_of_an_order_is_found_in_fresh_studies(kind: Any) -> None:
+    """Units of three items: what the simulation finds is found again with other draws."""
+    from gridc.statistics.betting import log_e_values, p_values
+
+    sizes, tests = (3,) * 60, 4
+    found = smallest_gap(kind, tests, 0.025, sizes, 0.3, 0.1)
+    assert found.gap is not None and 0 < found.error < 0.05
+    random, runs = np.random.default_rng(99), 4000
+    toward = (max(0.3, found.gap) + found.gap) / 2
+    away = toward - found.gap
+    shared = random.random((runs, 60, 1))
+    drawn = np.where(random.random((runs, 60, 3)) < sqrt(0.1), shared, random.random((runs, 60, 3)))
+    units = ((drawn < toward).astype(int) - (drawn > 1 - away)).sum(axis=2)
+    p = (
+        p_values(log_e_values(units, 3))
+        if kind == "bets"
+        else t.sf(units.mean(axis=1) / units.std(axis=1, ddof=1) * sqrt(60), 59)
+    )
+    assert 1 - tests * (p > 0.025).mean() == pytest.approx(POWER, abs=0.06)
+
+
+def test_a_plan_says_what_decides_and_at_which_level() -> None:
+    told = manifest(plan_of(spec_of(**KINDS["omnibus"])))
+    assert "rates near 50%" in told["assumed"]
+    one, other = (each["power"] for each in told["hypotheses"])
+    assert one["test"] == "joint test of 3 levels, the clustered logit" and one["alpha"] == 0.025
+    assert other["test"] == "two-sided test, the clustered logit"
+    assert one["detectable_pp"]["0.1"] < one["together_pp"]["0.1"]
+    without = spec_of(**KINDS["two-sided"])
+    silent = replace_estimator(without)
+    (first, _) = prospects(plan_of(silent))
+    assert first.power.test == "none, since [analysis] declares no estimator"
+    assert first.power.detectable_pp is None
+
+
+def replace_estimator(spec: Spec) -> Spec:
+    return spec.model_copy(update={"analysis": spec.analysis.model_copy(update={"estimator": "none"})})
+
+
+def test_the_simulated_design_is_the_one_that_is_fitted() -> None:
+    """One level of one part moves."""
+    layout, interaction = (
+        Layout((Stratum(10, 1), Stratum(5, 1)), 3, by=2),
+        DecidingTest("interaction", "two-sided", 0.05),
+    )
+    assert (_rates(interaction, layout, 0.2) == 0.6).sum() == 2
+    by_stratum = replace(layout, by="stratum")
+    rates = _rates(interaction, by_stratum, 0.2)
+    assert rates[1, 0, 2] == 0.6 and (rates == 0.6).sum() == 1
+    assert len(_design(interaction, layout).places("axis", "block")) == 2

@@ -187,16 +187,16 @@ def fill(compiled: Compiled, path: Path) -> None:
 def _answers(plan: Plan, seen: set[str]) -> Iterator[Answer]:
     for cell in plan.cells():
         random = np.random.default_rng(int(digest(cell.key)[:12], 16))
-        level = _level(cell)
+        level = level_of(cell)
         for sample in plan.samples(cell):
             for request in sample.requests:
                 if request.id not in seen:
                     seen.add(request.id)
-                    content = _content(cell, sample, random.random(2), level)
+                    content = answer_content(cell, sample, random.random(2), level)
                     yield Answer(request.id, content, {"prompt_tokens": 9}, {"tokens": 9}, 0.0)
 
 
-def _level(cell: Cell) -> float:
+def level_of(cell: Cell) -> float:
     """A model's true score in a cell: a level for model and benchmark, and a step for the configuration."""
     one, two, three = (
         int(digest(each)[:8], 16) / 16**8
@@ -205,7 +205,8 @@ def _level(cell: Cell) -> float:
     return 0.5 + 0.2 * (one - 0.5) + 0.4 * (two - 0.5) + 0.2 * (three - 0.5)
 
 
-def _content(cell: Cell, sample: Sample, chance: Any, level: float) -> dict[str, Any]:
+def answer_content(cell: Cell, sample: Sample, chance: Any, level: float) -> dict[str, Any]:
+    """What a model of this level answers; `chance` are two numbers from 0 to 1."""
     item = sample.item
     if item.gold is None:
         return {"text": _said(item, chance), "tokens": [1, 2, 3], "finish": "stop", "near_ties": 0}

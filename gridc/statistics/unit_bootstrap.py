@@ -8,32 +8,49 @@ Percentile intervals of few units are too narrow. They are expanded to the width
 Phi(-sqrt(n / (n - 1)) t(1 - alpha / 2, n - 1)).
 """
 
+from functools import cache
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Counts = NDArray[np.unsignedinteger[Any]]
+
+CHUNK = 250
+"""Resamples that are multiplied at a time."""
 
 
-def draw_weights(units: int, resamples: int, seed: int) -> Floats:
+def draw_weights(units: int, resamples: int, seed: int) -> Counts:
     """How often each unit is drawn in each resample, shape (resamples, units); every row sums to `units`."""
-    drawn = np.random.default_rng(seed).integers(0, units, size=(resamples, units))
-    places = drawn + np.arange(resamples, dtype=np.int64)[:, None] * units
-    counts = np.bincount(places.ravel(), minlength=resamples * units)
-    return counts.reshape(resamples, units).astype(np.float64)
+    random, found = np.random.default_rng(seed), np.zeros((resamples, units), np.min_scalar_type(units))
+    for at in range(0, resamples, CHUNK):
+        size = min(CHUNK, resamples - at)
+        places = random.integers(0, units, size=(size, units))
+        places += np.arange(size, dtype=np.int64)[:, None] * units
+        found[at : at + size] = np.bincount(places.ravel(), minlength=size * units).reshape(size, units)
+    return found
 
 
-def resampled_means(sums: Whole, sizes: Whole, weights: Floats) -> Floats:
+def resampled_sums(rows: Whole, weights: Counts) -> Floats:
+    """The sum of each row in every resample, (rows, units) and (resamples, units) -> (resamples, rows). Of
+    whole numbers, so it is exact."""
+    columns = rows.T.astype(np.float64)
+    sums = [weights[at : at + CHUNK].astype(np.float64) @ columns for at in range(0, len(weights), CHUNK)]
+    return np.concatenate(sums) if sums else np.zeros((0, len(rows)))
+
+
+def resampled_means(sums: Whole, sizes: Whole, weights: Counts) -> Floats:
     """The mean in every resample, shape (resamples, rows), of rows that have `sums` and `sizes` (trials) by
-    unit, (rows, units). Not a number where a resample holds no trial of a row. Sums are of whole numbers, so
-    they are exact."""
-    totals, trials = weights @ sums.T.astype(np.float64), weights @ sizes.T.astype(np.float64)
+    unit, (rows, units). Not a number where a resample holds no trial of a row."""
+    totals, trials = resampled_sums(sums, weights), resampled_sums(sizes, weights)
     means: Floats = np.divide(totals, trials, out=np.full(totals.shape, np.nan), where=trials > 0)
     return means
 
 
+@cache
 def tail_of(units: int, level: float) -> float:
     """The share of resamples that an expanded percentile interval leaves out on each side."""
     from scipy.stats import norm, t

@@ -89,7 +89,7 @@ def test_a_second_study_in_the_store_changes_nothing_of_the_first(
 def _all(store: Store, stamp: str) -> tuple[object, ...]:
     calls = [call.id for call in store.calls(stamp)]
     digests = store.results_digest(stamp), store.answers_digest(stamp)
-    return store.progress(stamp), store.finished(stamp), store.near_ties(stamp), calls, digests
+    return store.progress(stamp), list(store.finished(stamp)), store.near_ties(stamp), calls, digests
 
 
 def test_a_sample_with_answers_and_no_outcome_awaits_scoring(

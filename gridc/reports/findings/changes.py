@@ -25,7 +25,7 @@ from gridc.schema.spec import Axis, Spec
 from gridc.statistics.direction import Direction
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, NumberNeeded, number_needed
-from gridc.statistics.unit_bootstrap import draw_weights, intervals, resampled_means
+from gridc.statistics.unit_bootstrap import draw_weights, intervals, resampled_sums
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -86,45 +86,50 @@ class Reread:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """The points of a cell by unit and how many they are of, (units,) each: of all answers, and of
-    readable ones."""
+    """The points of a cell and how many they are of, of all answers and then of readable ones: by unit,
+    (4, units), and `drawn` in every resample of the units, (4, resamples)."""
 
     score: CellScore
-    points: Whole
-    most: Whole
-    read_points: Whole
-    read_most: Whole
+    by_unit: Whole
+    drawn: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """The complete shared cells of one benchmark, ready to be compared: each model's sums by
-    configuration, and the weights of units in every resample."""
+    configuration."""
 
     sums: Mapping[tuple[str, str], _Sums]
     references: Mapping[str, str]
-    weights: Floats
     units: int
     sign: int
 
     def between(self, first: _Sums, second: _Sums, readable: bool = False) -> Moved | None:
         """The second cell's score less the first one's; None where a score of readable answers is not
         defined."""
-        names = ("read_points", "read_most") if readable else ("points", "most")
-        points, most = (np.stack([getattr(each, name) for each in (first, second)]) for name in names)
+        at = 2 if readable else 0
+        points, most = (np.stack([first.by_unit[row], second.by_unit[row]]) for row in (at, at + 1))
         if not most.sum(axis=1).all():
             return None
         before, after = (
             Fraction(int(earned), int(possible))
             for earned, possible in zip(points.sum(axis=1), most.sum(axis=1), strict=True)
         )
+        (one, of_one), (other, of_other) = first.drawn[at : at + 2], second.drawn[at : at + 2]
         if np.array_equal(most[0], most[1]):
-            drawn = resampled_means((points[1] - points[0])[None], most[:1], self.weights)[:, 0]
+            drawn = _shares(
+                other - one, of_one
+            )  # of whole numbers: what is constant stays so to the last bit
         else:
-            means = resampled_means(points, most, self.weights)
-            drawn = means[:, 1] - means[:, 0]
+            drawn = _shares(other, of_other) - _shares(one, of_one)
         (ends,) = intervals(self.sign * drawn[:, None], self.units, LEVEL)
         return Moved(self.sign * (after - before), ends)
+
+
+def _shares(points: Floats, most: Floats) -> Floats:
+    """Not a number where there is nothing to have a share of."""
+    shares: Floats = np.divide(points, most, out=np.full(points.shape, np.nan), where=most > 0)
+    return shares
 
 
 def compare(
@@ -144,17 +149,19 @@ def compare(
     names = tuple(sorted({name for each in shared for name in stored[each.cell.key].items}))
     numbers = dict(zip(names, units_of(names, level).tolist(), strict=True))
     count = max(numbers.values(), default=-1) + 1
+    complete = [each for each in shared if each.complete]
+    rows = [_sums(each, stored[each.cell.key], numbers, count) for each in complete]
+    weights = draw_weights(count, drawn.resamples, drawn.seed) if count else np.zeros((0, 0), np.uint8)
+    of_all = resampled_sums(np.concatenate(rows), weights).T if rows else np.zeros((0, 0))
     sums = {
-        (each.cell.model, each.cell.configuration): _sums(each, stored[each.cell.key], numbers, count)
-        for each in shared
-        if each.complete
+        (each.cell.model, each.cell.configuration): _Sums(each, own, of_all[4 * at : 4 * at + 4])
+        for at, (each, own) in enumerate(zip(complete, rows, strict=True))
     }
     references: dict[str, str] = {}
     for each in shared:
         if anchored(spec, each.cell):
             references.setdefault(each.cell.model, each.cell.configuration)
-    weights = draw_weights(count, drawn.resamples, drawn.seed) if count else np.zeros((0, 0))
-    return Comparison(sums, references, weights, count, direction.sign)
+    return Comparison(sums, references, count, direction.sign)
 
 
 def changes(found: Comparison) -> tuple[Change, ...]:
@@ -232,7 +239,8 @@ def _same_answers(one: _Sums, other: _Sums) -> bool:
     return one.score.cell.setting.asked == other.score.cell.setting.asked
 
 
-def _sums(score: CellScore, outcomes: CellOutcomes, numbers: Mapping[str, int], units: int) -> _Sums:
+def _sums(score: CellScore, outcomes: CellOutcomes, numbers: Mapping[str, int], units: int) -> Whole:
+    """What `_Sums` has of a cell by unit, (4, units)."""
     place = np.array([numbers[name] for name in outcomes.items], dtype=np.int64)
     unread = outcomes.scored - outcomes.parsed
     columns = (
@@ -241,12 +249,10 @@ def _sums(score: CellScore, outcomes: CellOutcomes, numbers: Mapping[str, int], 
         outcomes.correct - unread * score.credit,
         outcomes.parsed * score.scale,
     )
-    summed = []
-    for column in columns:
-        by_unit = np.zeros(units, dtype=np.int64)
-        np.add.at(by_unit, place, column)
-        summed.append(by_unit)
-    return _Sums(score, *summed)
+    by_unit = np.zeros((4, units), dtype=np.int64)
+    for row, column in zip(by_unit, columns, strict=True):
+        np.add.at(row, place, column)
+    return by_unit
 
 
 def _differs(reference: CellScore, here: CellScore) -> dict[str, str]:

@@ -240,8 +240,7 @@ def find(
     stored = store.outcomes(plan.study_digest)
     progress = store.progress(plan.study_digest)
     scores = cell_scores(plan, stored)
-    finished = store.finished(plan.study_digest)
-    created = datetime.fromisoformat(lock.created)
+    first_call, before_stamp = _dated(store, plan.study_digest, datetime.fromisoformat(lock.created))
     noise = model_noise(plan, store.noise())
     floors = floors_of(noise)
     log = reconcile(lock, compiled.study, log_path(compiled.source.path))
@@ -261,8 +260,8 @@ def find(
         progress=progress,
         results=results or store.results_digest(plan.study_digest),
         near_ties=store.near_ties(plan.study_digest),
-        first_call=finished[0][0] if finished else None,
-        before_stamp=sum(n for at, n in finished if datetime.fromisoformat(at) < created),
+        first_call=first_call,
+        before_stamp=before_stamp,
         steps_back=tuple(steps_back(store.events())),
         environment=_environment(plan, store),
         benchmarks=tuple(
@@ -286,6 +285,16 @@ def find(
         attribution=attribution,
         conduct=conduct(store, plan.study_digest),
     )
+
+
+def _dated(store: Store, stamp: str, created: datetime) -> tuple[str | None, int]:
+    """When the first call was finished, and how many were before this time. There can be as many times as
+    calls."""
+    first, before = None, 0
+    for at, number in store.finished(stamp):
+        first = first or at
+        before += number if datetime.fromisoformat(at) < created else 0
+    return first, before
 
 
 def explained(findings: Findings) -> Findings:

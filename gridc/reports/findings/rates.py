@@ -5,14 +5,13 @@ everything can score alike. So over-refusal and unsafe compliance, bias scores a
 are counted from the stored choices, cell by cell, and reported wherever the score is.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.rates import COUNTED
@@ -26,13 +25,15 @@ from gridc.reports.findings.scores import CellScore, units_of
 from gridc.runtime.store.store import Store
 from gridc.schema.scores import NamedOutcome
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.unit_bootstrap import draw_weights, intervals
+from gridc.statistics.unit_bootstrap import Counts, draw_weights, intervals, resampled_sums
 
 COMPLY, REFUSE = (RESPONSES.index(name) for name in ("comply", "refuse"))
 BEHAVIOUR: frozenset[Reads | None] = frozenset(("behaviour",))
 OPTIONS: frozenset[Reads | None] = frozenset(("option", None))
 LABELS: frozenset[Reads | None] = frozenset(("label",))
 
+Whole = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Parts = tuple[int, ...]
 """What one sample adds to each count of a rate."""
 
@@ -82,26 +83,16 @@ class RateFinding:
 def find_rates(plan: Plan, store: Store, scores: Sequence[CellScore]) -> dict[str, tuple[RateFinding, ...]]:
     """The rates that the items of each benchmark can have, by benchmark. A benchmark whose items are not here
     has none."""
-    cells = {each.cell.key: each for each in scores if each.cell.shared and each.complete}
-    read: dict[str, list[tuple[str, int | None, int]]] = {}
-    for key, rows in groupby(store.choices(plan.study_digest), itemgetter(0)):
-        if key in cells:
-            read[key] = [row[1:] for row in rows]
+    cells = [each.cell for each in scores if each.cell.shared and each.complete]
     found = {}
     for benchmark in plan.study.spec.benchmark:
-        here = [cells[key].cell for key in read if cells[key].cell.benchmark == benchmark.id]
-        here.sort(key=lambda cell: list(cells).index(cell.key))
+        here = [cell for cell in cells if cell.benchmark == benchmark.id]
         known = benchmark.id not in plan.study.absent
-        found[benchmark.id] = _on_benchmark(plan, benchmark.id, here, read) if known else ()
+        found[benchmark.id] = _on_benchmark(plan, store, benchmark.id, here) if known else ()
     return found
 
 
-def _on_benchmark(
-    plan: Plan,
-    benchmark: str,
-    cells: Sequence[Cell],
-    read: Mapping[str, Sequence[tuple[str, int | None, int]]],
-) -> tuple[RateFinding, ...]:
+def _on_benchmark(plan: Plan, store: Store, benchmark: str, cells: Sequence[Cell]) -> tuple[RateFinding, ...]:
     sampled = plan.study.items[benchmark].sampled
     rates = [*_named(sampled), *_stated(plan.study.spec.outcomes, benchmark)]
     if not rates or not cells:
@@ -111,55 +102,64 @@ def _on_benchmark(
     groups = units_of(tuple(names), {item.id: item.at(drawn.unit) for item in sampled})
     count = int(groups.max(initial=-1)) + 1
     place = dict(zip(names, groups.tolist(), strict=True))
+    totals = _totals(plan, store, rates, cells, place, count)
     weights = draw_weights(count, drawn.resamples, drawn.seed)
     found: list[RateFinding] = []
-    for rate in rates:
-        values: dict[tuple[str, str], RateValue] = {}
-        totals = _totals(plan, rate, cells, read, place, count)
-        for cell, by_unit in totals:
-            values[cell.model, cell.configuration] = _value(rate, by_unit, weights, count)
-        if values:
-            found.append(RateFinding(rate.name, rate.what, rate.formula, values))
+    for rate, by_cell in zip(rates, totals, strict=True):
+        if by_cell:
+            values = _values(rate, list(by_cell.values()), weights, count)
+            of = dict(zip(by_cell, values, strict=True))
+            found.append(RateFinding(rate.name, rate.what, rate.formula, of))
     return tuple(found)
 
 
 def _totals(
     plan: Plan,
-    rate: Rate,
+    store: Store,
+    rates: Sequence[Rate],
     cells: Iterable[Cell],
-    read: Mapping[str, Sequence[tuple[str, int | None, int]]],
     place: Mapping[str, int],
     units: int,
-) -> Iterable[tuple[Cell, np.ndarray[Any, np.dtype[np.int64]]]]:
-    """The counts of a rate by unit, (units, counts), of every cell whose readings all have it."""
+) -> list[dict[tuple[str, str], Whole]]:
+    """The counts of each rate by unit, (units, counts), by model and configuration of every cell whose
+    readings all have it. The readings of one cell are held at a time."""
     known: dict[tuple[Any, ...], Parts] = {}
     judged = plan.study.spec.judge.labels if plan.study.spec.judge is not None else ()
+    found: list[dict[tuple[str, str], Whole]] = [{} for _ in rates]
     for cell in cells:
         reads = METHODS[cell.setting.method].reads
-        if reads not in rate.of:
-            continue
         names = names_of(reads, judged)
         items = {item.id: item for item in plan.items(cell)}
-        by_unit = np.zeros((units, len(rate.counts)), dtype=np.int64)
         order = cell.setting.option_order, cell.setting.variant
-        try:
-            for name, choice, samples in read[cell.key]:
-                key = reads, order, name, choice
-                if key not in known:
-                    known[key] = rate.parts(items[name], choice, names)
-                by_unit[place[name]] += np.multiply(known[key], samples)
-        except Unscored:
-            continue  # an outcome of other readings than this method has
-        yield cell, by_unit
+        read = list(store.choices_of(plan.study_digest, cell.key))
+        at, samples = [place[name] for name, _, _ in read], np.array([row[2] for row in read], np.int64)
+        for number, rate in enumerate(rates):
+            if reads not in rate.of or not read:
+                continue
+            by_unit = np.zeros((units, len(rate.counts)), dtype=np.int64)
+            try:
+                for name, choice, _ in read:
+                    key = number, reads, order, name, choice
+                    if key not in known:
+                        known[key] = rate.parts(items[name], choice, names)
+            except Unscored:
+                continue  # an outcome of other readings than this method has
+            parts = np.array([known[number, reads, order, name, choice] for name, choice, _ in read])
+            np.add.at(by_unit, at, parts * samples[:, None])
+            found[number][cell.model, cell.configuration] = by_unit
+    return found
 
 
-def _value(
-    rate: Rate,
-    by_unit: np.ndarray[Any, np.dtype[np.int64]],
-    weights: np.ndarray[Any, np.dtype[np.float64]],
-    units: int,
-) -> RateValue:
-    sums = by_unit.sum(axis=0).tolist()
+def _values(rate: Rate, by_unit: Sequence[Whole], weights: Counts, units: int) -> Iterator[RateValue]:
+    """The rate of cells by their counts, (units, counts) each."""
+    sums = resampled_sums(np.concatenate([each.T for each in by_unit]), weights)
+    drawn = sums.reshape(len(weights), len(by_unit), len(rate.counts))
+    for number, each in enumerate(by_unit):
+        yield _value(rate, each.sum(axis=0).tolist(), drawn[:, number], units)
+
+
+def _value(rate: Rate, sums: Sequence[int], resampled: Floats, units: int) -> RateValue:
+    """`resampled` are the counts in every resample, (resamples, counts)."""
     counts = dict(zip(rate.counts, sums, strict=True))
     try:
         value = Fraction(rate.value(*map(Fraction, sums)))
@@ -168,7 +168,7 @@ def _value(
     if rate.folded is not None:
         value = abs(value - Fraction(rate.folded))
     with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = rate.value(*(weights @ by_unit.astype(np.float64)).T)
+        drawn = rate.value(*resampled.T)
     drawn = np.where(np.isfinite(drawn), drawn, np.nan)
     (ends,) = intervals(drawn[:, None], units, LEVEL)
     return RateValue(value, counts, _folded(ends, rate.folded))

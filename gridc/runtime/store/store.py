@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -383,15 +384,14 @@ class Store:
         )
         return [(key, item, tuple(calls.split())) for key, item, calls in rows]
 
-    def finished(self, stamp: str) -> list[tuple[str, int]]:
+    def finished(self, stamp: str) -> Iterator[tuple[str, int]]:
         """When calls of the study were finished (UTC, ISO 8601) and how many at that time, earliest first."""
         where, values = self._calls_of(stamp)
-        rows = self._db.execute(
+        yield from self._db.execute(
             f"""SELECT finished, count(*) FROM call WHERE finished IS NOT NULL AND {where}
                 GROUP BY finished ORDER BY finished""",
             values,
         )
-        return [(at, n) for at, n in rows]
 
     def awaits_scoring(self, stamp: str) -> bool:
         """Whether a sample that has all its answers has no outcome yet, as after an interrupted run."""
@@ -446,34 +446,51 @@ class Store:
     def choices(self, stamp: str) -> Iterator[tuple[str, str, int | None, int]]:
         """(cell key, item, choice, how many samples): what each item's answers were read to, of the samples
         that have an outcome."""
+        for key in self._cell_keys(stamp):
+            for row in self.choices_of(stamp, key):
+                yield (key, *row)
+
+    def choices_of(self, stamp: str, cell: str) -> Iterator[tuple[str, int | None, int]]:
+        """(item, choice, how many samples): the same of one cell."""
         yield from self._db.execute(
-            """SELECT key, item, choice, count(*)
-               FROM cell CROSS JOIN sample ON sample.cell = cell.id
-               WHERE stamp = ? AND score IS NOT NULL GROUP BY cell.id, item, choice""",
-            [stamp],
+            """SELECT item, choice, count(*) FROM sample
+               WHERE cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?) AND score IS NOT NULL
+               GROUP BY item, choice""",
+            [stamp, cell],
         )
+
+    def _cell_keys(self, stamp: str) -> list[str]:
+        """The cells of a study in the order of the plan. A question that sorts is put to one at a time: a
+        study has too many samples to sort them all in memory."""
+        return [
+            row[0] for row in self._db.execute("SELECT key FROM cell WHERE stamp = ? ORDER BY id", [stamp])
+        ]
 
     def endings(self, stamp: str) -> Iterator[tuple[str, str, str, int]]:
         """(model, benchmark, how it ended, how many samples): `read`, `waiting`, `failed KIND` where a call
         failed for good, or without an answer that can be read `refused` by the provider, `cut` at
         `max_tokens` or `unread`."""
-        yield from self._db.execute(
-            """SELECT model, benchmark,
-                      CASE WHEN score IS NULL THEN 'waiting'
-                           WHEN choice IS NOT NULL THEN 'read'
-                           WHEN evidence LIKE '%"no answer: %'
-                           THEN 'failed ' || substr(json_extract(evidence, '$.unread'), 12)
-                           ELSE (SELECT CASE WHEN json_extract(answer, '$.refused') THEN 'refused'
-                                             WHEN json_extract(answer, '$.finish') = 'length' THEN 'cut'
-                                             ELSE 'unread' END
-                                 FROM trace t JOIN call ON call.id = t.call
-                                 WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
-                                 ORDER BY step DESC LIMIT 1)
-                      END AS ended, count(*)
-               FROM cell CROSS JOIN sample s ON s.cell = cell.id
-               WHERE stamp = ? GROUP BY model, benchmark, ended ORDER BY model, benchmark, ended""",
-            [stamp],
-        )
+        cells = "SELECT id, model, benchmark FROM cell WHERE stamp = ?"
+        found: Counter[tuple[str, str, str]] = Counter()
+        for cell, model, benchmark in self._db.execute(cells, [stamp]).fetchall():
+            rows = self._db.execute(
+                """SELECT CASE WHEN score IS NULL THEN 'waiting'
+                               WHEN choice IS NOT NULL THEN 'read'
+                               WHEN evidence LIKE '%"no answer: %'
+                               THEN 'failed ' || substr(json_extract(evidence, '$.unread'), 12)
+                               ELSE (SELECT CASE WHEN json_extract(answer, '$.refused') THEN 'refused'
+                                                 WHEN json_extract(answer, '$.finish') = 'length' THEN 'cut'
+                                                 ELSE 'unread' END
+                                     FROM trace t JOIN call ON call.id = t.call
+                                     WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                                     ORDER BY step DESC LIMIT 1)
+                          END AS ended, count(*)
+                   FROM sample s WHERE s.cell = ? GROUP BY ended""",
+                [cell],
+            )
+            for ended, number in rows:
+                found[model, benchmark, ended] += number
+        yield from ((*place, found[place]) for place in sorted(found))
 
     def samples(self, stamp: str) -> Iterator[StoredSample]:
         """Every sample of a study, sorted by cell key, item and replicate."""

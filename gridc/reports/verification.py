@@ -41,7 +41,7 @@ from gridc.runtime.store.events import (
     Witnessed,
     first_break,
 )
-from gridc.runtime.store.items import item_rows, shown_rows
+from gridc.runtime.store.items import item_rows, named_digest, shown_rows
 from gridc.runtime.store.rows import CheckedCall, CheckedSample, Progress
 from gridc.runtime.store.store import Store, recorded
 from gridc.schema.canonical import canonical, digest, digest_bytes
@@ -83,6 +83,9 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
     if not inputs:
         found += guarded("the items", of_items(plan, store))
         found += guarded("the options", _shown(plan, store))
+        if conclusion is not None and conclusion.named not in (None, named_digest(plan)):
+            message = "the tags, labels and numbers of rows that the run recorded are not those of the items"
+            found.append(Diagnostic("GC706", message))
         found += of_cells(plan, store)
         judgements = judged(plan, store)
         if judgements is not None:

@@ -27,6 +27,7 @@ from gridc.runtime.noise import measure
 from gridc.runtime.paying import connecting
 from gridc.runtime.stages import WHOLE, Open, Shard, Stage, open_stages, wave_stages
 from gridc.runtime.store import events
+from gridc.runtime.store.items import named_digest
 from gridc.runtime.store.rows import Spent
 from gridc.runtime.store.write import Writer
 from gridc.schema.spec import Spec
@@ -151,6 +152,7 @@ def conclude(plan: Plan, store: Writer, reused: int) -> Finished:
         records=store.records_digest(plan.study_digest),
         answered=progress.answered,
         total=progress.total,
+        named=named_digest(plan),
     )
     if store.conclusion(plan.study_digest) != finish:
         store.record(finish)

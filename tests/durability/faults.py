@@ -11,23 +11,16 @@ command, given again, must come to what it comes to undisturbed.
 import argparse
 import json
 import random
-import re
 import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
-from tests.durability.forks import command, import_all
-from tests.durability.kills import HONEST, Life, answered, outcome
-from tests.durability.life import LIFE, STORE, Command, copy
+from tests.durability.forks import command
+from tests.durability.kills import HONEST, NAMES, SYNCS, WRITES, Life, Place, answered, outcome, places
+from tests.durability.life import LIFE, STORE, Command, copy, in_memory
 
-WRITES = ("pwrite64", "ftruncate")
-"""What SQLite changes its files by. Text files are written by `write`, as the terminal is, so their faults
-are injected into what follows it: the sync and the rename."""
-SYNCS = ("fsync", "fdatasync")
-NAMES = ("rename", "renameat", "renameat2", "unlink", "unlinkat", "mkdir", "link", "linkat")
 FAULTS = {
     "ENOSPC": (WRITES, "error=ENOSPC:when={n}+"),
     "EIO": (WRITES, "error=EIO:when={n}"),
@@ -36,19 +29,6 @@ FAULTS = {
     "SIGKILL": ((*WRITES, *SYNCS, *NAMES), "signal=SIGKILL:when={n}"),
 }
 """By name: the system calls, and what happens at the n-th of them."""
-
-
-Place = tuple[str, int]
-"""The n-th call of a system call."""
-
-
-def places(life: Life, step: Command, calls: Sequence[str], folder: Path) -> list[Place]:
-    """Every one of these system calls that the command makes."""
-    study, log = copy(life.before[step.name], folder / "counted"), folder / "log"
-    ended = command(step.arguments, study, strace=("-e", f"trace={','.join(calls)}", "-o", str(log)))
-    assert ended.code == 0, ended
-    made = Counter(re.findall(r"^(?:\d+ +)?(\w+)\(", log.read_text(), re.MULTILINE))
-    return [(name, n) for name in calls for n in range(1, made[name] + 1)]
 
 
 def fail_once(life: Life, step: Command, fault: str, at: Place, trial: Path) -> str:
@@ -79,15 +59,14 @@ def main() -> None:
     parser.add_argument("--most", type=int, help="Of each command and fault, so many, drawn. Default: all.")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    import_all()
     begun, chance, seen = time.monotonic(), random.Random(given.seed), Counter[str]()
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=in_memory()) as name:
         life = Life(Path(name))
         for step in LIFE:
             for fault in given.fault or FAULTS if step.name in (given.command or [step.name]) else ():
                 folder = Path(name) / f"{step.name}-{fault}"
                 folder.mkdir()
-                found = places(life, step, FAULTS[fault][0], folder)
+                found = places(life, step, FAULTS[fault][0])
                 for at in chance.sample(found, min(given.most or len(found), len(found))):
                     trial = folder / f"{at[0]}-{at[1]}"
                     trial.mkdir()

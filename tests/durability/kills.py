@@ -1,10 +1,11 @@
-"""Kill every command of a study's life at random instants, and see that nothing is lost, repeated or changed.
+"""Kill every command of a study's life, and see that nothing is lost, repeated or changed.
 
     python -m tests.durability.kills --kills 1000 --seed 1
 
-After each kill: `verify` never says that something was changed and never traces back; no answered call is
-asked again; and the same command, given again, comes to what it comes to undisturbed. One line of JSON says
-what was seen.
+A fifth of the kills come at a system call that writes, drawn from all that the command makes; the others, and
+all where strace is not installed, at a random instant of its time. After each: `verify` never says that
+something was changed and never traces back; no answered call is asked again; the same command, given again,
+comes to what it comes to undisturbed. One line of JSON says what was seen.
 """
 
 import argparse
@@ -12,21 +13,33 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 import sys
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from tempfile import mkdtemp
 
-from tests.durability.forks import command, import_all
-from tests.durability.life import LIFE, STORE, Command, copy, environment, write_engine, write_study
+from tests.durability.forks import command, warm
+from tests.durability.life import (
+    LIFE,
+    STORE,
+    Command,
+    copy,
+    environment,
+    in_memory,
+    write_engine,
+    write_study,
+)
 
 HONEST = frozenset((0, 6))
 """What `verify` may answer after a kill of a stamped study: right, or incomplete. Never: changed."""
+TRACED = 5
+"""One in so many kills comes at a system call."""
 
 
 class Life:
@@ -41,6 +54,8 @@ class Life:
         self.before: dict[str, Path] = {}
         self.seconds: dict[str, float] = {}
         self.expected: dict[str, Mapping[str, str]] = {}
+        write_study(folder / "warm")
+        warm([step.arguments for step in LIFE], folder / "warm")
         study = folder / "life"
         write_study(study)
         for step in LIFE:
@@ -85,14 +100,41 @@ def answered(store: Path) -> dict[str, str]:
             return {}
 
 
-def kill_once(life: Life, step: Command, share: float, trial: Path) -> str:
-    """One kill at a share of the command's time, and what follows. Says what was killed."""
+Place = tuple[str, int]
+"""The n-th call of a system call."""
+
+WRITES = ("pwrite64", "ftruncate")
+"""What SQLite changes its files by. Text files are written by `write`, as the terminal is: those are known by
+what follows, the sync and the rename."""
+SYNCS = ("fsync", "fdatasync")
+NAMES = ("rename", "renameat", "renameat2", "unlink", "unlinkat", "mkdir", "link", "linkat")
+
+
+def places(life: Life, step: Command, calls: Sequence[str]) -> list[Place]:
+    """Every one of these system calls that the command makes, undisturbed."""
+    folder = Path(mkdtemp(dir=life.folder))
+    study, log = copy(life.before[step.name], folder / "counted"), folder / "log"
+    ended = command(step.arguments, study, strace=("-e", f"trace={','.join(calls)}", "-o", str(log)))
+    assert ended.code == 0, ended
+    made = Counter(re.findall(r"^(?:\d+ +)?(\w+)\(", log.read_text(), re.MULTILINE))
+    shutil.rmtree(folder)
+    return [(name, n) for name in calls for n in range(1, made[name] + 1)]
+
+
+def kill_once(life: Life, step: Command, at: float | Place, trial: Path) -> str:
+    """One kill at a share of the command's time, or at a system call, and what follows. Says what was
+    killed."""
     study = copy(life.before[step.name], trial / "study")
-    killed = command(step.arguments, study, kill_after=share * life.seconds[step.name])
+    if isinstance(at, float):
+        killed = command(step.arguments, study, kill_after=at * life.seconds[step.name])
+    else:
+        call, n = at
+        inject = ("-e", f"trace={call}", "-e", f"inject={call}:signal=SIGKILL:when={n}", "-o", "/dev/null")
+        killed = command(step.arguments, study, strace=inject)
     stores = [study / name for name in (STORE, "a/store.sqlite")]
     known = [answered(store) for store in stores]
     checked = command(("verify",), study)
-    assert checked.code in HONEST or not (study / "gridcard.lock").exists(), (step.name, share, checked)
+    assert checked.code in HONEST or not (study / "gridcard.lock").exists(), (step.name, at, checked)
     assert not checked.traced, (step.name, checked)
     asked_before = asked(life)
     again = command(step.arguments, study)
@@ -100,15 +142,15 @@ def kill_once(life: Life, step: Command, share: float, trial: Path) -> str:
         assert killed.code in (0, -9), killed
         assert "already" in again.text, (step.name, again)
     else:
-        assert again.code == 0, (step.name, share, again)
+        assert again.code == 0, (step.name, at, again)
     asked_again = asked(life) - asked_before
     for store, before in zip(stores, known, strict=True):
         after = answered(store)
-        assert before.items() <= after.items(), (step.name, share, "an answer was lost or changed")
+        assert before.items() <= after.items(), (step.name, at, "an answer was lost or changed")
     if step.name == "run":
         twice = [call for call in known[0] if asked_again[call]]
-        assert not twice, (share, "asked again although answered", twice)
-    assert outcome(study, step) == life.expected[step.name], (step.name, share)
+        assert not twice, (at, "asked again although answered", twice)
+    assert outcome(study, step) == life.expected[step.name], (step.name, at)
     if step.name == "bundle":
         assert command(("verify", "bundle"), study).code == 0
     elif step.name in ("report", "attach"):
@@ -127,20 +169,26 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    import_all()
-    begun, chance, seen = time.monotonic(), random.Random(given.seed), Counter[str]()
-    with tempfile.TemporaryDirectory() as folder:
+    chance, seen = random.Random(given.seed), Counter[str]()
+    traced = shutil.which("strace") is not None
+    with tempfile.TemporaryDirectory(dir=in_memory()) as folder:
         life = Life(Path(folder))
+        calls = {step.name: places(life, step, (*WRITES, *SYNCS, *NAMES)) for step in LIFE if traced}
         for number in range(given.kills):
             (step,) = chance.choices(LIFE, [step.weight for step in LIFE])
+            at = chance.choice(calls[step.name]) if traced and number % TRACED == 0 else chance.random()
             trial = Path(folder) / f"trial-{number}"
             trial.mkdir()
-            seen[f"{step.name}: {kill_once(life, step, chance.random(), trial)}"] += 1
-    print(
-        json.dumps(
-            {"kills": given.kills, "seed": given.seed, "seconds": round(time.monotonic() - begun), **seen}
-        )
-    )
+            how = "at an instant" if isinstance(at, float) else "at a system call"
+            seen[f"{step.name}: {kill_once(life, step, at, trial)} {how}"] += 1
+            if number % 50 == 49:
+                print(f"{number + 1} of {given.kills}, {_spent():.0f} s of the processor", file=sys.stderr)
+    print(json.dumps({"kills": given.kills, "seed": given.seed, "seconds": round(_spent()), **seen}))
+
+
+def _spent() -> float:
+    """Seconds of the processor, of this process and its children."""
+    return sum(os.times()[:4])
 
 
 if __name__ == "__main__":

@@ -164,6 +164,12 @@ def environment(engine: Path, notes: Path) -> Mapping[str, str]:
     }
 
 
+def in_memory() -> Path | None:
+    """Where trials lie: in memory where that can be, for what is killed is a process, never the machine."""
+    shared = Path("/dev/shm")
+    return shared if shared.is_dir() else None
+
+
 def copy(study: Path, folder: Path) -> Path:
     shutil.copytree(study, folder)
     return folder

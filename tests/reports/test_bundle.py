@@ -18,6 +18,7 @@ from gridc.diagnostics.errors import UsageError, VerificationError
 from gridc.reports.exchange.bundle import CRATE, ITEMS, MANIFEST, export, verify_bundle
 from gridc.schema.canonical import digest_bytes
 from gridc.study import OpenStudy
+from tests.adversary.rooms.stores import reseal
 
 
 @pytest.fixture(scope="module")
@@ -310,9 +311,17 @@ def rate(bundle: Path) -> None:
 
 RATED_FORGERIES = {
     "a rate": (rate, "GC707"),
-    "tags": (of_items(lambda listed: listed["opinions"]["tags"].clear()), "GC707"),
-    "labels": (of_items(lambda listed: listed["opinions"]["labels"].clear()), "GC707"),
-    "rows": (of_items(lambda listed: listed["opinions"].update(rows=99)), "GC707"),
+    "tags": (of_items(lambda listed: listed["opinions"]["tags"].clear()), "GC701"),
+    "labels": (of_items(lambda listed: listed["opinions"]["labels"].clear()), "GC701"),
+    "rows": (of_items(lambda listed: listed["opinions"].update(rows=99)), "GC701"),
+    "a tag that nothing counts by": (
+        of_items(lambda listed: listed["opinions"]["tags"]["opinions-00003"].update(topic="sport")),
+        "GC701",
+    ),
+    "a label that nothing counts by": (
+        of_items(lambda listed: listed["opinions"]["labels"]["shuffled:4"].popitem()),
+        "GC701",
+    ),
     "left out": (of_items(lambda listed: listed["opinions"]["manifest"].pop("left_out")), "GC701"),
     "a role": (in_store("UPDATE shown SET unknown = matching WHERE unknown IS NOT NULL"), "GC706"),
     "right options": (in_store("UPDATE shown SET points = '[]' WHERE gold IS NOT NULL"), "GC701"),
@@ -343,6 +352,7 @@ def test_an_older_bundle_verifies_where_no_report_needs_more_and_else_says_the_w
     rated = Path(shutil.copytree(rated_once, tmp_path / "rated"))
     for each in (bundle, rated):
         of_items(older)(each)
+        reseal(each / "results", lambda _, body: {k: v for k, v in body.items() if k != "named"})
         relist(each)
     verify_bundle(bundle)
     with pytest.raises(VerificationError) as error:

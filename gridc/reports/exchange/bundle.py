@@ -11,8 +11,8 @@ Items, weights and prompts stay where they are: the bundle holds their digests. 
 from the stored outcomes is recomputed, and whether an answer scores as stored is not, which needs the items;
 `gridc verify SPEC` does that where they are. What rates count by is taken as recorded: which option is right,
 `unknown` or matching, and what is expected of a prompt, from the store; tags and labels of options that the
-spec names, and the number of rows of the files, from items.json. The run's own digests cover the store; a
-change to items.json alone is found where a report does not follow from it.
+spec names, and the number of rows of the files, from items.json. The digests that the run recorded at its end
+cover all of it.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, VerificationError
 from gridc.reports.claims import FINISH, check_ties
-from gridc.reports.exchange.recorded_items import ABSENT, listed_items, recorded_items
+from gridc.reports.exchange.recorded_items import ABSENT, listed_digest, listed_items, recorded_items
 from gridc.reports.files import NAMES
 from gridc.reports.verification import (
     MOST_JSON,
@@ -61,7 +61,7 @@ from gridc.reports.verification import (
     recorded_at_the_end,
     require_sound,
 )
-from gridc.runtime.store.events import Event, ModelLoaded
+from gridc.runtime.store.events import Event, ModelLoaded, RunFinished
 from gridc.runtime.store.items import shown_as
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
@@ -169,6 +169,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             results = store.results_digest(plan.study_digest)
             found += guarded("the digests", of_digests(store, plan.study_digest, events, results))
             found += guarded("the manifests", _derived(compiled, lock, store, events, folder))
+            found += _named(store.conclusion(plan.study_digest), folder)
             shown = check_ties(
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
             )
@@ -340,6 +341,16 @@ def _shown(plan: Plan, store: Store) -> Iterator[Diagnostic]:
                 f"{benchmark}, item {name}, options {order}: the store does not have the item of the stamp"
             )
             yield Diagnostic("GC704", message)
+
+
+def _named(conclusion: RunFinished | None, folder: Path) -> Iterator[Diagnostic]:
+    """The tags, labels and numbers of rows against what the run recorded. An older gridc recorded nothing of
+    them: then a change is found only where a report does not follow from it."""
+    if conclusion is None or conclusion.named is None:
+        return
+    if listed_digest(json.loads((folder / ITEMS).read_text("utf-8"))) != conclusion.named:
+        message = f"the tags, labels or numbers of rows in {ITEMS} are not those that the run recorded"
+        yield Diagnostic("GC701", message, str(folder))
 
 
 def _too_old(plan: Plan, store: Store, folder: Path) -> Iterator[Diagnostic]:

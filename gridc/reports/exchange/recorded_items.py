@@ -5,16 +5,16 @@ and a text of an option only where it is a label that an outcome of the spec nam
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any
 
 from gridc.compiler.inputs.draw import draw_sample
 from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.inputs.units import unit_of
 from gridc.compiler.instrument.item import LETTERS, Item
-from gridc.runtime.store.items import shown_as
+from gridc.runtime.store.items import named_of, shown_as
+from gridc.schema.canonical import digest
 from gridc.schema.items import Sample, UnitLevel
 from gridc.schema.spec import Spec
 
@@ -48,40 +48,21 @@ class RecordedItems(Items):
 
 
 def listed_items(items: Items, spec: Spec, benchmark: str) -> dict[str, Any]:
-    """The items of a benchmark by name, groups and digest, as the stamp has them; the tags that the spec
-    selects them by; the options that carry a label which an outcome of the spec names, by their number in
-    each order; and how many rows the files hold. No other text of an item."""
-    outcomes = [each for each in spec.outcomes if benchmark in each.benchmarks]
-    chosen = [each.items for each in outcomes] + [each.where for each in items.subsets if each.where]
-    tags = {name for selector in chosen for name in selector.root}
-    tags |= {name for each in items.subsets for name in each.stratify or ()}
-    named = {label for each in outcomes for label in each.scores.labels}
-    rendered = list(product(items.orders, (None, *items.variants))) if named else []
+    """The items of a benchmark by name, groups and digest, as the stamp has them, and what `named_of` says of
+    them. No other text of an item."""
     return {
         "levels": {item.id: [item.family, item.template, item.category] for item in items.sampled},
         "exemplars": [item.id for item in items.exemplars],
         "manifest": items.manifest,
-        "rows": items.source.rows,
-        "tags": {
-            item.id: {name: item.tags[name] for name in sorted(tags & item.tags.keys())}
-            for item in items.sampled
-            if tags & item.tags.keys()
-        },
-        "labels": {
-            shown_as(order, variant): {
-                item.id: labelled
-                for item in items.asked(order, variant=variant)
-                if (labelled := _labelled(item, named))
-            }
-            for order, variant in rendered
-        },
+        **named_of(items, spec, benchmark),
     }
 
 
-def _labelled(item: Item, named: Collection[str]) -> dict[str, str]:
-    """The options whose text is one of these labels, by their number."""
-    texts = [text.strip() for text in item.options]
-    return {str(number): text for number, text in enumerate(texts) if text in named}
+def listed_digest(manifests: Mapping[str, Mapping[str, Any]]) -> str:
+    """The digest that the run recorded (`named_digest`), of what items.json lists."""
+    return digest(
+        {name: {key: each.get(key) for key in ("rows", "tags", "labels")} for name, each in manifests.items()}
+    )
 
 
 def recorded_items(

@@ -132,7 +132,8 @@ class Observed(Body):
 
 class RunFinished(Body):
     """A run came to its end, complete or not, with so many of its calls answered: the digests of
-    `Store.results_digest`, `Store.answers_digest` and `Store.records_digest`."""
+    `Store.results_digest`, `Store.answers_digest` and `Store.records_digest`, and (`named`) of the tags,
+    labels and numbers of rows that a bundle lists."""
 
     kind = "finish"
     results: str
@@ -140,6 +141,7 @@ class RunFinished(Body):
     records: str | None = None
     answered: int | None = None
     total: int | None = None
+    named: str | None = None
 
 
 class Merged(Body):

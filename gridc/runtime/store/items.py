@@ -5,13 +5,16 @@ them, which is what `sample.choice` counts too.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gridc.compiler.grid.cell import Cell
-from gridc.compiler.inputs.items import item_digest
+from gridc.compiler.inputs.items import Items, item_digest
+from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
+from gridc.schema.canonical import digest
+from gridc.schema.spec import Spec
 
 FILE = "file"
 """The option order of a cell that states none: as the file has them."""
@@ -52,6 +55,46 @@ class ShownRow(NamedTuple):
     matching: int | None
     unknown: int | None
     expected: str | None
+
+
+def named_of(items: Items, spec: Spec, benchmark: str) -> dict[str, Any]:
+    """What rates count by and no table has: the tags that the spec selects a benchmark's items by; the
+    options that carry a label which an outcome of the spec names, by their number in each order; and how many
+    rows the files hold. A run records the digest of all at its end, for bundles, which list them."""
+    outcomes = [each for each in spec.outcomes if benchmark in each.benchmarks]
+    chosen = [each.items for each in outcomes] + [each.where for each in items.subsets if each.where]
+    tags = {name for selector in chosen for name in selector.root}
+    tags |= {name for each in items.subsets for name in each.stratify or ()}
+    labels = {label for each in outcomes for label in each.scores.labels}
+    rendered = list(product(items.orders, (None, *items.variants))) if labels else []
+    return {
+        "rows": items.source.rows,
+        "tags": {
+            item.id: {name: item.tags[name] for name in sorted(tags & item.tags.keys())}
+            for item in items.sampled
+            if tags & item.tags.keys()
+        },
+        "labels": {
+            shown_as(order, variant): {
+                item.id: labelled
+                for item in items.asked(order, variant=variant)
+                if (labelled := _labelled(item, labels))
+            }
+            for order, variant in rendered
+        },
+    }
+
+
+def _labelled(item: Item, labels: Collection[str]) -> dict[str, str]:
+    """The options whose text is one of these labels, by their number."""
+    texts = [text.strip() for text in item.options]
+    return {str(number): text for number, text in enumerate(texts) if text in labels}
+
+
+def named_digest(plan: Plan) -> str:
+    """SHA-256 of what `named_of` says of each benchmark."""
+    study = plan.study
+    return digest({name: named_of(items, study.spec, name) for name, items in study.items.items()})
 
 
 def order_of(cell: Cell) -> str:

@@ -5,12 +5,13 @@ Prints how far it is, what came out, and each failure once with the case that sh
 than --limit seconds of the processor is a failure too. Exits with 1 after any failure.
 
 A spec to which gridc says a sentence that it has not said yet is mutated further. `--keep` adds those that
-came to a new set of codes to `specs.txt`, as small as they get. `--engine atheris` lets the coverage of
-gridc's code guide the mutations; it needs `pip install -e '.[fuzz]'`.
+came to a new set of codes to `specs.txt`, as small as they get. SIGTERM ends a run early. `--engine atheris`
+lets the coverage of gridc's code guide the mutations; it needs `pip install -e '.[fuzz]'`.
 """
 
 import argparse
 import gc
+import os
 import random
 import resource
 import signal
@@ -20,10 +21,9 @@ import time
 import tomllib
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from tests.fuzz import corpus
 from tests.fuzz.mutate import bytewise, structured, toml
@@ -57,7 +57,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
         corpus.write_items(Path(folder))
         if given.engine == "atheris":
-            _atheris(given, Path(folder))
+            return _atheris(given, Path(folder))
         return (_evidence if given.target == "evidence" else _specs)(given, Path(folder))
 
 
@@ -102,8 +102,7 @@ def _specs(given: argparse.Namespace, folder: Path) -> int:
     print(f"seed {given.seed}, {len(small)} small specs and {len(whole)} whole ones", flush=True)
     failed = _loop(given, one, lambda: f"{len(said)} kinds of sentences, {len(known)} sets of codes")
     if given.keep:
-        outcome: corpus.Outcome = lambda data: codes(attempt(case, data))  # noqa: E731
-        corpus.write([*small, *(corpus.reduced(data, outcome) for data in kept)], outcome)
+        _add(case, kept)
     return failed
 
 
@@ -131,6 +130,8 @@ def _loop(given: argparse.Namespace, one: Callable[[int], str], told: Callable[[
     number, slowest, begun, shown = 0, (0.0, 0), time.monotonic(), time.process_time()
     for clock in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(clock, _stop)
+    ended: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
     gc.collect()
     gc.freeze()
 
@@ -144,7 +145,7 @@ def _loop(given: argparse.Namespace, one: Callable[[int], str], told: Callable[[
         )
 
     started = shown
-    while number < given.cases and time.monotonic() - begun < given.seconds:
+    while number < given.cases and time.monotonic() - begun < given.seconds and not ended:
         signal.setitimer(signal.ITIMER_PROF, given.limit)
         signal.setitimer(signal.ITIMER_REAL, WAITING)
         before = time.process_time()
@@ -189,43 +190,58 @@ def _keep(folder: Path, name: str, data: bytes) -> Path:
     return path
 
 
-def _atheris(given: argparse.Namespace, folder: Path) -> None:
-    """Never returns: libFuzzer ends the process, after --cases or --seconds or at the first failure."""
+def _atheris(given: argparse.Namespace, folder: Path) -> int:
+    """libFuzzer chooses what is mutated further: a spec that reaches code of gridc which none has reached.
+    Those lie in the folder of failures, under `corpus`. It stops at the first failure."""
+    kept = given.failures / "corpus"
+    kept.mkdir(parents=True, exist_ok=True)
+    for number, data in enumerate(corpus.small()):
+        (kept / f"small-{number:03}").write_bytes(data)
+    child = os.fork()
+    if child == 0:
+        _fuzz(given, folder / "gridcard.toml", kept)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if given.keep:
+        _add(folder / "gridcard.toml", [path.read_bytes() for path in sorted(kept.iterdir())])
+    return code
+
+
+def _fuzz(given: argparse.Namespace, case: Path, kept: Path) -> None:
+    """Never returns: libFuzzer ends the process."""
     import atheris
 
     with atheris.instrument_imports(include=["gridc"]):
         from tests.fuzz.attempt import attempt
 
-    class Fed(random.Random):
-        """Random numbers that are the fuzzer's bytes."""
-
-        def feed(self, data: bytes) -> None:
-            self._data: Any = atheris.FuzzedDataProvider(data)
-
-        def random(self) -> float:
-            return float(self._data.ConsumeIntInRange(0, 2**24 - 1)) / 2**24
-
-        def getrandbits(self, count: int) -> int:
-            return int.from_bytes(
-                self._data.ConsumeBytes((count + 7) // 8).ljust((count + 7) // 8, b"\0")
-            ) >> (-count % 8)
-
-    known, rng = corpus.small(), Fed()
-
-    def one(data: bytes) -> None:
-        rng.feed(data)
-        attempt(folder / "gridcard.toml", mutated(rng.choice(known), rng))
-
-    given.failures.mkdir(parents=True, exist_ok=True)
     options = [
         f"-runs={given.cases}",
         f"-max_total_time={min(given.seconds, 2**31 - 1):.0f}",
         f"-timeout={WAITING}",
-        "-max_len=4096",
-        "-len_control=0",
+        f"-seed={given.seed % 2**31}",
+        f"-max_len={2**16}",
+        "-rss_limit_mb=4096",
+        f"-artifact_prefix={given.failures}/",
+        str(kept),
     ]
-    atheris.Setup([sys.argv[0], *options, f"-artifact_prefix={given.failures}/", "-rss_limit_mb=4096"], one)
+    atheris.Setup(
+        [sys.argv[0], *options],
+        lambda data: attempt(case, data) and None,
+        custom_mutator=lambda data, most, seed: mutated(data, random.Random(seed))[:most],
+    )
     atheris.Fuzz()
+
+
+def _add(case: Path, specs: Iterable[bytes]) -> None:
+    """Put the specs into `specs.txt` that come to a set of codes which none there does, each reduced."""
+    from tests.fuzz.attempt import attempt, codes
+
+    def outcome(data: bytes) -> str:
+        return codes(attempt(case, data))
+
+    kept = {outcome(data): data for data in specs}
+    known = {name for name, _ in corpus.written()}
+    fresh = [corpus.reduced(data, outcome) for name, data in sorted(kept.items()) if name not in known]
+    corpus.write([*corpus.small(), *fresh], outcome)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import argparse
 import gc
 import os
 import random
+import re
 import resource
 import signal
 import sys
@@ -176,9 +177,10 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _name(error: BaseException) -> str:
-    """Where it was raised: one failure however often it is met."""
+    """Where it was raised, and of a broken promise which: one failure however often it is met."""
     where = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}-{Path(where.filename).stem}-{where.lineno}"
+    broken = re.sub(r"[^A-Za-z.]+", "-", str(error))[:80] if isinstance(error, AssertionError) else ""
+    return f"{type(error).__name__}-{Path(where.filename).stem}-{where.lineno}{broken}"
 
 
 def _keep(folder: Path, name: str, data: bytes) -> Path:

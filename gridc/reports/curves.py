@@ -79,6 +79,18 @@ def curve_estimates(findings: Findings) -> Iterator[EstimateRow]:
         for without in curve.without:
             if without.default is not None:
                 yield _specification(curve, without.default, f"without/{without.model}", without.model)
+            if without.summary is not None:
+                yield estimate_row(
+                    id=f"curve/{curve.name}/without/{without.model}/log_odds_median",
+                    kind="log_odds_median",
+                    about=f"median of the log odds over the specifications without {without.model}. "
+                    f"{_about(curve)}",
+                    estimate=without.summary.median,
+                    method=f"over the specifications that were fitted, of {curve.ran.stated:,} stated",
+                    assumption="",
+                    rows=curve.rows,
+                    n=max(each.samples for each in curve.fitted),
+                )
 
 
 def _whole(curve: CurveFinding) -> Iterator[EstimateRow]:

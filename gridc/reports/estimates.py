@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from gridc.reports.caveats import INTERVAL_METHOD, interval_assumption
 from gridc.reports.components import component_estimates
 from gridc.reports.curves import curve_estimates
+from gridc.reports.effect_estimates import effect_estimates
 from gridc.reports.findings.findings import Findings
 from gridc.reports.judging import judging_estimates
 from gridc.reports.raters import audit_estimates, guess_estimates
-from gridc.reports.scorecard.estimates import change_estimates
+from gridc.reports.scorecard.estimates import change_estimates, sensitivity_estimates
 from gridc.schema.estimates import FORMAT, EstimateRow, Estimates, estimate_row
 
 SCORE = "mean over items and replicates, an unreadable answer with its credit (intention to treat)"
@@ -60,6 +61,8 @@ def _scores(findings: Findings) -> Iterator[EstimateRow]:
 SOURCES: tuple[Callable[[Findings], Iterable[EstimateRow]], ...] = (
     _scores,
     change_estimates,
+    effect_estimates,
+    sensitivity_estimates,
     judging_estimates,
     component_estimates,
     curve_estimates,

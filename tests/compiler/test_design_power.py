@@ -158,7 +158,7 @@ KINDS: dict[str, dict[str, Any]] = {
 def test_what_a_plan_promises_is_decided_four_times_in_five(kind: str, changing: float) -> None:
     """Data by the assumptions, the decision by the code of the report. Promised is .80; the simulated share
     lies within four standard errors of it, and five points beside (Student's t of a linear statistic)."""
-    stated, runs = KINDS[kind], 150
+    stated, runs = KINDS[kind], 100
     (promised, _) = prospects(plan_of(spec_of(**stated)))
     points = (promised.power.detectable_pp or {})[str(changing)]
     assert points is not None

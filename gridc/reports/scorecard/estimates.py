@@ -1,33 +1,120 @@
 """What a scorecard estimates, as rows of the versioned document of estimates."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gridc.reports.caveats import INTERVAL_METHOD, interval_assumption
+from gridc.reports.effect_estimates import needed_row
+from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.scores import CellScore
+from gridc.reports.findings.sensitivity import sensitivities
+from gridc.reports.scorecard.validity import integrity
 from gridc.schema.estimates import EstimateRow, estimate_row
+from gridc.statistics.resample import LEVEL
 
 CHANGE = "difference of two scores on the same items, positive for the better, as the fraction that it is"
 
 
 def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
-    """The difference of every measured configuration from the reference."""
+    """The difference of every measured configuration from the reference, by every reading, with the number
+    needed; and the scores of readable answers alone."""
     for benchmark in findings.benchmarks:
         cells = {(each.cell.model, each.cell.configuration): each for each in benchmark.cells}
+        assumed = interval_assumption(benchmark.intervals.unit)
+        for score in benchmark.cells:
+            if score.cell.shared and score.per_protocol is not None:
+                yield estimate_row(
+                    id=f"per_protocol/{score.cell.key}",
+                    kind="score_per_protocol",
+                    about=f"score of {score.cell.model} on {score.cell.benchmark} under "
+                    f"{score.cell.configuration}, unreadable answers left out",
+                    estimate=float(score.per_protocol),
+                    method="mean over readable answers",
+                    assumption="",
+                    rows=score.rows,
+                    n=score.parsed,
+                )
         for change in benchmark.changes:
             score, reference = (
                 cells[change.model, name] for name in (change.configuration, change.reference)
             )
-            interval = change.itt.interval
-            yield estimate_row(
-                id=f"change/{score.cell.key}",
-                kind="risk_difference",
-                about=f"score of {change.model} on {benchmark.benchmark} under {change.configuration} less "
-                f"that under {change.reference}, in points of the better direction",
-                estimate=float(change.itt.difference),
-                interval=interval,
-                level=None if interval is None else benchmark.intervals.level,
-                method=CHANGE if interval is None else f"{CHANGE}; {INTERVAL_METHOD}",
-                assumption="" if interval is None else interval_assumption(benchmark.intervals.unit),
-                rows=change.rows,
-                n=score.scored + reference.scored,
+            about = (
+                f"score of {change.model} on {benchmark.benchmark} under {change.configuration} less that "
+                f"under {change.reference}, in points of the better direction"
             )
+            name, n = f"change/{score.cell.key}", score.scored + reference.scored
+            yield _moved(name, about, change.itt, assumed, change.rows, n)
+            yield needed_row(f"{name}/number_needed", f"from the {about}", change.itt.needed, change.rows, n)
+            if change.pp is not None:
+                told = f"{about}, unreadable answers left out"
+                yield _moved(f"{name}/per_protocol", told, change.pp, assumed, change.rows, n)
+
+
+def _moved(name: str, about: str, moved: Moved, assumed: str, rows: str, n: int) -> EstimateRow:
+    interval = moved.interval
+    return estimate_row(
+        id=name,
+        kind="risk_difference",
+        about=about,
+        estimate=float(moved.difference),
+        interval=interval,
+        level=None if interval is None else LEVEL,
+        method=CHANGE if interval is None else f"{CHANGE}; {INTERVAL_METHOD}",
+        assumption="" if interval is None else assumed,
+        rows=rows,
+        n=n,
+    )
+
+
+SENSITIVITY = {
+    "share": "eta squared of the configuration among single answers",
+    "mean_range": "mean over benchmarks of the greatest rate less the least",
+    "max_range": "the widest range of a benchmark",
+    "rate": "share of all answers that were good ones",
+}
+
+
+def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """How sensitive each model is to the configuration, and changes measured in two ways."""
+    directions = {each.benchmark: each.direction for each in findings.benchmarks}
+    cells = [each for benchmark in findings.benchmarks for each in benchmark.cells]
+    for found in sensitivities(cells, directions):
+        n = sum(each.scored for each in cells if each.cell.shared and each.cell.model == found.model)
+        for key, method in SENSITIVITY.items():
+            value = getattr(found, key)
+            yield estimate_row(
+                id=f"sensitivity/{found.model}/{key}",
+                kind=f"sensitivity_{key}",
+                about=f"{method}, of {found.model}",
+                estimate=value,
+                method=method,
+                assumption="",
+                rows=found.rows,
+                n=n,
+                error=None
+                if value is not None
+                else "not_defined: its shares or its good end do not exist here",
+            )
+    for row in integrity(findings):
+        changed = ",".join(f"{axis}={level}" for axis, level in row.change.items())
+        for side, way, value, ends in (
+            ("left", row.left, row.by_left, row.left_interval),
+            ("right", row.right, row.by_right, row.right_interval),
+        ):
+            yield estimate_row(
+                id=f"integrity/{row.model}/{row.benchmark}/{changed}/{row.left}-{row.right}/{side}",
+                kind="risk_difference",
+                about=f"difference of {row.model} on {row.benchmark}, {changed}, measured by {way}",
+                estimate=value,
+                interval=ends,
+                level=None if ends is None else LEVEL,
+                method=CHANGE if ends is None else f"{CHANGE}; {INTERVAL_METHOD}",
+                assumption="" if ends is None else "units are independent",
+                rows=row.rows,
+                n=n_of(cells, row.model, row.benchmark),
+            )
+
+
+def n_of(cells: Sequence[CellScore], model: str, benchmark: str) -> int:
+    """Samples of a model on a benchmark that have a score."""
+    return sum(each.scored for each in cells if (each.cell.model, each.cell.benchmark) == (model, benchmark))

@@ -1,0 +1,299 @@
+"""What hypotheses about effects estimate, as rows of the versioned document of estimates."""
+
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+from gridc.reports.caveats import INTERVAL_METHOD
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, Needed, Recovery
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding
+from gridc.schema.estimates import EstimateRow, estimate_row
+from gridc.statistics.resample import LEVEL
+from gridc.statistics.risk import NumberNeeded
+
+INDEPENDENT = "units are independent"
+BY_RANKS = {
+    "page_p": "Page's test of the levels' ranks within each unit, one-sided",
+    "jonckheere_terpstra_p": "Jonckheere and Terpstra's test of levels as independent groups, one-sided",
+}
+
+
+def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """Every number of every hypothesis about an effect: by contrast, then of its test and its trend."""
+    for found in findings.hypotheses:
+        if found.effect is not None:
+            rows = _Rows(found, found.effect)
+            for contrast in found.effect.contrasts:
+                yield from rows.contrast(contrast)
+            yield from rows.whole()
+
+
+def needed_row(name: str, about: str, needed: Needed | NumberNeeded, rows: str, n: int) -> EstimateRow:
+    """A number needed to harm or to benefit."""
+    ends = (needed.harm, needed.benefit) if needed.low is None else (needed.low, needed.high)
+    known = any(end is not None for end in ends)
+    through = "; from harm through infinity to benefit (Altman 1998)" if known and needed.low is None else ""
+    finite = isfinite(needed.number)
+    return estimate_row(
+        id=name,
+        kind="number_needed",
+        about=f"number needed to {needed.kind}, {about}" if finite else f"number needed, {about}",
+        estimate=needed.number if finite else None,
+        interval=tuple(end if end is not None and isfinite(end) else None for end in ends) if known else None,
+        level=LEVEL if known else None,
+        method=f"1 / |difference|{through}",
+        assumption=INDEPENDENT if known else "",
+        rows=rows,
+        n=n,
+        error=None if finite else "infinite: there is no difference",
+    )
+
+
+class _Rows:
+    """Rows of one hypothesis, which share their origin."""
+
+    def __init__(self, found: HypothesisFinding, effect: Effect) -> None:
+        self._found, self._effect, self._name = found, effect, f"hypothesis/{found.id}"
+
+    def contrast(self, contrast: Contrast) -> Iterator[EstimateRow]:
+        change, other = contrast.change, contrast.other
+        several = len(self._effect.contrasts) > 1 or len(contrast.parts) > 0
+        name = f"{self._name}/{change.level}" if several else self._name
+        about = f"{change.level} against {change.reference}"
+        yield from self._change(name, change, self._effect.reading)
+        if other is not None:
+            yield from self._change(
+                f"{name}/other_reading", other, "pp" if self._effect.reading == "itt" else "itt"
+            )
+            yield self._row(
+                f"{name}/divergence",
+                "divergence",
+                f"difference, ITT less per protocol, {about}",
+                contrast.divergence,
+                "difference of two differences of rates",
+                n=change.samples,
+            )
+        if contrast.odds is not None:
+            odds = contrast.odds
+            terms = ", ".join(self._effect.adjusted_for) or "nothing"
+            method = f"{self._effect.estimator} of {self._effect.outcome}, adjusted for {terms}"
+            yield self._row(
+                f"{name}/log_odds",
+                "log_odds",
+                f"log odds, {about}",
+                odds.log_odds,
+                method,
+                p=odds.p,
+                n=self._effect.samples,
+                assumption=INDEPENDENT,
+            )
+            yield self._row(
+                f"{name}/standard_error",
+                "standard_error",
+                f"standard error of the log odds, {about}",
+                odds.error,
+                method,
+                n=self._effect.samples,
+                assumption=INDEPENDENT,
+            )
+            yield self._row(
+                f"{name}/odds_ratio",
+                "odds_ratio",
+                f"odds ratio, {about}",
+                odds.ratio,
+                method,
+                interval=odds.interval,
+                p=odds.p,
+                n=self._effect.samples,
+                assumption=INDEPENDENT,
+            )
+        if contrast.risk_ratio is not None:
+            yield self._row(
+                f"{name}/risk_ratio",
+                "risk_ratio",
+                f"ratio of both rates, {about}",
+                contrast.risk_ratio,
+                f"ratio of means; on the log scale, {INTERVAL_METHOD}",
+                interval=contrast.risk_ratio_interval,
+                n=change.samples,
+                assumption=INDEPENDENT,
+            )
+        yield from self._needed(name, about, contrast.number_needed, change)
+        for part in contrast.parts:
+            yield from self._change(f"{name}/part/{part.part}", part, self._effect.reading)
+        if contrast.flips is not None:
+            moved = contrast.flips
+            yield self._row(
+                f"{name}/churn",
+                "churn",
+                f"share of single answers that change, {about}",
+                moved.churn,
+                "pairs of answers" + ("" if moved.p is None else "; p by exact McNemar"),
+                p=moved.p,
+                n=moved.gained + moved.lost + moved.same,
+            )
+        if contrast.recovery is not None:
+            yield from self._recovery(name, about, contrast.recovery, change)
+
+    def whole(self) -> Iterator[EstimateRow]:
+        """The test and the trend."""
+        effect, found = self._effect, self._found
+        failure = effect.failure
+        if effect.test is not None or failure is not None:
+            test = effect.test
+            corrected = f"corrected by {found.correction} over {found.members}"
+            words = (
+                "no test"
+                if test is None
+                else f"{test.name} of {effect.estimator}, {test.df} degrees of freedom"
+            )
+            yield self._row(
+                f"{self._name}/test",
+                "no_test" if test is None else test.name,
+                f"test of {found.id} ({found.kind})",
+                None if test is None else test.statistic,
+                f"{words}; corrected p is of support, {corrected}",
+                p=None if test is None else test.p,
+                corrected_p=found.support,
+                n=effect.samples,
+                assumption=INDEPENDENT,
+                error=None if failure is None or test is not None else f"{failure.code}: {failure.words}",
+            )
+        elif found.support is not None:
+            yield self._row(
+                f"{self._name}/support",
+                "p_support",
+                f"p of what {found.id} ({found.kind}) predicts",
+                effect.support,
+                f"{INTERVAL_METHOD}; corrected by {found.correction} over {found.members}",
+                p=effect.support,
+                corrected_p=found.support,
+                n=effect.samples,
+                assumption=INDEPENDENT,
+            )
+        if found.refute is not None:
+            yield self._row(
+                f"{self._name}/refute",
+                "p_refute",
+                f"p of what refutes {found.id} ({found.kind})",
+                effect.refute,
+                f"by the rule of its kind; corrected by {found.correction} over {found.members}",
+                p=effect.refute,
+                corrected_p=found.refute,
+                n=effect.samples,
+                assumption=INDEPENDENT,
+            )
+        line = effect.trend
+        if line is None:
+            return
+        for kind, rates in (("rate", line.rates), ("isotonic_rate", line.isotonic)):
+            for level, rate in rates.items():
+                yield self._row(
+                    f"{self._name}/trend/{kind}/{level}",
+                    kind,
+                    f"{kind.replace('_', ' ')} under {level}",
+                    rate,
+                    "mean of samples" if kind == "rate" else "nearest rates that move one way (PAVA)",
+                    n=effect.samples,
+                )
+        for kind, method in BY_RANKS.items():
+            p = getattr(line, kind)
+            yield self._row(
+                f"{self._name}/trend/{kind}",
+                kind,
+                f"p of the trend by ranks of {found.id}",
+                p,
+                method,
+                p=p,
+                n=effect.samples,
+            )
+
+    def _change(self, name: str, change: Change, reading: str) -> Iterator[EstimateRow]:
+        where = "" if change.part is None else f" in {change.part}"
+        about = f"{change.level} against {change.reference}{where}, {reading}"
+        sides = (
+            (f"rate/{change.level}", change.level, change.rate),
+            (f"rate/{change.reference}", change.reference, change.reference_rate),
+        )
+        for key, level, rate in sides:
+            yield self._row(
+                f"{name}/{key}",
+                "rate",
+                f"rate of {self._effect.outcome} under {level}{where}, {reading}",
+                rate,
+                "mean of samples that have a partner",
+                n=change.samples,
+            )
+        yield self._row(
+            f"{name}/risk_difference",
+            "risk_difference",
+            f"difference of two rates, {about}",
+            change.difference,
+            f"difference of means; {INTERVAL_METHOD}" if change.interval else "difference of means",
+            interval=change.interval,
+            n=change.samples,
+            assumption=INDEPENDENT if change.interval else "",
+        )
+        for margin in change.margins:
+            yield self._row(
+                f"{name}/within/{margin.pp:g}pp",
+                "p_within",
+                f"p of: smaller than {margin.pp:g} pp, {about}",
+                margin.p,
+                f"two one-sided tests; {INTERVAL_METHOD}",
+                p=margin.p,
+                n=change.samples,
+                assumption=INDEPENDENT,
+            )
+
+    def _needed(self, name: str, about: str, needed: Needed | None, change: Change) -> Iterator[EstimateRow]:
+        if needed is not None:
+            yield needed_row(f"{name}/number_needed", about, needed, self._effect.rows, change.samples)
+
+    def _recovery(self, name: str, about: str, found: Recovery, change: Change) -> Iterator[EstimateRow]:
+        yield self._row(
+            f"{name}/recovery",
+            "recovery",
+            f"share of the change from {found.control} taken back, {about}",
+            found.share,
+            f"ratio of two differences; {INTERVAL_METHOD}",
+            interval=found.interval,
+            n=change.samples,
+            assumption=INDEPENDENT,
+            error=None if found.share is not None else "no_loss: the interval of the loss holds 0",
+        )
+        if found.fieller is not None:
+            yield self._row(
+                f"{name}/recovery_fieller",
+                "recovery",
+                f"the same with Fieller's interval, {about}",
+                found.share,
+                "ratio of two means of units (Fieller 1954)",
+                interval=found.fieller,
+                n=change.samples,
+                assumption=INDEPENDENT,
+            )
+        yield from self._change(f"{name}/loss", found.loss, self._effect.reading)
+        yield from self._change(f"{name}/left", found.left, self._effect.reading)
+        yield from self._needed(
+            f"{name}/left", f"what is left of the loss, {about}", found.number_needed, found.left
+        )
+
+    def _row(
+        self, name: str, kind: str, about: str, estimate: float | None, method: str, **more: Any
+    ) -> EstimateRow:
+        """Of the rows of the hypothesis."""
+        more["level"] = None if more.get("interval") is None else LEVEL
+        if estimate is None and more.get("error") is None:
+            more["error"] = "rows: no sample counts there"
+        return estimate_row(
+            id=name,
+            kind=kind,
+            about=about,
+            estimate=estimate,
+            method=method,
+            rows=self._effect.rows,
+            assumption=more.pop("assumption", ""),
+            **more,
+        )

@@ -45,6 +45,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sharpness", type=float, default=1.0, help="Factor on the output layer.")
     parser.add_argument("--every", type=int, default=1, help="Of so many calls the plain loop makes one.")
+    parser.add_argument("--batch-size", type=int, help="lm-eval's. Default: the fastest of three.")
     parser.add_argument("--full", action="store_true", help="All 48 lm-eval evaluations and start-ups.")
     parser.add_argument("--parts", nargs="+", default=["harness", "plain", "growth", "lengths"])
     asked = parser.parse_args()
@@ -57,7 +58,9 @@ def main() -> None:
         model = study.make_model(folder / "model", asked.sharpness, study.MODELS[asked.model])
         size = study.Size(items=asked.items, threads=asked.threads)
         if "harness" in asked.parts:
-            best = best_batch_sizes(folder, replace(size, items=32), model)
+            best = dict.fromkeys(("logprob", "generate"), asked.batch_size)
+            if not asked.batch_size:
+                best = best_batch_sizes(folder, replace(size, items=32), model)
             for tokens in asked.tokens:
                 against_harness(folder, replace(size, tokens=tokens), model, best, asked.full)
         if "plain" in asked.parts:
@@ -86,6 +89,7 @@ def against_harness(folder: Path, size: study.Size, model: Path, best: dict[str,
     for task in chosen:
         say(f"lm_eval_{about}_{task.kind}_{task.shots}_shots_s", kept[task.name]["seconds"])
     say(f"lm_eval_{about}_loaded_s{ending}", seconds)
+    say(f"lm_eval_{about}_loaded_cpu_s{ending}", cpu)
     starts = tasks if full else [each for each in chosen if each.shots == 0 and each.kind != "T=0.3"]
     walls = {each.name: invoke(folder, size, model, each, best) for each in starts}
     start_up = mean(walls[each.name][0] - kept[each.name]["seconds"] for each in starts)
@@ -106,6 +110,7 @@ def against_harness(folder: Path, size: study.Size, model: Path, best: dict[str,
 
 def report_run(about: str, done: dict[str, Any]) -> None:
     say(f"gridc_{about}_s", done["wall"])
+    say(f"gridc_{about}_cpu_s", done["cpu"])
     say(f"gridc_{about}_start_up_s", done["wall"] - done["seconds"])
     say(f"gridc_{about}_forward_tokens", done["forward_tokens"])
     say(f"gridc_{about}_trie_minimum", done["least_forward_tokens"])

@@ -6,6 +6,7 @@ answer can only name an option's text.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from gridc.compiler.instrument.item import LETTERS
 
@@ -14,6 +15,7 @@ _ROMAN = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
 _TOKEN = re.compile(r"[Aa1Ii]")
 
 
+@lru_cache(maxsize=256)
 def labels(enumerator: str, count: int) -> tuple[str, ...]:
     """The labels of so many options, without what surrounds them; none where bullets mark them."""
     token = _TOKEN.search(enumerator)

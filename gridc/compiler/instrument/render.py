@@ -196,9 +196,21 @@ def render_prompt(
 
     Raises `SandboxError` when the template tries to reach Python or fails while it runs.
     """
-    blocks = [_block(source, each, style, reference_answer(each, style, look), look) for each in exemplars]
-    blocks.append(_block(source, item, style, "", look))
-    return look.blocks.join(blocks)
+    return render_behind(exemplar_blocks(source, exemplars, style, look), source, item, style, look)
+
+
+def exemplar_blocks(
+    source: str, exemplars: Sequence[Item], style: OptionStyle = "lettered", look: Look = PLAIN
+) -> list[str]:
+    """Each exemplar with its answer, as every prompt that shows them has it. Raises `SandboxError`."""
+    return [_block(source, each, style, reference_answer(each, style, look), look) for each in exemplars]
+
+
+def render_behind(
+    blocks: Sequence[str], source: str, item: Item, style: OptionStyle = "lettered", look: Look = PLAIN
+) -> str:
+    """The text that is asked, behind exemplars that are rendered already. Raises `SandboxError`."""
+    return look.blocks.join([*blocks, _block(source, item, style, "", look)])
 
 
 def wrap(source: str, prompt: str, look: Look = PLAIN) -> str:

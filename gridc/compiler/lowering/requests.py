@@ -10,7 +10,13 @@ from gridc.compiler.inputs.origin import show_command
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.candidates import NoCandidates, candidates
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.render import SandboxError, render_prompt, shown_options, wrap
+from gridc.compiler.instrument.render import (
+    SandboxError,
+    exemplar_blocks,
+    render_behind,
+    shown_options,
+    wrap,
+)
 from gridc.compiler.instrument.scaffolds.turns import Task, Turn
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import Prompt, Request, Sample, unanswered
@@ -28,6 +34,7 @@ class Asker:
         self._models = {name: identity.digest for name, identity in study.models.items()}
         self._provided = {model.id for model in study.spec.model if engine_kind(model.engine).provider}
         self._prompts = lru_cache(maxsize=16)(self._render)
+        self._blocks = lru_cache(maxsize=16)(self._exemplar_blocks)
         self._asked = lru_cache(maxsize=16)(lambda name, *how: study.items[name].asked(*how))
 
     def items(self, cell: Cell) -> tuple[Item, ...]:
@@ -116,17 +123,19 @@ class Asker:
 
     def _texts(self, benchmark: str, shown: Setting, item: Item) -> Iterator[str]:
         """The prompt, and where exemplars may be dropped the same with one less each."""
-        drawn = self._study.items[benchmark].shown(shown.option_order, shown.variant)
-        exemplars = drawn[: shown.shots]
+        template, look, blocks = self._study.prompts[shown.prompt], shown.look, self._blocks(benchmark, shown)
         least = 0 if shown.overflow == "drop_exemplars" else shown.shots
         for kept in range(shown.shots, least - 1, -1):
-            template, look = self._study.prompts[shown.prompt], shown.look
-            text = render_prompt(template, item, exemplars[:kept], shown.options, look)
+            text = render_behind(blocks[:kept], template, item, shown.options, look)
             if shown.wrapper is not None:
                 text = wrap(self._study.prompts[shown.wrapper], text, look)
             if shown.system and shown.system_turn == "user":
                 text = f"{shown.system}\n\n{text}"
             yield text
+
+    def _exemplar_blocks(self, benchmark: str, shown: Setting) -> list[str]:
+        exemplars = self._study.items[benchmark].shown(shown.option_order, shown.variant)[: shown.shots]
+        return exemplar_blocks(self._study.prompts[shown.prompt], exemplars, shown.options, shown.look)
 
 
 def _rendered(cell: Cell) -> tuple[str, Setting]:

@@ -190,7 +190,7 @@ class Writer(Store):
             """INSERT OR IGNORE INTO call (id, model, precision, kind, prompt, request)
                VALUES (?, ?, ?, ?, ?, ?)""",
             [
-                (each.id, each.model, each.precision, each.kind, each.prompt.id, _text(each.as_json()))
+                (each.id, each.model, each.precision, each.kind, each.prompt.id, each.canonical.decode())
                 for each in requests.values()
             ],
         )

@@ -25,6 +25,7 @@ from gridc.runtime.engines.hf.gate import Route, routes
 from gridc.runtime.engines.hf.kv_cache import Bank
 from gridc.runtime.engines.hf.paths import ComputePath, Spent
 from gridc.runtime.engines.hf.prompts import Prompts
+from gridc.runtime.engines.hf.sampling import uniforms
 from gridc.runtime.engines.hf.schedule import Bound, TooLargeError, schedule
 from gridc.runtime.engines.hf.sequences import Member, answer
 from gridc.runtime.engines.hf.trie import Tokens, least_tokens
@@ -121,8 +122,11 @@ class HfEngine:
         work = batch.work
         by_call: dict[str, list[Member]] = {}
         for member in work.members:
-            if member.call in wanted:
-                by_call.setdefault(member.call, []).append(member)
+            if member.call not in wanted:
+                continue
+            by_call.setdefault(member.call, []).append(member)
+            if member.temperature:
+                member.numbers = uniforms(member.call, member.limit)
             if member.stops:
                 member.stopped = partial(self.prompts.holds, member.stops)
         begun, spent = time.perf_counter(), Spent()

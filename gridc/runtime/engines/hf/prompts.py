@@ -50,7 +50,7 @@ class Prompts:
         self._config = config
         self._vocabulary = getattr(config, "vocab_size", None) or math.inf
         self.template = _default(tokenizer.chat_template)
-        alone = tokenizer("x")["input_ids"]
+        alone = tokenizer("x")["input_ids"]  # which also turns off truncation and padding that it may declare
         self.begins = alone[:1] == [tokenizer.bos_token_id]
         self._ends = len(alone) > 1 and alone[-1] == tokenizer.eos_token_id
         if "strftime_now" in (self.template or ""):
@@ -118,15 +118,45 @@ class Prompts:
         context = form.text.rstrip()
         if not context:
             return self._behind_shared_prefix(form, texts)
-        ids, *whole = self.encode([context, *(form.text + each for each in texts)], form.prompt)
-        return [(ids, each[len(ids) :]) for each in whole]
+        (ids,) = self.encode([context], form.prompt)
+        return [(ids, each[len(ids) :]) for each in self._whole(form, texts)]
 
     def _whole(self, form: Form, texts: Sequence[str]) -> list[Tokens]:
         """The tokens of a prompt with each text behind it."""
-        found = self.encode([form.text + each for each in texts], form.prompt)
         if form.text:
-            return found
+            whole = self._behind_special(form, texts)
+            if whole is None:
+                whole = self._ids([form.text + each for each in texts], form.prompt)
+            return self._checked(whole, form.prompt)
+        found = self.encode(list(texts), form.prompt)
         return [ids if ids[:1] == form.ids[:1] else (*form.ids, *ids) for ids in found]
+
+    def _behind_special(self, form: Form, texts: Sequence[str]) -> list[Tokens] | None:
+        """The same where a special token stands in the prompt: the last one parts the text, and what follows
+        it is tokenized by itself, once for each text. None where no such token parts it."""
+        if not form.prompt.chat_template:
+            return None
+        at = max((form.text.rfind(each) for each in self._parting), default=-1)
+        if at <= 0:
+            return None
+        rest, *found = self._ids([form.text[at:] + each for each in ("", *texts)], form.prompt)
+        before, behind = form.ids[: -len(rest)], form.ids[-len(rest) :]
+        if rest != behind:
+            return None
+        return [(*before, *ids) for ids in found]
+
+    @cached_property
+    def _parting(self) -> list[str]:
+        """The special tokens that are taken out of a text before anything else looks at it, whatever stands
+        around them: what is on their two sides is tokenized as two texts."""
+        added = self.tokenizer.added_tokens_decoder.values()
+        return [
+            each.content
+            for each in added
+            if each.special
+            and not (each.normalized or each.single_word or each.lstrip or each.rstrip)
+            and not any(each.content in other.content and each.content != other.content for other in added)
+        ]
 
     def _refuse(self, code: str, message: str, help_line: str | None = None) -> None:
         """Raise `HazardError`, unless the study takes this hazard knowingly."""
@@ -179,9 +209,16 @@ class Prompts:
 
     def encode(self, texts: list[str], prompt: Prompt) -> list[Tokens]:
         """Token ids. A chat template prints its own special tokens; plain text gets the tokenizer's."""
-        encoded = self.tokenizer(texts, add_special_tokens=not prompt.chat_template)["input_ids"]
+        return self._checked(self._ids(texts, prompt), prompt)
+
+    def _ids(self, texts: list[str], prompt: Prompt) -> list[Tokens]:
+        encode = self.tokenizer.backend_tokenizer.encode_batch_fast
+        return [tuple(each.ids) for each in encode(texts, add_special_tokens=not prompt.chat_template)]
+
+    def _checked(self, found: list[Tokens], prompt: Prompt) -> list[Tokens]:
+        """The tokens of some texts, as the model may be asked them. Raises `HazardError`, and
+        `UnavailableError` where they are another model's."""
         bos = self.tokenizer.bos_token_id
-        found = [tuple(ids) for ids in encoded]
         if self._ends and not prompt.chat_template:
             self._refuse("GC530", f"the tokenizer of `{self._name}` ends every plain prompt on its end token")
         for ids in found:

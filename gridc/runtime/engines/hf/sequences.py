@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
-from gridc.runtime.engines.hf.sampling import uniforms
 from gridc.runtime.engines.protocol import Answer, Call
 
 ROOM = 16
@@ -21,8 +20,8 @@ ROOM = 16
 class Member:
     """One path. `given` are the tokens of a candidate, else None; `limit` is the most it may take, and
     `dropped` how many exemplars its prompt left out for want of room. What is `continued` later calls may
-    begin with. An answer ends with a string of `stops`: `stopped` says whether tokens hold one, and is set
-    where the member is answered."""
+    begin with. A sampled one draws with `numbers`. An answer ends with a string of `stops`: `stopped` says
+    whether tokens hold one. Both are set where the member is answered."""
 
     call: str
     prompt: tuple[int, ...]
@@ -99,15 +98,7 @@ def generation(
     how: dict[str, Any] = {"dropped": dropped, "continued": call.continued, "stops": stops}
     if temperature == 0:
         return Member(call.id, prompt, limit, **how)
-    return Member(
-        call.id,
-        prompt,
-        limit,
-        temperature=temperature,
-        top_p=asked["top_p"],
-        numbers=uniforms(call.id, limit),
-        **how,
-    )
+    return Member(call.id, prompt, limit, temperature=temperature, top_p=asked["top_p"], **how)
 
 
 def candidate(call: Call, prompt: tuple[int, ...], given: tuple[int, ...], dropped: int = 0) -> Member:

@@ -118,8 +118,8 @@ MODELS = {
     "gemma3-50k-128": Shape(512, 2048, 6, 8, 2, vocabulary=50_000, kind="gemma3_text", window=128),
 }
 """What `--model` names. The output layer is the embedding where the vocabulary is a real one. Five of six
-layers of the Gemma 3 see 512 tokens back, as those of its 1B model do, or 128, so that two thirds of the prompts
-that are measured here are longer."""
+layers of the Gemma 3 see 512 tokens back, as those of its 1B model do, or 128, so that two thirds of the
+prompts that are measured here are longer."""
 
 
 def make_model(folder: Path, sharpness: float, shape: Shape, dtype: str = "float32") -> Path:

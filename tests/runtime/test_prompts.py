@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
+from gridc.runtime.engines.hf.prompts import Form  # noqa: E402
 
 LLAMA = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
 CHAT = Prompt((("user", "Who sang?"),), chat_template=True)
@@ -115,3 +117,42 @@ def test_an_answer_ends_with_its_stop_string(folder: Path) -> None:
     forward = spending.work["forward_tokens"]
     assert forward == all_of_it.work["forward_tokens"] - (len(tokens) - kept)
     assert made.least([(call(PLAIN, stop=[stop]), answer.content)]) == {"forward_tokens": forward}
+
+
+ENDINGS = ["The Vintel", " B", "\n\nA", "", "  two", "é漢🙂", "<|user|>", "Who", "\u0301"]
+
+
+def specials(folder: Path) -> list[str]:
+    return [each["content"] for each in json.loads((folder / "tokenizer.json").read_text())["added_tokens"]]
+
+
+@pytest.mark.parametrize("name", ["pocket-llama", "pocket-mistral", "pocket-qwen2"])
+def test_candidates_behind_a_special_token_are_tokenized_as_one_text(name: str, tmp_path: Path) -> None:
+    """The oracle is the tokenizer on prompt and candidate together."""
+    folder = Path(shutil.copytree(LLAMA.parent / name, tmp_path / "m"))
+    (folder / "chat_template.jinja").write_text("{{ messages[0]['content'] }}")
+    prompts = engine(folder).prompts
+    random, parts = Random(1), [*specials(folder), *ENDINGS, " ", "the miller ", "Answer:", "\n"]
+    parted = 0
+    for _ in range(300):
+        text = "".join(random.choices(parts, k=random.randrange(1, 9)))
+        ids = tuple(prompts.tokenizer(text, add_special_tokens=False)["input_ids"])
+        form = Form(Prompt((("user", text),), chat_template=True), text, ids, 0)
+        behind = prompts._behind_special(form, ENDINGS)
+        if behind is not None:
+            parted += 1
+            whole = prompts.tokenizer([text + each for each in ENDINGS], add_special_tokens=False)
+            assert behind == [tuple(ids) for ids in whole["input_ids"]], text
+    assert parted > 100
+
+
+def test_a_special_token_that_looks_around_parts_nothing(folder: Path) -> None:
+    """Where one takes the spaces before it along, or counts only as a word of its own, a text behind it alone
+    may have other tokens."""
+    assert engine(folder).prompts._parting
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    given = tokenizer["added_tokens"]
+    for change in ({"single_word": True}, {"lstrip": True}, {"normalized": True}):
+        tokenizer["added_tokens"] = [{**each, **change} for each in given]
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+        assert engine(folder).prompts._parting == [], change

@@ -154,7 +154,7 @@ class Prompts:
             each.content
             for each in added
             if each.special
-            and not (each.normalized or each.single_word or each.lstrip or each.rstrip)
+            and not (each.normalized or each.single_word or each.lstrip)
             and not any(each.content in other.content and each.content != other.content for other in added)
         ]
 

@@ -14,7 +14,7 @@ def responses(plan: Plan, store: Store) -> list[Response] | None:
         return None
     for key, cell in cells.items():
         asked = len(plan.items(cell)) * cell.setting.replicates
-        if len(store.answers(plan.study_digest, key)) < asked:
+        if sum(1 for _ in store.answers(plan.study_digest, key)) < asked:
             return None
     items = {key: {item.id: item for item in plan.items(cell)} for key, cell in cells.items()}
     return [

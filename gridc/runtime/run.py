@@ -311,12 +311,12 @@ def score_answers(plan: Plan, store: Writer, judged: Judged | None = None) -> No
         store.score(
             cell.key,
             plan.study_digest,
-            [
+            (
                 (
                     item,
                     replicate,
                     score(cell.setting, items[item], answers, rulings.get((cell.key, item, replicate))),
                 )
                 for item, replicate, answers in store.answers(plan.study_digest, cell.key)
-            ],
+            ),
         )

@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -133,8 +134,9 @@ def of_results(db: Database, stamp: str) -> str:
                WHERE s.cell = ? ORDER BY s.item, s.replicate, t.step""",
             [key, cell],
         )
-        last = {row[1:3]: row for row in rows}  # a sample's last call says what came of it
-        total.update(b"".join([canonical_row(row) + b"\n" for row in last.values()]))
+        for _, calls in groupby(rows, itemgetter(1, 2)):
+            *_, last = calls  # a sample's last call says what came of it
+            total.update(canonical_row(last) + b"\n")
     for judgement in _judgements(db, stamp):
         total.update(canonical_row(judgement) + b"\n")
     return total.hexdigest()

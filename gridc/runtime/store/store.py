@@ -624,7 +624,7 @@ class Store:
         """(id, content) of every prompt."""
         yield from self._db.execute("SELECT id, content FROM prompt ORDER BY id")
 
-    def answers(self, stamp: str, cell: str) -> list[tuple[str, int, list[Any]]]:
+    def answers(self, stamp: str, cell: str) -> Iterator[tuple[str, int, list[Any]]]:
         """(item, replicate, answers of its calls in order) for the samples of one cell that have been
         answered in full: a scaffold's to its end."""
         rows = self._db.execute(
@@ -633,16 +633,10 @@ class Store:
                ORDER BY item, replicate, step""",
             [stamp, cell],
         )
-        by_sample: dict[tuple[str, int], list[Any]] = {}
-        last: dict[tuple[str, int], str | None] = {}
-        for item, replicate, answer, name in rows:
-            by_sample.setdefault((item, replicate), []).append(answer)
-            last[item, replicate] = name
-        return [
-            (item, replicate, [_json(each) for each in answers])
-            for (item, replicate), answers in by_sample.items()
-            if None not in answers and last[item, replicate] in (None, ANSWER)
-        ]
+        for (item, replicate), sample in groupby(rows, itemgetter(0, 1)):
+            *_, answers, names = zip(*sample, strict=True)
+            if None not in answers and names[-1] in (None, ANSWER):
+                yield item, replicate, [_json(each) for each in answers]
 
     def judgements(self, stamp: str) -> Iterator[JudgementRow]:
         """What judges were asked about the study's responses, and what the replies were read to, sorted."""

@@ -428,13 +428,13 @@ class Writer(Store):
             self._db.table("submission").insert_all(submissions, ignore=True)
             self._db.table("attempt").insert_all(attempts, ignore=True)
 
-    def score(self, cell: str, stamp: str, outcomes: Sequence[tuple[str, int, Outcome]]) -> None:
+    def score(self, cell: str, stamp: str, outcomes: Iterable[tuple[str, int, Outcome]]) -> None:
         """Store the outcomes (item, replicate, outcome) of one cell's samples."""
         number = self._db.execute("SELECT id FROM cell WHERE stamp = ? AND key = ?", [stamp, cell]).fetchone()
-        rows = [
+        rows = (
             (each.choice, each.score, _text(each.evidence), number[0], item, replicate)
             for item, replicate, each in outcomes
-        ]
+        )
         with self._db.atomic():
             self._insert(
                 """UPDATE sample SET choice = ?, score = ?, evidence = ?
@@ -442,7 +442,7 @@ class Writer(Store):
                 rows,
             )
 
-    def _insert(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def _insert(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
         self._db.conn.executemany(statement, rows)
 
 

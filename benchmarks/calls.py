@@ -1,0 +1,144 @@
+"""What a study of very many calls takes, whatever answers them: `python -m benchmarks.calls --items 10000`.
+
+`gridc stamp` and `gridc run` of a study with 100 calls an item, on an engine without weights that answers from
+the digest of a call. Prints CPU seconds and the most memory before the first call and in all, and the size of the
+store.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ENGINE = '''
+import os, resource
+from gridc.runtime.engines.protocol import Answer, Batch, Done, Spending
+
+BATCH = 256
+
+class Digits:
+    """Answers A or B by the call's digest."""
+    replicable = False
+    def __init__(self, name, identity, precision, settings, waived):
+        self._noted = False
+    def effective(self):
+        return {"answers": "by digest"}
+    def batches(self, calls):
+        starts = range(0, len(calls), BATCH)
+        return [Batch(tuple(call.id for call in calls[at:at + BATCH]), BATCH, None) for at in starts]
+    def answers(self, tasks, admit):
+        if not self._noted:
+            self._noted = True
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            with open(os.environ["GRIDC_BENCHMARK_NOTE"], "w") as note:
+                note.write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss}")
+        for task in tasks:
+            if not admit(task):
+                return
+            made = [self._answer(call) for call in task.batch.calls if call in task.wanted]
+            yield Done(task, made, Spending(0.0, {"calls": len(made)}))
+    def _answer(self, call):
+        text = "Answer: " + "AB"[int(call, 16) % 2]
+        content = {"text": text, "tokens": [1], "finish": "stop", "near_ties": 0}
+        return Answer(call, content, {"prompt": "?"}, {"prompt_tokens": 1, "completion_tokens": 1}, 0.0)
+    def least(self, answered):
+        return {"calls": sum(1 for _ in answered)}
+    def rest(self):
+        pass
+    def close(self):
+        pass
+'''
+
+HEAD = """\
+gridcard = 1
+[study]
+id = "calls"
+title = "many calls"
+purpose = "comparative"
+not_varied = ["everything else"]
+[[model]]
+id = "digits"
+engine = "plugin:digits"
+source = "digits://one"
+[[benchmark]]
+id = "sums"
+loader = "rows"
+source = "path:items.jsonl"
+loading = { gold = "index", fields = { query = "q", options = ["a", "b"], gold = "gold" } }
+direction = "higher_is_better"
+option_order = "file"
+[harness]
+method = "extract"
+max_tokens = 8
+[sampling]
+seed = 7
+[engine]
+noise_sample = 0
+[[axis]]
+id = "decoding"
+[[axis.level]]
+id = "greedy"
+tier = "core"
+temperature = 0
+provenance = "a measurement"
+[[axis.level]]
+id = "sampled"
+tier = "core"
+temperature = 0.7
+replicates = 9
+provenance = "a measurement"
+[[axis]]
+id = "template"
+"""
+
+LEVEL = """\
+[[axis.level]]
+id = "T{number}"
+tier = "core"
+prompt = "{blanks}{{{{ question }}}}\\nAnswer:{{{{ answer }}}}"
+provenance = "a measurement"
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int, default=1_000)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        write(folder, asked.items)
+        note = folder / "note"
+        known = {"PYTHONPATH": f"{folder / 'engine'}:{Path.cwd()}", "GRIDC_BENCHMARK_NOTE": str(note)}
+        environment = {**os.environ, **known}
+        for command in ("stamp", "run"):
+            subprocess.run([sys.executable, "-m", "gridc", command], cwd=folder, env=environment, check=True)
+        cpu, most = note.read_text().split()
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        store = folder / "results" / "calls" / "store.sqlite"
+        print(f"calls: {100 * asked.items}")
+        print(f"cpu_s_before_the_first_call: {float(cpu):.0f}")
+        print(f"most_mib_before_the_first_call: {int(most) / 1024:.0f}")
+        print(f"cpu_s_with_stamp: {used.ru_utime + used.ru_stime:.0f}")
+        print(f"most_mib: {used.ru_maxrss / 1024:.0f}")
+        print(f"store_mib: {store.stat().st_size / 2**20:.0f}")
+
+
+def write(folder: Path, items: int) -> None:
+    """The plug-in, as pip would have installed it, and the study."""
+    info = folder / "engine" / "digits-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "engine" / "digits.py").write_text(ENGINE)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: digits\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[gridc.engines]\ndigits = digits:Digits\n")
+    levels = (LEVEL.format(number=number, blanks="\\n" * number) for number in range(1, 11))
+    (folder / "gridcard.toml").write_text(HEAD + "".join(levels))
+    rows = ({"q": f"{n} + {n}?", "a": str(2 * n), "b": str(n), "gold": n % 2} for n in range(1, items + 1))
+    (folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,8 @@
 """What a study of very many calls takes, whatever answers them: `python -m benchmarks.calls --items 10000`.
 
-`gridc stamp` and `gridc run` of a study with 100 calls an item, on an engine without weights that answers from
-the digest of a call. Prints CPU seconds and the most memory before the first call and in all, and the size of the
-store.
+`gridc stamp` and `gridc run` of a study with 100 calls an item, on an engine without weights that answers
+from the digest of a call. Prints CPU seconds and the most memory before the first call and in all, and the
+size of the store.
 """
 
 import argparse

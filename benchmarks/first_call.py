@@ -14,7 +14,8 @@ from typing import NoReturn
 
 
 def main() -> None:
-    from gridc.cli import main as gridc
+    import gridc.__main__  # noqa: F401 (as `python -m gridc` begins)
+    from gridc.cli import main as command
     from gridc.runtime import engines
 
     begun, opens = time.perf_counter(), engines.open_hf
@@ -32,7 +33,7 @@ def main() -> None:
         return engine
 
     engines.OPENERS["hf"] = stopping  # type: ignore[index]
-    gridc()
+    command()
 
 
 if __name__ == "__main__":

@@ -608,9 +608,9 @@ CODES: dict[str, Code] = {
     "GC635": Code(
         "an endpoint does not answer",
         "A call was asked as often as `attempts` in [engine] allows, with growing pauses, and meanwhile no "
-        "other call was answered either: the endpoint is down, or refuses everything. No call was given up; "
-        "what was answered is stored, and `gridc run` resumes. A call that fails while others are answered "
-        "has failed for good, and stays in the denominator.",
+        "other call was answered either, nor another one that was asked again to see: the endpoint is down, "
+        "or refuses everything. No call was given up; what was answered is stored, and `gridc run` resumes. "
+        "A call that fails while others are answered has failed for good, and stays in the denominator.",
     ),
     "GC636": Code(
         "an endpoint does not score given candidates",

@@ -8,6 +8,7 @@ store can excuse a difference.
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any
@@ -106,11 +107,10 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
         chosen = frozenset(first(ceil(draw.share * total), store.answered_calls(*held), seed, purpose, str))
         if not chosen:
             continue
-        engine = open_engine(name, identity, precision, plan.study.spec)
-        calls = list(_calls(plan, store, name, precision, chosen))
-        together = _ask(engine, calls)
-        alone = _ask(engine, *([call] for call in calls)) if precision != EXACT else None
-        engine.close()
+        with closing(open_engine(name, identity, precision, plan.study.spec)) as engine:
+            calls = list(_calls(plan, store, name, precision, chosen))
+            together = _ask(engine, calls)
+            alone = _ask(engine, *([call] for call in calls)) if precision != EXACT else None
         before = {call: store.answered_with(call) for call in chosen}
         yield _compare(name, precision, total, before, together, alone)
 

@@ -183,12 +183,11 @@ def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> 
                 calls.setdefault(key, Call(str(len(calls)), each.kind, each.prompt, asked))
     opens = _announced(open_engine, watch)
     for (name, precision), calls in wanted.items():
-        engine = opens(name, plan.study.models[name], precision, plan.study.spec)
-        engine.batches(list(calls.values()))
-        if load:
-            watch(Step(name, 0, 0, _preparing(plan, name)))
-            engine.effective()
-        engine.close()
+        with closing(opens(name, plan.study.models[name], precision, plan.study.spec)) as engine:
+            engine.batches(list(calls.values()))
+            if load:
+                watch(Step(name, 0, 0, _preparing(plan, name)))
+                engine.effective()
 
 
 def note_deviations(store: Writer, stamp: str, departures: Reconciled) -> None:

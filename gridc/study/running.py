@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from gridc.compiler.compile import Compiled
+from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.lock.deviations import require_current, require_reconciled
 from gridc.compiler.lock.lock import stamp_of
@@ -19,11 +20,13 @@ from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.runtime import merge as merging
 from gridc.runtime import run as executing
 from gridc.runtime.engines import open_engine
+from gridc.runtime.engines.protocol import Engine
 from gridc.runtime.run import Finished, Step, Watch
 from gridc.runtime.stages import Open, Shard
 from gridc.runtime.store.rows import ModelPace, Progress, Spent
 from gridc.runtime.store.store import Store
 from gridc.schema.engines import engine_kind
+from gridc.schema.spec import Spec
 from gridc.study.cluster import RayCluster
 from gridc.study.place import Place
 from gridc.study.stamping import make_stamp
@@ -134,9 +137,16 @@ def run(
 
 @contextmanager
 def _opener(ray: RayCluster | None, threads: int | None, acknowledged: bool) -> Iterator[Open]:
-    """What opens engines: here, or on a Ray cluster."""
+    """What opens engines: here, or on a Ray cluster. What was opened here is closed, however the run ends."""
     if ray is None:
-        yield open_engine
+        with ExitStack() as opened:
+
+            def opens(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
+                engine = open_engine(name, identity, precision, spec)
+                opened.callback(engine.close)
+                return engine
+
+            yield opens
         return
     from gridc.runtime.engines.ray import cluster
 

@@ -1,15 +1,18 @@
 """What a run refuses before it has executed anything."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gridc.compiler.inputs.models import ModelIdentity
-from gridc.diagnostics.errors import IncompleteError
+from gridc.diagnostics.errors import IncompleteError, UnavailableError
 from gridc.runtime.engines import opener
 from gridc.runtime.store.events import ModelLoaded
 from gridc.schema.spec import Engine
+from gridc.study import OpenStudy
+from tests.durability.life import environment, write_engine, write_study
 
 
 def test_a_local_model_without_torch_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,3 +37,25 @@ def test_a_load_event_says_in_words_how_calls_were_computed() -> None:
     assert load.computed == ("forest up to 64 tokens", "cached (it sees 64 tokens back)")
     assert ModelLoaded(**stated).computed == ()
     assert load.ran["paths"] == paths
+
+
+def test_engines_are_closed_when_a_run_stops_with_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine of the first model fails at its second task; that of the second has only been loaded."""
+    write_engine(tmp_path / "engine")
+    write_study(tmp_path / "study")
+    code = tmp_path / "engine" / "noted.py"
+    close = """def close(self):
+        with open(os.environ["GRIDC_TEST_NOTES"], "a") as notes:
+            notes.write(f"closed {self._name}\\n")"""
+    failing = code.read_text().replace("def close(self):\n        pass", close)
+    code.write_text(failing.replace("for task in tasks:", "for task in [tasks[0], None]:"))
+    for name, value in environment(tmp_path / "engine", tmp_path / "notes").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.syspath_prepend(str(tmp_path / "engine"))
+    with pytest.raises(UnavailableError, match="GC342"):
+        OpenStudy(tmp_path / "study" / "gridcard.toml").run()
+    sys.modules.pop("noted")
+    notes = (tmp_path / "notes").read_text().splitlines()
+    assert sorted(set(notes[4:])) == ["closed one", "closed two"]

@@ -107,7 +107,7 @@ class Engine(Protocol):
         """Others are loaded before this one is asked again: free the model where its memory may be wanted."""
 
     def close(self) -> None:
-        """Free the model. The engine may be used again, which loads it again."""
+        """Free the model. The engine may be used again, which loads it again, and may be closed twice."""
 
 
 def answered(engine: Engine, tasks: Sequence[Task]) -> Iterator[Done]:

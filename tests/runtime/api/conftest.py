@@ -1,6 +1,6 @@
 """Engines against a server of our own, with what a run would give them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,10 +77,15 @@ class Asked:
     journal: Noted
     meter: Meter
 
-    def ask(self, calls: Sequence[Call]) -> dict[str, Answer]:
-        """Every answer by call; one that comes twice fails the test."""
+    def ask(self, calls: Sequence[Call], missing: Container[str] | None = None) -> dict[str, Answer]:
+        """Every answer by call, of all or of those that are missing; one that comes twice fails the test."""
         answers: dict[str, Answer] = {}
-        tasks = [Task(batch, frozenset(batch.calls)) for batch in self.engine.batches(calls)]
+        batches = self.engine.batches(calls)
+        tasks = [
+            Task(batch, frozenset(batch.calls))
+            for batch in batches
+            if missing is None or batch.calls[0] in missing
+        ]
         for done in self.engine.answers(tasks, lambda task: True):
             for answer in done.answers:
                 assert answer.call not in answers

@@ -92,6 +92,43 @@ def test_an_endpoint_that_is_down_costs_no_call() -> None:
         assert "maintenance" in str(caught.value)
 
 
+@pytest.mark.parametrize("status", [500, 400])
+def test_calls_that_nothing_answers_fail_for_good_when_nothing_else_is_left(status: int) -> None:
+    """As after a resume: all others have their answers. One of those is asked again, as a probe."""
+    calls = make_calls(12)
+
+    async def handler(asked: Asked) -> Reply:
+        body = asked.document
+        if any(f"Question {which}:" in body["messages"][0]["content"] for which in (0, 3, 5, 7, 9)):
+            return Reply.json({"error": {"message": "broken"}}, status)
+        return Reply.json(answer_to(body))
+
+    for left in ([3], [3, 5, 7, 9]):
+        with serving(handler) as url, engine_at(url, attempts=3, concurrency=2) as asked:
+            answers = asked.ask(calls, frozenset(calls[which].id for which in left))
+        assert answers.keys() == {calls[which].id for which in left}
+        assert {each.content["error"]["http"] for each in answers.values()} == {status}
+        probes = asked.journal.of(purpose="probe")
+        assert [each.status for each in probes][:2] == ["failed", "answered"], (
+            "the first witness fails as well"
+        )
+        assert {each.call for each in probes} == {None}
+        assert not asked.journal.of(status="sent")
+
+
+def test_an_endpoint_that_is_down_for_what_is_left_costs_no_call() -> None:
+    calls = make_calls(12)
+
+    async def handler(asked: Asked) -> Reply:
+        return Reply.json({"error": {"message": "maintenance"}}, 503)
+
+    with serving(handler) as url, engine_at(url, attempts=3) as asked:
+        with pytest.raises(UnavailableError, match="GC635") as caught:
+            asked.ask(calls, frozenset([calls[3].id]))
+        assert len(asked.journal.of(purpose="probe")) == 3
+    assert "resumes" in str(caught.value.diagnostics[0].help)
+
+
 @pytest.mark.parametrize(
     ("status", "document", "code"),
     [

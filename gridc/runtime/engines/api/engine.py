@@ -3,8 +3,8 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import takewhile
@@ -55,6 +55,8 @@ class ApiEngine:
         self._price: Price | None = None
         self.pace = Pace(settings.concurrency)
         self._worked = False
+        self._calls: Sequence[Call] = ()
+        self._earlier: list[Call] = []
         self._samples = self._ranks = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: httpx.AsyncClient | None = None
@@ -91,6 +93,7 @@ class ApiEngine:
 
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
         """Each call by itself. Raises `UnavailableError` for a ranking that the endpoint cannot make."""
+        self._earlier, self._calls = [*_some(self._calls), *self._earlier][:30], calls
         for call in calls:
             self._samples = self._samples or bool(call.parameters.get("temperature"))
             self._ranks = self._ranks or call.kind == "loglikelihood"
@@ -183,6 +186,7 @@ class ApiEngine:
         open_calls = {call: _Parts(len(parts)) for call, parts in pursued.items()}
         known = {call.id: call for call in calls}
         session = self._session("call")
+        session.witnesses = lambda: self._witnesses(route, known)
         for group in session.run((each for parts in pursued.values() for each in parts), self._running()):
             answers = []
             for ended in group:
@@ -208,6 +212,13 @@ class ApiEngine:
         for part, given in enumerate((text, *(text + each for each in call.parameters["continuations"]))):
             most = self._cost(*wire.most_tokens(Prompt((("user", given),), False), 1))
             yield Pursuit(call.id, partial(self._score, route, given), most, part)
+
+    def _witnesses(self, route: Direct | Provider, asked: Container[str]) -> Iterator[Pursuit]:
+        """Three calls of the study that are not among these, as probes: most of them have an answer."""
+        beside = _some([call for call in self._calls if call.id not in asked])
+        others = [*beside, *(call for call in self._earlier if call.id not in asked)]
+        for call in others[:3]:
+            yield replace(next(iter(self._pursuits(route, call))), call="")
 
     async def _score(self, route: Direct, text: str) -> Got:
         document = await route.post("/completions", scoring.body_of(route.source, text))
@@ -320,6 +331,11 @@ class ApiEngine:
         got = await self._session("probe").insist(pursuit)
         document: dict[str, Any] = got.content["document"]
         return document
+
+
+def _some(calls: Sequence[Call]) -> Sequence[Call]:
+    """Three of some calls, far apart."""
+    return calls[:: max(1, len(calls) // 3)][:3]
 
 
 def _probe_body(

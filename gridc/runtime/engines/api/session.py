@@ -1,8 +1,9 @@
 """Many calls at once, each pursued until it is answered or has failed for good.
 
 A call is asked again after a failure that may pass, with growing pauses, up to a number of attempts. After
-the last one it has failed for good if the endpoint answered another call since its first failure; if it
-answered none, the endpoint is down, and the run stops with everything that was answered kept. So an outage
+the last one it has failed for good if the endpoint answered another call since its first failure. If none
+was answered, perhaps because none was left to ask, others of the study are asked again; where none of those
+is answered, the endpoint is down, and the run stops with everything that was answered kept. So an outage
 costs no item, and an item that nothing can answer costs no run.
 """
 
@@ -52,8 +53,9 @@ class Got:
 
 @dataclass(slots=True)
 class Pursuit:
-    """One request of a call on its way: how it is asked, what it may cost at most, which `part` of the call
-    it is, how it is asked with less context where there is no room, and what happened so far."""
+    """One request of a call (none: a probe) on its way: how it is asked, what it may cost at most, which
+    `part` of the call it is, how it is asked with less context where there is no room, and what happened so
+    far."""
 
     call: str
     ask: Callable[[], Awaitable[Got]]
@@ -82,7 +84,8 @@ class Ended:
 @dataclass(slots=True)
 class Session:
     """Asks through one endpoint. `name` is what the study calls the model, whose digest is `identity`;
-    `attempts` the most times that a call is asked, `timeout` the seconds that one request may take."""
+    `attempts` the most times that a call is asked, `timeout` the seconds that one request may take.
+    `witnesses` are other calls of the study: one that is answered shows that the endpoint is not down."""
 
     name: str
     identity: str
@@ -92,6 +95,7 @@ class Session:
     attempts: int
     timeout: float
     clean: Callable[[str], str]
+    witnesses: Callable[[], Iterable[Pursuit]] = tuple
     purpose: Purpose = "call"
     worked: bool = False
     _last_answer: float = -1.0
@@ -99,6 +103,7 @@ class Session:
     _ready: deque[Pursuit] = field(default_factory=deque)
     _later: list[tuple[float, int, Pursuit]] = field(default_factory=list)
     _held: list[tuple[Pursuit, RequestError]] = field(default_factory=list)
+    _doubted: list[tuple[Pursuit, RequestError]] = field(default_factory=list)
     _order: Iterator[int] = field(default_factory=count)
 
     def run(self, pursuits: Iterable[Pursuit], loop: asyncio.AbstractEventLoop) -> Iterator[list[Ended]]:
@@ -113,7 +118,8 @@ class Session:
                 if not self._open and (self.limits.reached or not (self._ready or self._later)):
                     break
             if self._held:
-                raise self.stopped(self._held[0][1])
+                self._doubted, self._held = self._held, []
+                yield loop.run_until_complete(self._decided())
         finally:
             loop.run_until_complete(self._abandon())
 
@@ -136,7 +142,22 @@ class Session:
         for task in done:
             pursuit, attempt = self._open.pop(task)
             ended += self._close(pursuit, attempt, task)
+        if self._doubted:
+            ended += await self._decided()
         return ended
+
+    async def _decided(self) -> list[Ended]:
+        """The calls that failed while no other was answered, as failed for good if the endpoint answers a
+        witness now. Raises `UnavailableError` where it answers none."""
+        for witness in self.witnesses():
+            try:
+                await self._once(witness)
+            except RequestError:
+                continue
+            self.worked, self._last_answer = True, time.monotonic()
+            doubted, self._doubted = self._doubted, []
+            return [self._failed(pursuit, error, self._last_answer) for pursuit, error in doubted]
+        raise self.stopped(self._doubted[0][1])
 
     def _waiting(self) -> bool:
         return bool(self._ready or self._later) and self.limits.reached is None
@@ -172,9 +193,10 @@ class Session:
 
     def _attempt(self, pursuit: Pursuit) -> Attempt:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
-        call = pursuit.call if self.purpose != "probe" else None
+        purpose: Purpose = self.purpose if pursuit.call else "probe"
+        call = pursuit.call if purpose != "probe" else None
         return Attempt(
-            uuid4().hex, self.identity, self.purpose, call, pursuit.number, started, usd=pursuit.most.usd
+            uuid4().hex, self.identity, purpose, call, pursuit.number, started, usd=pursuit.most.usd
         )
 
     async def insist(self, pursuit: Pursuit) -> Got:
@@ -268,7 +290,7 @@ class Session:
                 return [self._failed(pursuit, error, now)]
             self._held.append((pursuit, error))
             if len(self._held) >= 3:
-                raise self.stopped(error)
+                self._doubted, self._held = self._held, []
             return []
         left = self.limits.time_left()
         if left is not None and left <= 0:
@@ -281,7 +303,8 @@ class Session:
             heapq.heappush(self._later, (now + pause, next(self._order), pursuit))
             return []
         if self._last_answer < pursuit.first_failure:
-            raise self.stopped(error)
+            self._doubted.append((pursuit, error))
+            return []
         return [self._failed(pursuit, error, now)]
 
     def _failed(self, pursuit: Pursuit, error: RequestError, now: float) -> Ended:
@@ -291,7 +314,8 @@ class Session:
         """What stops the run because of a failure."""
         status = "" if error.http is None else f" (HTTP {error.http})"
         message = f"`{self.name}`: {error.rule.what}{status}: {error.message}"
-        return UnavailableError([Diagnostic(error.rule.code or "GC635", message, help=_WAYS.get(error.kind))])
+        help = _WAYS.get(error.kind, None if error.rule.code else _WAIT)
+        return UnavailableError([Diagnostic(error.rule.code or "GC635", message, help=help)])
 
     async def _abandon(self) -> None:
         """Let go of what is open when the run ends early. Its attempts stay `sent`: possibly paid."""
@@ -301,6 +325,7 @@ class Session:
         self._open.clear()
 
 
+_WAIT = "`gridc run` resumes when it answers; `attempts` and `timeout_s` in [engine] say how long to wait"
 _WAYS = {
     "key": "check the key in the model's `key_env`, or the provider's usual variable",
     "quota": "the provider's account needs money or a higher limit",

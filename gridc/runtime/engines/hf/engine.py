@@ -173,6 +173,8 @@ class HfEngine:
 
     def close(self) -> None:
         """Free the model, before the next one is loaded."""
+        if self._model is None:
+            return
         self._model, self._routes = None, []
         self._bank = Bank(self._settings.kv_mib * _MIB)
         gc.collect()

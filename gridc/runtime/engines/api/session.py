@@ -95,9 +95,9 @@ class Session:
     attempts: int
     timeout: float
     clean: Callable[[str], str]
-    witnesses: Callable[[], Iterable[Pursuit]] = tuple
     purpose: Purpose = "call"
     worked: bool = False
+    witnesses: Callable[[], Iterable[Pursuit]] = tuple
     _last_answer: float = -1.0
     _open: dict[asyncio.Task[Got], tuple[Pursuit, Attempt]] = field(default_factory=dict)
     _ready: deque[Pursuit] = field(default_factory=deque)

@@ -2,6 +2,11 @@
 
 import gc
 import os
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    # `python -m` looks in the current folder first, where a stranger's spec may lie with modules beside it.
+    del sys.path[0]
 
 # Start-up makes many objects that live as long as the process: looking through them for garbage is waste.
 gc.disable()

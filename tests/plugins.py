@@ -8,8 +8,10 @@ import pytest
 
 CODE = '''
 import json
+import os
 from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
 from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.scaffolds.follow import follow
 from gridc.compiler.instrument.scaffolds.turns import Turn
 from gridc.runtime.engines.protocol import Answer, Batch, Done, Spending
 
@@ -59,6 +61,13 @@ def circle(scaffold, task):
         raise RuntimeError("not round")
     yield (Turn("turn_1", (*messages, ("assistant", reply), ("user", "again"))),)
     return "turn_1"
+
+def moody(scaffold, task, ask):
+    """Asks a second thing that is not in its code."""
+    first = ask(task.opening())
+    return ask((*task.opening(), ("assistant", first), ("user", os.environ.get("MOOD", "calm"))))
+
+MOODY = follow(moody)
 '''
 
 OFFERS = """
@@ -70,6 +79,7 @@ missing = acme_gridc:nothing
 always = acme_gridc:Always
 [gridc.scaffolds]
 circle = acme_gridc:circle
+moody = acme_gridc:MOODY
 [gridc.measurands]
 last = acme_gridc:MEASURAND
 half = acme_gridc:NO_MEASURAND

@@ -266,6 +266,21 @@ CODES: dict[str, Code] = {
         "is one of gridc's own. The message holds what the package said. gridc never uses something else in "
         "its place: a study must not be measured by another instrument than the one it names.",
     ),
+    "GC343": Code(
+        "a scaffold asks for what no call gives",
+        "A framework that drives itself asks gridc for each answer. A call of gridc is messages of text in "
+        "and one text out, so that every model and engine can answer it, under the sampling that the study "
+        "stamps. Tool calls, hand-overs, structured output, pictures, streams, and parameters that the "
+        "framework sets by itself are refused, because leaving them out would run another procedure. A "
+        "scaffold that makes over a hundred calls for one item needs a cap: `rounds`.",
+    ),
+    "GC344": Code(
+        "a scaffold does not ask the same again",
+        "A run is resumed, and a store verified, by running the scaffold again on the stored answers: it "
+        "must ask what it asked before. This one asked something else, in the same process or against what "
+        "the store holds. It has a clock, chance or a memory of its own, or asks several things at a time "
+        "in no fixed order. What was answered is stored, and nothing was answered in another's place.",
+    ),
     "GC351": Code(
         "the provider does not take a parameter",
         "A client that drops it would ask something else than the study says, and nobody would notice. "

@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from gridc.compiler.lock.deviations import departures, log_path, reconcile
 from gridc.compiler.lock.lock import make_lock, stamp_of
 from gridc.compiler.lowering.calls import Prompt
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import UnavailableError
+from gridc.diagnostics.errors import BudgetError, UnavailableError
 from gridc.runtime.engines import open_engine, opener
 from gridc.runtime.engines.protocol import Call, Task, answered
 from gridc.runtime.run import run
@@ -124,7 +125,8 @@ def test_a_measurand_is_written_out(acme: Path, compiled: Compile) -> None:
 
 def test_a_scaffold_asks_what_its_package_says(acme: Path, compiled: Compile) -> None:
     study = compiled(SCAFFOLD).study
-    assert study.inputs()["plugins"] == {"gridc.scaffolds:circle": ACME}
+    stated = study.inputs()["plugins"]["gridc.scaffolds:circle"]
+    assert stated == ACME | {"code": stated["code"]}
     plan = Plan(study)
     sample = next(sample for cell in plan.cells() for sample in plan.samples(cell) if sample.scaffolded)
     trace = sample.trace(lambda call: {"text": "round"})
@@ -149,6 +151,44 @@ def test_another_version_is_another_stamp_and_a_departure(
     assert stamp_of(before) != stamp_of(after)
     (departure,) = departures(before.stamped(), after.stamped())
     assert departure.path == "inputs.plugins[gridc.loaders:facts]"
+
+
+def test_a_scaffold_that_asks_otherwise_when_a_run_is_resumed_is_told(
+    acme: Path, small: Path, compiled: Compile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = [('id = "left"\nengine = "hf"', 'id = "left"\nengine = "plugin:always"'), RIGHT]
+    moody = (SCAFFOLD[0], SCAFFOLD[1].replace("circle", "moody"))
+    rest = (RANK[0], 'method = "extract"\nreader = "whole_response"\n'), (EXCLUDE, "")
+    done = compiled(
+        *both,
+        moody,
+        *rest,
+        ("[analysis]\n", "[budget]\ncalls = 40\n\n[engine]\nnoise_sample = 0\n\n[analysis]\n"),
+    )
+    lock = make_lock(done.study, small.parent)
+    store = small.parent / "store.sqlite"
+
+    def go() -> None:
+        monkeypatch.delitem(sys.modules, "acme_gridc", raising=False)  # as another process has it
+        now = compile_spec(small)
+        run(now, lock, reconcile(lock, now.study, log_path(small)), store, lambda step: None)
+
+    with pytest.raises(BudgetError):
+        go()
+    monkeypatch.setenv("MOOD", "angry")
+    with pytest.raises(UnavailableError, match=r"GC344 .*`call_1`.* is not the one that the store holds"):
+        for _ in range(9):
+            with suppress(BudgetError):
+                go()
+
+
+def test_other_code_of_a_scaffold_under_the_same_version_is_another_stamp(
+    acme: Path, small: Path, compiled: Compile
+) -> None:
+    before = compiled(SCAFFOLD).study
+    (acme / "acme_gridc.py").write_text((acme / "acme_gridc.py").read_text() + "\nAGAIN = 1\n")
+    (departure,) = departures(before.stamped(), compile_spec(small).study.stamped())
+    assert departure.path == "inputs.plugins[gridc.scaffolds:circle]"
 
 
 @pytest.mark.parametrize(

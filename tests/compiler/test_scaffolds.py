@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.compiler.instrument.scaffolds import PROCEDURES
-from gridc.compiler.instrument.scaffolds.follow import follow
+from gridc.compiler.instrument.scaffolds.follow import Ask, Function, ScaffoldError, follow
 from gridc.compiler.instrument.scaffolds.procedures import parts, verdict
-from gridc.compiler.instrument.scaffolds.turns import Task, Turn
+from gridc.compiler.instrument.scaffolds.turns import Steps, Task, Turn
 from gridc.compiler.lowering.calls import Prompt, Request
 from gridc.compiler.lowering.traces import OnItem
 from gridc.schema.scaffold import Scaffold
@@ -218,6 +219,66 @@ def test_a_function_answers_with_what_it_was_told() -> None:
     failing = follow(lambda scaffold, task, ask: str(1 // 0))(Scaffold(kind="direct"), TASK)
     with pytest.raises(ZeroDivisionError):
         next(failing)
+
+
+def ask_on(function: Function, rounds: int | None = None) -> Steps:
+    """A followed function, whose every reply is its number."""
+    return follow(function)(Scaffold(kind="direct", rounds=rounds), TASK)
+
+
+def ended(steps: Steps) -> tuple[list[str], str]:
+    turns, seen = next(steps), list[str]()
+    while True:
+        seen += names(list(turns))
+        try:
+            turns = steps.send((f"reply {len(seen)}",))
+        except StopIteration as end:
+            return seen, str(end.value)
+
+
+def test_a_function_that_asks_otherwise_on_the_same_answers_is_refused() -> None:
+    chances = Random(1)
+
+    def moody(scaffold: Scaffold, task: Task, ask: Ask) -> str:
+        return ask((("user", ask((("user", f"{chances.random()}"),))),))
+
+    with pytest.raises(ScaffoldError) as caught:
+        ended(ask_on(moody))
+    assert caught.value.code == "GC344"
+    assert "its call 1 (`call_0`) has another text" in caught.value.problem
+
+    runs: list[int] = []
+
+    def tired(scaffold: Scaffold, task: Task, ask: Ask) -> str:
+        runs.append(len(runs))
+        said = ask(task.opening())
+        return said if len(runs) > 2 else ask((("user", said),))
+
+    with pytest.raises(ScaffoldError, match="ends after 1 calls where it made 2"):
+        ended(ask_on(tired))
+
+
+def test_a_function_that_catches_everything_is_stopped_all_the_same() -> None:
+    def stubborn(scaffold: Scaffold, task: Task, ask: Ask) -> str:
+        for _ in range(3):
+            try:
+                return ask(task.opening(), "try")
+            except BaseException:
+                continue
+        return "given up"
+
+    assert ended(ask_on(stubborn)) == (["try_0"], "try_0")
+
+
+def test_rounds_end_a_function_that_would_not_and_without_them_it_is_refused() -> None:
+    def forever(scaffold: Scaffold, task: Task, ask: Ask) -> str:
+        while True:
+            ask(task.opening(), "loop")
+
+    assert ended(ask_on(forever, rounds=3)) == (["loop_0", "loop_1", "loop_2"], "loop_2")
+    with pytest.raises(ScaffoldError, match="more than 100 calls") as caught:
+        ended(ask_on(forever))
+    assert caught.value.code == "GC343"
 
 
 @pytest.mark.parametrize("failing", ["primary_initial", "critic_round_0"])

@@ -2,11 +2,13 @@
 
 A package offers them as entry points; a spec names one as `plugin:NAME`. Nothing is imported until a spec
 names it. The stamp holds the package and the version of each plug-in that is used, because they decide what
-is measured.
+is measured; of a scaffold also a digest of its code, which its author may change under the same version.
 """
 
+import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.frontend.source import Source
@@ -15,6 +17,7 @@ from gridc.compiler.grid.configurations import asked_models, effect_tables
 from gridc.diagnostics.errors import Collector
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.base import PLUGIN
+from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.engines import ENGINES
 from gridc.schema.items import LOADER_KINDS
 from gridc.schema.scaffold import TAKES
@@ -58,11 +61,12 @@ class Plugin:
     distribution: str
     version: str
     entry: "EntryPoint"
+    content: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def manifest(self) -> dict[str, str]:
+    def manifest(self) -> dict[str, Any]:
         """What the stamp holds of it."""
-        return {"distribution": self.distribution, "version": self.version}
+        return {"distribution": self.distribution, "version": self.version, **self.content}
 
     def load(self) -> Any:
         """What the entry point names. Raises `PluginError` where importing it fails."""
@@ -113,8 +117,10 @@ def used_plugins(spec: Spec, source: Source) -> dict[str, Plugin]:
         try:
             plugin = find_plugin(kind, reference)
             if f"{GROUPS[kind]}:{plugin.name}" not in used:
-                plugin.load()
-            used[f"{GROUPS[kind]}:{plugin.name}"] = plugin
+                loaded = plugin.load()
+                used[f"{GROUPS[kind]}:{plugin.name}"] = (
+                    replace(plugin, content=_content(plugin, loaded)) if kind == "scaffold" else plugin
+                )
         except PluginError as error:
             found.add(source.diagnose(error.code, path, error.problem, error.help))
     found.raise_if_any()
@@ -134,6 +140,26 @@ def _references(spec: Spec) -> Iterator[tuple[KeyPath, str, str]]:
     for path, kind, reference in stated:
         if reference is not None and reference.startswith(PLUGIN):
             yield path, kind, reference
+
+
+def _content(plugin: Plugin, procedure: Any) -> dict[str, Any]:
+    """What decides beside a version what a scaffold asks: its code, with whatever lies in the same package,
+    and the frameworks that drive it."""
+    from importlib.metadata import packages_distributions, version
+
+    module = sys.modules[plugin.entry.module.partition(".")[0]]
+    folders = [Path(folder) for folder in getattr(module, "__path__", ())]
+    found = {path.relative_to(folder): path for folder in folders for path in folder.rglob("*")}
+    if not folders and module.__file__ is not None:
+        found = {Path(Path(module.__file__).name): Path(module.__file__)}
+    code = {
+        name.as_posix(): digest_bytes(path.read_bytes())
+        for name, path in found.items()
+        if path.is_file() and "__pycache__" not in name.parts and not name.name.startswith(".")
+    }
+    here = {name for names in packages_distributions().values() for name in names}
+    packages = {name: version(name) for name in getattr(procedure, "packages", ()) if name in here}
+    return {"code": digest(code), **({"packages": packages} if packages else {})}
 
 
 def _owner(entry: "EntryPoint") -> str:

@@ -6,6 +6,7 @@ from itertools import count
 
 from gridc.compiler.frontend.plugins import GROUPS, Plugin
 from gridc.compiler.instrument.scaffolds import PROCEDURES, Procedure, Reply
+from gridc.compiler.instrument.scaffolds.follow import ScaffoldError
 from gridc.compiler.instrument.scaffolds.turns import Steps, Task, Turn
 from gridc.compiler.instrument.score import before_stop
 from gridc.compiler.lowering.calls import Answers, Extent, Request, Size, Trace
@@ -121,6 +122,10 @@ def procedure_of(scaffold: Scaffold, plugins: Mapping[str, Plugin]) -> Procedure
         try:
             decides: str = yield from run(scaffold, task)
             return decides
+        except ScaffoldError as error:
+            about = f"the scaffold `{scaffold.kind}` of {plugin.distribution} {plugin.version}"
+            found = Diagnostic(error.code, f"{about} cannot be used: {error.problem}", help=error.help)
+            raise UnavailableError([found]) from None
         except Exception as error:  # a plug-in can fail as any program can
             failed = plugin.failed(error)
             raise UnavailableError([Diagnostic(failed.code, failed.problem, help=failed.help)]) from None

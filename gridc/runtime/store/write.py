@@ -1,6 +1,7 @@
 """The write side of a store: one process at a time, every answer durable before it is counted."""
 
 import json
+import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -18,7 +19,7 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.calls import Prompt, Request, Sample, Trace, unanswered
 from gridc.compiler.lowering.judging import Ask
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.diagnostics.errors import Diagnostic, StoreError, UnavailableError
 from gridc.runtime.engines.api.records import Attempt, Submission
 from gridc.runtime.engines.protocol import Answer, Call, Spending
 from gridc.runtime.store.events import Body, Event, Sealed, Stamped
@@ -145,24 +146,51 @@ class Writer(Store):
         self._insert_calls((cell, sample, sample.trace(unanswered)) for sample in samples)
 
     def extend(self, stamp: str, traces: Iterable[tuple[Cell, Sample, Trace]]) -> None:
-        """Write the calls of samples as far as they are known by now, all or nothing. What is there stays."""
+        """Write the calls of samples as far as they are known by now, all or nothing. What is there stays.
+
+        Raises `UnavailableError` (GC344) where a scaffold asks something else than it did."""
         cells = dict(self._db.execute("SELECT key, id FROM cell WHERE stamp = ?", [stamp]).fetchall())
         with self._db.atomic():
             self._insert_calls((cells[cell.key], sample, trace) for cell, sample, trace in traces)
 
     def _insert_calls(self, traces: Iterable[tuple[Any, Sample, Trace]]) -> None:
-        """Calls with their prompts, and the rows of `trace` that name them. What is there stays."""
+        """Calls with their prompts, and the rows of `trace` that name them. What is there stays, and is the
+        same: a call that is not is set to null, which no row of `trace` takes."""
         asked = [
             (cell, sample.item.id, sample.replicate, step, name, request)
             for cell, sample, trace in traces
             for step, (name, request) in enumerate(trace.rows)
         ]
         self._insert_requests(request for *_, request in asked)
-        self._insert(
-            """INSERT OR IGNORE INTO trace (cell, item, replicate, step, name, call)
-               VALUES (?, ?, ?, ?, ?, ?)""",
-            [(*row, request.id) for *row, request in asked],
-        )
+        rows = [(*row, request.id) for *row, request in asked]
+        try:
+            self._insert(
+                """INSERT INTO trace (cell, item, replicate, step, name, call) VALUES (?, ?, ?, ?, ?, ?)
+                   ON CONFLICT DO UPDATE SET call = NULL
+                   WHERE call != excluded.call OR name IS NOT excluded.name""",
+                rows,
+            )
+        except sqlite3.IntegrityError as error:
+            if "trace.call" not in str(error):
+                raise
+            raise self._asked_otherwise(rows) from None
+
+    def _asked_otherwise(self, rows: Iterable[tuple[Any, ...]]) -> UnavailableError:
+        """What is raised where a row of `trace` is not the one that is there."""
+        for cell, item, replicate, step, name, call in rows:
+            there = self._db.execute(
+                "SELECT name, call FROM trace WHERE (cell, item, replicate, step) = (?, ?, ?, ?)",
+                [cell, item, replicate, step],
+            ).fetchone()
+            if there not in (None, (name, call)):
+                ((key,),) = self._db.execute("SELECT key FROM cell WHERE id = ?", [cell]).fetchall()
+                message = (
+                    f"{key}: on item {item} (replicate {replicate}) call {step + 1} of the scaffold "
+                    f"(`{name}`) is not the one that the store holds (`{there[0]}`), on the same answers"
+                )
+                help = "it must have no clock, no chance and no memory of its own"
+                return UnavailableError([Diagnostic("GC344", message, help=help)])
+        raise AssertionError("no row of `trace` is another one")
 
     def extend_judgements(self, stamp: str, asks: Iterable[Ask]) -> None:
         """Write what judges are asked as far as it is known by now, and what the replies that are there were

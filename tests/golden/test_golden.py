@@ -39,6 +39,8 @@ ELSEWHERE = {
     "GC318": "a grid of its size: tests/compiler/test_limits.py",
     "GC341": "it takes an installed package",
     "GC342": "it takes an installed package",
+    "GC343": "tests/e2e/test_frameworks.py: it takes an installed package",
+    "GC344": "tests/compiler/test_plugins.py: it takes an installed package",
     "GC351": "tests/compiler/test_providers.py: it takes litellm",
     "GC352": "tests/compiler/test_providers.py",
     "GC406": "what is wrong lies beside the lock",

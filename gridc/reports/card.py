@@ -8,12 +8,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from gridc.compiler.frontend.measurands import names_of
+from gridc.compiler.instrument.propagation import PARTS, STATES
 from gridc.diagnostics.codes import CODES
 from gridc.reports.card_sentences import held_fixed, verdict
 from gridc.reports.caveats import scoring_notes
 from gridc.reports.certificate import falsification_rows, floor_rows, uncomputed_rows
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
 from gridc.reports.findings.hypotheses import sentence
+from gridc.reports.findings.scaffolds import Step
 from gridc.reports.scope import scope_statement, varied_axes
 from gridc.reports.templates import render, shown_points
 from gridc.reports.words import ASSUMED, LIMITS, units_words
@@ -24,7 +26,9 @@ from gridc.schema.card import (
     CardRate,
     DeviationRow,
     Neighbourhood,
+    PartCounts,
     PointScore,
+    PropagationRow,
     RankingRow,
     RankingStability,
     Receipt,
@@ -67,6 +71,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
         hypotheses=tuple(sentence(each, findings.complete) for each in findings.hypotheses),
         falsifications=falsification_rows(findings),
         noise_floors=floor_rows(findings),
+        propagation=tuple(map(_propagated, findings.propagation)),
         uncomputed=uncomputed_rows(findings),
         cards=tuple(
             _card(findings, benchmark, model)
@@ -289,6 +294,13 @@ def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFind
         tau_r_dropped=benchmark.full.tau_dropped,
         pairs=tuple(rows),
     )
+
+
+def _propagated(step: Step) -> PropagationRow:
+    shares = step.shares
+    counts = {part: {state: shares.counts[part].get(state, 0) for state in STATES} for part in PARTS}
+    parts = {part: PartCounts.model_validate(each) for part, each in counts.items()}
+    return PropagationRow(scaffold=shares.scaffold, step=shares.step, n=shares.n, rows=step.rows, **parts)
 
 
 def _range(found: Interval) -> tuple[float, float] | None:

@@ -220,6 +220,32 @@ class DeviationRow(Part):
     resolved: Annotated[bool, Field(description="It was undone: nothing departs any more.")]
 
 
+class PartCounts(Part):
+    """Of how many sub-calls a part of the task is in each state: all of it word for word, all of it there
+    with some paraphrased, some of it lost, none of it there; and of a task that has no such part."""
+
+    kept: Count
+    paraphrased: Count
+    partial: Count
+    lost: Count
+    absent: Count
+
+
+class PropagationRow(Part):
+    """A step of a scaffold, over all models and benchmarks: what of the task its sub-calls were sent."""
+
+    scaffold: str
+    step: str
+    n: Annotated[Count, Field(description="Sub-calls.")]
+    system_prompt: PartCounts
+    mc_option: Annotated[PartCounts, Field(description="The options.")]
+    format_instruction: PartCounts
+    safety_instruction: PartCounts
+    rows: Annotated[
+        Digest, Field(description="Of the sorted list of its sub-calls: [cell, item, replicate, call].")
+    ]
+
+
 class CardDeck(Part):
     """The cards of a study, under its stamp."""
 
@@ -254,6 +280,9 @@ class CardDeck(Part):
         tuple[FalsificationRow, ...], Field(description="Tests that could have broken the findings.")
     ]
     noise_floors: tuple[FloorRow, ...]
+    propagation: Annotated[
+        tuple[PropagationRow, ...], Field(description="What reached each step of the scaffolds, if any.")
+    ] = ()
     uncomputed: Annotated[
         tuple[UncomputedRow, ...], Field(description="Stated, and not computed by this version.")
     ]

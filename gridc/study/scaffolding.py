@@ -38,13 +38,18 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Propagation:
-    """What reached each step, in the order of the steps."""
+    """What reached each step, in the order of the steps. `digests` are those of each step's sub-calls, of a
+    study's own run."""
 
     steps: tuple[StepShares, ...]
+    digests: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         """A record for each step, by the columns of the published table and further ones."""
-        return [dict(zip(COLUMNS, table_row(step), strict=True)) for step in self.steps]
+        rows = [dict(zip(COLUMNS, table_row(step), strict=True)) for step in self.steps]
+        if not self.digests:
+            return rows
+        return [row | {"rows": digest} for row, digest in zip(rows, self.digests, strict=True)]
 
     def csv(self) -> str:
         """The same as CSV."""
@@ -83,7 +88,9 @@ def scaffolds(place: Place) -> ScaffoldReport:
     compiled = place.compiled()
     with Store.open(place.store(compiled)) as store:
         found = scaffold_findings(Plan(compiled.study), store)
-    return ScaffoldReport(Propagation(found.propagation), found.engagement, found.leakage)
+    steps = found.propagation
+    propagation = Propagation(tuple(each.shares for each in steps), tuple(each.rows for each in steps))
+    return ScaffoldReport(propagation, found.engagement, found.leakage)
 
 
 def propagation(calls: Path | Iterable[Mapping[str, Any]], tasks: Path | None = None) -> Propagation:
@@ -118,13 +125,23 @@ def _messages(number: int, row: Mapping[str, Any]) -> tuple[str, ...]:
     if listed is None:
         texts = [text for text in (_named(row, "system"), _named(row, "user")) if text is not None]
     elif isinstance(listed, list):
-        texts = [each.get("content") if isinstance(each, dict) else _last(each) for each in listed]
+        texts = [_said(each.get("content")) if isinstance(each, dict) else _last(each) for each in listed]
     else:
         texts = [None]
     if not texts or not all(isinstance(text, str) for text in texts):
         expected = '`messages` = [{"role": ..., "content": ...}, ...], or `system` and `user`'
         raise _unreadable(number, f"what was sent is not there as {expected}")
     return tuple(texts)
+
+
+def _said(content: Any) -> Any:
+    """The text of a message, which may be in blocks."""
+    if not isinstance(content, list):
+        return content
+    texts = [
+        block["text"] for block in content if isinstance(block, dict) and isinstance(block.get("text"), str)
+    ]
+    return "".join(texts) if len(texts) == len(content) else None
 
 
 def _last(pair: Any) -> Any:
@@ -145,7 +162,9 @@ def _original(number: int, stated: Any) -> Original:
     if not isinstance(question, str):
         raise _unreadable(number, "a task is a table with a `question`")
     options = stated.get("options")
+    lettered = None
     if isinstance(options, dict):
+        lettered = sorted(options) == [chr(ord("A") + at) for at in range(len(options))] or None
         options = [options[letter] for letter in sorted(options)]
     system = stated.get("system", stated.get("system_prompt"))
     if not isinstance(system, str | None):
@@ -154,6 +173,7 @@ def _original(number: int, stated: Any) -> Original:
         question,
         system,
         _texts(number, "options", options),
+        lettered,
         _texts(number, "format_instruction", stated.get("format_instruction")),
         _texts(number, "safety_instruction", stated.get("safety_instruction")),
     )

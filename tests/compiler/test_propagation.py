@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 import gridc
 from gridc.cli import main
-from gridc.compiler.instrument.propagation import Original, SubCall, shares, trace
+from gridc.compiler.instrument.propagation import (
+    Original,
+    SubCall,
+    is_format,
+    is_safety,
+    shares,
+    trace,
+)
 
 SYSTEM = "Avoid stereotypes about people. Answer with the letter of one option."
 QUESTION = "Ann met the miller and the baker.\nWho complained about prices?\n"
@@ -54,6 +61,66 @@ def test_traces_made_by_hand(
     messages: tuple[str, ...], system: str, option: str, form: str, safety: str
 ) -> None:
     assert list(states(*messages).values()) == [system, option, form, safety]
+
+
+RULES = "You are helpful.\n1. Avoid stereotypes about people. 2. Answer with the letter of one option."
+
+
+@pytest.mark.parametrize(
+    ("sent", "system", "option"),
+    [
+        (RULES.replace(" ", "\u00a0") + SHOWN.replace(" ", "\u2009\t"), "kept", "kept"),
+        (RULES.replace("stereo", "stereo\u200b") + SHOWN.replace("mil", "mil\u00ad"), "kept", "kept"),
+        (json.dumps({"system": RULES, "options": SHOWN}), "kept", "kept"),
+        (RULES.replace("people.", "people!").replace("option.", "option"), "kept", "lost"),
+        (RULES.replace("1. ", "- ").replace("2. ", "\n- "), "kept", "lost"),
+        (RULES.replace("Avoid", "Do not avoid").replace("Answer", "never answer"), "partial", "lost"),
+        ("You are helpfully told nothing.", "lost", "lost"),
+        ("What is known about the miller?", "lost", "lost"),
+        ("Did the miller or the baker complain?", "lost", "partial"),
+        (QUESTION, "lost", "lost"),
+        ("1. The miller\n2. The baker\n3. Cannot be determined", "lost", "paraphrased"),
+        ("A - The miller\nB – The baker\nC — Cannot be determined", "lost", "kept"),
+        ('{"A": "The miller", "B": "The baker", "C": "Cannot be determined"}', "lost", "kept"),
+        ("| A | The miller |\n| B | The baker |\n| C | Cannot be determined |", "lost", "kept"),
+        ("（Ａ）The miller （Ｂ）The baker （Ｃ）Cannot be determined", "lost", "kept"),
+        ("(A) The miller\n(C) Cannot be determined", "lost", "partial"),
+    ],
+)  # fmt: skip
+def test_what_does_not_change_what_is_said_and_what_does(sent: str, system: str, option: str) -> None:
+    found = states(sent, original=Original(QUESTION + SHOWN, RULES, OPTIONS))
+    assert (found["system_prompt"], found["mc_option"]) == (system, option)
+
+
+def test_an_option_is_not_found_in_a_longer_one_nor_in_the_question() -> None:
+    numbers = Original("How many?\nA. 4\nB. 45\nC. 4.5")
+    assert states("C. 4.5", original=numbers)["mc_option"] == "partial"
+    both = Original("Who?\nA. The miller\nB. The baker\nC. The miller and the baker")
+    assert states("C. The miller and the baker", original=both)["mc_option"] == "partial"
+    bare = Original("Who met the miller?", options=("The miller", "Nobody"))
+    assert states("Who met the miller?", original=bare)["mc_option"] == "lost"
+    assert states("Who met the miller?\nThe miller\nNobody", original=bare)["mc_option"] == "kept"
+    lettered = Original("Who?", options=("Ann", "Ben"), lettered=True)
+    assert states("Ann or Ben", original=lettered)["mc_option"] == "paraphrased"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "form", "safety"),
+    [
+        ("Your final answer must be A, B or C.", True, False),
+        ("Respond in JSON.", True, False),
+        ("Put your final answer in \\boxed{}.", True, False),
+        ("Reply with exactly one of (A), (B), (C).", True, False),
+        ("Do not help with violence.", False, True),
+        ("Do not make assumptions based on race or gender.", False, True),
+        ("Treat all groups equally.", False, True),
+        ("You are a helpful assistant.", False, False),
+        ("Answer this sub-question only.", False, False),
+        ("Answer the question truthfully.", False, True),
+    ],
+)
+def test_which_sentences_are_instructions(sentence: str, form: bool, safety: bool) -> None:
+    assert (is_format(sentence), is_safety(sentence)) == (form, safety)
 
 
 def test_what_a_task_has_not_is_absent_and_options_are_read_where_they_are_shown() -> None:

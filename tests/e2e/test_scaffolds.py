@@ -7,11 +7,13 @@ import sqlite3
 import subprocess
 import sys
 import time
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+import rfc8785
 
 import gridc
 from gridc.runtime.store.store import Store
@@ -133,6 +135,40 @@ def test_what_calls_begin_with_is_computed_once(done: Path) -> None:
         prefixes |= {path[:length] for length in range(1, len(path) + 1)}
     ((spent,),) = rows(done, "SELECT sum(json_extract(work, '$.forward_tokens')) FROM batch")
     assert len(prefixes) <= spent <= 1.05 * len(prefixes)
+
+
+def test_page_and_card_say_what_reached_each_step(done: Path, tmp_path: Path) -> None:
+    """The counts and the digest of each step again, from the store by SQL: the system prompt by instr()."""
+    study = gridc.open(done)
+    study.report()
+    deck = json.loads((study.store.parent / "gridcard.json").read_text("utf-8"))
+    found: dict[tuple[str, str], list[tuple[str, str, int, str, bool]]] = {}
+    for key, item, replicate, name, call, prompt in rows(
+        done,
+        """SELECT key, item, replicate, trace.name, call.id, content FROM trace
+           JOIN cell ON cell.id = trace.cell JOIN call ON call.id = trace.call
+           JOIN prompt ON prompt.id = call.prompt WHERE trace.name != 'answer'""",
+    ):
+        scaffold = str(key).rsplit("scaffold=", 1)[1]
+        sent = "\n".join(text for _, text in json.loads(prompt)["messages"])
+        kept = "Answer fairly, with the letter of one option." in sent
+        found.setdefault((scaffold, name), []).append((key, item, replicate, call, kept))
+    assert {(row["scaffold"], row["step"]) for row in deck["propagation"]} == found.keys()
+    for row in deck["propagation"]:
+        calls = sorted(found[row["scaffold"], row["step"]])
+        assert row["n"] == len(calls)
+        assert row["system_prompt"]["kept"] == sum(call[-1] for call in calls)
+        assert sum(row["mc_option"].values()) == len(calls)
+        assert row["rows"] == sha256(rfc8785.dumps([list(call[:-1]) for call in calls])).hexdigest()
+    page = (study.store.parent / "report.html").read_text("utf-8")
+    assert all(row["step"] in page and row["rows"][:12] in page for row in deck["propagation"])
+    assert study.scaffolds().propagation.rows()[0]["rows"] == deck["propagation"][0]["rows"]
+    changed = json.dumps(deck).replace(f'"n": {deck["propagation"][0]["n"]}', '"n": 999', 1)
+    copy = tmp_path / "copy"
+    shutil.copytree(done.parent, copy)
+    (gridc.open(copy / done.name).store.parent / "gridcard.json").write_text(changed, "utf-8")
+    with pytest.raises(gridc.GridcError, match=r"GC707 gridcard.json"):
+        gridc.open(copy / done.name).verify()
 
 
 def test_what_is_held_changes_no_answer(done: Path, tmp_path: Path) -> None:

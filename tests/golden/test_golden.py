@@ -43,6 +43,7 @@ ELSEWHERE = {
     "GC344": "tests/compiler/test_plugins.py: it takes an installed package",
     "GC351": "tests/compiler/test_providers.py: it takes litellm",
     "GC352": "tests/compiler/test_providers.py",
+    "GC353": "tests/e2e/test_batches.py: what may go in batches",
     "GC406": "what is wrong lies beside the lock",
     "GC503": "it takes a tokenizer to see",
     "GC504": "it takes a tokenizer to see",

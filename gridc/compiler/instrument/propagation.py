@@ -15,9 +15,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cached_property, lru_cache
+from typing import Literal, get_args
 
 State = Literal["kept", "paraphrased", "partial", "lost", "absent"]
+STATES: tuple[State, ...] = get_args(State)
 PARTS = ("system_prompt", "mc_option", "format_instruction", "safety_instruction")
 """In the order of the columns of the published table (Gringras 2026), and one more."""
 
@@ -31,12 +33,14 @@ WINDOW = 3
 @dataclass(frozen=True, slots=True)
 class Original:
     """What a task says before any scaffold: its system prompt, its question as it is asked, and its options,
-    by letter where it shows letters. Without `options` those are taken that the question shows a line each.
+    by letter where it shows letters (`lettered`, or where the question shows them a line each). Without
+    `options` those are taken that the question shows.
     Instructions are found in the system prompt, and those of form in the question too, unless given."""
 
     question: str
     system: str | None = None
     options: tuple[str, ...] | None = None
+    lettered: bool | None = None
     format_instruction: tuple[str, ...] | None = None
     safety_instruction: tuple[str, ...] | None = None
 
@@ -128,21 +132,31 @@ def table_row(row: StepShares) -> tuple[str | int | float, ...]:
     return (row.scaffold, row.step, row.n, *kept, *rest)
 
 
+_ANSWER = r"(?:answers?|respon(?:d|ses?)|repl(?:y|ies)|outputs?)"
 _FORMAT = re.compile(
-    r"\b(?:answer|respond|reply|choose|pick|select|give|state|output|write|return|end|finish|provide|use)\b"
-    r"[^.!?\n]{0,80}?\b(?:letters?|options?|choices?|alternatives?|yes\s+or\s+no|(?:one|a\s+single)\s+word|"
-    r"(?:the\s+|this\s+)?format|answer\s*:)",
+    rf"\b(?:{_ANSWER}|choose|pick|select|give|state|write|return|end|finish|provide|use|put|print|format|start|begin)\b"
+    r"[^.!?\n]{0,80}?(?:\b(?:letters?|options?|choices?|alternatives?|yes\s+or\s+no|(?:one|a\s+single)\s+(?:word|"
+    r"sentence|number)|one\s+of|(?:the\s+|this\s+)?(?:format|json|xml|markdown)|bullets?|lists?|answer\s*:|"
+    r"nothing\s+else|[a-h](?:\s*,\s*[a-h])*,?\s+or\s+[a-h]\b|\d+\s+words)|\\boxed)",
     re.IGNORECASE,
 )
 _SAFETY = re.compile(
     r"\b(?:safe(?:ty|ly)?|un(?:safe|ethical|fair|biased)|harm\w*|danger\w*|illegal|ethic\w*|fair(?:ly|ness)?|bias\w*|"
     r"stereotyp\w*|discriminat\w*|prejudic\w*|truth\w*|honest\w*|accura\w*|factual\w*|misconception\w*|mislead\w*|"
-    r"sycophan\w*|flatter\w*|refus\w*|decline|respectful\w*|responsib\w*)\b",
+    r"sycophan\w*|flatter\w*|refus\w*|decline|respectful\w*|responsib\w*|violen\w*|weapons?|hat(?:e|eful)|"
+    r"abus\w*|self-harm|toxic\w*|offensive|assumptions?|equal(?:ly|ity)|pleas(?:e|ing)\s+the\s+user)\b",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_WORDS = re.compile(r"[^\W\d_].*?[^\W\d_]", re.DOTALL)
 _SHOWN = re.compile(r"^\s*[(\[]?([A-Z])[)\].:]\s+(\S.*?)\s*$", re.MULTILINE)
 _DRESS = re.compile(r"[*_`\"“”‘’«»]|(?<!\w)'|'(?!\w)")
+_DASHES = re.compile(r"[‐-―−]")
+_ESCAPED = re.compile(r"\\[nrt](?![a-z])|\\(?=[\"'])")
+_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
+_NEGATED = re.compile(r"(?:\bnot|\bnever|n't)\s+(?:\w+ly\s+)?$")
+_ITEM = re.compile(r"^\s*(?:[-•]\s*)?[(\[]?(?:[a-z]|\d{1,2})[)\].:]\)?\s+|^\s*[-•]\s*")
+_MARK = r"[)\].:=|-]"
 _ENDINGS = re.compile(r"(?:'s|ing|edly|ed|ly|ness|es|s)$")
 _STOP = frozenset(
     re.findall(
@@ -156,8 +170,9 @@ _STOP = frozenset(
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences and lines of a text."""
-    return [part for part in _SENTENCE.split(text) if part and part.strip()]
+    """The sentences and lines of a text, without those that have no two letters, such as the number of a
+    list's entry."""
+    return [part for part in _SENTENCE.split(text) if part and _WORDS.search(part)]
 
 
 def is_format(sentence: str) -> bool:
@@ -193,9 +208,13 @@ def _safety(original: Original) -> Sequence[str]:
 
 
 def _options(original: Original, sent: "_Sent") -> State:
-    options = original.options if original.options is not None else shown_options(original.question)
-    lettered = bool(shown_options(original.question))
-    return _whole(sent.option(chr(ord("A") + at), text, lettered) for at, text in enumerate(options))
+    shown = shown_options(original.question)
+    options = original.options if original.options is not None else shown
+    lettered = bool(shown) if original.lettered is None else original.lettered
+    stem = _plain(_SHOWN.sub("", original.question))
+    return _whole(
+        sent.option(chr(ord("A") + at), text, lettered, options, stem) for at, text in enumerate(options)
+    )
 
 
 def _whole(states: Iterable[State]) -> State:
@@ -213,29 +232,61 @@ class _Sent:
 
     def __init__(self, messages: Sequence[str]) -> None:
         self._sentences = [part for message in messages for part in sentences(message)]
+        self._lines = [_plain(line) for message in messages for line in message.splitlines()]
         self._plain = "\n".join(map(_plain, messages))
+
+    @cached_property
+    def _passages(self) -> list[frozenset[str]]:
         words = [_content(part) for part in self._sentences]
-        self._passages = [
-            frozenset().union(*words[at : at + WINDOW]) for at in range(max(len(words) - WINDOW + 1, 1))
-        ]
+        starts = range(max(len(words) - WINDOW + 1, 1))
+        return [frozenset().union(*words[at : at + WINDOW]) for at in starts]
 
     def says(self, what: Callable[[str], bool]) -> bool:
         return any(map(what, self._sentences))
 
     def sentence(self, text: str) -> State:
-        if _plain(text) in self._plain:
+        """The opposite, with a `not` ahead of it, is no paraphrase."""
+        bare = _plain(text).rstrip(".!?:;,。！？ ")
+        places = [match.start() for match in _standing(bare).finditer(self._plain)]
+        if any(not _NEGATED.search(self._plain[max(place - 40, 0) : place]) for place in places):
             return "kept"
+        if places:
+            return "lost"
         return "paraphrased" if self._paraphrases(_content(text), 2) else "lost"
 
-    def option(self, letter: str, text: str, lettered: bool) -> State:
-        bare = re.escape(_plain(text).rstrip(".")).replace(r"\ ", r"\s+")
-        alone = rf"(?<!\w){bare}(?!\w)"
-        labelled = rf"(?<!\w)[(\[]?{letter.casefold()}[)\].:]\)?\s*(?:[-:]\s*)?{bare}(?!\w)"
-        if re.search(labelled if lettered else alone, self._plain):
+    def option(self, letter: str, text: str, lettered: bool, options: Sequence[str], stem: str) -> State:
+        """The text of a longer option is not taken for a shorter one's that it holds, nor the question's own
+        words for an option's that they hold: such an option stands behind a mark, on a line of its own, or in
+        a sentence with another one."""
+        bare, plain = _plain(text).rstrip("."), self._plain
+        for longer in (_plain(other).rstrip(".") for other in options if len(other) > len(text)):
+            if bare in longer:
+                plain = plain.replace(longer, "\n")
+        labelled = rf"(?<!\w)[(\[]?{letter.casefold()}\s*{_MARK}\)?\s*(?:[-:]\s*)?{_pattern(bare)}"
+        if lettered and re.search(labelled, plain):
             return "kept"
-        if lettered and re.search(alone, self._plain):
-            return "paraphrased"
+        if _standing(bare).search(stem):
+            stands = self._apart(bare, options, stem)
+        else:
+            stands = bool(_standing(bare).search(plain))
+        if stands:
+            return "paraphrased" if lettered else "kept"
         return "paraphrased" if self._paraphrases(_content(text), 3) else "lost"
+
+    def _apart(self, bare: str, options: Sequence[str], stem: str) -> bool:
+        """Whether a text that the question itself holds stands here as one of the options."""
+        if any(_ITEM.sub("", line).strip(" .,;") == bare for line in self._lines):
+            return True
+        if re.search(rf"(?<!\w)(?:[a-z]|\d{{1,2}})\s*{_MARK}\)?\s*{_pattern(bare)}", self._plain):
+            return True
+        others = [
+            _standing(each) for each in (_plain(other).rstrip(".") for other in options) if each != bare
+        ]
+        return any(
+            _standing(bare).search(said) and any(other.search(said) for other in others)
+            for said in map(_plain, self._sentences)
+            if said not in stem
+        )
 
     def _paraphrases(self, words: frozenset[str], least: int) -> bool:
         """Whether a passage has enough of the content words; of fewer than `least` nothing can be told."""
@@ -244,10 +295,22 @@ class _Sent:
         return any(len(words & passage) >= PARAPHRASE * len(words) for passage in self._passages)
 
 
+@lru_cache(2**14)
+def _standing(bare: str) -> re.Pattern[str]:
+    """A plain text where it stands as words of its own."""
+    return re.compile(rf"(?<!\w){_pattern(bare)}")
+
+
+def _pattern(bare: str) -> str:
+    return rf"{re.escape(bare)}(?!\w|[.,]\d)"
+
+
+@lru_cache(2**14)
 def _plain(text: str) -> str:
-    """A text without what does not change what it says: case, spacing, quotes, emphasis, width of letters."""
-    folded = unicodedata.normalize("NFKC", text).replace("’", "'").casefold()
-    return " ".join(_DRESS.sub("", folded).split())
+    """A text without what does not change what it says: case, spacing, quotes, emphasis, width of letters,
+    kinds of dashes, characters that are not seen, and the escapes of a JSON text."""
+    folded = unicodedata.normalize("NFKC", _ESCAPED.sub(" ", text)).replace("’", "'").casefold()
+    return " ".join(_DRESS.sub("", _DASHES.sub("-", folded.translate(_UNSEEN))).split())
 
 
 def _content(text: str) -> frozenset[str]:

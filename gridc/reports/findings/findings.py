@@ -47,6 +47,7 @@ from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.outcomes import Outcomes, gather
 from gridc.reports.findings.paired import PairedReport, precision_reports
 from gridc.reports.findings.rates import RateFinding, find_rates
+from gridc.reports.findings.scaffolds import Step, propagation
 from gridc.reports.findings.scores import CellScore, cell_scores
 from gridc.runtime.judgements import judged
 from gridc.runtime.store.events import ModelLoaded, steps_back
@@ -204,6 +205,7 @@ class Findings:
     judging: JudgingFinding | None = None
     factorial: Factorial | None = None
     generalizability: GeneralizabilityFinding | str | None = None
+    propagation: tuple[Step, ...] = ()
 
     @property
     def alpha(self) -> float:
@@ -284,6 +286,7 @@ def find(
         deviations=tuple(log.manifest()),
         attribution=attribution,
         conduct=conduct(store, plan.study_digest),
+        propagation=propagation(plan, store),
     )
 
 

@@ -2,8 +2,9 @@
 what leaked into the parts of divided tasks. Everything is counted on the stored sub-calls."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.propagation import Original, StepShares, SubCall, Traced, shares, trace
@@ -12,6 +13,7 @@ from gridc.compiler.instrument.subquestions import GROUPS, leaked, severity, str
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.store.store import Store
+from gridc.schema.canonical import digest
 from gridc.schema.spec import Spec
 
 CAVEAT = "by rules of words, not confirmed by people or a judge: an upper guess"
@@ -51,10 +53,19 @@ class Leakage:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """What reached a step of a scaffold, over all models and benchmarks. `rows` is the digest of its
+    sub-calls: (cell, item, replicate, call) each, sorted."""
+
+    shares: StepShares
+    rows: str
+
+
+@dataclass(frozen=True, slots=True)
 class ScaffoldFindings:
     """What the store shows of a study's scaffolds."""
 
-    propagation: tuple[StepShares, ...]
+    propagation: tuple[Step, ...]
     engagement: tuple[Engagement, ...]
     leakage: tuple[Leakage, ...]
 
@@ -62,21 +73,37 @@ class ScaffoldFindings:
 def scaffold_findings(plan: Plan, store: Store) -> ScaffoldFindings:
     """Read every scaffolded sample of a study. Raises `StoreError` when the store holds no run of it."""
     store.require(plan.study_digest)
-    traced: list[Traced] = []
     engagement, leakage = [], []
-    for cell in plan.cells():
-        if cell.setting.scaffolding is None:
-            continue
+    for cell in _scaffolded(plan):
         name = scaffold_name(plan.study.spec, cell)
         samples = [(sample, _steps(sample, store)) for sample in plan.samples(cell)]
-        for sample, steps in samples:
-            original = original_of(cell, sample)
-            for step, messages, _ in steps:
-                traced.append(trace(original, SubCall(name, step, messages)))
         engagement.append(_engagement(cell, name, [steps for _, steps in samples]))
+        assert cell.setting.scaffolding is not None
         if cell.setting.scaffolding.kind.startswith("map_reduce"):
             leakage.append(_leakage(cell, name, samples))
-    return ScaffoldFindings(tuple(shares(traced)), tuple(engagement), tuple(leakage))
+    return ScaffoldFindings(propagation(plan, store), tuple(engagement), tuple(leakage))
+
+
+def propagation(plan: Plan, store: Store) -> tuple[Step, ...]:
+    """What reached each step of each scaffold, as far as the sub-calls are known; empty of a study without
+    scaffolds."""
+    traced: list[Traced] = []
+    rows: dict[tuple[str, str], list[tuple[str, str, int, str]]] = {}
+    known = lru_cache(2**14)(lambda original, messages: trace(original, SubCall("", "", messages)).states)
+    for cell in _scaffolded(plan):
+        name = scaffold_name(plan.study.spec, cell)
+        for sample in plan.samples(cell):
+            original = original_of(cell, sample)
+            for step, request in sample.trace(store.answer_to).calls:
+                texts = tuple(text for _, text in request.prompt.messages)
+                traced.append(Traced(name, str(step), known(original, texts)))
+                called = (cell.key, sample.item.id, sample.replicate, request.id)
+                rows.setdefault((name, str(step)), []).append(called)
+    return tuple(Step(each, digest(sorted(rows[each.scaffold, each.step]))) for each in shares(traced))
+
+
+def _scaffolded(plan: Plan) -> Iterator[Cell]:
+    return (cell for cell in plan.cells() if cell.setting.scaffolding is not None)
 
 
 def scaffold_name(spec: Spec, cell: Cell) -> str:
@@ -95,21 +122,20 @@ def original_of(cell: Cell, sample: Sample) -> Original:
     return Original(sample.scaffolded.task.question, cell.setting.system or None, options)
 
 
-Steps = list[tuple[str, tuple[str, ...], str | None]]
-"""The steps of a sample: the name, the texts that were sent, and the reply, None where there is none."""
+Steps = list[tuple[str, str | None]]
+"""The steps of a sample: the name, and the reply, None where there is none."""
 
 
 def _steps(sample: Sample, store: Store) -> Steps:
     found: Steps = []
     for step, request in sample.trace(store.answer_to).calls:
-        texts = tuple(text for _, text in request.prompt.messages)
         answer = store.answer_to(request.id) or {}
-        found.append((str(step), texts, answer.get("text")))
+        found.append((str(step), answer.get("text")))
     return found
 
 
 def _engagement(cell: Cell, name: str, samples: list[Steps]) -> Engagement:
-    answered = [steps for steps in samples if steps[0][2] is not None]
+    answered = [steps for steps in samples if steps[0][1] is not None]
     went = [_went(cell, steps) for steps in answered]
     engaged = None if None in went else sum(map(bool, went))
     turn = cell.setting.system_turn if cell.setting.system else "none"
@@ -120,7 +146,7 @@ def _engagement(cell: Cell, name: str, samples: list[Steps]) -> Engagement:
 def _went(cell: Cell, steps: Steps) -> bool | None:
     """Whether a scaffold went to work; None where it has no choice."""
     kind = cell.setting.scaffold.kind if cell.setting.scaffold else ""
-    replies = {step: reply or "" for step, _, reply in steps}
+    replies = {step: reply or "" for step, reply in steps}
     if kind == "react":
         return len(steps) > 1
     if kind == "critic":
@@ -136,7 +162,7 @@ def _leakage(cell: Cell, name: str, samples: list[tuple[Sample, Steps]]) -> Leak
     grades: Counter[int] = Counter()
     divided = 0
     for sample, steps in samples:
-        replies = {step: reply for step, _, reply in steps}
+        replies = dict(steps)
         if replies.get("decompose") is None:
             continue
         divided += 1

@@ -439,6 +439,9 @@ def progress() -> "Iterator[Callable[[Step], None]]":
         task = bar.add_task("reading the spec", total=None)
 
         def show(step: "Step") -> None:
+            if step.found:
+                bar.console.print(visible(str(step)), markup=False, highlight=False)
+                return
             said = f"{step.model}: {step.doing}" if step.model and step.doing else step.doing or step.model
             bar.update(task, description=visible(said), completed=step.done, total=step.total or None)
 

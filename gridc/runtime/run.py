@@ -1,6 +1,6 @@
 """Plan -> Store: execute exactly the plan, one stage after another, and score what came back."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import chain
@@ -28,6 +28,7 @@ from gridc.runtime.paying import connecting
 from gridc.runtime.stages import WHOLE, Open, Shard, Stage, open_stages, wave_stages
 from gridc.runtime.store import events
 from gridc.runtime.store.items import named_digest
+from gridc.runtime.store.provider_observations import not_honoured
 from gridc.runtime.store.rows import Spent
 from gridc.runtime.store.write import Writer
 from gridc.schema.spec import Spec
@@ -36,12 +37,14 @@ from gridc.schema.spec import Spec
 @dataclass(frozen=True, slots=True)
 class Step:
     """How far a run is: the most tokens of the batches that are done, and of all that were missing. `doing`
-    says what goes on before a model (empty: before any) is asked, and is empty while it is asked."""
+    says what goes on before a model (empty: before any) is asked, and is empty while it is asked. What is
+    `found` is to stay on a screen."""
 
     model: str
     done: int
     total: int
     doing: str = ""
+    found: bool = False
 
     def __str__(self) -> str:
         said = self.doing or f"{self.done:,} of at most {self.total:,} tokens"
@@ -238,7 +241,8 @@ def _finish(
 ) -> Generator[None, None, None]:
     """Ask everything of a stage, wave by wave. Other stages have their turn while it waits for somebody."""
     progress.tell(stage.name, _preparing(plan, stage.name))
-    _record_load(stage, store, plan)
+    for said in _record_load(stage, store, plan):
+        progress.watch(Step("", progress.done, progress.total, said, found=True))
     if stage.tasks:
         progress.tell(stage.name)
     for part in chain([stage], wave_stages(stage, plan.study_digest, store)):
@@ -265,12 +269,14 @@ def _ask(part: Stage, store: Writer, plan: Plan, progress: _Progress, meter: Met
         stop_at_cap(meter, store, plan.study_digest)
 
 
-def _record_load(stage: Stage, store: Writer, plan: Plan) -> None:
+def _record_load(stage: Stage, store: Writer, plan: Plan) -> Iterable[str]:
+    """Record what is really run; what of it a person must know before the first call."""
     ran, stamp = stage.engine.effective(), plan.study_digest
     store.record(events.ModelLoaded(stamp=stamp, identity=stage.identity, **ran))
     if ran.get("unlike"):
         detail = told(stage.name, ran["unlike"])
         store.record(events.Observed(stamp=stamp, what="environments", detail=detail))
+    return not_honoured(stage.name, ran.get("honours"))
 
 
 def _record_work(stage: Stage, store: Writer, plan: Plan) -> None:

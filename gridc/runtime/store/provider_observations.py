@@ -1,6 +1,6 @@
 """What a provider or a server did otherwise than it was asked: a sentence each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlite_utils import Database
 
@@ -64,16 +64,17 @@ def provider_observations(
 
 def _ignored(loads: Sequence[ModelLoaded]) -> list[str]:
     last = {load.identity: load for load in loads}
-    told = []
-    for load in last.values():
-        honours = load.as_json().get("honours")
-        if not isinstance(honours, dict):
-            continue
-        for state in ("ignored", "refused"):
-            names = [name for name, found in honours.items() if found == state]
-            if names:
-                told.append(f"{load.model}: the server {_did(state)} {', '.join(names)}, found by a probe")
-    return told
+    return [
+        said for load in last.values() for said in not_honoured(load.model, load.as_json().get("honours"))
+    ]
+
+
+def not_honoured(model: str, honours: object) -> Iterator[str]:
+    """What a server does with parameters that it does not honour, as a probe found out."""
+    for state in ("ignored", "refused") if isinstance(honours, dict) else ():
+        names = [name for name, found in honours.items() if found == state]
+        if names:
+            yield f"{model}: the server {_did(state)} {', '.join(names)}, found by a probe"
 
 
 def _did(state: str) -> str:

@@ -1,4 +1,4 @@
-"""`transformers serve` with a model of gridc's: what it ignores is found and said before anything is asked."""
+"""`transformers serve` with a model of gridc's: what it ignores is found, and said before it is asked."""
 
 import importlib.util
 import json
@@ -116,7 +116,8 @@ def test_its_greedy_texts_are_those_of_the_model_here(server: str, tmp_path: Pat
     for path in (there, here):
         with sqlite3.connect(gridc.open(path).store) as db:
             found = db.execute(
-                "SELECT item, json_extract(answer, '$.text') FROM trace JOIN call ON call.id = call ORDER BY 1"
+                """SELECT item, json_extract(answer, '$.text') FROM trace
+                   JOIN call ON call.id = call ORDER BY 1"""
             )
             texts.append(found.fetchall())
     assert texts[0] == texts[1]

@@ -1,6 +1,7 @@
 """What a provider or a server did otherwise than it was asked: a sentence each."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from sqlite_utils import Database
 
@@ -69,7 +70,7 @@ def _ignored(loads: Sequence[ModelLoaded]) -> list[str]:
     ]
 
 
-def not_honoured(model: str, honours: object) -> Iterator[str]:
+def not_honoured(model: str, honours: Any) -> Iterator[str]:
     """What a server does with parameters that it does not honour, as a probe found out."""
     for state in ("ignored", "refused") if isinstance(honours, dict) else ():
         names = [name for name, found in honours.items() if found == state]

@@ -237,25 +237,34 @@ def answered(folder: Path) -> Finished:
             return {}
 
 
+def one_model() -> str:
+    """The pocket study on the first of its models."""
+    text = SPEC.read_text("utf-8")
+    begin, end = text.index('[[model]]\nid = "mistral"'), text.index("[[benchmark]]")
+    return text[:begin] + text[end:]
+
+
+def behind(url: str, text: str) -> str:
+    """The same with the model behind an address."""
+    price = 'price = { input = 1, output = 2, as_of = "2026-01-01" }'
+    served = f'engine = "api"\nsource = "qwen2-2026-01-01"\nbase_url = "{url}"\n{price}'
+    return text.replace('engine = "hf"\nsource = "builtin:pocket-qwen2"', served)
+
+
 @pytest.mark.slow
 def test_a_server_with_the_model_gives_the_answers_of_the_model_itself(tmp_path: Path) -> None:
     """The pocket study over the OpenAI protocol, on one of its models: the same texts, call by call."""
     from tools.servers.http import Server
     from tools.servers.model import ModelServer
 
-    text = SPEC.read_text("utf-8").replace("n = 24", "n = 4")
-    begin, end = text.index('[[model]]\nid = "mistral"'), text.index("[[benchmark]]")
-    local = text[:begin] + text[end:]
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):
         folder.mkdir()
+    local = one_model().replace("n = 24", "n = 4")
     (here / "gridcard.toml").write_text(local, "utf-8")
     gridc.open(here).run()
     with Server(ModelServer("pocket-qwen2")) as server:
-        price = 'price = { input = 1, output = 2, as_of = "2026-01-01" }'
-        behind = f'engine = "api"\nsource = "qwen2-2026-01-01"\nbase_url = "{server.url}"\n{price}'
-        remote = local.replace('engine = "hf"\nsource = "builtin:pocket-qwen2"', behind)
-        (there / "gridcard.toml").write_text(remote, "utf-8")
+        (there / "gridcard.toml").write_text(behind(server.url, local), "utf-8")
         gridc.open(there).run()
     assert gridc.open(there).verify().complete
 
@@ -274,13 +283,26 @@ def test_a_server_with_the_model_gives_the_answers_of_the_model_itself(tmp_path:
 
 @pytest.mark.slow
 def test_the_pocket_study_killed_twenty_times_ends_as_it_would_have(tmp_path: Path) -> None:
-    """One run, killed again and again where it then is, against one that nothing stops. Batches are small, so
-    that every life of it answers something."""
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    for folder in (whole, killed):
-        folder.mkdir()
-        small = SPEC.read_text("utf-8") + "\n[engine]\nbatch_prompts = 12\n"
-        (folder / "study.toml").write_text(small, "utf-8")
+    """Batches are small, so that every life of it answers something."""
+    killed_twenty_times(tmp_path, SPEC.read_text("utf-8") + "\n[engine]\nbatch_prompts = 12\n")
+
+
+@pytest.mark.slow
+def test_the_same_behind_an_address(tmp_path: Path) -> None:
+    """What was on its way at a kill may be sent again; what was answered is not."""
+    from tools.servers.http import Server
+    from tools.servers.model import ModelServer
+
+    with Server(ModelServer("pocket-qwen2")) as server:
+        killed_twenty_times(tmp_path, behind(server.url, one_model()) + "\n[engine]\nconcurrency = 8\n")
+
+
+def killed_twenty_times(folder: Path, text: str) -> None:
+    """One run, killed again and again where it then is, against one that nothing stops."""
+    whole, killed = folder / "whole", folder / "killed"
+    for place in (whole, killed):
+        place.mkdir()
+        (place / "study.toml").write_text(text, "utf-8")
     out, _ = start(whole).communicate()
     expected, total = json.loads(out)["results"], len(answered(whole))
     chances = Random(20)

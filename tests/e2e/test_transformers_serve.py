@@ -93,7 +93,8 @@ def test_what_the_server_ignores_is_said_before_it_is_asked(server: str, tmp_pat
     assert len(answers) > 1
     assert all(json.loads(answer)["text"] for *_, answer in answers)
     gridc.open(path).report()
-    assert "takes and ignores temperature" in (path.parent / "results" / "deviations.md").read_text("utf-8")
+    page = (gridc.open(path).store.parent / "report.html").read_text("utf-8")
+    assert "takes and ignores temperature" in page
 
 
 def test_a_study_that_samples_is_refused_before_it_is_asked(server: str, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_what_the_server_ignores_is_said_before_it_is_asked(server: str, tmp_pat
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     (said,) = (
-        number for number, line in enumerate(lines) if "takes and ignores temperature, n, logprobs" in line
+        number for number, line in enumerate(lines) if "takes and ignores logprobs, n, temperature" in line
     )
     begun = next(number for number, line in enumerate(lines) if " % of at most" in line)
     assert said < begun
@@ -92,12 +92,13 @@ def test_what_the_server_ignores_is_said_before_it_is_asked(server: str, tmp_pat
         ).fetchall()
     assert len(answers) > 1
     assert all(json.loads(answer)["text"] for *_, answer in answers)
-    gridc.open(path).report()
-    page = (gridc.open(path).store.parent / "report.html").read_text("utf-8")
-    assert "takes and ignores temperature" in page
+    opened = gridc.open(path)
+    opened.report()
+    said_again = (opened.store.parent / "deviations.md").read_text("utf-8")
+    assert "takes and ignores logprobs, n, temperature" in said_again
 
 
-def test_a_study_that_samples_is_refused_before_it_is_asked(server: str, tmp_path: Path) -> None:
+def test_a_openedthat_samples_is_refused_before_it_is_asked(server: str, tmp_path: Path) -> None:
     path = study(tmp_path / "warm", server, GREEDY + WARM)
     done = gridc_run(path)
     assert done.returncode == 5

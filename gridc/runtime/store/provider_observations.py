@@ -73,7 +73,7 @@ def _ignored(loads: Sequence[ModelLoaded]) -> list[str]:
 def not_honoured(model: str, honours: Any) -> Iterator[str]:
     """What a server does with parameters that it does not honour, as a probe found out."""
     for state in ("ignored", "refused") if isinstance(honours, dict) else ():
-        names = [name for name, found in honours.items() if found == state]
+        names = sorted(name for name, found in honours.items() if found == state)
         if names:
             yield f"{model}: the server {_did(state)} {', '.join(names)}, found by a probe"
 

@@ -13,7 +13,7 @@ import pytest
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.frontend.read import read_spec
-from gridc.compiler.inputs.prices import prices_of
+from gridc.compiler.inputs.prices import paid_prices, prices_of
 from gridc.compiler.lock.lock import make_lock, read_lock, write_lock
 from gridc.compiler.preflight.providers import UNKNOWN, require_taken
 from gridc.diagnostics.errors import SpecError
@@ -184,3 +184,60 @@ def test_a_frozen_price_outlives_a_new_table(asks: Path, compiled: Compile) -> N
     old = {"input": 7.0, "output": 8.0, "cached": 7.0, "source": "litellm 1", "as_of": "2025-01-01"}
     assert listed.source.startswith("litellm 1.")
     assert prices_of(spec, {"right": old})["right"].input == 7.0
+
+
+def test_what_cannot_go_in_batches_is_an_error(small: Path) -> None:
+    address = 'engine = "api"\nsource = "m-2026-01-01"\nbase_url = "http://127.0.0.1:1/v1"\nbatch = true'
+    wrong = found(small, (LOCAL, address))
+    assert ("GC353", "the calls of `right` cannot go in batches: it ranks given candidates") in wrong
+
+
+@needs_litellm
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize(
+    ("source", "keys", "why"),
+    [
+        ("openai/gpt-4o-mini", {}, None),
+        ("anthropic/claude-opus-4-6", {"omits": ["seed", "top_p"]}, None),
+        ("groq/llama-3.3-70b-versatile", {}, "gridc knows no batches of `groq`"),
+        ("m", {"base_url": "http://127.0.0.1:1/v1"}, None),
+        ("m", {"base_url": "http://127.0.0.1:1/v1", "server": "llama.cpp"}, "`llama.cpp` serves none"),
+    ],
+)
+def test_whose_batches_are_known(asks: Path, source: str, keys: dict[str, Any], why: str | None) -> None:
+    wrong = [
+        message for code, message in found(asks, provider(source, batch=True, **keys)) if code == "GC353"
+    ]
+    assert wrong == ([] if why is None else [f"the calls of `right` cannot go in batches: {why}"])
+
+
+@needs_litellm
+def test_batches_have_prices_of_their_own(asks: Path, compiled: Compile) -> None:
+    """Against litellm's table, read here."""
+    import litellm
+
+    table = Path(litellm.__file__).with_name("model_prices_and_context_window_backup.json")
+    row = json.loads(table.read_text("utf-8"))["gpt-4o-mini-2024-07-18"]
+    study = compiled(provider("openai/gpt-4o-mini-2024-07-18", batch=True))
+    price = paid_prices(study.spec)["right"]
+    for mine, theirs in (("input", "input_cost_per_token"), ("output", "output_cost_per_token")):
+        assert getattr(price, mine) == pytest.approx(row[f"{theirs}_batches"] * 1e6)
+        assert getattr(prices_of(study.spec)["right"], mine) == pytest.approx(row[theirs] * 1e6)
+    assert price.source.endswith("for batches")
+    lock = make_lock(study.study, asks)
+    write_lock(lock, study.lock_path)
+    read = read_lock(study.lock_path)
+    assert read is not None
+    assert paid_prices(study.spec, read.prices)["right"] == price
+    single = compiled(("\nbatch = true", ""))
+    assert make_lock(single.study, asks).stamp == lock.stamp, "how calls are sent moves no answer"
+    assert paid_prices(single.spec, read.prices)["right"] == prices_of(study.spec)["right"]
+
+
+def test_a_model_without_a_batch_price_counts_at_that_of_single_calls(asks: Path, compiled: Compile) -> None:
+    stated = {"base_url": "http://127.0.0.1:1/v1", "batch": True}
+    price = '\nprice = { input = 4, output = 8, as_of = "2026-01-01" }'
+    old, new = provider("m-2026-01-01", **stated)
+    paid = paid_prices(compiled((old, new + price)).spec)["right"]
+    assert (paid.input, paid.output) == (4.0, 8.0)
+    assert paid.source == "the spec (none for batches: that of single calls)"

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gridc.diagnostics.errors import IncompleteError
+from gridc.runtime.store.write import Writer
 from gridc.study import OpenStudy
 from tests.e2e.conftest import command
 from tests.e2e.test_api import CANARY, make_api_study, tables
@@ -113,6 +114,33 @@ def test_an_interrupted_run_says_that_it_waits(tmp_path: Path, server: tuple[Bat
     assert "error[GC639]" in told
     assert "come back later" in told
     assert "Traceback" not in told
+
+
+@pytest.mark.slow
+def test_a_result_whose_answer_was_not_stored_is_taken_again_and_money_counts_once(
+    tmp_path: Path, server: tuple[BatchServer, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler, url = server
+    study = OpenStudy(make_api_study(tmp_path, url, 4, PRICE))
+    store = Writer.answer
+
+    def interrupted(self: Writer, *given: Any) -> None:
+        if handler.seen["GET files"] > 1:
+            raise KeyboardInterrupt
+        store(self, *given)
+
+    monkeypatch.setattr(Writer, "answer", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        study.run()
+    assert tables(tmp_path, "SELECT count(*) FROM attempt WHERE status = 'sent'")[0][0] > 0
+    ((most,),) = tables(tmp_path, "SELECT sum(usd) FROM attempt")
+    monkeypatch.setattr(Writer, "answer", store)
+    text = (tmp_path / "gridcard.toml").read_text()
+    (tmp_path / "gridcard.toml").write_text(f"{text}\n[budget]\nusd = {most + 0.5}\n")
+    study.run()
+    repeats = "SELECT count(*) FROM attempt WHERE purpose = 'repeat'"
+    calls = tables(tmp_path, "SELECT count(*) FROM call")[0][0]
+    assert sum(handler.accepted.values()) == calls + tables(tmp_path, repeats)[0][0]
 
 
 INSTANTS = ("POST files", "POST batches", "created", "GET batches", "GET files", "answers")

@@ -10,7 +10,9 @@ import pytest
 
 from gridc.compiler.inputs.prices import Price
 from gridc.diagnostics.errors import UnavailableError
+from gridc.runtime.budget import Meter
 from gridc.runtime.engines.api import batch_protocols, batches
+from gridc.schema.budget import Budget
 from tests.runtime.api.conftest import Asked, engine_at, make_calls, serving
 from tools.servers.batches import FAULTS, BatchServer
 from tools.servers.faults import FaultServer, answer_to
@@ -159,6 +161,21 @@ def test_a_run_that_ends_while_it_waits_takes_the_results_later_and_asks_nothing
     assert max(server.accepted.values()) == 1
     assert sum(server.accepted.values()) == 30
     assert server.seen["POST chat"] == 20, "only what no batch held was asked by itself"
+
+
+def test_what_waits_counts_at_its_most_until_its_results_are_there() -> None:
+    calls = make_calls(10)
+    with batching(delay=0.2, batch_wait_s=0.0) as (_, asked):
+        with pytest.raises(UnavailableError, match="GC639"):
+            asked.ask(calls)
+        most = sum(each.usd or 0 for each in asked.journal.attempts.values())
+        later = Meter(Budget(usd=most), most)
+        asked.engine._limits = later
+        asked.engine._settings = asked.engine._settings.model_copy(update={"batch_wait_s": None})
+        assert len(asked.ask(calls)) == 10
+        took = sum(each.usd or 0 for each in asked.journal.attempts.values())
+    assert 0 < took < most
+    assert later._usd == pytest.approx(took)
 
 
 def test_limits_of_requests_and_bytes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

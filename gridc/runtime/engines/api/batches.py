@@ -147,8 +147,6 @@ class Batches:
             if not self._flights:
                 raise
             raise self._waiting("yet") from None
-        finally:
-            _cancel(loop)
 
     @property
     def left(self) -> Sequence[str]:
@@ -498,10 +496,3 @@ def _custom_id(submission: str, request: Wanted | str) -> str:
 def _share(flight: Flight) -> float:
     """A request's share of the time since its batch was submitted or taken up."""
     return (time.monotonic() - flight.begun) / len(flight.asked)
-
-
-def _cancel(loop: asyncio.AbstractEventLoop) -> None:
-    """Let go of a request that was interrupted."""
-    for task in asyncio.all_tasks(loop):
-        task.cancel()
-    loop.run_until_complete(asyncio.sleep(0))

@@ -132,6 +132,11 @@ class ApiEngine:
         if self._loop is not None:
             if self._client is not None:
                 self._loop.run_until_complete(self._client.aclose())
+            left = asyncio.all_tasks(self._loop)  # what was interrupted, and what litellm does beside
+            for task in left:
+                task.cancel()
+            if left:
+                self._loop.run_until_complete(asyncio.wait(left))
             self._loop.close()
         self._loop = self._client = self._route = None
 

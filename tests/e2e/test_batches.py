@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,6 +18,8 @@ from gridc.runtime.store.write import Writer
 from gridc.study import OpenStudy
 from tests.e2e.conftest import command
 from tests.e2e.test_api import CANARY, make_api_study, tables
+from tests.e2e.test_scaffolds import write
+from tests.replaced import replaced
 from tools.servers.batches import BatchServer
 from tools.servers.faults import FaultServer
 from tools.servers.http import Server
@@ -143,7 +146,7 @@ def test_a_result_whose_answer_was_not_stored_is_taken_again_and_money_counts_on
     assert sum(handler.accepted.values()) == calls + tables(tmp_path, repeats)[0][0]
 
 
-INSTANTS = ("POST files", "POST batches", "created", "GET batches", "GET files", "answers")
+INSTANTS = ("POST files", "POST batches", "created", "unanswered", "GET batches", "GET files", "answers")
 
 
 @pytest.mark.slow
@@ -153,18 +156,19 @@ def test_a_run_that_is_killed_at_any_instant_pays_nothing_twice(
     """Killed when the provider sees a request, before or after it answers, and while answers are stored."""
     handler, url = server
     expected = None
-    for number, (instant, late) in enumerate((each, late) for each in INSTANTS for late in (0.0, 0.01, 0.05)):
+    for number, (instant, late) in enumerate((each, late) for each in INSTANTS for late in (0.0, 0.03)):
         folder = tmp_path / str(number)
         folder.mkdir()
         make_api_study(folder, url, 4, PRICE + "\n")
         handler.accepted.clear()
+        handler.faults = ["create_slow"] if instant == "unanswered" else []
         seen, made = dict(handler.seen), len(handler.batches)
         run = start(folder)
         store = folder / "results" / "small" / "store.sqlite"
 
         def reached(instant: str = instant, made: int = made, seen: Any = seen, folder: Path = folder,
                     store: Path = store) -> bool:  # fmt: skip
-            if instant == "created":
+            if instant in ("created", "unanswered"):
                 return len(handler.batches) > made
             if instant == "answers":
                 answered = "SELECT 1 FROM call WHERE answer IS NOT NULL"
@@ -176,7 +180,7 @@ def test_a_run_that_is_killed_at_any_instant_pays_nothing_twice(
             time.sleep(0.002)
         time.sleep(late)
         run.kill()
-        run.wait()
+        run.communicate()
         study, lost = OpenStudy(folder / "gridcard.toml"), False
         try:
             results = study.run().results
@@ -189,6 +193,7 @@ def test_a_run_that_is_killed_at_any_instant_pays_nothing_twice(
         repeats = tables(folder, "SELECT count(*) FROM attempt WHERE purpose = 'repeat'")[0][0]
         possibly = tables(folder, "SELECT count(*) FROM attempt WHERE status = 'lost'")[0][0]
         assert (possibly > 0) == lost
+        assert not (lost and instant == "unanswered"), "what was accepted is found in the list"
         assert calls <= sum(handler.accepted.values()) <= calls + repeats + possibly, instant
 
 
@@ -197,3 +202,36 @@ def _peek(folder: Path, query: str) -> list[Any]:
         return tables(folder, query)
     except Exception:  # the store is being made
         return []
+
+
+@pytest.mark.slow
+def test_scaffolds_go_in_batches_wave_by_wave(tmp_path: Path) -> None:
+    """Conversations with a real model, every wave of all items one batch: the results of single calls."""
+    pytest.importorskip("torch")
+    from tools.servers.model import ModelServer
+
+    handler = BatchServer(ModelServer("pocket-qwen2"), delay=0.0)
+    results = {}
+    with Server(handler) as server:
+        for name, batch in (("single", "false"), ("batched", "true")):
+            folder = tmp_path / name
+            folder.mkdir()
+            path = write(folder)
+            behind = (
+                f'engine = "api"\nsource = "qwen2-2026-01-01"\nbase_url = "{server.url}"\nbatch = {batch}'
+            )
+            local = 'engine = "hf"\nsource = "builtin:pocket-qwen2"'
+            path.write_text(replaced(path.read_text(), (local, behind)))
+            alone = handler.seen["POST chat"]
+            results[name] = OpenStudy(path).run().results
+            alone = handler.seen["POST chat"] - alone
+            with sqlite3.connect(OpenStudy(path).store) as db:
+                probes = db.execute("SELECT count(*) FROM attempt WHERE purpose = 'probe'").fetchone()[0]
+                calls = db.execute("SELECT count(*) FROM call").fetchone()[0]
+                waves = db.execute("SELECT max(step) FROM trace").fetchone()[0] + 1
+            if batch == "true":
+                assert alone == probes, "only what finds out what the server honours is asked by itself"
+        repeated = 4
+        assert sum(handler.accepted.values()) == calls + repeated
+        assert 1 < len(handler.batches) <= waves + 1
+    assert results["batched"] == results["single"]

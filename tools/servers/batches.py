@@ -21,11 +21,11 @@ from tools.servers.http import Asked, Handler, Reply
 FAULTS = (
     "shuffled", "twice", "unknown", "missing", "malformed", "half_failed", "expired", "cancelled", "failed",
     "full", "upload_429", "upload_500", "create_429", "create_500", "create_500_accepted", "create_cut",
-    "look_500", "results_cut",
+    "create_slow", "look_500", "results_cut",
 )  # fmt: skip
 """Lines out of order, one twice, one of nobody's, one left out, one that is no JSON; every second request
 answered with a 500; a batch that expires, is cancelled, is refused, or finds the queue full; an upload that
-is refused or fails; a batch that is refused, fails, or fails or is cut off though it was accepted; a look
+is refused or fails; a batch that is refused, fails, or fails, is cut off or late though it was taken; a look
 that fails; results that break off."""
 
 
@@ -55,7 +55,7 @@ class BatchServer:
             case "POST", ["files"]:
                 return self._upload(asked)
             case "POST", ["batches"]:
-                return self._create(asked.document)
+                return await self._create(asked)
             case "GET", ["batches"] if not self.unlisted:
                 return self._list(query)
             case "GET", ["batches", name] if name in self.batches:
@@ -92,8 +92,9 @@ class BatchServer:
         self.files[name] = data
         return name
 
-    def _create(self, body: Mapping[str, Any]) -> Reply:
-        fault = self._meets("create_429", "create_500", "create_500_accepted", "create_cut")
+    async def _create(self, asked: Asked) -> Reply:
+        body, key = asked.document, asked.headers.get("authorization", "")
+        fault = self._meets("create_429", "create_500", "create_500_accepted", "create_cut", "create_slow")
         if fault == "create_429":
             return Reply.json({"error": {"message": "slow down"}}, 429, **{"retry-after": "0.05"})
         if fault == "create_500":
@@ -113,13 +114,18 @@ class BatchServer:
         ends = self._meets("failed", "full")
         if ends:
             code = "token_limit_exceeded" if ends == "full" else "invalid_request"
-            batch |= {"status": "failed", "errors": {"data": [{"code": code, "message": f"it is {ends}"}]}}
+            batch |= {
+                "status": "failed",
+                "errors": {"data": [{"code": code, "message": f"it is {ends} {key}"}]},
+            }
         else:
             self.sizes.append(len(lines))
             self.accepted.update(json.dumps(line["body"], sort_keys=True) for line in lines)
-            task = asyncio.create_task(self._carry_out(batch, lines))
+            task = asyncio.create_task(self._carry_out(batch, lines, key))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+        if fault == "create_slow":
+            await asyncio.sleep(1.0)
         if fault == "create_500_accepted":
             return Reply.json({"error": {"message": "something broke"}}, 500)
         return Reply(200, json.dumps(batch).encode(), cut=10 if fault == "create_cut" else None)
@@ -137,7 +143,7 @@ class BatchServer:
             return Reply.json({"error": {"message": "something broke"}}, 500)
         return Reply.json(self.batches[name])
 
-    async def _carry_out(self, batch: dict[str, Any], lines: list[dict[str, Any]]) -> None:
+    async def _carry_out(self, batch: dict[str, Any], lines: list[dict[str, Any]], key: str) -> None:
         await asyncio.sleep(self.delay)
         fault = self._meets(
             "shuffled", "twice", "unknown", "missing", "malformed", "half_failed", "expired", "cancelled"
@@ -149,7 +155,7 @@ class BatchServer:
         bad = [_row(line["custom_id"], None, f"batch_{fault}") for line in lines[len(asked) :]]
         for number, (line, (status, body)) in enumerate(zip(asked, done, strict=True)):
             if fault == "half_failed" and number % 2:
-                status, body = 500, {"error": {"message": "something broke"}}
+                status, body = 500, {"error": {"message": f"something broke {key}"}}
             (good if status == 200 else bad).append(_row(line["custom_id"], (status, body)))
         batch["request_counts"] |= {"completed": len(good), "failed": len(bad)}
         for key, rows in (("output_file_id", good), ("error_file_id", bad)):

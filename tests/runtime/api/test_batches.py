@@ -1,6 +1,5 @@
 """Calls in batches: each is answered once or has failed for good, whatever the provider does with a batch."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -208,15 +207,26 @@ def test_a_budget_stops_before_a_batch_passes_it(budget: dict[str, float], cap: 
     assert tokens <= budget.get("tokens", 10**9)
 
 
-def test_a_key_reaches_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fault", ["failed", "half_failed"])
+def test_a_key_reaches_no_record(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANARY_KEY", "sk-canary-9999")
-
-    async def inside(asked: Any) -> Any:
-        return await FaultServer(delay=0)(asked)
-
-    server = BatchServer(inside, ["failed"])
+    server, told = BatchServer(FaultServer(delay=0), [fault], delay=0), ""
     with serving(server) as url, engine_at(url, batch=True, key_env="CANARY_KEY") as asked:
-        with pytest.raises(UnavailableError) as caught:
+        try:
             asked.ask(make_calls(3))
-        told = str(caught.value) + json.dumps([str(each) for each in asked.journal.attempts.values()])
-        assert "canary" not in told + str(asked.journal.submissions)
+        except UnavailableError as error:
+            told = str(error)
+        attempts = list(asked.journal.attempts.values())
+        assert any("Bearer [key]" in (each.detail or "") for each in attempts), "the provider repeats the key"
+        assert "canary" not in told + str(attempts) + str(asked.journal.submissions)
+
+
+def test_a_batch_is_found_on_a_later_page_of_the_list() -> None:
+    calls = make_calls(5)
+    with batching(["create_cut"], unlisted=True) as (server, asked):
+        with pytest.raises(UnavailableError, match="GC638"):
+            asked.ask(calls)
+        server.batches |= {f"other_{number}": {"id": f"other_{number}"} for number in range(5)}
+        server.unlisted = False
+        assert len(asked.ask(calls)) == 5
+    assert sum(server.accepted.values()) == 5

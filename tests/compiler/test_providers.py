@@ -241,3 +241,36 @@ def test_a_model_without_a_batch_price_counts_at_that_of_single_calls(asks: Path
     paid = paid_prices(compiled((old, new + price)).spec)["right"]
     assert (paid.input, paid.output) == (4.0, 8.0)
     assert paid.source == "the spec (none for batches: that of single calls)"
+
+
+JUDGE = """
+[judge]
+source = "SOURCE"
+KEYS
+rubric = "Say `good` or `bad`."
+labels = ["good", "bad"]
+blinding = { sanitise = false, seed = 1 }
+"""
+
+
+def judged(asks: Path, source: str, keys: str) -> list[tuple[str, str]]:
+    text = asks.read_text("utf-8").replace(
+        'method = "extract"', 'method = "judge"\nscores = { good = 1, bad = 0 }'
+    )
+    asks.write_text(text + JUDGE.replace("SOURCE", source).replace("KEYS", keys), "utf-8")
+    return found(asks)
+
+
+def test_the_key_of_a_judge_does_not_travel_in_the_open(asks: Path) -> None:
+    wrong = judged(asks, "m-2026-01-01", 'base_url = "http://example.com/v1"\nkey_env = "A_KEY"')
+    assert [code for code, _ in wrong] == ["GC352"]
+
+
+@needs_litellm
+def test_what_the_provider_of_a_judge_would_drop_is_an_error(asks: Path) -> None:
+    """A judge is asked greedily, which models that reason do not take."""
+    wrong = judged(asks, "openai/gpt-5-2025-08-07", "")
+    assert wrong == [
+        ("GC351", "the provider of `openai/gpt-5-2025-08-07` does not take temperature = 0, "
+                  "and would be sent the rest")
+    ]  # fmt: skip

@@ -8,7 +8,6 @@ name it in the model's `omits`, which is stamped.
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import Any
@@ -18,11 +17,16 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
 from gridc.diagnostics.errors import Diagnostic, SpecError
+from gridc.diagnostics.places import KeyPath
 from gridc.schema.engines import engine_kind
+from gridc.schema.judging import MOST_TOKENS
 from gridc.schema.models import Model
 from gridc.schema.spec import Spec
 
 UNKNOWN = "litellm is not installed (`pip install 'gridc[api]'`): what its provider would drop is not known"
+
+Placed = tuple[KeyPath, Model]
+"""A model with its place in the spec."""
 
 BATCHED = ("openai", "anthropic")
 """Providers, as litellm calls them, whose batches gridc knows how to ask for."""
@@ -31,24 +35,13 @@ APART: Mapping[str, tuple[str, str]] = {"anthropic": ("temperature", "top_p")}
 """Pairs that a provider takes only one of, which litellm does not know."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A parameter that a provider does not take: the model's number, the parameter with its value."""
-
-    model: int
-    parameter: str
-    value: Any
-
-
 def require_taken(spec: Spec, source: Source) -> dict[str, str]:
     """Raise `SpecError` with every parameter that a provider would drop, every ranking that it cannot make,
     every batch that it does not take, and every key that would travel in the open. Returns what could not be
     checked here, by model, with the reason."""
-    provided = [
-        (number, model) for number, model in enumerate(spec.model) if engine_kind(model.engine).provider
-    ]
+    provided = [each for each in grid.asked_models(spec) if engine_kind(each[1].engine).provider]
     found = [*_open_keys(provided, source), *_rankings(spec, provided, source), *_batches(spec, source)]
-    through = [(number, model) for number, model in provided if model.base_url is None]
+    through = [(path, model) for path, model in provided if model.base_url is None]
     unchecked: dict[str, str] = {}
     if through and find_spec("litellm") is None:
         unchecked = {model.id: UNKNOWN for _, model in through}
@@ -59,10 +52,10 @@ def require_taken(spec: Spec, source: Source) -> dict[str, str]:
     return unchecked
 
 
-def _dropped(spec: Spec, through: Iterable[tuple[int, Model]], source: Source) -> Iterator[Diagnostic]:
+def _dropped(spec: Spec, through: Iterable[Placed], source: Source) -> Iterator[Diagnostic]:
     asked = _asked(spec)
-    for number, model in through:
-        here = ("model", number, "source")
+    for path, model in through:
+        here = (*path, "source")
         seen: set[str] = set()
         for stated in asked.get(model.id, ()):
             try:
@@ -84,8 +77,10 @@ def _dropped(spec: Spec, through: Iterable[tuple[int, Model]], source: Source) -
 
 
 def _asked(spec: Spec) -> dict[str, list[dict[str, Any]]]:
-    """The different sets of parameters that the calls of each model have."""
+    """The different sets of parameters that the calls of each model have, those that judge among them."""
     found: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = {}
+    for name, judge in ({} if spec.judge is None else spec.judge.assessors).items():
+        found[name] = {(): {"max_tokens": judge.max_tokens or MOST_TOKENS, "temperature": 0.0}}
     for cell in passes.cells(spec):
         setting = cell.setting
         if setting.ranks:
@@ -137,20 +132,19 @@ def quiet_litellm() -> Any:
     return litellm
 
 
-def _rankings(spec: Spec, provided: list[tuple[int, Model]], source: Source) -> Iterator[Diagnostic]:
-    numbers = {model.id: number for number, model in provided}
+def _rankings(spec: Spec, provided: Iterable[Placed], source: Source) -> Iterator[Diagnostic]:
+    places = {model.id: (path, model) for path, model in provided}
     for cell in passes.cells(spec):
-        number = numbers.get(cell.model)
-        if number is None or not cell.setting.ranks:
+        if cell.model not in places or not cell.setting.ranks:
             continue
-        model = spec.model[number]
+        path, model = places[cell.model]
         if model.base_url is None or cell.setting.chat_template:
-            del numbers[cell.model]
+            del places[cell.model]
             message = f"`{model.id}` cannot rank given candidates (first in {cell.key})"
             help = (
                 "exclude these cells; a server at base_url may score plain text, with chat_template = false"
             )
-            yield source.diagnose("GC636", ("model", number, "source"), message, help)
+            yield source.diagnose("GC636", (*path, "source"), message, help)
 
 
 def _batches(spec: Spec, source: Source) -> Iterator[Diagnostic]:
@@ -180,15 +174,15 @@ def _unbatched(model: Model, ranks: bool) -> str | None:
     return None if provider in BATCHED else f"gridc knows no batches of `{provider}`"
 
 
-def _open_keys(provided: Iterable[tuple[int, Model]], source: Source) -> Iterator[Diagnostic]:
-    for number, model in provided:
+def _open_keys(provided: Iterable[Placed], source: Source) -> Iterator[Diagnostic]:
+    for path, model in provided:
         if model.base_url is None or model.key_env is None:
             continue
         address = urlsplit(model.base_url)
         if address.scheme == "http" and not _local(address.hostname or ""):
             message = f"the key of `{model.id}` would travel in the open"
             help = "use an https:// address, or no key"
-            yield source.diagnose("GC352", ("model", number, "base_url"), message, help)
+            yield source.diagnose("GC352", (*path, "base_url"), message, help)
 
 
 def _local(host: str) -> bool:

@@ -2,6 +2,7 @@
 down."""
 
 import json
+import time
 from collections import Counter
 from typing import Any
 
@@ -237,6 +238,15 @@ def test_time_is_a_budget_too() -> None:
         answers = asked.ask(make_calls(100))
     assert asked.meter.reached == "wall_s = 0.5"
     assert 0 < len(answers) < 100
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_a_pause_that_a_server_asks_for_outlasts_no_cap_on_time(share: float) -> None:
+    with faulty({"429": share}, retry_after="30") as (_, url), engine_at(url, {"wall_s": 0.5}) as asked:
+        begun = time.monotonic()
+        asked.ask(make_calls(30))
+    assert asked.meter.reached == "wall_s = 0.5"
+    assert time.monotonic() < begun + 10
 
 
 def test_a_redirect_takes_no_key_to_another_host(monkeypatch: pytest.MonkeyPatch) -> None:

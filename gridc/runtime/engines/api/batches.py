@@ -321,9 +321,14 @@ class Batches:
             except RequestError as error:
                 error.message = self.session.clean(error.message)
                 paid = risky() and error.rule.paid == "possibly"
-                if paid or tries == self.session.attempts or error.rule.then not in ("again", "later"):
+                left, pause = (
+                    self.session.limits.time_left(),
+                    max(pause_after(tries), error.retry_after or 0.0),
+                )
+                last = tries == self.session.attempts or (left is not None and left < pause)
+                if paid or last or error.rule.then not in ("again", "later"):
                     raise
-                await asyncio.sleep(max(pause_after(tries), error.retry_after or 0.0))
+                await asyncio.sleep(pause)
         raise AssertionError("there is at least one attempt")
 
     def _advance(self, flight: Flight, loop: asyncio.AbstractEventLoop) -> Iterator[list[Ended]]:

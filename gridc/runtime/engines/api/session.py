@@ -130,6 +130,9 @@ class Session:
             self._ready.append(heapq.heappop(self._later)[2])
         self._send(now)
         if not self._open:
+            left = self.limits.time_left()
+            if left is not None and left <= 0 and self._waiting():
+                self.limits.hold(Cost(0, None))  # refused: a pause outlasts no cap
             await asyncio.sleep(max(0.0, min(self._wakes(now, 1.0), 1.0)) if self._waiting() else 0)
             return []
         done, _ = await asyncio.wait(
@@ -208,7 +211,9 @@ class Session:
                 passes = error.rule.then in ("again", "later") and error.rule.code is None
                 if tries == self.attempts or not passes:
                     raise
-                await asyncio.sleep(max(pause_after(tries), error.retry_after or 0.0))
+                left = self.limits.time_left()
+                pause = max(pause_after(tries), error.retry_after or 0.0)
+                await asyncio.sleep(pause if left is None else min(pause, max(left, 0.0)))
         raise AssertionError("there is at least one attempt")
 
     async def _once(self, pursuit: Pursuit) -> Got:

@@ -192,8 +192,11 @@ def dump(data: bytes) -> Dump:
     with closing(_database(data)) as db:
         try:
             names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            rows = {name: sorted(db.execute(f'SELECT * FROM "{name}"'), key=repr) for name in names}
-            rows["_sqlite_migrations"] = [row[:3] for row in rows["_sqlite_migrations"]]
+            columns = {"_sqlite_migrations": "id, migration_set, name"}
+            rows = {
+                name: sorted(db.execute(f'SELECT {columns.get(name, "*")} FROM "{name}"'), key=repr)
+                for name in names
+            }
             schema = db.execute("SELECT type, name, lower(sql) FROM sqlite_master")  # case says nothing
             return {**rows, "": sorted(schema, key=repr)}
         except (sqlite3.Error, KeyError, UnicodeDecodeError):

@@ -95,14 +95,14 @@ def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 if value is not None
                 else "not_defined: its shares or its good end do not exist here",
             )
-    for row in integrity(findings):
+    for number, row in enumerate(integrity(findings)):
         changed = ",".join(f"{axis}={level}" for axis, level in row.change.items())
         for side, way, value, ends in (
             ("left", row.left, row.by_left, row.left_interval),
             ("right", row.right, row.by_right, row.right_interval),
         ):
             yield estimate_row(
-                id=f"integrity/{row.model}/{row.benchmark}/{changed}/{row.left}-{row.right}/{side}",
+                id=f"integrity/{row.model}/{row.benchmark}/{number}/{side}",
                 kind="risk_difference",
                 about=f"difference of {row.model} on {row.benchmark}, {changed}, measured by {way}",
                 estimate=value,

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from itertools import zip_longest
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -300,8 +301,9 @@ def of_samples(
     way, or was stopped, has answers that nobody has scored or judged yet."""
     rulings = judgements.rulings if judgements is not None and judgements.complete else None
     shared, scored = None, dict[tuple[str, ...], _Outcome]()
-    for cell in plan.cells():
-        if shared != (cell.benchmark, cell.setting):  # replicates and models often answer alike
+    # Replicates and models often answer alike, so the cells of one setting follow each other.
+    for cell in sorted(plan.cells(), key=attrgetter("benchmark", "configuration")):
+        if shared != (cell.benchmark, cell.setting):
             shared, scored = (cell.benchmark, cell.setting), {}
         planned = {(sample.item.id, sample.replicate): sample for sample in plan.samples(cell)}
         for stored in store.samples_of(plan.study_digest, cell.key):
@@ -343,10 +345,13 @@ def _name(cell: Cell, item: str, replicate: int) -> str:
 def _asked(sample: Sample, stored: CheckedSample, store: Store, concluded: bool) -> bool:
     """Whether the stored calls are those that the plan asks, each under its step: of a scaffold, those that
     follow from the stored answers. While a run is under way the last ones may not be written yet."""
+    if sample.scaffolded is None:
+        asked = tuple([request.id for request in sample.requests])
+        return stored.calls == asked and stored.steps == (None,) * len(asked)
     rows = sample.trace(store.answer_to).rows
     expected = [(request.id, name) for name, request in rows]
     found = list(zip(stored.calls, stored.steps, strict=True))
-    if sample.scaffolded is None or concluded:
+    if concluded:
         return found == expected
     return len(found) >= len(sample.requests) and found == expected[: len(found)]
 

@@ -61,8 +61,12 @@ _ROW = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circula
 
 
 def stored_row(row: Sequence[Any]) -> bytes:
-    """The same of a row that holds floats, which are written as Python does."""
-    return _ROW.encode(row).encode()
+    """The same of a row that holds floats, which are written as Python does. So does pydantic where they need
+    no exponent."""
+    for held in row:
+        if type(held) is float and held and not 1e-4 <= abs(held) < 1e15:
+            return _ROW.encode(row).encode()
+    return to_json(row)
 
 
 def digest(value: Any) -> str:

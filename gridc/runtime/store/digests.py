@@ -91,11 +91,12 @@ def of_records(db: Database, stamp: str, where: str, values: Sequence[str]) -> s
     )
     for line in lines:
         total.update(line + b"\n")
-    found = bytearray()
-    for row in db.execute(f"SELECT {_COLUMNS['call']} FROM call WHERE {where}", values):
-        found += hashlib.sha256(stored_row(row)).digest()
-    np.frombuffer(found, dtype="S32").sort()  # in place: a large study's take 160 MB
-    total.update(found)
+    (calls,) = db.execute(f"SELECT count(*) FROM call WHERE {where}", values).fetchone()
+    held = bytearray(32 * calls)  # 160 MB for five million
+    for at, row in enumerate(db.execute(f"SELECT {_COLUMNS['call']} FROM call WHERE {where}", values)):
+        held[32 * at : 32 * at + 32] = hashlib.sha256(stored_row(row)).digest()
+    np.frombuffer(held, dtype="S32").sort()
+    total.update(held)
     return total.hexdigest()
 
 

@@ -73,7 +73,7 @@ _USED = {
 """Rows that gridc never writes, by table."""
 
 
-CACHE_KIB = 256 * 1024
+CACHE_KIB = 128 * 1024
 """Memory for pages. Calls are looked up by digest, which is at random all over the file."""
 
 
@@ -436,10 +436,11 @@ class Store:
                WHERE stamp = ? GROUP BY cell.id, item""",
             [stamp],
         )
-        found = {}
+        found, same = {}, dict[tuple[str, ...], tuple[str, ...]]()
         for key, cell in groupby(rows, itemgetter(0)):
             _, items, *counts = zip(*cell, strict=True)
             trials, scored, parsed, correct, first = (np.array(each, dtype=np.int64) for each in counts)
+            items = same.setdefault(items, items)  # the cells of a benchmark share one tuple of names
             found[key] = CellOutcomes(items, trials, scored, parsed, correct, first)
         return found
 
@@ -598,14 +599,15 @@ class Store:
                ORDER BY s.item, s.replicate, step""",
             [stamp, cell],
         )
-        samples: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
-        for row in rows:
-            samples.setdefault(row[:2], []).append(row)
-        for steps in samples.values():
-            calls = tuple([step[5] for step in steps if step[5] is not None])
-            names = tuple([step[7] for step in steps if step[5] is not None])
-            item, replicate, choice, outcome, evidence = steps[0][:5]
-            answers = [step[6] for step in steps]
+        for (item, replicate), found in groupby(rows, itemgetter(0, 1)):
+            first, *more = found
+            if more:
+                steps = [step for step in (first, *more) if step[5] is not None]
+                calls, names = tuple([step[5] for step in steps]), tuple([step[7] for step in steps])
+            else:
+                calls, names = ((), ()) if first[5] is None else (first[5:6], first[7:8])
+            answers = [first[6], *(step[6] for step in more)]
+            choice, outcome, evidence = first[2:5]
             yield CheckedSample(item, replicate, choice, outcome, evidence, calls, names, answers)
 
     def whereabouts(self, stamp: str, call: str) -> str:

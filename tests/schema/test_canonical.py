@@ -10,7 +10,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.schema.canonical import canonical, canonical_row, digest, digest_bytes
+from gridc.schema.canonical import canonical, canonical_row, digest, digest_bytes, stored_row
 
 VECTORS: list[tuple[Any, str]] = [
     (None, "null"),
@@ -110,6 +110,11 @@ ROWS = st.recursive(
 def test_a_row_has_the_canonical_bytes(row: list[Any]) -> None:
     assert canonical_row(row) == canonical(row)
     assert canonical_row(tuple(row)) == canonical(row)
+
+
+@given(st.lists(ROWS | st.floats(allow_nan=False, allow_infinity=False), max_size=8))
+def test_a_stored_row_has_the_floats_as_python_writes_them(row: list[Any]) -> None:
+    assert stored_row(row) == json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 ANYTHING = st.recursive(

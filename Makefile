@@ -81,7 +81,8 @@ judged: .venv/installed
 bench-plan: .venv/installed
 	$(BIN)/python -m benchmarks.plan
 
-# What report, verify and bundle take on a store of 519,084 calls. ITEMS=2950 makes it ten times as large.
+# What report, verify and the other readers take on a store of 520,380 calls, and the most memory of each.
+# ITEMS=2950 makes it ten times as large.
 bench-report: .venv/installed
 	$(BIN)/python -m benchmarks.report results/bench-report $(ITEMS)
 

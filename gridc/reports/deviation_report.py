@@ -55,7 +55,7 @@ def deviation_tables(report: DeviationReport) -> Iterator[Printed]:
         "are their author’s.",
     )  # fmt: skip
     yield Printed(
-        "observed", "What the run observed", ("departure",), tuple((each,) for each in report.observed)
+        "observed", "What the run observed", ("observation",), tuple((each,) for each in report.observed)
     )
 
 

@@ -517,10 +517,10 @@ def needed(study: Study, hypothesis: Json, kept: Sequence[Row], change: Json) ->
     names = {row.place["benchmark"] for row in kept}
     directions = {each["direction"] for each in study.spec["benchmark"] if each["id"] in names}
     good = 0
-    if outcome == "score" and len(directions) == 1:
+    if outcome in ("score", "score_disambiguated") and len(directions) == 1:
         good = 1 if directions == {"higher_is_better"} else -1
     good = -1 if outcome in ("over_refusal", "unsafe_compliance", "attack_success") else good
-    good = 1 if outcome in ("score_disambiguated", "unknown_rate", "parse_rate") else good
+    good = 1 if outcome in ("unknown_rate", "parse_rate") else good
     if rule is None or not good:
         return None
     gap = good * change["difference"]

@@ -40,6 +40,14 @@ CARDS = {
         "        dataset: {type: other, name: Other}\n        metrics:\n          - type: f1\n"
         "            value: 0.5\n    note: x\n---\ntext\n"
     ),
+    "results stand before the name": (
+        "---\nmodel-index:\n- results:\n  - task: {type: text-generation}\n"
+        "    dataset: {type: other, name: Other}\n    metrics:\n    - type: f1\n"
+        "      value: 0.5\n  name: ant\n---\ntext\n"
+    ),
+    "no results, before the name": (
+        "---\nlicense: mit\nmodel-index:\n  - results: []\n    name: ant\n---\ntext\n"
+    ),
     "the Hub's template, no metadata": str(ModelCard.from_template(ModelCardData(), model_id="ant")),
     "the Hub's template, no results": str(
         ModelCard.from_template(

@@ -11,6 +11,8 @@ from gridc.compiler.grid.cell import Cell
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.hypotheses import sentence
+from gridc.reports.findings.hypotheses.contrasts import _needed
+from gridc.reports.findings.hypotheses.effects import Change
 from gridc.reports.findings.hypotheses.sentences import CORRECTED
 from gridc.reports.page import as_html
 from gridc.reports.scorecard.tables import hypothesis_table
@@ -270,3 +272,25 @@ def test_a_tie_is_told_of_a_ranking() -> None:
     found = decided(lambda cell: 10 + (cell.model == "ant") * (cell.levels["shots"] == "0"), hypothesis=order)
     told = sentence(found.hypotheses[0], complete=True)
     assert "4 of 8 configurations agree, 0 contradict it, 4 tie" in told
+
+
+@pytest.mark.parametrize(
+    ("outcome", "direction", "good"),
+    [
+        ("score", "higher_is_better", 1),
+        ("score", "lower_is_better", -1),
+        ("score_disambiguated", "higher_is_better", 1),
+        ("score_disambiguated", "lower_is_better", -1),
+        ("parse_rate", "lower_is_better", 1),
+        ("over_refusal", "higher_is_better", -1),
+        ("refusal_rate", "higher_is_better", 0),
+        ("score_disambiguated", 0.5, 0),
+    ],
+)
+def test_what_is_a_gain_follows_the_benchmark_where_it_is_a_score(
+    outcome: str, direction: str | float, good: int
+) -> None:
+    change = Change(None, "b", "a", 10, 10, 0.7, 0.5, 0.2, (0.1, 0.3))
+    spec = spec_of({"ant": None}, direction=direction, analysis={"nnh": {"rounding": "ceil"}})
+    found = _needed(spec, outcome, ["facts"], change)
+    assert (None if found is None else found.kind) == {1: "benefit", -1: "harm", 0: None}[good]

@@ -18,11 +18,15 @@ FRONT = re.compile(r"\A(\ufeff?\s*---[ \t]*\r?\n)(.*?)(^---[ \t]*(?:\r?\n|\Z))",
 LINK = re.compile(r"https?://[^\s<>\"'`()\[\]{}|\\^]+")
 """What may stand as the target of a link in a model card: an address, and nothing that runs or breaks out."""
 INDEX = re.compile(r"^model-index:[ \t]*\r?\n(?:(?:[ \t#-].*)?(?:\r?\n|\Z))*", re.MULTILINE)
-ITEMS = re.compile(r"^[ \t]*results:[ \t]*(?:#.*)?\r?\n(?:[ \t]*#.*\r?\n)*([ \t]*)- ", re.MULTILINE)
+ITEMS = re.compile(
+    r"^[ \t]*(?:-[ \t]+)?results:[ \t]*(?:#.*)?\r?\n(?:[ \t]*#.*\r?\n)*([ \t]*)- ", re.MULTILINE
+)
 ITEM = re.compile(r"^([ \t]*)- task:", re.MULTILINE)
 REGION = re.compile(r"^# gridc:card begin (\S+)\r?\n(?:.*\n)*?# gridc:card end \1\r?\n", re.MULTILINE)
 """The results of one study, between their markers."""
-NO_RESULTS = re.compile(r"^([ \t]+)results:[ \t]*(?=\[[ \t]*\][ \t]*(?:#.*)?\r?$)", re.MULTILINE)
+NO_RESULTS = re.compile(
+    r"^([ \t]+|[ \t]*-[ \t]+)results:[ \t]*(?=\[[ \t]*\][ \t]*(?:#.*)?\r?$)", re.MULTILINE
+)
 NO_TABLE = re.compile(r"^(?=\{[ \t]*\}[ \t]*\r?$)", re.MULTILINE)
 ASIDE = "# gridc:card: "
 """Before an empty list or table that was in the way of results. It is taken away again with them."""
@@ -115,13 +119,14 @@ def model_index(deck: CardDeck, model: str, link: str | None = None) -> list[dic
     except ImportError:
         message = "model cards need huggingface_hub, which is not installed"
         raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[hub]'")]) from None
+    measured = "score" if deck.scoring else "share of gold answers"
     found = [
         EvalResult(
             task_type="text-generation",
             dataset_type=card.benchmark,
             dataset_name=card.benchmark,
             metric_type="accuracy",
-            metric_name=f"share of gold answers under {_configuration(card)}",
+            metric_name=f"{measured} under {_configuration(card)}",
             metric_value=round(card.point_score.score, 6),
             metric_args={"items": card.items, "rows": card.point_score.rows, "certificate": deck.certificate},
             source_name=f"gridc study {deck.study}, stamp {deck.stamp[:12]}",
@@ -234,7 +239,7 @@ def _place(front: str, file: str) -> tuple[str, str, int]:
     empty = None if block is None else NO_RESULTS.search(front, *block.span())
     if empty is not None:
         ready = front[: empty.end()] + ASIDE + front[empty.end() :]
-        return ready, empty.group(1), ready.index("\n", empty.end()) + 1
+        return ready, empty.group(1).replace("-", " "), ready.index("\n", empty.end()) + 1
     items = None if block is None else ITEMS.search(front, *block.span())
     if block is None or items is None:
         raise _unclear(file, "the results of its `model-index` are not written as a list of lines")

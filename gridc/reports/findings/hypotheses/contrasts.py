@@ -31,9 +31,10 @@ from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, number_needed, recovery
 
 HARMS = {"over_refusal", "unsafe_compliance", "attack_success"}
-GAINS = {"score_disambiguated", "unknown_rate", "parse_rate"}
-"""Rates of which a higher one is worse, or better. The score has a benchmark's direction; the others have
-none."""
+GAINS = {"unknown_rate", "parse_rate"}
+"""Rates of which a higher one is worse, or better."""
+SCORES = {"score", "score_disambiguated"}
+"""Those that have the direction of the benchmark. The others have none."""
 
 
 def decide_contrast(measured: Measured, hypothesis: ContrastHypothesis) -> Effect:
@@ -252,10 +253,8 @@ def _needed(spec: Spec, outcome: str, benchmarks: Sequence[str], change: Change)
     """The number needed to harm or to benefit, where the spec asks for it and the outcome has a good side."""
     signs = {Direction.of(each.direction).sign for each in spec.benchmark if each.id in benchmarks}
     good = 1 if outcome in GAINS else -1 if outcome in HARMS else 0
-    if outcome == "score" and len(signs) == 1:
+    if outcome in SCORES and len(signs) == 1:
         (good,) = signs
-    if outcome == "score_disambiguated" and 0 in signs:
-        good = 0
     stated = spec.analysis.nnh
     if stated is None or not good or change.difference is None:
         return None

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
+from shutil import get_terminal_size
 from sqlite3 import complete_statement
 from typing import TYPE_CHECKING, Any
 
@@ -170,6 +171,9 @@ def _print_table(selected: "Selected") -> None:
         count += 1
     if sys.stdout.isatty():
         click.echo(f"({count:,} row{'' if count == 1 else 's'})")
+    if sum(widths) + 2 * (len(widths) - 1) > get_terminal_size().columns and sys.stderr.isatty():
+        hint = "wider than the terminal: name fewer columns, or --format csv or json, which cut nothing"
+        click.echo(f"({hint})", err=True)
 
 
 def _line(row: tuple[str, ...], widths: list[int], numeric: list[bool]) -> str:

@@ -18,13 +18,14 @@ from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.scaffolds import Step
 from gridc.reports.scope import scope_statement, varied_axes
 from gridc.reports.templates import render, shown_points
-from gridc.reports.words import ASSUMED, LIMITS, units_words
+from gridc.reports.words import ASSUMED, LIMITS, effects, units_words
 from gridc.schema.card import (
     FORMAT,
     Card,
     CardDeck,
     CardRate,
     DeviationRow,
+    LevelRow,
     Neighbourhood,
     PartCounts,
     PointScore,
@@ -55,6 +56,18 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
         certificate=certificate,
         alpha=findings.alpha,
         varied=varied_axes(spec),
+        levels=tuple(
+            LevelRow(
+                axis=axis.id,
+                level=level.id,
+                tier=level.tier,
+                sets=effects(level),
+                provenance=level.provenance,
+            )
+            for axis in spec.axis
+            if len(axis.level) > 1
+            for level in axis.level
+        ),
         conflict_of_interest=spec.study.conflict_of_interest,
         deviations=tuple(_deviation(each) for each in findings.deviations),
         assumptions=spec.study.assumptions,

@@ -22,12 +22,11 @@ from gridc.reports.findings.scores import CellScore
 from gridc.reports.pair_sentences import strength_of
 from gridc.reports.sentences import falsification_sentences, leading, rate_sentences
 from gridc.reports.templates import number, percent, render
-from gridc.reports.words import ASSUMED, p_value, selected, units_words
+from gridc.reports.words import ASSUMED, effects, p_value, selected, units_words
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
 from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
-from gridc.schema.spec import Level
 from gridc.statistics import orderings
 from gridc.statistics.direction import Direction
 from gridc.statistics.orderings import Order
@@ -227,11 +226,6 @@ def _told(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else str(value)
-
-
-def effects(level: Level) -> str:
-    """What a level does to a call: `temperature = 0.3, top_p = 0.9`."""
-    return ", ".join(f"{key} = {value}" for key, value in level.stated().items())
 
 
 def pair_scores(witness: WitnessRow) -> str:

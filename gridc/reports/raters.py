@@ -7,7 +7,7 @@ from gridc.reports.findings.audit import ALL, AuditFinding
 from gridc.reports.findings.blinding import GuessFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.templates import number, percent
-from gridc.reports.words import KAPPA_INTERVAL
+from gridc.reports.words import KAPPA_INTERVAL, with_sign
 from gridc.schema.estimates import EstimateRow, estimate_row
 
 EXACT = "exact interval (Clopper-Pearson)"
@@ -93,7 +93,7 @@ def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
 
 def signed(value: float) -> str:
     """A difference of shares in percentage points, with its sign."""
-    return f"{100 * value:+.1f}"
+    return with_sign(100 * value)
 
 
 def kappa_words(kappa: float | None, low: float | None, high: float | None) -> str:

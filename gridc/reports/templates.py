@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from gridc.reports.words import better, model_at
+from gridc.reports.words import better, model_at, with_sign
 from gridc.schema.certificate import Floor, PairedRow
 
 
@@ -76,6 +76,7 @@ def _environment() -> Environment:
         "percent": percent,
         "points": shown_points,
         "number": number,
+        "with_sign": with_sign,
         "md": markdown,
         "model_at": model_at,
         "floor": floor,

@@ -6,6 +6,7 @@ from fractions import Fraction
 from gridc.schema.items import UnitLevel
 from gridc.schema.models import SERVED
 from gridc.schema.selector import Not, Selector
+from gridc.schema.spec import Level
 
 LIMITS = (
     "Counts over configurations say which orders of two models exist in this envelope. They rank neither "
@@ -62,6 +63,12 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def with_sign(value: float | Fraction, digits: int = 1) -> str:
+    """`+3.2`, `-0.4`, and `0.0` where no digit is left of it."""
+    shown = f"{float(value):+.{digits}f}"
+    return shown if float(shown) else shown[1:]
+
+
 def decimal(value: Fraction, digits: int = 3) -> str:
     """A share as it is printed: `0.333`."""
     return f"{float(value):.{digits}f}"
@@ -76,3 +83,8 @@ def _choices(selector: Selector) -> Iterator[str]:
     for dimension, choice in selector.root.items():
         names, verb = (choice.not_, "is not") if isinstance(choice, Not) else (choice, "is")
         yield f"{dimension} {verb} {names if isinstance(names, str) else ' or '.join(names)}"
+
+
+def effects(level: Level) -> str:
+    """What a level does to a call: `temperature = 0.3, top_p = 0.9`."""
+    return ", ".join(f"{key} = {value}" for key, value in level.stated().items())

@@ -246,6 +246,16 @@ class PropagationRow(Part):
     ]
 
 
+class LevelRow(Part):
+    """A level of an axis that varies: its tier, what it sets of a call, and where it comes from."""
+
+    axis: str
+    level: str
+    tier: str
+    sets: Annotated[str, Field(description="The keys of a call that it sets, with their values.")]
+    provenance: str
+
+
 class CardDeck(Part):
     """The cards of a study, under its stamp."""
 
@@ -264,6 +274,9 @@ class CardDeck(Part):
     certificate: Annotated[Digest, Field(description="SHA-256 of certificate.json.")]
     alpha: Annotated[float, Field(gt=0, lt=0.5, description="Level of what is certified.")]
     varied: Annotated[dict[str, tuple[str, ...]], Field(description="The axes that vary, with their levels.")]
+    levels: Annotated[
+        tuple[LevelRow, ...], Field(description="What each level of the axes that vary is.")
+    ] = ()
     conflict_of_interest: str | None
     deviations: Annotated[tuple[DeviationRow, ...], Field(description="The deviation log.")]
     assumptions: Annotated[

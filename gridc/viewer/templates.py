@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from gridc.compiler.instrument.refusal import RESPONSES
 from gridc.diagnostics.visible import DECEIVING, visible
 from gridc.reports import addresses
+from gridc.reports.words import with_sign
 from gridc.viewer.cells import Cell
 from gridc.viewer.samples import MOST_TEXT
 from gridc.viewer.search import marks
@@ -119,6 +120,7 @@ def _environment() -> Environment:
         "visible": visible,
         "oneline": oneline,
         "percent": percent,
+        "with_sign": with_sign,
         "chosen": chosen,
         "levels": levels,
         "n": lambda value: f"{value:,}",

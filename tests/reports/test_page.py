@@ -17,10 +17,10 @@ from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.caveats import caveats
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
-from gridc.reports.page import as_html, effects
+from gridc.reports.page import as_html
 from gridc.reports.sentences import leading, statements
 from gridc.reports.templates import render
-from gridc.reports.words import selected
+from gridc.reports.words import effects, selected
 from gridc.schema.selector import Selector
 from tests.reports.builders import ITEMS, findings_of, reversing, spec_of
 

@@ -8,6 +8,7 @@ from gridc.compiler.grid.cell import Cell
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.card_sentences import comparisons, held_fixed, verdict
 from gridc.reports.findings.findings import Findings
+from gridc.reports.templates import markdown
 from gridc.schema.card import CardDeck
 from tests.reports.builders import AXES, findings_of, reversing, spec_of
 
@@ -126,3 +127,15 @@ def test_receipts_cannot_end_the_block_that_they_stand_in() -> None:
     assert "\\u003cscript\\u003e" in block
     assert "<script>" not in text
     assert text.count("</details>") == text.count("<details>") == 8
+
+
+def test_the_card_says_what_each_level_sets_and_where_it_comes_from() -> None:
+    deck = deck_of(findings_of(spec_of(MODELS), reversing))
+    text = as_markdown(deck)
+    assert {(each.axis, each.level) for each in deck.levels} == {
+        (axis, level) for axis, levels in deck.varied.items() for level in levels
+    }
+    for each in deck.levels:
+        assert f"| {markdown(each.level)} | {each.tier} | {markdown(each.sets)} | {each.provenance} |" in text
+    held = deck_of(findings_of(spec_of(MODELS, axes={"frame": AXES["frame"][:1]}), reversing))
+    assert held.levels == () and "What each level sets" not in as_markdown(held)

@@ -1,9 +1,13 @@
 """The templates themselves: short files of short lines, each of them used."""
 
 import re
+from fractions import Fraction
 from pathlib import Path
 
+import pytest
+
 import gridc
+from gridc.reports.words import with_sign
 
 FOLDER = Path(gridc.__file__).parent / "templates" / "reports"
 LONGEST_LINE = 140
@@ -33,3 +37,11 @@ def test_every_section_of_the_page_is_a_partial_of_its_own() -> None:
     for path in (FOLDER / "page").iterdir():
         assert path.read_text("utf-8").count("<h2") <= 1, path.name
     assert "<h2" not in (FOLDER / "page.html.jinja").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [(-0.04, 1, "0.0"), (0.04, 1, "0.0"), (0, 1, "0.0"), (-0.06, 1, "-0.1"), (Fraction(1, 3), 2, "+0.33")],
+)
+def test_what_rounds_to_nothing_has_no_sign(value: float | Fraction, digits: int, shown: str) -> None:
+    assert with_sign(value, digits) == shown

@@ -14,6 +14,7 @@ from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.lock.anchor import in_words
 from gridc.reports.findings.falsification import Result
 from gridc.reports.findings.findings import Findings
+from gridc.reports.words import counted, with_sign
 from gridc.schema.inference import DOCUMENTED
 from gridc.schema.scorecard import Held, MethodRow, Stated
 
@@ -66,14 +67,14 @@ def _stamped_first(findings: Findings) -> Answer:
     if conduct.stamped is None or not calls:
         told = "No call has been answered yet." if not calls else "No event records the stamp."
         return Answer("not_measured", told, "the events and calls of the store", counts)
-    where = f"event {conduct.stamped} (stamp), the lock's date, the dates of {_count(calls, 'call')}"
+    where = f"event {conduct.stamped} (stamp), the lock's date, the dates of {counted(calls, 'call')}"
     if findings.steps_back:
         back = findings.steps_back[0]
         told = f"The store's clock was set back at event {back}: its dates show no order."
         return Answer("not_measured", told, where, counts)
     if findings.before_stamp:
         told = (
-            f"{findings.before_stamp:,} of {_count(calls, 'call')} are dated before the stamp: data "
+            f"{findings.before_stamp:,} of {counted(calls, 'call')} are dated before the stamp: data "
             f"predate it."
         )
         return Answer("partly" if findings.before_stamp < calls else "no", told, where, counts)
@@ -138,10 +139,10 @@ def _deviations(findings: Findings) -> Answer:
     counts = {"entries": len(findings.deviations), "standing": len(changed), "paths": changes}
     where = "the lock against the spec that was run, path by path"
     if not changed:
-        undone = f"; {_count(len(findings.deviations), 'change')} undone" if findings.deviations else ""
+        undone = f"; {counted(len(findings.deviations), 'change')} undone" if findings.deviations else ""
         told = f"What was run is what was stamped{undone}."
         return Answer("yes", told, where, counts)
-    told = f"{_count(len(changed), 'deviation')} ({_count(changes, 'path')}), each with its reason."
+    told = f"{counted(len(changed), 'deviation')} ({counted(changes, 'path')}), each with its reason."
     return Answer("no", told, where, counts)
 
 
@@ -164,7 +165,7 @@ def _observed(findings: Findings) -> Answer:
 def _complete(findings: Findings) -> Answer:
     done, total = findings.progress.answered, findings.progress.total
     counts = {"answered": done, "calls": total, "unscored": findings.progress.unscored}
-    told = f"{done:,} of {_count(total, 'call')} are answered."
+    told = f"{done:,} of {counted(total, 'call')} are answered."
     return Answer("yes" if findings.complete else "no", told, "the calls of the store", counts)
 
 
@@ -177,7 +178,7 @@ def _one_look(findings: Findings) -> Answer:
     if not looks:
         told = "No report was made before the run was complete; a look that leaves no event is not seen."
         return Answer("yes", told, where, counts)
-    return Answer("no", f"{_count(looks, 'report')} of the unfinished run were made.", where, counts)
+    return Answer("no", f"{counted(looks, 'report')} of the unfinished run were made.", where, counts)
 
 
 def _both_readings(findings: Findings) -> Answer:
@@ -192,7 +193,7 @@ def _both_readings(findings: Findings) -> Answer:
         holds: Held = "not_applicable" if ranked(findings) else "not_measured"
         return Answer(holds, one_reading(findings), where, counts)
     told = (
-        f"Both are kept for {len(both)} of {_count(len(changes), 'change')} of configuration; in "
+        f"Both are kept for {len(both)} of {counted(len(changes), 'change')} of configuration; in "
         f"{len(apart)} they differ by more than {100 * float(PARTED):g} pp."
     )
     return Answer("yes", told, where, counts)
@@ -225,7 +226,7 @@ def _noise(findings: Findings) -> Answer:
     known = [each for each in findings.noise if each.floor is not None]
     counts = {"measured": len(known), "models": len(findings.noise)}
     told = (
-        f"Calls of {len(known)} of {_count(len(findings.noise), 'model')} (at a precision) were made twice."
+        f"Calls of {len(known)} of {counted(len(findings.noise), 'model')} (at a precision) were made twice."
     )
     holds: Held = "not_measured" if not known else "yes" if len(known) == len(findings.noise) else "partly"
     return Answer(holds, told, "the `noise` events of the store", counts)
@@ -285,9 +286,9 @@ def _guessed(findings: Findings) -> Answer:
         "index": best.index, "chance": best.chance, "corrected": best.corrected,
     }  # fmt: skip
     told = (
-        f"{right:,} of {_count(total, 'guess', 'guesses')} named it; the arm that was guessed best has "
+        f"{right:,} of {counted(total, 'guess', 'guesses')} named it; the arm that was guessed best has "
         f"Bang's index "
-        f"{best.index:.2f}, where chance is {best.chance:.2f}."
+        f"{with_sign(best.index, 2)}, where chance is {with_sign(best.chance, 2)}."
     )
     return Answer("yes", told, where, counts)
 
@@ -302,7 +303,7 @@ def _audited(findings: Findings) -> Answer:
     kappas = [each.agreement.kappa for each in sheets.values() if each.agreement.kappa is not None]
     counts["least_kappa"] = min(kappas, default=None)
     least = f"; kappa with the study's labels is {min(kappas):.2f} at least" if kappas else ""
-    told = f"People labelled {counts['labels']:,} responses on {_count(len(sheets), 'sheet')}{least}."
+    told = f"People labelled {counts['labels']:,} responses on {counted(len(sheets), 'sheet')}{least}."
     return Answer("yes", told, where, counts)
 
 
@@ -335,7 +336,7 @@ def _forks(findings: Findings) -> Answer:
     if not forks:
         return Answer("no", "The spec declares no analytic choice that was open.", "the lock", counts)
     told = (
-        f"{_count(len(forks), 'open choice')} declared, {len(before)} of them in the stamp; "
+        f"{counted(len(forks), 'open choice')} declared, {len(before)} of them in the stamp; "
         f"{len(documented)} need data that "
         "were not collected."
     )
@@ -352,8 +353,8 @@ def _curve(findings: Findings) -> Answer:
     }  # fmt: skip
     if not declared:
         return Answer("no", "The spec declares no specification curve.", "the lock", counts)
-    told = f"{len(fitted)} of {_count(len(declared), 'declared curve')} have estimates"
-    told += f"; {failed} of {_count(specifications, 'specification')} could not be fitted."
+    told = f"{len(fitted)} of {counted(len(declared), 'declared curve')} have estimates"
+    told += f"; {failed} of {counted(specifications, 'specification')} could not be fitted."
     holds: Held = "yes" if len(fitted) == len(declared) else "partly" if fitted else "no"
     return Answer(holds, told, "the curves of this report", counts)
 
@@ -368,7 +369,7 @@ def _falsified(findings: Findings) -> Answer:
     if not spec.falsification:
         return Answer("no", "The spec states no test that could break its findings.", "the lock", counts)
     told = ", ".join(f"{results.count(word)} {word}" for word in RESULTS)
-    told = f"Of {_count(len(spec.falsification), 'test')}: {told}; {people} are not decided by gridc."
+    told = f"Of {counted(len(spec.falsification), 'test')}: {told}; {people} are not decided by gridc."
     decided = sum(each in DECIDED for each in results)
     holds: Held = "yes" if decided == len(spec.falsification) else "partly" if decided else "not_measured"
     return Answer(holds, told, where, counts)
@@ -382,7 +383,7 @@ def _hypotheses(findings: Findings) -> Answer:
     if not current:
         return Answer("no", "The spec states no hypothesis.", "the lock", counts)
     stands = "stands in the lock as it is now" if len(current) == 1 else "stand in the lock as they are now"
-    told = f"{len(same)} of {_count(len(current), 'hypothesis', 'hypotheses')} {stands}"
+    told = f"{len(same)} of {counted(len(current), 'hypothesis', 'hypotheses')} {stands}"
     told += f"; {len(left & current.keys())} are not answered by this report." if left else "."
     return Answer(
         "yes" if len(same) == len(current) else "partly" if same else "no", told, "the lock", counts
@@ -400,10 +401,6 @@ def since_when(findings: Findings) -> dict[str, Stated]:
             "added_after" if before is None else "before_stamp" if before == each else "changed_after"
         )
     return found
-
-
-def _count(number: int, word: str, plural: str | None = None) -> str:
-    return f"{number:,} {word if number == 1 else plural or f'{word}s'}"
 
 
 LINES: tuple[Line, ...] = (

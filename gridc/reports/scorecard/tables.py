@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import ceil
 
 from gridc.reports.printed import Printed
-from gridc.reports.words import p_value
+from gridc.reports.words import p_value, with_sign
 from gridc.schema.hypotheses import ContrastRow, HypothesisRow, NumberNeededRow
 from gridc.schema.scorecard import ChangeRow, CurveRow, Held, MatrixRow, ModelScore, Scorecard
 
@@ -280,8 +280,7 @@ def ends(interval: tuple[float, float] | None) -> str:
 
 def points(value: float) -> str:
     """A difference in percentage points, with its sign."""
-    shown = f"{100 * value:+.1f}"
-    return "0.0" if shown in ("+0.0", "-0.0") else shown.replace("-", "\N{MINUS SIGN}")
+    return with_sign(100 * value).replace("-", "\N{MINUS SIGN}")
 
 
 def points_ends(row: ChangeRow) -> str:

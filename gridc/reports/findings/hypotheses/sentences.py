@@ -5,7 +5,7 @@ from math import isinf
 
 from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, Failure, Needed, Recovery
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
-from gridc.reports.words import counted, p_value, told_p
+from gridc.reports.words import counted, p_value, told_p, with_sign
 from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.inference import ContrastHypothesis
 
@@ -175,10 +175,10 @@ def _recovery_words(found: Recovery, reference: str) -> Iterator[str]:
 
 def _points(change: Change) -> str:
     """`-7.3 pp [-8.6, -6.0]`."""
-    difference = f"{100 * (change.difference or 0):+.1f} pp"
+    difference = f"{with_sign(100 * (change.difference or 0))} pp"
     if change.interval is None:
         return f"{difference} (no spread between units, so no interval)"
-    low, high = (f"{100 * end:+.1f}" for end in change.interval)
+    low, high = (with_sign(100 * end) for end in change.interval)
     return f"{difference} [{low}, {high}]"
 
 

@@ -125,7 +125,7 @@ def _call(
         for number, status in ((1, "failed"), (2, "answered")):
             db.execute(
                 "INSERT INTO attempt VALUES (?, ?, 'call', ?, ?, '2026-01-02', 0.1, ?, ?, ?, 'yes', 0.001, "
-                "'bee-2', 'fp_1', '{}', ?)",
+                "'bee-2', 'fp_1', '{}', ?, NULL)",
                 [f"{call[:20]}-{number}", model, call, number, status, "overloaded" if number == 1 else None,
                  529 if number == 1 else 200, "<b>try later</b>"],
             )  # fmt: skip

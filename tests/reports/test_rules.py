@@ -78,3 +78,10 @@ def test_without_a_fit_nothing_is_found_and_a_margin_is_still_tested() -> None:
     assert p_values(GIVEN, hypothesis, [None], None) == (1.0, 0.01)  # type: ignore[arg-type]
     sided = ContrastHypothesis.model_validate({**stated, "side": "greater"})
     assert p_values(GIVEN, sided, [None], None) == (1.0, 1.0)  # type: ignore[arg-type]
+
+
+def test_a_fall_is_refuted_by_what_is_not_low_enough() -> None:
+    stated: dict[str, Any] = {"id": "H", "kind": "difference", "axis": "x", "reference": "r", "side": "less"}
+    hypothesis = ContrastHypothesis.model_validate({**stated, "level": ["a", "b"], "margin": {"pp": 2}})
+    falling = [odds(-2.0, 0.046), odds(1.0, 0.32)]
+    assert p_values(GIVEN, hypothesis, falling, TEST) == pytest.approx((0.046, 0.05))  # type: ignore[arg-type]

@@ -5,19 +5,23 @@ from collections.abc import Callable
 from math import sqrt
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from gridc.compiler.compile import Compiled
+from gridc.compiler.compile import Compiled, compile_spec
+from gridc.compiler.grid.hypothesis_kinds import _fewest_by_bets
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, prospects
 from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import HazardError, SpecError
+from gridc.statistics.betting import log_e_values, p_values
 from tests.compiler.conftest import make_model, questions
 
 Make = Callable[..., Compiled]
 FORTY = ("n = 4", "n = 40")
 
+ROOT = Path(__file__).parents[2]
 AXES = '[[axis]]\nid = "template"\n'
 
 
@@ -156,6 +160,32 @@ def test_families_of_items_change_as_one(compiled: Make, small: Path) -> None:
     found = prospects(Plan(made.study))[0]
     assert (found.items, found.units) == (8, 2)
     assert set(found.outcomes) == {"open"}
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize(
+    "sizes", [(16, 14, 10, 8, 8, 6, 5, 4, 4, 3, 2), (6,) * 30, (4,) + (1,) * 60], ids=str
+)
+def test_an_order_asks_for_as_few_units_as_its_bets_take(sizes: tuple[int, ...], steps: int) -> None:
+    def p(n: int) -> float:
+        """Where each step takes its share of the items of the `n` largest units."""
+        differences = np.array([[size if at < n else 0 for at, size in enumerate(sizes)]])
+        return float(p_values(log_e_values(differences, sizes[0] * steps))[0])
+
+    least = _fewest_by_bets(0.025, sizes, steps)
+    if least <= len(sizes):
+        assert p(least) <= 0.025 < p(least - 1)
+    else:
+        assert p(len(sizes)) > 0.025
+
+
+def test_an_order_that_too_few_families_of_items_could_show_is_a_hazard(tmp_path: Path) -> None:
+    """As many units as this repository's study has: bets need more of them, sign flips do not."""
+    text = (ROOT / "gridcard.toml").read_text()
+    for evidence, codes in (("supported", set()), ("certified", {"GC521", "GC522"})):
+        path = tmp_path / f"{evidence}.toml"
+        path.write_text(text.replace('evidence = "supported"', f'evidence = "{evidence}"'))
+        assert hazards(compile_spec(path)).keys() == codes
 
 
 def test_what_is_stated_and_not_computed_is_told(compiled: Make) -> None:

@@ -32,6 +32,10 @@ Levels = Collection[tuple[str, ...]]
 """The combinations of levels of a hypothesis's axes that are run, in the order of `axes`."""
 
 
+Sizes = tuple[int, ...]
+"""How many items each unit has."""
+
+
 class Compared(NamedTuple):
     """What the test of a kind compares: names of levels of its axis, the reference first, with doses where
     they have some; and the parts of `by` that their effect may depend on: how many inside each unit, or the
@@ -76,7 +80,7 @@ class HypothesisKind(Generic[H]):
     rule          its test, at a level alpha; None where the verdict is read from the configurations
     contrasts     how many comparisons share its level (Bonferroni)
     compared      what the test that decides it compares, where these levels are run
-    outcomes      of a kind without a test here: each verdict that so many items and units allow, in words
+    outcomes      of a kind without a test here: each verdict that units of these sizes allow, in words
     """
 
     references: Callable[[H, Spec], Iterator[Reference]]
@@ -88,7 +92,7 @@ class HypothesisKind(Generic[H]):
     pooled: bool = True
     contrasts: Callable[[H], int] = lambda hypothesis: 1
     compared: Callable[[H, Spec, Levels], Compared] = lambda *_: Compared(())
-    outcomes: Callable[[H, Spec, int | None, int | None], dict[Verdict, str]] = lambda *_: {}
+    outcomes: Callable[[H, Spec, Sizes | None], dict[Verdict, str]] = lambda *_: {}
 
 
 def kind_of(hypothesis: AnyHypothesis) -> HypothesisKind[Any]:
@@ -148,41 +152,51 @@ def _benchmarks(hypothesis: RankingHypothesis, spec: Spec) -> list[Benchmark]:
     return [each for each in spec.benchmark if all(one.matches({"benchmark": each.id}) for one in about)]
 
 
-def _orders(
-    hypothesis: RankingHypothesis, spec: Spec, items: int | None, units: int | None
-) -> dict[Verdict, str]:
+def _orders(hypothesis: RankingHypothesis, spec: Spec, sizes: Sizes | None) -> dict[Verdict, str]:
     """What an order needs: by descriptive evidence an item a step; else, in every configuration, as many
-    units as the test of the verdict takes where all go one way, at `strictest_level`. A
-    model can be ahead of the next only on other items than that one is of its next."""
-    steps, descriptive = len(hypothesis.order) - 1, spec.analysis.evidence == "descriptive"
-    bets = (items != units or graded(spec)) and spec.analysis.evidence != "supported"
-    fewest = 1 if descriptive else _fewest(strictest_level(spec, hypothesis), bets)
-    by = f"{fewest:,} {'items' if items == units else 'units of items'} or more"
-    ahead, behind = (
-        ("an item or more", "an item or more")
-        if descriptive
-        else (f"{by}, and behind on none", f"{by}, and ahead on none")
-    )
+    units as the test of the verdict takes where all go one way, at `strictest_level`. A model can be ahead of
+    the next only on other items than that one is of its next, so that the steps share the items."""
+    steps, evidence = len(hypothesis.order) - 1, spec.analysis.evidence
+    of_items = sizes is None or len(sizes) == sum(sizes)
+    bets = (not of_items or graded(spec)) and evidence != "supported"
+    level = strictest_level(spec, hypothesis)
+    if evidence == "descriptive":
+        least, most = steps, 1
+        ahead = behind = "an item or more"
+    elif bets:
+        least, most = _fewest_by_bets(level, sizes, steps), _fewest_by_bets(level, sizes, 1)
+        share = "all items" if steps == 1 else f"1/{steps} of the items"
+        largest = ", if these are the largest," if len({*(sizes or ())}) > 1 else ""
+        ahead = f"{share} of {least:,} units or more{largest} and behind on none"
+        behind = f"all items of {most:,} units or more{largest} and ahead on none"
+    else:
+        fewest = next(n for n in range(1, 1100) if 0.5**n <= level)
+        least, most = fewest * (steps if of_items else 1), fewest
+        on = f"{fewest:,} items or more" if of_items else f"items of {fewest:,} units or more"
+        ahead, behind = f"{on}, and behind on none", f"{on}, and ahead on none"
     possible: dict[Verdict, str] = {}
     here, without = _benchmarks(hypothesis, spec), untested(hypothesis, spec)
-    if not without and (units is None or units >= (steps * fewest if items == units else fewest)):
-        possible["supported"] = f"in every configuration each model is ahead of the next by {ahead}"
-    if len(without) < len(here) and (units is None or units >= fewest):
-        possible["refuted"] = f"in one configuration a model is behind the next by {behind}"
-    if units is None or units:
+    if not without and (sizes is None or len(sizes) >= least):
+        possible["supported"] = f"in every configuration each model is ahead of the next on {ahead}"
+    if len(without) < len(here) and (sizes is None or len(sizes) >= most):
+        possible["refuted"] = f"in one configuration a model is behind the next on {behind}"
+    if sizes is None or sizes:
         possible["open"] = "two of them tie in a configuration and none is behind"
     return possible
 
 
-def _fewest(level: float, bets: bool) -> int:
-    """The fewest units that show a difference at a level when all go one way: exact McNemar gives 2^-n for n
-    of them, a bettor who stakes on all of them 1 / e."""
+def _fewest_by_bets(level: float, sizes: Sizes | None, steps: int) -> int:
+    """The fewest units by which a bettor reaches 1 / level in each of so many steps that share their items.
+    It stakes on each unit in proportion to its items; the largest come first, and where all of them are too
+    few there are more of these."""
     import numpy as np
 
     from gridc.statistics.betting import STAKES
 
-    n = 1
-    while (1 / np.mean((1 + STAKES) ** n) if bets else 0.5**n) > level:
+    ordered = sorted(sizes or (1,), reverse=True)
+    wealth, n = np.ones(len(STAKES)), 0
+    while wealth.mean() * level < 1:
+        wealth *= 1 + STAKES * ordered[n if n < len(ordered) else 0] / ordered[0] / steps
         n += 1
     return n
 

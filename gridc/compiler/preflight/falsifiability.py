@@ -137,7 +137,9 @@ def _way_out(spec: Spec, hypothesis: AnyHypothesis, found: Prospect, verdict: st
             "the items that are asked; or leave it out with the hypothesis's `where`"
         )
     if rule is None:
-        return "draw more items: each step of the order takes some of its own"
+        by_bets = found.items != found.units and spec.analysis.evidence in (None, "certified")
+        else_ = ', or in [analysis] say evidence = "supported", which assumes more' if by_bets else ""
+        return f"draw more {'units' if by_bets else 'items'}: each step of the order takes some{else_}"
     if verdict in witnesses(rule(hypothesis, _alpha(spec, hypothesis)), MANY):
         margin = " or widen the margin" if found.margin_pp is not None and verdict == "supported" else ""
         return f"draw more items{margin}"
@@ -156,7 +158,7 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
     items, units = (None, None) if parts is None else _size(kind.pooled, parts)
     margin = getattr(hypothesis, "margin", None)
     if kind.rule is None:
-        outcomes = kind.outcomes(hypothesis, spec, items, units)
+        outcomes = kind.outcomes(hypothesis, spec, None if parts is None else _smallest(parts))
     else:
         rule = kind.rule(hypothesis, _alpha(spec, hypothesis))
         reached = {} if units == 0 else witnesses(rule, units or MANY)
@@ -200,9 +202,16 @@ def _size(pooled: bool, parts: Mapping[str, Part]) -> tuple[int, int]:
     if not parts:
         return 0, 0
     if not pooled:
-        least = min(parts.values(), key=lambda each: each.items)
-        return least.items, least.units
+        least = _smallest(parts)
+        return sum(least), len(least)
     return sum(each.items for each in parts.values()), sum(each.units for each in parts.values())
+
+
+def _smallest(parts: Mapping[str, Part]) -> tuple[int, ...]:
+    """How many items each unit of the benchmark with the fewest units has."""
+    return min(
+        (part.sizes for part in parts.values()), key=lambda sizes: (len(sizes), sum(sizes)), default=()
+    )
 
 
 def _asked(

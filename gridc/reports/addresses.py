@@ -79,6 +79,11 @@ def samples(stamp: str, store: Side = "", **filters: Value) -> str:
     return address("samples", {"study": short(stamp), "store": store, **filters})
 
 
+def curves(stamp: str, curve: str = "", store: Side = "") -> str:
+    """The specification curves of a study: the one of this name, or the first."""
+    return address("curves", {"study": short(stamp), "store": store, "curve": curve})
+
+
 def short(stamp: str) -> str:
     """As much of a stamp as an address needs."""
     return stamp[:12]

@@ -15,8 +15,12 @@ EXCHANGED = "under no effect, the labels of both arms could be exchanged within 
 
 def curve_sentences(findings: Findings) -> Iterator[str]:
     """What every curve comes to: the share of its specifications that was run, its median, and its tests."""
-    for curve in findings.curves:
-        yield f"{_about(curve)}: {_result(curve)}"
+    return map(curve_sentence, findings.curves)
+
+
+def curve_sentence(curve: CurveFinding) -> str:
+    """The same of one curve."""
+    return f"{_about(curve)}: {_result(curve)}"
 
 
 def _about(curve: CurveFinding) -> str:
@@ -75,10 +79,11 @@ def curve_estimates(findings: Findings) -> Iterator[EstimateRow]:
     for curve in findings.curves:
         yield from _whole(curve)
         for number, specification in enumerate(curve.specifications):
-            yield _specification(curve, specification, f"specification/{number}")
+            yield _specification(curve, specification, specification_name(curve, number))
         for without in curve.without:
             if without.default is not None:
-                yield _specification(curve, without.default, f"without/{without.model}", without.model)
+                name = f"curve/{curve.name}/without/{without.model}"
+                yield _specification(curve, without.default, name, without.model)
             if without.summary is not None:
                 yield estimate_row(
                     id=f"curve/{curve.name}/without/{without.model}/log_odds_median",
@@ -123,6 +128,11 @@ def _whole(curve: CurveFinding) -> Iterator[EstimateRow]:
         )
 
 
+def specification_name(curve: CurveFinding, number: int) -> str:
+    """The id of a specification's estimate in the document of estimates, by its place in the curve."""
+    return f"curve/{curve.name}/specification/{number}"
+
+
 def _specification(
     curve: CurveFinding, found: SpecificationFinding, name: str, without: str | None = None
 ) -> EstimateRow:
@@ -131,7 +141,7 @@ def _specification(
     kept = "" if without is None else f" without {without}"
     terms = f", fixed effects of {', '.join(found.terms)}" if found.terms else ", no fixed effects"
     return estimate_row(
-        id=f"curve/{curve.name}/{name}",
+        id=name,
         kind="log_odds",
         about=f"log odds of {curve.contrast.level} against {curve.contrast.reference}{kept}, under {levels}",
         estimate=None if fitted is None else fitted.estimate,

@@ -3,15 +3,20 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports import addresses
 from gridc.reports.exchange.bundle import ITEMS, is_bundle
+from gridc.reports.findings.curves import CurveFinding, curve_findings
+from gridc.reports.findings.observations import Samples
 from gridc.reports.verification import MOST_JSON
+from gridc.runtime.store.store import Store
 from gridc.study.place import Place
 from gridc.viewer import server
+from gridc.viewer.curves import StatedCurves
 from gridc.viewer.export import MOST_PAGES, Exported, export
 from gridc.viewer.items import Tags
 from gridc.viewer.pages import Viewer
@@ -39,8 +44,8 @@ def _opened(places: list[Place]) -> Iterator[tuple[Viewer, str]]:
     with ExitStack() as stack:
         sources, start = [], "/"
         for place in places:
-            path, tags, stamp = _store(place)
-            source = Source(path, tags)
+            path, tags, stamp, curves = _store(place)
+            source = Source(path, tags, curves)
             stack.callback(source.close)
             sources.append(source)
             with source.reader.moment() as moment:
@@ -56,22 +61,30 @@ def _opened(places: list[Place]) -> Iterator[tuple[Viewer, str]]:
         yield Viewer(sources), addresses.address("compare") if len(sources) > 1 else start
 
 
-def _store(place: Place) -> tuple[Path, Tags, str]:
-    """The store that a path means, the tags of its items as far as they are known, and the study's digest:
-    the path of a store, of a folder with one, of a bundle, or of a spec."""
+def _store(place: Place) -> tuple[Path, Tags, str, StatedCurves | None]:
+    """The store that a path means, the tags of its items as far as they are known, the study's digest and its
+    curves: the path of a store, of a folder with one, of a bundle, or of a spec."""
     given = place.spec
     folder = given.parent if given.name == "gridcard.toml" else given
     if is_bundle(folder):
-        return folder / "results" / "store.sqlite", _listed_tags(folder / ITEMS), ""
+        return folder / "results" / "store.sqlite", _listed_tags(folder / ITEMS), "", None
     if given.suffix in (".sqlite", ".db"):
-        return given, {}, ""
+        return given, {}, "", None
     if not given.exists() and (folder / "store.sqlite").is_file():
-        return folder / "store.sqlite", {}, ""
+        return folder / "store.sqlite", {}, "", None
     compiled = place.compiled()
     tags = {
         name: {item.id: item.tags for item in items.sampled} for name, items in compiled.study.items.items()
     }
-    return place.store(compiled), tags, Plan(compiled.study).study_digest
+    plan, path = Plan(compiled.study), place.store(compiled)
+    curves = StatedCurves(plan.study_digest, partial(_curves, plan, path)) if plan.study.spec.curve else None
+    return path, tags, plan.study_digest, curves
+
+
+def _curves(plan: Plan, path: Path) -> tuple[CurveFinding, ...]:
+    with Store.open(path) as store:
+        stamp = plan.study_digest
+        return curve_findings(Samples(plan, store.outcomes(stamp), lambda: store.choices(stamp)))
 
 
 def _listed_tags(path: Path) -> Tags:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import addresses
-from gridc.viewer import compared
+from gridc.viewer import compared, curves
 from gridc.viewer.cells import Cell, StoredStudy, absent, pairs
 from gridc.viewer.differences import DIFFER, differing, totals
 from gridc.viewer.filters import AXIS, OUTCOMES, READ, SORTS, WITHIN, read_filters
@@ -106,7 +106,12 @@ def study_page(view: View) -> dict[str, Any]:
                 or ([_scores(view, benchmark, models[0])] if len(models) == 1 else []),
             }
         )
-    return {"sections": sections, "stamps": view.source.studies.stamps(view.moment)}
+    stated = view.source.curves
+    return {
+        "sections": sections,
+        "stamps": view.source.studies.stamps(view.moment),
+        "curves": stated is not None and stated.stamp == study.stamp,
+    }
 
 
 def surface_page(view: View) -> dict[str, Any]:
@@ -309,6 +314,20 @@ def samples_page(view: View) -> dict[str, Any]:
     return {**values, "hits": hits, "progress": progress, "first": after == "0"}
 
 
+def curves_page(view: View) -> dict[str, Any]:
+    """One specification curve of the study with each of its specifications, and the names of the others."""
+    stated, study = view.source.curves, view.study
+    if stated is None or stated.stamp != study.stamp:
+        raise absent("the viewer knows no curve of this study: open its spec, which states them")
+    if study.waiting:
+        return {"names": (), "shown": None}
+    found = {curve.name: curve for curve in stated.of(study)}
+    name = view.request.query.get("curve") or next(iter(found), "")
+    if found and name not in found:
+        raise absent(f"the study has no curve `{name[:80]}`")
+    return {"names": tuple(found), "shown": curves.shown(found[name]) if found else None}
+
+
 Switch = list[tuple[str, Cell | None, bool]]
 
 
@@ -378,5 +397,6 @@ PAGES: Mapping[str, tuple[str, Make]] = {
     "beside": ("beside", beside_page),
     "samples": ("samples", samples_page),
     "compare": ("compare", compared.page),
+    "curves": ("curves", curves_page),
 }
 """By the path of an address: its template, and what fills it."""

@@ -6,19 +6,21 @@ from pathlib import Path
 
 from gridc.reports.addresses import Side
 from gridc.viewer.cells import Cell, StoredStudy, Studies, absent
+from gridc.viewer.curves import StatedCurves
 from gridc.viewer.items import Items, Tags
 from gridc.viewer.reader import Moment, Reader
 from gridc.viewer.search import Index
 
 
 class Source:
-    """One store: its rows, its studies, its search index."""
+    """One store: its rows, its studies, its search index, and the curves of the study whose spec is known."""
 
-    def __init__(self, path: Path, tags: Tags | None = None) -> None:
+    def __init__(self, path: Path, tags: Tags | None = None, curves: StatedCurves | None = None) -> None:
         """Raises `StoreError` where there is no store that can be read."""
         self.path = path
         self.reader = Reader(path)
         self.studies = Studies(self.reader)
+        self.curves = curves
         self._tags = tags or {}
         self._items: dict[str, Items] = {}
         with self.reader.moment() as moment:

@@ -4,17 +4,22 @@ differ, search, filters, pages, keys; nothing wider than a phone; hostile texts 
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gridc.reports import addresses
 from gridc.viewer.export import export
 from gridc.viewer.pages import Viewer
+from gridc.viewer.server import app, listen
 from gridc.viewer.view import Source
-from tests.viewer.stores import make
+from tests.viewer.curves import found, stated
+from tests.viewer.stores import STAMP, make
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -82,6 +87,78 @@ def opened(browser: "Browser") -> Iterator[Open]:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with served(make(tmp_path_factory.mktemp("small") / "store.sqlite", items=120, waits=False)) as address:
         yield address
+
+
+@pytest.fixture
+def curved(tmp_path: Path) -> Iterator[str]:
+    """The address of the curves of a study."""
+    uvicorn = pytest.importorskip("uvicorn")
+    listener = listen(0)
+    port = listener.getsockname()[1]
+    path = make(tmp_path / "store.sqlite", items=12, waits=False)
+    with closing(Viewer([Source(path, curves=stated())])) as viewer:
+        server = uvicorn.Server(uvicorn.Config(app(viewer, port), log_level="error", lifespan="off"))
+        thread = Thread(target=server.run, args=([listener],))
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{port}{addresses.curves(STAMP)}"
+        server.should_exit = True
+        thread.join()
+
+
+UNDER = """(drawing, x) => {
+  const width = drawing.width.baseVal.value;
+  return [width, (x - drawing.getBoundingClientRect().left) / width];
+}"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(420, "dark"), (1400, "light")])
+def test_a_curve_is_zoomed_moved_and_its_specifications_chosen(
+    curved: str, opened: Open, width: int, scheme: str
+) -> None:
+    page = opened(curved, width, scheme)
+    first = found()[0]
+    box, drawing = page.locator(".zoomed"), page.locator(".zoomed svg")
+    shown = page.locator(".chosen section:visible")
+    assert shown.count() == 0
+    page.locator(".zoomed a[href='#s3']").click(position={"x": 2, "y": 40})
+    assert shown.locator(".digest").first.inner_text() == first.ranked[2].rows
+    for level in first.ranked[2].levels.values():
+        assert level in shown.locator("dd").all_inner_texts()
+    assert page.eval_on_selector_all("a[aria-current]", "all => all.map(a => a.getAttribute('href'))") == [
+        "#s3"
+    ]
+    shown.get_by_role("link", name="higher").click()
+    assert shown.locator(".digest").first.inner_text() == first.ranked[3].rows
+    assert page.evaluate(UNNAMED) == [] and page.evaluate(FAINT) == []
+
+    drawn = drawing.evaluate(UNDER, 0)[0]
+    for _ in range(4):
+        page.get_by_role("button", name="Larger").click()
+    assert drawing.evaluate(UNDER, 0)[0] == pytest.approx(drawn * 1.5**4)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    place = box.bounding_box()
+    assert place is not None
+    x, y = place["x"] + place["width"] / 2, place["y"] + 60
+    before, chosen = box.evaluate("box => box.scrollLeft"), page.url
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 50, y, steps=5)
+    page.mouse.up()
+    assert box.evaluate("box => box.scrollLeft") == pytest.approx(before + 50, abs=1)
+    assert page.url == chosen, "to drag is not to choose"
+    wide, share = drawing.evaluate(UNDER, x - 50)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -120)
+    page.keyboard.up("Control")
+    page.wait_for_function(
+        "wide => document.querySelector('.zoomed svg').width.baseVal.value > wide", arg=wide
+    )
+    under = drawing.evaluate(UNDER, x - 50)[1]
+    assert under == pytest.approx(share, abs=0.002), "what is under the pointer stays there"
+    page.get_by_role("button", name="As drawn").click()
+    assert drawing.evaluate(UNDER, 0)[0] == pytest.approx(drawn)
 
 
 def test_from_the_surface_to_two_responses_that_differ(small: str, opened: Open) -> None:

@@ -6,7 +6,8 @@ surface prints the signed gap in each cell, the others print their numbers or ha
 They are drawn here and not with Vega-Lite or Observable Plot. A report is recomputed by `gridc verify` and
 compared byte by byte, so a figure may not depend on the version of a renderer or on a machine's fonts; and
 the page shows all of it offline, in print and where scripts are off. Both would need a script that draws, or
-a renderer of tens of megabytes at report time. What they would add, hovering and zooming, `gridc view` gives.
+a renderer of tens of megabytes at report time. What they would add `gridc view` gives: there a surface
+leads to its items, and a specification curve can be zoomed and each of its specifications chosen.
 """
 
 from gridc.reports.figures.bars import order_counts, order_name, parse_rates, variance_name, variance_shares

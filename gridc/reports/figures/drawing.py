@@ -86,6 +86,12 @@ class Canvas:
             f'stroke-width="{_number(thick)}"{dashed}/>'
         )
 
+    def link(self, x: float, y: float, width: float, height: float, href: str, title: str) -> None:
+        """A rectangle that shows nothing and leads somewhere."""
+        self.parts.append(f'<a href="{escape(href)}" tabindex="-1"><title>{escape(title)}</title>')
+        self.rect(x, y, width, height, "transparent")
+        self.parts.append("</a>")
+
     def text(
         self,
         x: float,

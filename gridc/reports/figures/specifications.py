@@ -1,7 +1,7 @@
 """A specification curve: sorted estimates with intervals, and below them which choices each one makes."""
 
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from math import exp, log
 
@@ -35,14 +35,16 @@ LABELS = 7
 Fitted = tuple[SpecificationFinding, Combination]
 
 
-def specification_curve(curve: CurveFinding, name: str) -> Figure | None:
+def specification_curve(
+    curve: CurveFinding, name: str, to: Callable[[int], str] | None = None
+) -> Figure | None:
     """The curve of one comparison. Colour and place say the same: below the line of no difference or above
     it; pale is not significant. The grey band is what shuffles of the arms give, rank by rank; the diamond is
-    the specification that the study makes itself. None where nothing was fitted."""
-    fitted = [(each, each.fitted) for each in curve.specifications if each.fitted is not None]
+    the specification that the study makes itself. `to` says where the column of each rank, from 0, leads.
+    None where nothing was fitted."""
+    fitted = [(each, each.fitted) for each in curve.ranked if each.fitted is not None]
     if not fitted or curve.summary is None:
         return None
-    fitted.sort(key=lambda each: each[1].estimate)
     step = min(STEP, WIDTH / len(fitted))
     across = Scale(-0.5, len(fitted) - 0.5, 0, step * len(fitted))
     up, clipped = _scale([each for _, each in fitted], curve)
@@ -55,6 +57,9 @@ def specification_curve(curve: CurveFinding, name: str) -> Figure | None:
         if specification is curve.default:
             canvas.diamond(across(place), up(each.estimate), 4.5, INK)
     height, widest = _decisions(canvas, across, [each for each, _ in fitted], curve, step)
+    if to is not None:
+        for place in range(len(fitted)):
+            canvas.link(across(place - 0.5), 0, step, height, to(place), f"specification {place + 1}")
     contrast = curve.contrast
     title = f"Curve {curve.curve}: {contrast.level} against {contrast.reference}"
     return figure(

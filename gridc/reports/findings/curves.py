@@ -136,6 +136,11 @@ class CurveFinding:
         return tuple(each for each in self.specifications if each.fitted is not None)
 
     @property
+    def ranked(self) -> tuple[SpecificationFinding, ...]:
+        """What was fitted, from the lowest estimate to the highest."""
+        return tuple(sorted(self.fitted, key=lambda each: each.fitted.estimate if each.fitted else 0.0))
+
+    @property
     def failed(self) -> tuple[SpecificationFinding, ...]:
         return tuple(each for each in self.specifications if each.fitted is None)
 

@@ -1,0 +1,103 @@
+"""The specification curves of a study: a figure in which a specification can be chosen, and what each is.
+
+Running a curve refits all its specifications, with its shuffles many times over. So it is done when a page of
+curves is first asked for, and again only when the store has changed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import exp
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from gridc.reports.curves import curve_sentence, specification_name
+from gridc.reports.figures import Figure, specification_curve
+from gridc.reports.findings.curves import ERRORS, ESTIMATOR, CurveFinding, SpecificationFinding
+from gridc.reports.words import p_value
+from gridc.statistics.resample import LEVEL
+from gridc.viewer.cells import StoredStudy
+
+
+@dataclass(slots=True)
+class StatedCurves:
+    """The curves that the spec of a study states. `run` runs them on the store as it is."""
+
+    stamp: str
+    run: Callable[[], Sequence[CurveFinding]]
+    _about: StoredStudy | None = field(default=None, init=False)
+    _found: Sequence[CurveFinding] = field(default=(), init=False)
+
+    def of(self, study: StoredStudy) -> Sequence[CurveFinding]:
+        """What they come to. The samples of a study are counted anew when its store has changed."""
+        if self._about is not study:
+            self._found, self._about = self.run(), study
+        return self._found
+
+
+class Specification(NamedTuple):
+    """A specification and how it is shown: `id` on the page, `name` in the document of estimates. What was
+    fitted has a column, and its neighbours in the figure."""
+
+    id: str
+    name: str
+    finding: SpecificationFinding
+    facts: tuple[tuple[str, str], ...]
+    default: bool
+
+
+class Shown(NamedTuple):
+    """A curve on its page. `specifications` are sorted as in the figure; `failed` have no place in it."""
+
+    curve: CurveFinding
+    sentence: str
+    figure: Figure | None
+    drawing: Markup
+    specifications: tuple[Specification, ...]
+    failed: tuple[Specification, ...]
+
+
+def shown(curve: CurveFinding) -> Shown:
+    """A curve with its figure, whose columns lead to the specifications of the same page."""
+    drawn = specification_curve(curve, "curve", lambda place: f"#{_id(place)}")
+    numbers = {id(each): number for number, each in enumerate(curve.specifications)}
+
+    def specification(each: SpecificationFinding, name: str) -> Specification:
+        stored = specification_name(curve, numbers[id(each)])
+        return Specification(name, stored, each, tuple(_facts(each)), each is curve.default)
+
+    return Shown(
+        curve,
+        curve_sentence(curve),
+        drawn,
+        Markup(drawn.svg if drawn else ""),  # what it says was escaped when it was drawn
+        tuple(specification(each, _id(place)) for place, each in enumerate(curve.ranked)),
+        tuple(specification(each, "") for each in curve.failed),
+    )
+
+
+def _id(place: int) -> str:
+    return f"s{place + 1}"
+
+
+def _facts(found: SpecificationFinding) -> list[tuple[str, str]]:
+    """What a specification comes to and how, in words."""
+    facts = []
+    if found.fitted is not None:
+        estimate, low, high = (
+            f"{exp(each):.3g}" for each in (found.fitted.estimate, found.fitted.low, found.fitted.high)
+        )
+        facts = [
+            ("odds ratio", estimate),
+            (f"{100 * LEVEL:g} % interval", f"{low} to {high}"),
+            ("p", p_value(found.fitted.p)),
+            ("log odds", f"{found.fitted.estimate:.4f}, standard error {found.fitted.error:.4f}"),
+        ]
+    return [
+        *facts,
+        ("outcome", f"{found.outcome} ({found.reading})"),
+        ("estimator", ESTIMATOR),
+        ("standard error", ERRORS),
+        ("fixed effects", ", ".join(found.terms) or "none"),
+        ("rows", f"{found.samples:,} samples of {found.units:,} units"),
+    ]

@@ -93,7 +93,7 @@ def _level(row: LevelRow) -> str:
     found = row.summary
     spread = "" if found.sd is None else f", sd {100 * found.sd:.1f}"
     return (
-        f"{row.axis}={row.level}: {100 * found.mean:+.1f} pp in the mean of {found.n:,} cells{spread}; "
+        f"{row.axis}={row.level}: {100 * found.mean:+z.1f} pp in the mean of {found.n:,} cells{spread}; "
         f"in size {100 * found.mean_absolute:.1f}, at most {100 * found.max_absolute:.1f}"
     )
 
@@ -113,6 +113,6 @@ def _cell(found: CellDifference) -> str:
     test = "" if found.adjusted is None else f", Holm's p {found.adjusted:.3g}"
     a, b = ("{}/{}".format(*score) if score else "" for score in (found.a, found.b))
     return (
-        f"{found.cell}: {a} -> {b}, {100 * found.difference:+.1f} pp ({error}{test}; of {found.items} items "
+        f"{found.cell}: {a} -> {b}, {100 * found.difference:+z.1f} pp ({error}{test}; of {found.items} items "
         f"in both {found.up} up, {found.down} down)"
     )

@@ -40,6 +40,8 @@ def scaffolds(
         click.echo(propagation.csv(), nl=False)
     elif as_json:
         print_json(propagation.as_json() if report is None else report.as_json())
+    elif not propagation.steps:
+        click.echo("there is no sub-call in it" if report is None else "no scaffold runs in this study")
     else:
         for line in (
             *terminal.propagation(propagation.rows()),

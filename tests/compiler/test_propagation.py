@@ -241,3 +241,9 @@ def test_a_share_counts_every_sub_call_and_says_how_many_could_have_kept_it() ->
     bare = Original("Why?")
     rows = shares([trace(TASK, SubCall("s", "a", (SYSTEM,))), trace(bare, SubCall("s", "a", (SYSTEM,)))])
     assert [(row.n, row.share("system_prompt"), row.having("system_prompt")) for row in rows] == [(2, 0.5, 1)]
+
+
+def test_a_file_without_a_sub_call_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "calls.jsonl").write_text("\n")
+    done = CliRunner().invoke(main, ["scaffolds", "--calls", str(tmp_path / "calls.jsonl")])
+    assert (done.exit_code, done.output) == (0, "there is no sub-call in it\n")

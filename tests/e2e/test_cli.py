@@ -223,3 +223,8 @@ def test_the_documents_follow_their_published_schemas(study: Path) -> None:
     for name, file in files.items():
         schema = json.loads(gridc("schema", name, cwd=study).stdout)
         Draft202012Validator(schema).validate(json.loads((study / "results/small" / file).read_text()))
+
+
+def test_a_study_without_scaffolds_says_so(study: Path) -> None:
+    done = gridc("scaffolds", cwd=study)
+    assert (done.returncode, done.stdout) == (0, "no scaffold runs in this study\n")

@@ -11,12 +11,16 @@ import statsmodels.api as sm
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.card import make_cards
+from gridc.reports.certificate import certify
 from gridc.reports.curves import curve_estimates, curve_sentences
 from gridc.reports.figures import specification_curve
 from gridc.reports.findings.curves import CurveFinding, curve_findings
 from gridc.reports.findings.observations import Samples
+from gridc.reports.page import as_html
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
+from tests.reports.builders import AXES, findings_of, spec_of
 
 STORE = "results/small/store.sqlite"
 SAMPLES = "SELECT key, item, score, choice FROM cell JOIN sample ON sample.cell = cell.id"
@@ -148,3 +152,31 @@ def test_arms_that_were_asked_unequally_often_are_not_exchanged(finished: Path) 
 
     (sentence,) = curve_sentences(Findings())  # type: ignore[arg-type]
     assert "asked unequally often" in sentence
+
+
+def test_the_page_says_why_a_hypothesis_has_another_odds_ratio_than_its_curve() -> None:
+    """Of three levels the curve fits two; the hypothesis keeps the rows of the third."""
+    frames = [*AXES["frame"], {"id": "quiz", "prompt": "Quiz. {{ question }}"}]
+    fork = {"id": "reader", "category": "data", "levels": ["itt", "pp"], "default": "itt",
+            "binds": "analysis.outcome"}  # fmt: skip
+    spec = spec_of(
+        {"ant": None, "bee": None},
+        axes={**AXES, "frame": frames},
+        hypothesis=[
+            {"id": "H", "kind": "difference", "axis": "frame", "level": "exam", "reference": "plain"}
+        ],
+        analysis={"estimator": "cluster_logit"},
+        fork=[fork],
+        curve=[{"id": "open", "forks": ["reader"], "declared": "ex_ante"}],
+    )
+    findings = findings_of(
+        spec, lambda cell: 14 - 6 * (cell.levels["frame"] == "exam") - sum(map(ord, cell.key)) % 4
+    )
+    (effect,) = [each.effect for each in findings.hypotheses]
+    (curve,) = findings.curves
+    assert effect is not None and curve.default is not None and curve.default.fitted is not None
+    (contrast,) = effect.contrasts
+    assert contrast.odds is not None
+    assert round(contrast.odds.ratio, 3) != round(float(np.exp(curve.default.fitted.estimate)), 3)
+    page = " ".join(as_html(findings, certify(findings), make_cards(findings, "0" * 64)).split())
+    assert "to the rows of the two arms that it compares alone" in page

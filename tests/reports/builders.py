@@ -15,6 +15,7 @@ from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import maxima
+from gridc.reports.findings.curves import curve_findings
 from gridc.reports.findings.findings import Findings, weighed_findings
 from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.noise import floors_of, model_noise
@@ -131,6 +132,7 @@ def findings_of(
         environment=environment,
         benchmarks=benchmarks,
         hypotheses=tuple(decisions(measured)),
+        curves=curve_findings(Samples(plan, stored)),
         maxima=maxima(spec, [scores]),
         noise=noise,
         precisions=precision_reports(spec, scores),

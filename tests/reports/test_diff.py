@@ -5,6 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from gridc.cli.diff import _cell
 from gridc.reports.findings.store_diff import cell_difference, cell_differences, place_of
 from gridc.runtime.store.rows import CellOutcomes
 
@@ -76,3 +77,9 @@ def test_cells_are_matched_by_place_and_tested_with_holm_over_all() -> None:
 def test_other_items_and_unfinished_cells_are_not_tested() -> None:
     assert cell_difference(CELL, items(1, 0), items(1, 0, start=1)).p is None
     assert cell_difference(CELL, items(1, 0, missing=1), items(1, 0)).p is None
+
+
+def test_a_difference_that_rounds_to_nothing_has_no_minus() -> None:
+    n = 4000
+    told = _cell(cell_difference(CELL, items(*[1] * n), items(0, *[1] * (n - 1))))
+    assert "4000/4000 -> 3999/4000, +0.0 pp" in told

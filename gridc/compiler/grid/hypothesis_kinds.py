@@ -28,6 +28,12 @@ from gridc.statistics.power import Claim, Rule, Side, Verdict
 
 H = TypeVar("H", bound=AnyHypothesis)
 
+OF_SCORE = frozenset(("score", "score_disambiguated"))
+"""Rates whose good side is the benchmark's."""
+HARMS = frozenset(("over_refusal", "unsafe_compliance", "attack_success"))
+GAINS = frozenset(("unknown_rate", "parse_rate"))
+"""Rates of which a higher one is worse, or better, on every benchmark. The others have no good side."""
+
 Levels = Collection[tuple[str, ...]]
 """The combinations of levels of a hypothesis's axes that are run, in the order of `axes`."""
 
@@ -147,7 +153,7 @@ def untested(hypothesis: RankingHypothesis, spec: Spec) -> tuple[str, ...]:
     return tuple(each.id for each in _benchmarks(hypothesis, spec) if each.target is not None)
 
 
-def _benchmarks(hypothesis: RankingHypothesis, spec: Spec) -> list[Benchmark]:
+def _benchmarks(hypothesis: AnyHypothesis, spec: Spec) -> list[Benchmark]:
     about = [each.restricted({"benchmark"}) for each in (hypothesis.where, spec.analysis.primary)]
     return [each for each in spec.benchmark if all(one.matches({"benchmark": each.id}) for one in about)]
 
@@ -233,6 +239,43 @@ def _contrast_misfits(hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Mi
     if kind == "noninferiority" and hypothesis.side == "two-sided":
         help = 'side = "greater" when a higher outcome is better, else "less"'
         yield Misfit("GC105", None, f"`{name}` is a test of noninferiority, which has a side", help)
+    yield from _worse_side(hypothesis, spec)
+
+
+def _worse_side(hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Misfit]:
+    """A test of noninferiority on the worse side of its outcome: a level that is much worse supports it."""
+    side, outcome = hypothesis.side, hypothesis.outcome
+    if hypothesis.kind != "noninferiority" or side == "two-sided":
+        return
+    other, good, worse = (
+        ("less", "higher_is_better", "lower_is_better")
+        if side == "greater"
+        else ("greater", "lower_is_better", "higher_is_better")
+    )
+    help = f'side = "{other}"'
+    if outcome in (HARMS if side == "greater" else GAINS):
+        better = "lower" if side == "greater" else "higher"
+        problem = f"`{hypothesis.id}` would be supported by what is worse: a {better} `{outcome}` is better"
+        yield Misfit("GC105", "side", problem, help)
+    wrong = [each.id for each in _benchmarks(hypothesis, spec) if each.direction == worse]
+    if outcome not in OF_SCORE or not wrong:
+        return
+    written = [each for each in spec.hypothesis if _of_one(each, hypothesis)]
+    right = dict.fromkeys(
+        each.id for one in written for each in _benchmarks(one, spec) if each.direction == good
+    )
+    places = ", ".join(f"`{each}`" for each in wrong)
+    problem = f'`{hypothesis.id}` would be supported by what is worse: {places} has direction = "{worse}"'
+    if right:
+        alone = ", ".join(f'"{each}"' for each in right)
+        help = f"where = {{ benchmark = [{alone}] }}, and another hypothesis with {help} for the rest"
+    yield Misfit("GC105", "side", problem, help)
+
+
+def _of_one(one: AnyHypothesis, other: AnyHypothesis) -> bool:
+    """Whether two hypotheses are one of the spec, which is stated for `each` of several benchmarks."""
+    same = other.model_copy(update={"id": one.id, "where": one.where})
+    return one == same and one.id.split(".")[0] == other.id.split(".")[0]
 
 
 def _control(hypothesis: ContrastHypothesis) -> tuple[str, ...]:

@@ -5,13 +5,11 @@ from collections.abc import Iterator
 from gridc.compiler.frontend.checks.idle import settings
 from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.grid import configurations as grid
+from gridc.compiler.grid.hypothesis_kinds import OF_SCORE
 from gridc.diagnostics.errors import Diagnostic
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
-
-OF_SCORE = ("score", "score_disambiguated")
-"""Rates whose good side is the benchmark's."""
 
 
 def sides(spec: Spec, source: Source) -> Iterator[Diagnostic]:

@@ -5,6 +5,7 @@ from math import isfinite
 
 import numpy as np
 
+from gridc.compiler.grid.hypothesis_kinds import GAINS, HARMS, OF_SCORE
 from gridc.reports.findings.hypotheses.comparison import Comparison, compare
 from gridc.reports.findings.hypotheses.effects import (
     Change,
@@ -29,12 +30,6 @@ from gridc.statistics.clustered_logit import NotEstimable
 from gridc.statistics.direction import Direction
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, number_needed, recovery
-
-HARMS = {"over_refusal", "unsafe_compliance", "attack_success"}
-GAINS = {"unknown_rate", "parse_rate"}
-"""Rates of which a higher one is worse, or better."""
-SCORES = {"score", "score_disambiguated"}
-"""Those that have the direction of the benchmark. The others have none."""
 
 
 def decide_contrast(measured: Measured, hypothesis: ContrastHypothesis) -> Effect:
@@ -253,7 +248,7 @@ def _needed(spec: Spec, outcome: str, benchmarks: Sequence[str], change: Change)
     """The number needed to harm or to benefit, where the spec asks for it and the outcome has a good side."""
     signs = {Direction.of(each.direction).sign for each in spec.benchmark if each.id in benchmarks}
     good = 1 if outcome in GAINS else -1 if outcome in HARMS else 0
-    if outcome in SCORES and len(signs) == 1:
+    if outcome in OF_SCORE and len(signs) == 1:
         (good,) = signs
     stated = spec.analysis.nnh
     if stated is None or not good or change.difference is None:

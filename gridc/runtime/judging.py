@@ -56,7 +56,7 @@ def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[Stage, Non
                     engines[identity, precision] = opened
                 engine = engines[identity, precision]
                 total, _ = store.lay_out(0, plan.study_digest, identity, precision, calls, ordered=True)
-                costs, left = lay_out_tasks(store, 0, total, engine, WHOLE)
+                costs, left = lay_out_tasks(store, 0, total, engine, WHOLE, may_fail=True)
                 yield Stage(0, name, identity, precision, engine, total, len(costs), sum(costs), left)
                 if len(wanted) > 1:
                     engine.rest()

@@ -33,13 +33,14 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> dict[str, Any]:
     texts = texts_changed = outcomes = outcomes_changed = 0
     moved: list[float] = []
     rankings = 0
-    alone = [(name, stage.engine.batches([store.call(name)])) for name in chosen]
+    answerable = [name for name in chosen if "error" not in store.answered_with(name)[1]]
+    alone = [(name, stage.engine.batches([store.call(name)])) for name in answerable]
     tasks = [Task(batch, frozenset([name])) for name, batches in alone for batch in batches]
     again = {each.call: each.content for done in answered(stage.engine, tasks) for each in done.answers}
     for name in (name for name in chosen if name in again):
         _, before = store.answered_with(name)
         after = again[name]
-        if "error" in before or "error" in after:
+        if "error" in after:
             continue
         if "text" in after:
             texts += 1

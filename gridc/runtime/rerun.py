@@ -9,7 +9,7 @@ store can excuse a difference.
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import ceil
 from typing import Any
 
@@ -129,7 +129,7 @@ def _calls(plan: Plan, store: Store, model: str, precision: str, chosen: frozens
     for ask in () if judgements is None else judgements.asks:
         if ask.request.id in left:
             left.remove(ask.request.id)
-            yield call_of(ask.request)
+            yield replace(call_of(ask.request), may_fail=True)
 
 
 def _ask(engine: Engine, *groups: Sequence[Call]) -> dict[str, Answer]:
@@ -153,7 +153,7 @@ def _compare(
     for call, (sent, content) in sorted(stored.items()):
         now = together[call]
         moves = _moves(content, now.content)
-        if moves is None or not _same_prompt(sent, now.sent):
+        if moves is None or ("error" not in content and not _same_prompt(sent, now.sent)):
             misfits.append(call)
             continue
         moved += moves
@@ -171,7 +171,8 @@ def _compare(
         if exceeds(len(changed), floor, len(stored)) < FLOOR_ALPHA:
             misfits += changed
     texts = sum("text" in answer.content for answer in together.values())
-    most = max(moved) if texts < len(stored) else None
+    ranked = any("loglikelihoods" in answer.content for answer in together.values())
+    most = max(moved) if ranked else None
     return Repeated(
         model, precision, len(stored), total, texts, len(changed), ties, floor, most,
         tuple(dict.fromkeys(misfits)),
@@ -180,10 +181,18 @@ def _compare(
 
 def _answer(content: Mapping[str, Any]) -> Any:
     """What of an answer a score can depend on, likelihoods by their order alone."""
+    if "error" in content:
+        return _failure(content)
     if "text" in content:
         return [content.get(key) for key in ("text", "tokens", "finish")]
     values = content["loglikelihoods"]
     return [values.index(max(values, key=lambda value: (value is not None, value)))] if values else []
+
+
+def _failure(content: Mapping[str, Any]) -> Any:
+    """The kind of the failure that an answer is; None where it is none."""
+    error = content.get("error")
+    return error.get("kind") if isinstance(error, dict) else error
 
 
 def _moves(before: Any, after: Mapping[str, Any]) -> list[float] | None:
@@ -191,6 +200,8 @@ def _moves(before: Any, after: Mapping[str, Any]) -> list[float] | None:
     of candidates or tokens, or a likelihood where there is none, or none where there is one."""
     if not isinstance(before, dict) or ("text" in before) != ("text" in after):
         return None
+    if "error" in before or "error" in after:
+        return [] if _failure(before) == _failure(after) else None
     if "text" in after:
         return []
     was, now = before.get("loglikelihoods"), after["loglikelihoods"]

@@ -118,15 +118,15 @@ def wave_stages(stage: Stage, stamp: str, store: Writer) -> Iterator[Stage]:
 
 
 def lay_out_tasks(
-    store: Writer, number: int, calls: int, engine: Engine, shard: Shard
+    store: Writer, number: int, calls: int, engine: Engine, shard: Shard, may_fail: bool = False
 ) -> tuple[Sequence[int], Callable[[], Iterator[Sequence[Task]]]]:
-    """What each task that is left of a stage costs, and how to come by them."""
+    """What each task that is left of a stage costs, and how to come by them. `may_fail`: see `Call`."""
 
     @lru_cache(maxsize=1)
     def tasks(start: int) -> list[Task]:
         stretch = store.stretch(number, start, STRETCH)
         missing = frozenset(call.id for call, answered in stretch if not answered)
-        batches = engine.batches([call for call, _ in stretch])
+        batches = engine.batches([replace(call, may_fail=may_fail) for call, _ in stretch])
         return [Task(batch, missing.intersection(batch.calls)) for batch in batches]
 
     # The last stretch comes first: the one that is asked for next, the first, is then still there.

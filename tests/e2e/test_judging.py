@@ -376,3 +376,58 @@ def test_a_part_of_a_judged_run_says_that_judging_is_left(tmp_path: Path) -> Non
         assert "judges are asked" in merged.stdout and "`gridc run` asks" in merged.stdout
         whole = command("run", "--out", "whole", cwd=made.folder)
         assert whole.returncode == 0 and made.judge.prompts and "calls answered so far" not in whole.stdout
+
+
+def with_local_judge(made: Judging, room: int, more: str = "") -> gridc.OpenStudy:
+    """The study, judged by a pocket model whose context has room for so many tokens."""
+    study = made.write(more, items=4)
+    folder = made.folder / "small"
+    folder.mkdir()
+    for file in (Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama").iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "max_position_embeddings": room}))
+    spec = made.folder / "gridcard.toml"
+    before, _, after = spec.read_text().partition("[judge]\n")
+    rest = after.partition("rubric =")[2]
+    spec.write_text(f'{before}[judge]\nsource = "path:small"\nmax_tokens = 4\nrubric ={rest}')
+    return study
+
+
+def test_a_prompt_that_a_local_judge_has_no_room_for_fails_alone(tmp_path: Path) -> None:
+    """The median prompt just fits: the longer half are failures of their judgement, and nothing stops."""
+    pytest.importorskip("torch")
+    with serving(tmp_path / "roomy") as made:
+        with_local_judge(made, 2048, "reasks = 0").run()
+        sizes = made.rows(
+            """SELECT json_extract(sent, '$.prompt_tokens') FROM call
+               WHERE id IN (SELECT call FROM judgement) ORDER BY 1"""
+        )
+    room = sizes[len(sizes) // 2][0] + 4
+    long = sum(size + 4 > room for (size,) in sizes)
+    assert 0 < long < len(sizes)
+    with serving(tmp_path / "small") as made:
+        study = with_local_judge(made, room, "reasks = 0\nbackup = { SECOND }")
+        study.run()
+        failed = made.rows(
+            "SELECT json_extract(answer, '$.error.kind'), count(*) FROM call WHERE answer LIKE '%error%'"
+        )
+        assert failed == [("context_length", long)]
+        asked = made.rows(
+            """SELECT call, judge, attempt, failure FROM judgement
+               WHERE call IN (SELECT id FROM call WHERE answer LIKE '%error%')"""
+        )
+        assert {row[1:] for row in asked} == {("judge", 0, "no answer")}
+        assert made.rows("SELECT count(*) FROM judgement WHERE judge = 'judge.backup'") == [(16,)]
+        assert all(choice is not None for choice, _ in scores(made, "judge")), "the backup judge reads all"
+        assert any(
+            f"{long} calls failed for good (context_length)" in each
+            for each in study.deviations().observed or ()
+        )
+        assert study.verify(rerun=1.0).complete
+    with serving(tmp_path / "alone") as made:
+        study = with_local_judge(made, room, "reasks = 0")
+        study.run()
+        read = scores(made, "judge")
+        assert len(read) == 16 and all(score is not None for _, score in read), "they stay counted"
+        study.verify()

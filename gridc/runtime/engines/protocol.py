@@ -10,13 +10,16 @@ from gridc.compiler.lowering.calls import Prompt
 @dataclass(frozen=True, slots=True)
 class Call:
     """A stored request: its id, its kind, its prompt, and all its parameters. `continued` says that later
-    calls may begin with it and its answer, as those of a scaffold do."""
+    calls may begin with it and its answer, as those of a scaffold do. Where one `may_fail`, as a judge's
+    may, a prompt that the model has no room for is answered by an `error` of kind `context_length`; elsewhere
+    it is a hazard."""
 
     id: str
     kind: str
     prompt: Prompt
     parameters: Mapping[str, Any]
     continued: bool = False
+    may_fail: bool = False
 
 
 @dataclass(frozen=True, slots=True)

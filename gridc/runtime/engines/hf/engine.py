@@ -7,6 +7,7 @@ import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -33,6 +34,19 @@ from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Spe
 from gridc.schema.spec import Engine as EngineSettings
 
 _MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """Calls that the model has no room for, with why. Their answers are failures, as a provider's are."""
+
+    why: Mapping[str, str]
+
+    def answer(self, call: str) -> Answer:
+        error = {"kind": "context_length", "http": None, "message": self.why[call]}
+        return Answer(
+            call, {"error": error}, {"prompt_tokens": 0}, {"prompt_tokens": 0, "completion_tokens": 0}, 0.0
+        )
 
 
 class HfEngine:
@@ -98,10 +112,16 @@ class HfEngine:
         }
 
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
-        """Calls that share prefixes together, as many as the bound on keys and values allows."""
+        """Calls that share prefixes together, as many as the bound on keys and values allows. Those that may
+        fail for want of room, and do, are a batch of their own, which takes nothing."""
         positions = self._settings.kv_mib * _MIB // self._shape.position_bytes
+        failed = {
+            call.id: why
+            for call in calls
+            if call.may_fail and (why := self.prompts.no_room(call)) is not None
+        }
         try:
-            units = list(self.prompts.units(calls))
+            units = list(self.prompts.units(call for call in calls if call.id not in failed))
             self._longest = max([self._longest, *(_reach(unit.members) for unit in units)])
             works = list(schedule(units, Bound(positions, self._settings.batch_prompts)))
         except TooLargeError as error:
@@ -109,7 +129,8 @@ class HfEngine:
             message = f"one call of `{self._name}` needs {needed} MiB of keys and values"
             help_line = f"[engine] kv_mib = {needed}"
             raise UnavailableError([Diagnostic("GC608", message, help=help_line)]) from None
-        return [Batch(work.calls, work.cost, work) for work in works]
+        batches = [Batch(work.calls, work.cost, work) for work in works]
+        return [*batches, Batch(tuple(failed), 0, TooLong(failed))] if failed else batches
 
     def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
         """Batch after batch, because neighbours share prefixes."""
@@ -118,8 +139,10 @@ class HfEngine:
 
     def answer(self, batch: Batch, wanted: frozenset[str]) -> tuple[list[Answer], Spending]:
         """Answer the wanted calls of a batch."""
-        self._load()
         work = batch.work
+        if isinstance(work, TooLong):
+            return [work.answer(call) for call in batch.calls if call in wanted], Spending(0.0)
+        self._load()
         by_call: dict[str, list[Member]] = {}
         for member in work.members:
             if member.call not in wanted:

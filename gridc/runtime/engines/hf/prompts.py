@@ -29,6 +29,10 @@ class Form:
     dropped: int
 
 
+class NoRoomError(HazardError):
+    """A prompt and its answer are longer than the model's context (GC503)."""
+
+
 _Divided = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -81,7 +85,8 @@ class Prompts:
         return longest_input(self._config) or math.inf
 
     def fitting(self, call: Call, forms: Sequence[Form]) -> list[Member]:
-        """The members of a call on the longest form of its prompt that the model has room for."""
+        """The members of a call on the longest form of its prompt that the model has room for. Raises
+        `NoRoomError`."""
         longest = 0
         for form in forms:
             members = self._members(call, form)
@@ -89,7 +94,15 @@ class Prompts:
             if longest <= self._room:
                 return members
         message = f"`{self._name}` has room for {self._room} tokens; a prompt and its answer need {longest}"
-        raise HazardError([Diagnostic("GC503", message, str(self._folder))])
+        raise NoRoomError([Diagnostic("GC503", message, str(self._folder))])
+
+    def no_room(self, call: Call) -> str | None:
+        """Why the model has no room for a call; None where it has."""
+        try:
+            self.fitting(call, [self.form(form, dropped) for dropped, form in enumerate(call.prompt.forms())])
+        except NoRoomError as error:
+            return error.diagnostics[0].message
+        return None
 
     def _members(self, call: Call, form: Form) -> list[Member]:
         if call.kind == "generate":

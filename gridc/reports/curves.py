@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import exp
 
-from gridc.reports.findings.curves import ERRORS, CurveFinding, SpecificationFinding
+from gridc.reports.findings.curves import ERRORS, CurveFinding, SpecificationFinding, WithoutModel
 from gridc.reports.findings.findings import Findings
 from gridc.reports.words import p_value
 from gridc.schema.estimates import EstimateRow, estimate_row
@@ -84,18 +84,29 @@ def curve_estimates(findings: Findings) -> Iterator[EstimateRow]:
             if without.default is not None:
                 name = f"curve/{curve.name}/without/{without.model}"
                 yield _specification(curve, without.default, name, without.model)
-            if without.summary is not None:
-                yield estimate_row(
-                    id=f"curve/{curve.name}/without/{without.model}/log_odds_median",
-                    kind="log_odds_median",
-                    about=f"median of the log odds over the specifications without {without.model}. "
-                    f"{_about(curve)}",
-                    estimate=without.summary.median,
-                    method=f"over the specifications that were fitted, of {curve.ran.stated:,} stated",
-                    assumption="",
-                    rows=curve.rows,
-                    n=max(each.samples for each in curve.fitted),
-                )
+            yield from _without(curve, without)
+
+
+def _without(curve: CurveFinding, without: WithoutModel) -> Iterator[EstimateRow]:
+    summary = without.summary
+    if summary is None:
+        return
+    values = {
+        "log_odds_median": summary.median,
+        "share_significant_below": summary.below,
+        "share_significant_above": summary.above,
+    }
+    for kind, value in values.items():
+        yield estimate_row(
+            id=f"curve/{curve.name}/without/{without.model}/{kind}",
+            kind=kind,
+            about=f"{kind.replace('_', ' ')} over specifications without {without.model}. {_about(curve)}",
+            estimate=value,
+            method=f"over the specifications that were fitted, of {curve.ran.stated:,} stated",
+            assumption="",
+            rows=without.rows,
+            n=without.samples,
+        )
 
 
 def _whole(curve: CurveFinding) -> Iterator[EstimateRow]:

@@ -80,7 +80,8 @@ def by_hand(samples: Samples, store: Path, levels: dict[str, str]) -> Any:
     units = sorted({row[3] for row in rows})
     groups = np.array([units.index(row[3]) for row in rows])
     model = sm.Logit(np.array([row[0] for row in rows], float), np.column_stack(columns))
-    return model.fit(disp=0, method="newton", tol=1e-13, cov_type="cluster", cov_kwds={"groups": groups})
+    by_units = {"cov_type": "cluster", "cov_kwds": {"groups": groups}, "use_t": True}
+    return model.fit(disp=0, method="newton", tol=1e-13, **by_units)
 
 
 def test_every_specification_is_what_statsmodels_makes_of_its_rows(

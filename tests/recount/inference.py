@@ -54,12 +54,28 @@ def curve_rows(
     forks = [fork for fork in spec["fork"] if fork["id"] in curve["forks"]]
     forks.sort(key=lambda fork: curve["forks"].index(fork["id"]))
     alpha = next((each["alpha"] for each in spec["family"] if each["id"] == hypothesis["family"]), 0.05)
-    found = []
-    for number, levels in enumerate(product(*(fork["levels"] for fork in forks))):
-        choices = [fork.get("choice", {}).get(one, {}) for fork, one in zip(forks, levels, strict=True)]
-        row = estimate(rows, hypothesis, levels, choices)
-        found.append(row)
+    specifications = [
+        (levels, [fork.get("choice", {}).get(one, {}) for fork, one in zip(forks, levels, strict=True)])
+        for levels in product(*(fork["levels"] for fork in forks))
+    ]
+    found = [estimate(rows, hypothesis, *each) for each in specifications]
+    for number, row in enumerate(found):
         yield f"{name}/specification/{number}", row
+    yield from whole(name, found, alpha)
+    own = [levels for levels, _ in specifications].index(tuple(fork["default"] for fork in forks))
+    for model in rows["model"].unique():
+        kept = rows[rows["model"] != model]
+        found = [estimate(kept, hypothesis, *each) for each in specifications]
+        yield f"{name}/without/{model}", found[own]
+        for key, value in whole(f"{name}/without/{model}", found, alpha):
+            if not key.endswith(("quartile", "same_sign")):
+                yield key, value
+
+
+def whole(
+    name: str, found: Sequence[Mapping[str, float]], alpha: float
+) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """What the specifications of a curve come to together."""
     values, p = (np.array([row[key] for row in found]) for key in ("estimate", "p"))
     low, median, high = np.percentile(values, [25, 50, 75])
     for key, value in (
@@ -71,13 +87,6 @@ def curve_rows(
         ("share_same_sign", np.mean(np.sign(values) == np.sign(median))),
     ):
         yield f"{name}/{key}", {"estimate": float(value)}
-    defaults = [fork["default"] for fork in forks]
-    chosen = [fork.get("choice", {}).get(one, {}) for fork, one in zip(forks, defaults, strict=True)]
-    for model in rows["model"].unique():
-        yield (
-            f"{name}/without/{model}",
-            estimate(rows[rows["model"] != model], hypothesis, defaults, chosen),
-        )
 
 
 def estimate(

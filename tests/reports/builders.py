@@ -117,7 +117,8 @@ def findings_of(
         ],
     )
     floors = floors_of(noise)
-    benchmarks, measured = weighed_findings(Samples(plan, stored), scores, done == len(scores), floors)
+    samples = Samples(plan, stored)
+    benchmarks, measured = weighed_findings(samples, scores, done == len(scores), floors)
     return Findings(
         plan=plan,
         lock=Lock(plan.study_digest, study.stamped(), "2026-01-01T00:00:00+00:00", "0.1.0", None, None),
@@ -132,7 +133,7 @@ def findings_of(
         environment=environment,
         benchmarks=benchmarks,
         hypotheses=tuple(decisions(measured)),
-        curves=curve_findings(Samples(plan, stored)),
+        curves=curve_findings(samples) if done == len(scores) else (),
         maxima=maxima(spec, [scores]),
         noise=noise,
         precisions=precision_reports(spec, scores),

@@ -1,6 +1,9 @@
-"""Every estimate that a scorecard prints stands in the document of estimates, with the digest of its rows."""
+"""Every estimate that a scorecard or the page's section of curves prints stands in the document of estimates,
+with the digest of its rows."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from html import unescape
 from math import exp, isfinite
 from typing import Any
 
@@ -8,15 +11,35 @@ import numpy as np
 import pytest
 
 from gridc.compiler.grid.cell import Cell
+from gridc.reports.card import make_cards
+from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
+from gridc.reports.findings.curves import CurveFinding
+from gridc.reports.findings.findings import Findings
+from gridc.reports.page import as_html
 from gridc.reports.scorecard.document import make_scorecard
+from gridc.reports.templates import percent
+from gridc.reports.words import p_value
+from gridc.schema.estimates import EstimateRow
 from tests.reports.builders import findings_of, spec_of
 
 FRAMES = {"axis": "frame", "reference": "plain", "level": "exam"}
 AXES = {
     "frame": [{"id": name, "prompt": f"{name} {{{{ question }}}}"} for name in ("plain", "exam", "calm")],
-    "reading": [{"id": "text", "method": "extract"}],
+    "reading": [
+        {"id": "text", "method": "extract"},
+        {"id": "line", "method": "extract", "reader": "answer_line"},
+    ],
 }
+FORKS: list[dict[str, Any]] = [
+    {"id": "missing", "category": "data", "levels": ["itt", "pp"], "default": "itt",
+     "binds": "analysis.outcome"},
+    {"id": "reader", "category": "scoring", "levels": ["both", "text"], "default": "both",
+     "binds": "analysis.primary", "choice": {"text": {"where": {"reading": "text"}}}},
+    {"id": "terms", "category": "model", "levels": ["with", "without"], "default": "with",
+     "binds": "analysis.estimator", "choice": {"without": {"without_terms": ["model"]}}},
+]  # fmt: skip
+CURVE = {"id": "open", "forks": [fork["id"] for fork in FORKS], "declared": "ex_ante"}
 HYPOTHESES = [
     {"id": "D", "kind": "difference", "margin": {"pp": 20, "sensitivity_pp": [5]}, **FRAMES},
     {"id": "R", "kind": "difference", **FRAMES, "reference": "exam", "level": "calm", "control": "plain"},
@@ -38,7 +61,8 @@ NOT_ESTIMATES = {
 def correct(cell: Cell) -> int:
     """Different everywhere, so that no number is found by chance."""
     frame = {"plain": 15, "calm": 12, "exam": 7}[cell.levels["frame"]]
-    return frame + (cell.model == "bee") - 2 * (cell.model == "bee") * (cell.levels["frame"] == "exam")
+    exam, line = cell.levels["frame"] == "exam", cell.levels["reading"] == "line"
+    return frame + (cell.model == "bee") - 2 * (cell.model == "bee") * exam - line * (1 + 2 * exam)
 
 
 def numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
@@ -54,12 +78,16 @@ def numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
 
 
 @pytest.fixture(scope="module")
-def printed() -> tuple[Any, Any]:
+def findings() -> Findings:
     spec = spec_of(
-        {"ant": None, "bee": None}, axes=AXES, hypothesis=HYPOTHESES,
-        analysis={"estimator": "cluster_logit", "nnh": {"rounding": "ceil"}},
+        {"ant": None, "bee": None}, axes=AXES, hypothesis=HYPOTHESES, fork=FORKS, curve=[CURVE],
+        analysis={"estimator": "cluster_logit", "nnh": {"rounding": "ceil"}, "permutations": 99},
     )  # fmt: skip
-    findings = findings_of(spec, correct, parsed=18)
+    return findings_of(spec, correct, parsed=18)
+
+
+@pytest.fixture(scope="module")
+def printed(findings: Findings) -> tuple[Any, Any]:
     return make_scorecard(findings).model_dump(mode="json"), estimate_document(findings)
 
 
@@ -100,3 +128,93 @@ def test_every_row_has_a_name_of_its_own_and_says_how_it_was_reached(printed: tu
     ):  # fmt: skip
         assert name in names
     assert all(row.estimate is not None or row.error for row in document.estimates)
+
+
+def test_each_number_of_a_curve_is_the_estimate_of_that_name(printed: tuple[Any, Any]) -> None:
+    card, document = printed
+    rows = {row.id: row for row in document.estimates}
+    assert [curve["hypothesis"] for curve in card["curves"]] == ["D", "R"]
+    for curve in card["curves"]:
+        name = f"curve/{curve['curve']}/{curve['hypothesis']}/{curve['level']}-{curve['reference']}"
+        whole = {key: rows[f"{name}/{key}"] for key in WHOLE}
+        assert {row.rows for row in whole.values()} == {curve["rows"]}
+        assert exp(whole["log_odds_median"].estimate) == pytest.approx(curve["median"])
+        ends = [exp(whole[f"log_odds_{end}_quartile"].estimate) for end in ("first", "third")]
+        assert ends == pytest.approx(curve["quartiles"])
+        assert whole["log_odds_median"].p == pytest.approx(curve["permutation_p"])
+        assert whole["share_significant_below"].estimate == pytest.approx(curve["below"])
+        assert whole["share_significant_above"].estimate == pytest.approx(curve["above"])
+        assert whole["share_same_sign"].estimate == pytest.approx(curve["same_side"])
+        assert sum(each.startswith(f"{name}/specification/") for each in rows) == curve["run"] == 8
+        assert [each["model"] for each in curve["without"]] == ["ant", "bee"]
+        for without in curve["without"]:
+            own = rows[f"{name}/without/{without['model']}"]
+            assert [exp(end) for end in own.interval] == pytest.approx(without["interval"])
+            assert (exp(own.estimate), own.p) == pytest.approx((without["odds_ratio"], without["p"]))
+            median = rows[f"{name}/without/{without['model']}/log_odds_median"]
+            assert exp(median.estimate) == pytest.approx(without["median"])
+            assert median.n < whole["log_odds_median"].n and median.rows != curve["rows"]
+
+
+WHOLE = (
+    "log_odds_median", "log_odds_first_quartile", "log_odds_third_quartile", "share_significant_below",
+    "share_significant_above", "share_same_sign",
+)  # fmt: skip
+
+
+def test_each_side_of_a_change_measured_twice_is_the_estimate_of_that_name(printed: tuple[Any, Any]) -> None:
+    """Unreadable answers counted or left out, and two rules that score the same answers."""
+    card, document = printed
+    rows = {row.id: row for row in document.estimates if row.id.startswith("integrity/")}
+    assert len(rows) == 2 * len(card["integrity"])
+    assert {row["left"].split(" = ")[0] for row in card["integrity"]} > {"reading"}
+    for number, row in enumerate(card["integrity"]):
+        for side in ("left", "right"):
+            own = rows[f"integrity/{row['model']}/{row['benchmark']}/{number}/{side}"]
+            assert own.estimate == pytest.approx(row[f"by_{side}"], abs=1e-9)
+            assert list(own.interval) == pytest.approx(row[f"{side}_interval"], abs=1e-9)
+            assert own.rows == row["rows"] and row[side] in own.about
+    assert any(row["by_left"] != row["by_right"] for row in card["integrity"])
+
+
+NUMBER = re.compile(r"(?<![\w.])(?:< )?\d+(?:\.\d+)?(?:e-\d+)?(?: %)?(?![\w])")
+
+
+def curve_words(findings: Findings) -> str:
+    """The words of the page's section of curves, without what the figures draw and the digests."""
+    page = as_html(findings, certify(findings), make_cards(findings, "0" * 64))
+    section = page.split('id="curves"')[1].split("</details>")[0]
+    for cut in (r"<svg.*?</svg>", r"<(style|script).*?</\1>", r"\b[0-9a-f]{12,}\b", r"<[^>]*>"):
+        section = re.sub(cut, " ", section, flags=re.DOTALL)
+    return unescape(section)
+
+
+def counted(curve: CurveFinding) -> set[str]:
+    """What is no estimate: how many, the level, the side of 1, and the interval's and the band's 95 %."""
+    sizes = (curve.ran.stated, len(curve.ran.drawn), len(curve.fitted), len(curve.failed))
+    draws = curve.permutation.draws if curve.permutation else 0
+    return {*(str(each) for each in (*sizes, draws, 1)), f"{curve.alpha:g}", "95 %"}
+
+
+def unlisted(words: str, curves: Sequence[CurveFinding], rows: Sequence[EstimateRow]) -> set[str]:
+    """The numbers in these words that no row of a curve has, as it is printed."""
+    known = set().union(*map(counted, curves))
+    for row in rows:
+        if row.id.startswith("curve/") and row.estimate is not None:
+            ends = [end for end in row.interval or () if end is not None]
+            if row.kind.startswith("log_odds"):
+                known |= {f"{exp(value):.3g}" for value in (row.estimate, *ends)}
+            else:
+                known |= {percent(row.estimate), f"{100 * row.estimate:.0f} %"}
+            known |= {p_value(row.p)} if row.p is not None else set()
+    return set(NUMBER.findall(words)) - known
+
+
+def test_each_number_of_the_section_of_curves_is_in_the_document(
+    findings: Findings, printed: tuple[Any, Any]
+) -> None:
+    words, rows = curve_words(findings), printed[1].estimates
+    assert len(set(NUMBER.findall(words))) > 30
+    assert unlisted(words, findings.curves, rows) == set()
+    for part in ("/without/", "/log_odds_first_quartile", "/share_"):
+        assert unlisted(words, findings.curves, [row for row in rows if part not in row.id]), part

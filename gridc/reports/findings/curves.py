@@ -80,11 +80,14 @@ class SpecificationFinding:
 
 @dataclass(frozen=True, slots=True)
 class WithoutModel:
-    """The default specification, and the whole curve, without one model."""
+    """The default specification, and the whole curve, without one model. `samples` is how many the widest
+    specification read, and `rows` the digest of all of them."""
 
     model: str
     default: SpecificationFinding | None
     summary: Summary | None
+    samples: int
+    rows: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,5 +366,6 @@ def _without(
     for model in models:
         answers = _fit(rows, about, contrast, model)
         own = next((each for each in answers if dict(each.levels) == defaults), None)
-        found.append(WithoutModel(model, own, _summary(answers, alpha)))
+        read, rows_read = max(each.samples for each in answers), digest([each.rows for each in answers])
+        found.append(WithoutModel(model, own, _summary(answers, alpha), read, rows_read))
     return found

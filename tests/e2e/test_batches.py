@@ -17,6 +17,7 @@ from gridc.diagnostics.errors import IncompleteError
 from gridc.runtime.store.write import Writer
 from gridc.study import OpenStudy
 from tests.e2e.conftest import command
+from tests.e2e.judged import serving
 from tests.e2e.test_api import CANARY, make_api_study, tables
 from tests.e2e.test_scaffolds import write
 from tests.replaced import replaced
@@ -231,4 +232,36 @@ def test_scaffolds_go_in_batches_wave_by_wave(tmp_path: Path) -> None:
         repeated = 4
         assert sum(handler.accepted.values()) == calls + repeated
         assert 1 < len(handler.batches) <= waves + 1
+    assert results["batched"] == results["single"]
+
+
+def test_judges_go_in_batches_wave_by_wave(tmp_path: Path) -> None:
+    """Half of the first replies are prose, and are asked again: a batch for each wave, and the labels,
+    failures and scores of single calls."""
+    found, results = {}, {}
+    for name in ("single", "batched"):
+        with serving(tmp_path / name, {"prose": 0.5}, relents=True) as made:
+            handler = BatchServer(made.judge, delay=0.0)
+            with Server(handler) as server:
+                study = made.write("reasks = 1", items=4)
+                spec = made.folder / "gridcard.toml"
+                batch = "true" if name == "batched" else "false"
+                behind = f'base_url = "{server.url}"\nbatch = {batch}'
+                spec.write_text(replaced(spec.read_text(), (f'base_url = "{made.urls["judge"]}"', behind)))
+                results[name] = study.run().results
+                study.verify()
+            found[name] = made.rows(
+                "SELECT cell, item, replicate, attempt, label, failure FROM judgement ORDER BY 1, 2, 3, 4"
+            )
+            asked = made.rows(
+                """SELECT attempt.purpose, attempt.submission IS NOT NULL, count(*) FROM attempt
+                   WHERE model = (SELECT model FROM call JOIN judgement ON judgement.call = call.id LIMIT 1)
+                   GROUP BY 1, 2"""
+            )
+            calls = made.rows("SELECT count(DISTINCT call) FROM judgement")[0][0]
+        assert len(handler.sizes) == (2 if name == "batched" else 0), "one for each wave"
+        assert sum(handler.sizes) == (calls if name == "batched" else 0)
+        assert ("call", int(name == "batched"), calls) in asked
+    assert found["batched"] == found["single"]
+    assert {row[-1] for row in found["single"]} == {None, "prose"}
     assert results["batched"] == results["single"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +115,15 @@ def test_corrected_p_values_are_those_of_statsmodels(study: tuple[Path, Any]) ->
         assert rows[name]["support"] == pytest.approx(adjusted, rel=1e-6, abs=1e-9)
     assert len({row["family"] for row in rows.values()}) == 2
     assert json.dumps(rows["H1c"]["effect"]["test"]["name"]) == '"wald_z"'
+
+
+def test_the_viewer_shows_every_specification_of_the_report(study: tuple[Path, Any]) -> None:
+    folder, documents = study
+    gridc.view_pages(folder / "pages", folder / "gridcard.toml", pages=120, out=folder / "out")
+    pages = "".join(path.read_text() for path in (folder / "pages").glob("curves-*.html"))
+    rows = [row for row in documents["estimates"]["estimates"] if "/specification/" in row["id"]]
+    assert len(rows) == 2 * 8
+    for row in rows:
+        section = next(part for part in pages.split("<section ") if f">{row['id']}<" in part)
+        assert row["rows"] in section and f"{row['n']:,} samples" in section
+        assert f"{exp(row['estimate']):.3g}</dd>" in section

@@ -127,12 +127,12 @@ def make_study(folder: Path, items: int = 8) -> Path:
     return spec
 
 
-def command(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+def command(*arguments: str, cwd: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
     """Run the real command line in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "gridc", *arguments],
         cwd=cwd,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1", **environment},
         capture_output=True,
         text=True,
         timeout=600,

@@ -1,6 +1,7 @@
 """GRID cards and bundles from the command line, on a real small study."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -74,9 +75,10 @@ def test_attribution_is_recorded_so_that_it_verifies_without_being_fitted_again(
     (study / "lightgbm.py").write_text(
         "raise ImportError('not installed')\n"
     )  # it is found before the real one
-    checked = command("verify", cwd=study)
+    path = os.pathsep.join([str(study), os.environ.get("PYTHONPATH", "")])
+    checked = command("verify", cwd=study, PYTHONPATH=path)
     assert checked.returncode == 0, checked.stderr
-    missing = command("report", "--attribution", cwd=study)
+    missing = command("report", "--attribution", cwd=study, PYTHONPATH=path)
     assert missing.returncode == 6
     assert "error[GC604]" in missing.stderr
     page.write_text(page.read_text().replace("Axis attribution", "Axis Attribution"))

@@ -386,7 +386,7 @@ def evidence_changed(folder: Path, _: MonkeyPatch) -> set[str]:
 
 
 @attack(SENDER, "the manifest of items is empty", "GC701",
-        instead((bundle, "_described", nothing)))  # fmt: skip
+        instead((bundle, "_described", nothing), (bundle, "_named", nothing)))  # fmt: skip
 def items_empty(folder: Path, _: MonkeyPatch) -> set[str]:
     made = bundled(folder)
     (made / bundle.ITEMS).write_text("{}")

@@ -44,7 +44,7 @@ ALONE = "a call's random numbers are its own (`sampling.uniforms`)"
     "what a model answers depends on the batch it is in",
     "serving stacks and harnesses that seed a batch",
     ALONE,
-    lambda patch: patch.setattr("gridc.runtime.engines.hf.sequences.uniforms", shared_numbers()),
+    lambda patch: patch.setattr("gridc.runtime.engines.hf.engine.uniforms", shared_numbers()),
 )
 def batch_decides(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(

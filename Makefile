@@ -37,7 +37,7 @@ slow: .venv/installed .venv-lm-eval/installed
 .venv/installed: constraints.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[local,api,view,dev]'
+	$(PIP) --editable '.[local,api,view,langgraph,openai-agents,dev]'
 	touch $@
 
 # Which changes of gridc/statistics no test in tests/statistics notices. MODULE=pairs takes one module.

@@ -59,7 +59,7 @@ class BatchServer:
             case "GET", ["batches"] if not self.unlisted:
                 return self._list(query)
             case "GET", ["batches", name] if name in self.batches:
-                return self._look(name)
+                return self._look(name, asked.headers.get("authorization", ""))
             case "POST", ["batches", name, "cancel"] if name in self.batches:
                 self.batches[name]["status"] = "cancelled"
                 return Reply.json(self.batches[name])
@@ -81,7 +81,8 @@ class BatchServer:
         if fault == "upload_429":
             return Reply.json({"error": {"message": "slow down"}}, 429, **{"retry-after": "0.05"})
         if fault == "upload_500":
-            return Reply.json({"error": {"message": "something broke"}}, 500)
+            key = asked.headers.get("authorization", "")
+            return Reply.json({"error": {"message": f"something broke {key}"}}, 500)
         fields = _form(asked)
         if fields["purpose"] != b"batch":
             return Reply.json({"error": {"message": "the purpose of a file of requests is `batch`"}}, 400)
@@ -138,9 +139,9 @@ class BatchServer:
         page = [self.batches[name] for name in names[:2]]
         return Reply.json({"object": "list", "data": page, "has_more": len(names) > 2})
 
-    def _look(self, name: str) -> Reply:
+    def _look(self, name: str, key: str) -> Reply:
         if self._meets("look_500"):
-            return Reply.json({"error": {"message": "something broke"}}, 500)
+            return Reply.json({"error": {"message": f"something broke {key}"}}, 500)
         return Reply.json(self.batches[name])
 
     async def _carry_out(self, batch: dict[str, Any], lines: list[dict[str, Any]], key: str) -> None:

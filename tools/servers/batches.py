@@ -21,12 +21,12 @@ from tools.servers.http import Asked, Handler, Reply
 FAULTS = (
     "shuffled", "twice", "unknown", "missing", "malformed", "half_failed", "expired", "cancelled", "failed",
     "full", "upload_429", "upload_500", "create_429", "create_500", "create_500_accepted", "create_cut",
-    "create_slow", "look_500", "results_cut",
+    "create_slow", "look_500", "list_500", "results_cut",
 )  # fmt: skip
 """Lines out of order, one twice, one of nobody's, one left out, one that is no JSON; every second request
 answered with a 500; a batch that expires, is cancelled, is refused, or finds the queue full; an upload that
 is refused or fails; a batch that is refused, fails, or fails, is cut off or late though it was taken; a look
-that fails; results that break off."""
+or a list that fails; results that break off."""
 
 
 @dataclass(slots=True)
@@ -56,6 +56,9 @@ class BatchServer:
                 return self._upload(asked)
             case "POST", ["batches"]:
                 return await self._create(asked)
+            case "GET", ["batches"] if self._meets("list_500"):
+                key = asked.headers.get("authorization", "")
+                return Reply.json({"error": {"message": f"something broke {key}"}}, 500)
             case "GET", ["batches"] if not self.unlisted:
                 return self._list(query)
             case "GET", ["batches", name] if name in self.batches:

@@ -67,7 +67,7 @@ def test_results_are_those_of_single_calls_at_the_price_of_a_batch() -> None:
 
 LATER = {"missing": 1, "malformed": 1, "half_failed": 20, "expired": 20}
 """By what happened to a batch of 40: how many of its calls a second batch has to hold."""
-STOPS = ("cancelled", "failed", "create_500")
+STOPS = ("cancelled", "failed", "create_500", "list_500")
 
 
 @pytest.mark.parametrize("fault", [each for each in FAULTS if each not in STOPS])
@@ -207,10 +207,10 @@ def test_a_budget_stops_before_a_batch_passes_it(budget: dict[str, float], cap: 
     assert tokens <= budget.get("tokens", 10**9)
 
 
-@pytest.mark.parametrize("fault", ["failed", "half_failed", "upload_500", "look_500"])
+@pytest.mark.parametrize("fault", ["failed", "half_failed", "upload_500", "look_500", "create_cut list_500"])
 def test_a_key_reaches_no_record(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANARY_KEY", "sk-canary-9999")
-    server, told = BatchServer(FaultServer(delay=0), [fault], delay=0), ""
+    server, told = BatchServer(FaultServer(delay=0), fault.split(), delay=0), ""
     with serving(server) as url, engine_at(url, batch=True, key_env="CANARY_KEY", attempts=1) as asked:
         try:
             asked.ask(make_calls(3))

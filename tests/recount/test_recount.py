@@ -86,7 +86,7 @@ family = "B"
 axis = "decoding"
 level = "sampled"
 reference = "greedy"
-side = "greater"
+side = "less"
 where = { benchmark = "families" }
 margin = { pp = 5 }
 [[hypothesis]]

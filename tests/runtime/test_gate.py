@@ -46,11 +46,11 @@ def softmax(change: Callable[[Any], Any]) -> Callable[[pytest.MonkeyPatch], None
 
 
 def blind_tips(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row that parts from another one gets the tokens of a third."""
+    """A row that parts from another one gets the tokens that the row before it came from."""
     take = Tips.take
 
     def stay(self: Tips, sources: Any) -> None:
-        take(self, [source if source == row else 1 - source for row, source in enumerate(sources)])
+        take(self, [source if source == row else sources[row - 1] for row, source in enumerate(sources)])
 
     monkeypatch.setattr(Tips, "take", stay)
 

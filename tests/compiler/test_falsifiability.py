@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm, t
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.grid.hypothesis_kinds import _fewest_by_bets
+from gridc.compiler.grid.hypothesis_kinds import _fewest_by_bets, kind_of
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, prospects
 from gridc.compiler.preflight.hazards import prove
@@ -177,6 +177,29 @@ def test_an_order_asks_for_as_few_units_as_its_bets_take(sizes: tuple[int, ...],
         assert p(least) <= 0.025 < p(least - 1)
     else:
         assert p(len(sizes)) > 0.025
+
+
+def test_on_the_items_alone_an_order_takes_items_and_not_units(tmp_path: Path) -> None:
+    """One family of 40 items has room for two steps; by descriptive evidence nothing is said of units."""
+    text = (ROOT / "gridcard.toml").read_text().replace('evidence = "supported"', 'evidence = "descriptive"')
+    path = tmp_path / "gridcard.toml"
+    path.write_text(text)
+    spec = compile_spec(path).spec
+    (hypothesis,) = spec.hypothesis
+    found = kind_of(hypothesis).outcomes(hypothesis, spec, (40,))
+    assert found["supported"].endswith("ahead of the next by an item or more")
+    assert "supported" not in kind_of(hypothesis).outcomes(hypothesis, spec, (1,))
+
+
+def test_an_order_is_supported_by_all_benchmarks_and_refuted_by_one(tmp_path: Path) -> None:
+    """By bets 11 uneven units are too few and 24 are enough; what each takes is said where it differs."""
+    text = (ROOT / "gridcard.toml").read_text().replace('evidence = "supported"', 'evidence = "certified"')
+    path = tmp_path / "gridcard.toml"
+    path.write_text(text.replace('where = { benchmark = "pocket_bbq" }', ""))
+    assert hazards(compile_spec(path)).keys() == {"GC521"}
+    path.write_text(text.replace('benchmark = "pocket_bbq" }', 'benchmark = "pocket_truthfulqa" }'))
+    (found,) = prospects(Plan(compile_spec(path).study))
+    assert found.outcomes.keys() == {"supported", "refuted", "open"}
 
 
 def test_an_order_that_too_few_families_of_items_could_show_is_a_hazard(tmp_path: Path) -> None:

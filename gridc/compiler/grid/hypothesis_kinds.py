@@ -166,27 +166,29 @@ def _orders(hypothesis: RankingHypothesis, spec: Spec, sizes: Sizes | None) -> d
     of_items = sizes is None or len(sizes) == sum(sizes)
     bets = (not of_items or graded(spec)) and evidence != "supported"
     level = strictest_level(spec, hypothesis)
+    held = None if sizes is None else len(sizes)
     if evidence == "descriptive":
+        held = None if sizes is None else sum(sizes)
         least, most = steps, 1
-        ahead = behind = "an item or more"
+        ahead = behind = "by an item or more"
     elif bets:
         least, most = _fewest_by_bets(level, sizes, steps), _fewest_by_bets(level, sizes, 1)
         share = "all items" if steps == 1 else f"1/{steps} of the items"
         largest = ", if these are the largest," if len({*(sizes or ())}) > 1 else ""
-        ahead = f"{share} of {least:,} units or more{largest} and behind on none"
-        behind = f"all items of {most:,} units or more{largest} and ahead on none"
+        ahead = f"on {share} of {least:,} units or more{largest} and behind on none"
+        behind = f"on all items of {most:,} units or more{largest} and ahead on none"
     else:
         fewest = next(n for n in range(1, 1100) if 0.5**n <= level)
         least, most = fewest * (steps if of_items else 1), fewest
-        on = f"{fewest:,} items or more" if of_items else f"items of {fewest:,} units or more"
+        on = f"on {fewest:,} items or more" if of_items else f"on items of {fewest:,} units or more"
         ahead, behind = f"{on}, and behind on none", f"{on}, and ahead on none"
     possible: dict[Verdict, str] = {}
     here, without = _benchmarks(hypothesis, spec), untested(hypothesis, spec)
-    if not without and (sizes is None or len(sizes) >= least):
-        possible["supported"] = f"in every configuration each model is ahead of the next on {ahead}"
-    if len(without) < len(here) and (sizes is None or len(sizes) >= most):
-        possible["refuted"] = f"in one configuration a model is behind the next on {behind}"
-    if sizes is None or sizes:
+    if not without and (held is None or held >= least):
+        possible["supported"] = f"in every configuration each model is ahead of the next {ahead}"
+    if len(without) < len(here) and (held is None or held >= most):
+        possible["refuted"] = f"in one configuration a model is behind the next {behind}"
+    if held is None or held:
         possible["open"] = "two of them tie in a configuration and none is behind"
     return possible
 

@@ -158,7 +158,11 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
     items, units = (None, None) if parts is None else _size(kind.pooled, parts)
     margin = getattr(hypothesis, "margin", None)
     if kind.rule is None:
-        outcomes = kind.outcomes(hypothesis, spec, None if parts is None else _smallest(parts))
+        outcomes = _everywhere(
+            {name: kind.outcomes(hypothesis, spec, part.sizes) for name, part in parts.items()}
+            if parts
+            else {"": kind.outcomes(hypothesis, spec, None if parts is None else ())}
+        )
     else:
         rule = kind.rule(hypothesis, _alpha(spec, hypothesis))
         reached = {} if units == 0 else witnesses(rule, units or MANY)
@@ -173,6 +177,22 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
         outcomes,
         design_power(spec, hypothesis, parts),
     )
+
+
+def _everywhere(by_benchmark: Mapping[str, Mapping[Verdict, str]]) -> dict[Verdict, str]:
+    """What can become of an order: it is supported where it holds on every benchmark, and refuted by one."""
+    found: dict[Verdict, str] = {}
+    verdicts: tuple[Verdict, ...] = ("supported", "refuted", "open")
+    for verdict in verdicts:
+        told = {name: each[verdict] for name, each in by_benchmark.items() if verdict in each}
+        if told and (verdict != "supported" or len(told) == len(by_benchmark)):
+            alike = len({*told.values()}) == 1
+            found[verdict] = (
+                next(iter(told.values()))
+                if alike
+                else "; ".join(f"{name}: {text}" for name, text in told.items())
+            )
+    return found
 
 
 def _alpha(spec: Spec, hypothesis: AnyHypothesis) -> float:
@@ -202,16 +222,9 @@ def _size(pooled: bool, parts: Mapping[str, Part]) -> tuple[int, int]:
     if not parts:
         return 0, 0
     if not pooled:
-        least = _smallest(parts)
-        return sum(least), len(least)
+        least = min(parts.values(), key=lambda each: (each.units, each.items))
+        return least.items, least.units
     return sum(each.items for each in parts.values()), sum(each.units for each in parts.values())
-
-
-def _smallest(parts: Mapping[str, Part]) -> tuple[int, ...]:
-    """How many items each unit of the benchmark with the fewest units has."""
-    return min(
-        (part.sizes for part in parts.values()), key=lambda sizes: (len(sizes), sum(sizes)), default=()
-    )
 
 
 def _asked(

@@ -3,6 +3,7 @@ price."""
 
 from collections.abc import Mapping
 
+from gridc.compiler.grid.configurations import has_judged
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.prices import Price, prices_of
 from gridc.compiler.lock.lock import Lock
@@ -25,7 +26,7 @@ def connecting(
     Raises `UnavailableError` (GC637) where money is limited and a model has no price.
     """
     prices = prices_of(spec, lock.prices)
-    _require_prices(spec, prices)
+    require_prices(spec, prices)
 
     def open_connected(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
         engine = open_engine(name, identity, precision, spec)
@@ -36,10 +37,11 @@ def connecting(
     return open_connected
 
 
-def _require_prices(spec: Spec, prices: Mapping[str, Price]) -> None:
+def require_prices(spec: Spec, prices: Mapping[str, Price]) -> None:
+    """Raise `UnavailableError` (GC637) where money is limited and a model that is asked has no price."""
     unpriced = [
         model.id
-        for model in spec.asked_models
+        for model in (spec.asked_models if has_judged(spec) else spec.model)
         if engine_kind(model.engine).provider and model.id not in prices
     ]
     if spec.budget.usd is not None and unpriced:

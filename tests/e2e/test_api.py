@@ -14,6 +14,10 @@ from typing import Any
 
 import pytest
 
+from gridc.compiler.frontend.read import read_spec
+from gridc.compiler.inputs.prices import prices_of
+from gridc.diagnostics.errors import UnavailableError
+from gridc.runtime.paying import require_prices
 from tests.e2e.conftest import SPEC, command, make_study
 from tests.replaced import replaced
 from tools.servers.faults import FaultServer
@@ -132,6 +136,16 @@ def test_a_budget_in_money_needs_prices(
     done = command("run", cwd=tmp_path)
     assert done.returncode == (6 if code else 0), done.stderr
     assert (f"error[{code}]" in done.stderr) is (code is not None)
+
+
+def test_a_judge_needs_a_price_only_where_it_is_asked() -> None:
+    spec = read_spec(Path(__file__).parents[2] / "specs/scaffold_local.toml").spec
+    assert spec.judge is not None
+    assert spec.budget.usd is not None
+    require_prices(spec, prices_of(spec, {}))
+    judged = spec.model_copy(update={"harness": spec.harness.model_copy(update={"method": "judge"})})
+    with pytest.raises(UnavailableError, match="no price is known of judge"):
+        require_prices(judged, prices_of(judged, {}))
 
 
 def test_a_key_that_is_missing_is_told_before_anything_is_asked(

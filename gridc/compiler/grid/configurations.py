@@ -166,6 +166,11 @@ def asked_models(spec: Spec) -> Iterator[tuple[KeyPath, Model]]:
     yield from ((("judge", *places[model.id]), model) for model in spec.judges)
 
 
+def has_judged(spec: Spec) -> bool:
+    """Whether something says that a judge labels responses. A judge that is declared may label none."""
+    return any(getattr(table, "method", None) == "judge" for _, _, _, table in effect_tables(spec))
+
+
 def scaffold_kinds(spec: Spec) -> Iterator[str]:
     """The kinds of scaffold that the spec names."""
     for _, _, _, table in effect_tables(spec):

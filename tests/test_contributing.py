@@ -155,7 +155,7 @@ ADDITIONS = {
                  "        return max(self.plus, self.minus)\n\n"
                  "    @property\n    def ceiling("),
             ),
-            "gridc/schema/certificate.py": (
+            "gridc/schema/scopes.py": (
                 ("    d1: Annotated[\n        bool | None, Field(description=\"No strict reversal;",
                  '    larger_side: Annotated[int, Field(description="The larger of N+ and N-.")]\n'
                  "    d1: Annotated[\n        bool | None, Field(description=\"No strict reversal;"),

@@ -7,7 +7,7 @@ import click
 from gridc import study
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
-from gridc.schema.certificate import ChangeRow
+from gridc.schema.spread import ChangeRow
 from gridc.study.comparing import CellDifference, Comparison, Difference, LevelRow, StoreDiff, brief
 
 SHOWN = 40

@@ -16,31 +16,29 @@ from gridc.schema.certificate import (
     FORMAT,
     AnchorRow,
     BenchmarkRow,
-    BetweenRow,
     Certificate,
-    ChangeRow,
     ConfigurationRow,
     EndingsRow,
     FalsificationRow,
     FloorRow,
     IntervalsRow,
-    LevelGapRow,
-    MaximumRow,
-    MovedRow,
-    OrderingCounts,
-    OrderingRow,
-    PairedRow,
-    PairRow,
     RateCell,
     RateRow,
-    ReadableRow,
-    ReorderedRow,
     ResultsAnchorRow,
-    ScopeRow,
     Tally,
     UncomputedRow,
 )
 from gridc.schema.hypotheses import HypothesisRow
+from gridc.schema.scopes import OrderingCounts, OrderingRow, PairRow, ReadableRow, ScopeRow
+from gridc.schema.spread import (
+    BetweenRow,
+    ChangeRow,
+    LevelGapRow,
+    MaximumRow,
+    MovedRow,
+    PairedRow,
+    ReorderedRow,
+)
 from gridc.statistics.contrasts import Place, Summary
 
 DIRECTIONS: Mapping[int, Literal["higher_is_better", "lower_is_better", "nearest_is_best"]] = {

@@ -26,7 +26,8 @@ from gridc.reports.words import ASSUMED, effects, p_value, selected, units_words
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
-from gridc.schema.certificate import BenchmarkRow, Certificate, ScopeRow, WitnessRow
+from gridc.schema.certificate import BenchmarkRow, Certificate
+from gridc.schema.scopes import ScopeRow, WitnessRow
 from gridc.statistics import orderings
 from gridc.statistics.direction import Direction
 from gridc.statistics.orderings import Order

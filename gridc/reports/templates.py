@@ -7,7 +7,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from gridc.reports.words import better, model_at, with_sign
-from gridc.schema.certificate import Floor, PairedRow
+from gridc.schema.certificate import Floor
+from gridc.schema.spread import PairedRow
 
 
 def render(template: str, **values: Any) -> str:

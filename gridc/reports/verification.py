@@ -27,7 +27,7 @@ from gridc.diagnostics.errors import Diagnostic, VerificationError
 from gridc.reports.claims import check_ties, claimed, claimed_of_results
 from gridc.reports.files import NAMES, texts
 from gridc.reports.findings.attribution import Attribution
-from gridc.reports.findings.findings import find
+from gridc.reports.findings.find import find
 from gridc.reports.seals import of_blinding
 from gridc.runtime.adaptive_race import document, from_store, race_study
 from gridc.runtime.judgements import judged

@@ -5,16 +5,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gridc.schema.base import Declared
-from gridc.schema.certificate import (
-    FalsificationRow,
-    FloorRow,
-    ScopeKind,
-    UncomputedRow,
-)
+from gridc.schema.certificate import FalsificationRow, FloorRow, UncomputedRow
 from gridc.schema.evidence import Claimed
 from gridc.schema.hypotheses import Standing
 from gridc.schema.items import UnitLevel
 from gridc.schema.rows import Count, Digest, Part, Share
+from gridc.schema.scopes import ScopeKind
 
 FORMAT: Literal["gridc-card/1"] = "gridc-card/1"
 

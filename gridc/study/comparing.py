@@ -9,7 +9,7 @@ from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.certificate import paired_row
 from gridc.reports.findings.store_diff import CellDifference, StoreDiff, diff_stores
 from gridc.reports.templates import in_configurations
-from gridc.schema.certificate import PairedRow
+from gridc.schema.spread import PairedRow
 from gridc.statistics.contrasts import LevelRow
 from gridc.study.place import spec_in
 

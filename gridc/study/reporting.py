@@ -21,7 +21,8 @@ from gridc.reports.curves import curve_sentences
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.attribution import LABEL
-from gridc.reports.findings.findings import Findings, explained, find
+from gridc.reports.findings.find import explained, find
+from gridc.reports.findings.findings import Findings
 from gridc.reports.page import PROMINENT
 from gridc.reports.sentences import (
     falsification_sentences,

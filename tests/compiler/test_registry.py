@@ -23,11 +23,11 @@ from gridc.reports.exchange import EXPORTS
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.runtime.engines import OPENERS
 from gridc.schema.base import Id
-from gridc.schema.certificate import PairRow
 from gridc.schema.engines import ENGINES
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import LOADER_KINDS
 from gridc.schema.scaffold import TAKES
+from gridc.schema.scopes import PairRow
 from gridc.study.exports import TABLES
 
 CLASSES = {

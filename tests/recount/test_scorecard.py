@@ -14,12 +14,13 @@ import pytest
 from gridc.compiler.compile import compile_spec
 from gridc.reports.certificate import certify
 from gridc.reports.exchange.table_files import write_table
-from gridc.reports.findings.findings import find
+from gridc.reports.findings.find import find
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.runtime.store.store import Store
 from gridc.study import OpenStudy
-from tests.recount.scorecard import Export, differences, recount
-from tests.recount.test_recount import corners, graded
+from tests.recount.exported import Export
+from tests.recount.scorecard import differences, recount
+from tests.recount.studies import corners, graded
 
 Made = tuple[Any, Any]
 """A scorecard, and its recount."""

@@ -16,7 +16,8 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import maxima
 from gridc.reports.findings.curves import curve_findings
-from gridc.reports.findings.findings import Findings, weighed_findings
+from gridc.reports.findings.find import weighed_findings
+from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.noise import floors_of, model_noise
 from gridc.reports.findings.observations import Samples

@@ -11,7 +11,8 @@ from gridc.diagnostics.errors import IncompleteError
 from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings import attribution
-from gridc.reports.findings.findings import Findings, explained
+from gridc.reports.findings.find import explained
+from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html
 from tests.reports.builders import findings_of, reversing, spec_of
 

@@ -6,8 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from gridc.reports.certificate import certify
-from gridc.schema.certificate import Certificate, WitnessRow
+from gridc.schema.certificate import Certificate
 from gridc.schema.rows import Part, Rounded
+from gridc.schema.scopes import WitnessRow
 from tests.reports.builders import findings_of, reversing, spec_of
 
 

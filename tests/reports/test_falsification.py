@@ -14,7 +14,8 @@ from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.audit import AuditFinding
 from gridc.reports.findings.falsification import falsify
-from gridc.reports.findings.findings import Findings, find, weighed_findings
+from gridc.reports.findings.find import find, weighed_findings
+from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import cell_scores
@@ -25,7 +26,7 @@ from gridc.schema.inference import Criterion, Falsification, Fork
 from gridc.schema.selector import Selector
 from gridc.schema.spec import Spec
 from gridc.statistics.raters import kappa, leniency
-from tests.recount.test_recount import corners
+from tests.recount.studies import corners
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from gridc.reports.scorecard.text import as_text
 from gridc.schema import jsonschema
 from gridc.schema.scorecard import MethodRow, Scorecard
 from gridc.study import OpenStudy
-from tests.recount.test_recount import graded
+from tests.recount.studies import graded
 from tests.reports.builders import findings_of, reversing, spec_of
 
 HOSTILE = "<script>\\input{/etc/passwd}</script> | `x` $(1) % & # _ ^ ~ \x1b[31m\u202e"

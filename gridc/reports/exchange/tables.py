@@ -24,9 +24,10 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError, UsageError
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.rows import Progress
 from gridc.runtime.store.store import Store
-from gridc.schema.certificate import Certificate, PairRow
+from gridc.schema.certificate import Certificate
 from gridc.schema.hypotheses import HypothesisRow
 from gridc.schema.items import Sample
+from gridc.schema.scopes import PairRow
 
 if TYPE_CHECKING:
     import pyarrow

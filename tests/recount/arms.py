@@ -1,0 +1,217 @@
+"""The samples of compared levels, summed by unit: rates, their differences, and resamples of the units."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb, floor, sqrt
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm, rankdata, t
+
+from tests.recount.study import Json, Study
+
+LEVEL = 0.95
+RESAMPLES = 2000
+
+
+@dataclass
+class Row:
+    """A sample: its block, level, unit, and what it earns by each reading (None: it does not count)."""
+
+    block: tuple[str, ...]
+    level: str
+    place: Mapping[str, str]
+    unit: tuple[str, int]
+    itt: Fraction | None
+    pp: Fraction | None
+
+
+class Data:
+    """Samples by one reading, with resamples of their units."""
+
+    def __init__(self, study: Study, kept: Sequence[Row], arms: Sequence[str], reading: str) -> None:
+        self.kept, self.arms, self.reading = kept, list(arms), reading
+        self.rows = [row for row in kept if getattr(row, reading) is not None]
+        units: dict[tuple[str, int], int] = {}
+        table = np.zeros((len({row.unit for row in kept}), 2 * len(arms)))
+        for row in kept:
+            unit, arm = units.setdefault(row.unit, len(units)), self.arms.index(row.level)
+            if getattr(row, reading) is not None:
+                table[unit, arm] += 1
+                table[unit, len(arms) + arm] += float(getattr(row, reading))
+        self.table, self.n = table, len(units)
+        self.kinds, self.counts = np.unique(table, axis=0, return_counts=True)
+        random, one_by_one = np.random.default_rng(study.seed), np.repeat(self.kinds, self.counts, axis=0)
+        if self.n > 12 * len(self.kinds):
+            total = random.multinomial(self.n, self.counts / self.n, size=RESAMPLES) @ self.kinds
+        else:
+            total = np.array(
+                [one_by_one[random.integers(0, self.n, size=self.n)].sum(axis=0) for _ in range(RESAMPLES)]
+            )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            self.drawn = total[:, len(arms) :] / total[:, : len(arms)]
+
+    def covariates(self, study: Study) -> list[str]:
+        names = ["model", "benchmark", *(axis["id"] for axis in study.spec["axis"])]
+        own = [name for name in names if len({row.place[name] for row in self.kept}) > 1]
+        axis = next(
+            (n for n in names if {r.place.get(n) for r in self.kept} == {r.level for r in self.kept}), None
+        )
+        return [name for name in own if name != axis]
+
+    def rate(self, level: str) -> float:
+        at = self.arms.index(level)
+        return float(self.table[:, len(self.arms) + at].sum() / self.table[:, at].sum())
+
+    def moved(self, level: str, against: str) -> Any:
+        return self.drawn[:, self.arms.index(level)] - self.drawn[:, self.arms.index(against)]
+
+    def ends(self, values: Any) -> list[float] | None:
+        if self.n < 2 or np.isnan(values).any() or values.min() == values.max():
+            return None
+        tail = norm.cdf(-sqrt(self.n / (self.n - 1)) * t.ppf((1 + LEVEL) / 2, self.n - 1))
+        k = floor(tail * (RESAMPLES + 1) + 1e-9)
+        held = np.sort(values)
+        return [float(held[k - 1]), float(held[-k])] if k else None
+
+    def p_beyond(self, count: int) -> float:
+        """The level at which an expanded interval ends where `count` resamples lie beyond."""
+        share = min(1.0, (count + 1) / (RESAMPLES + 1))
+        return float(t.sf(sqrt((self.n - 1) / self.n) * norm.isf(share), self.n - 1))
+
+    def still(self, level: str, against: str, margin: float) -> float | None:
+        """p of a margin where no unit changes at all."""
+        width = len(self.arms)
+        one, two = self.arms.index(level), self.arms.index(against)
+        if (self.table[:, [one, width + one]] != self.table[:, [two, width + two]]).any():
+            return None
+        sizes = self.table[:, one][self.table[:, one] > 0]
+        return float((1 - min(margin, 1) * sizes.mean() / sizes.max()) ** len(sizes))
+
+    def above(self, level: str, against: str, bound: float) -> float:
+        still = self.still(level, against, -bound) if bound < 0 else None
+        return self.p_beyond(int((self.moved(level, against) <= bound).sum())) if still is None else still
+
+    def within(self, level: str, against: str, margin: float) -> float:
+        return max(self.above(level, against, -margin), self.above(against, level, -margin))
+
+    def change(self, level: str, against: str, sizes: Sequence[float], alpha: float) -> Json:
+        margins = [(pp, self.within(level, against, pp / 100)) for pp in sizes]
+        return {
+            "part": None,
+            "level": level,
+            "reference": against,
+            "samples": int(self.table[:, self.arms.index(level)].sum()),
+            "units": self.n,
+            "rate": self.rate(level),
+            "reference_rate": self.rate(against),
+            "difference": self.rate(level) - self.rate(against),
+            "interval": self.ends(self.moved(level, against)),
+            "margins": [{"pp": pp, "p": p, "holds": p <= alpha} for pp, p in margins],
+        }
+
+    def recovery(self, mended: str, damaged: str, control: str, alpha: float) -> Json:
+        loss, left = self.change(control, damaged, [], alpha), self.change(mended, control, [], alpha)
+        found = {"control": control, "loss": loss, "left": left}
+        found |= {"share": None, "interval": None, "fieller": None}
+        if loss["interval"] is None or loss["interval"][0] <= 0 <= loss["interval"][1]:
+            return found
+        c, d, m = (self.rate(name) for name in (control, damaged, mended))
+        found["share"] = (m - d) / (c - d)
+        found["interval"] = self.ends(self.moved(mended, damaged) / self.moved(control, damaged))
+        width, at = len(self.arms), [self.arms.index(name) for name in (control, damaged, mended)]
+        if len(set(self.table[:, at].ravel())) == 1:
+            c, d, m = (self.table[:, [width + place for place in at]] / self.table[0, at[0]]).T
+            # all r with (mean of (m - d) - r (c - d))^2 <= t^2 its squared error
+            y, x, cut = m - d, c - d, t.ppf((1 + LEVEL) / 2, self.n - 1) ** 2 / self.n
+            square = x.mean() ** 2 - cut * x.var(ddof=1)
+            cross = x.mean() * y.mean() - cut * np.cov(x, y)[0, 1]
+            roots = np.roots([square, -2 * cross, y.mean() ** 2 - cut * y.var(ddof=1)])
+            if square > 0:
+                found["fieller"] = sorted(float(root) for root in roots.real)
+        return found
+
+    def ratio(self, level: str, against: str) -> Json:
+        rates = self.rate(level), self.rate(against)
+        if 0 in rates:
+            return {"risk_ratio": None, "risk_ratio_interval": None}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(self.drawn[:, self.arms.index(level)]) - np.log(
+                self.drawn[:, self.arms.index(against)]
+            )
+        ends = self.ends(logs) if np.isfinite(logs).all() else None
+        return {
+            "risk_ratio": rates[0] / rates[1],
+            "risk_ratio_interval": None if ends is None else [float(np.exp(end)) for end in ends],
+        }
+
+    def flips(self, level: str, against: str) -> Json | None:
+        answers: dict[Any, dict[str, list[Fraction]]] = defaultdict(lambda: defaultdict(list))
+        scale = {row.itt.denominator for row in self.kept if row.itt is not None}
+        for row in self.rows:
+            answers[row.block][row.level].append(getattr(row, self.reading))
+        if scale != {1} or any(len(v) > 1 for by in answers.values() for v in by.values()):
+            return None
+        units = {row.block: row.unit for row in self.kept}
+        both = {b: v for b, v in answers.items() if level in v and against in v}
+        moves = [by[level][0] - by[against][0] for by in both.values()]
+        gained, lost = sum(m > 0 for m in moves), sum(m < 0 for m in moves)
+        p = None
+        if len({units[block] for block in both}) == len(both):
+            n, k = gained + lost, max(gained, lost)
+            p = min(1.0, 2 * sum(comb(n, j) for j in range(k, n + 1)) / 2**n)
+        same = len(moves) - gained - lost
+        return {"gained": gained, "lost": lost, "same": same, "churn": (gained + lost) / len(moves), "p": p}
+
+    def trend(self, doses: Mapping[str, float], rising: bool) -> Json:
+        width, sign = len(self.arms), 1 if rising else -1
+        means = self.table[:, width:] / self.table[:, :width]
+        ranks = np.array([rankdata(sign * row) for row in means])
+        dose = np.array(list(doses.values()))
+        centre = (width + 1) / 2
+        spread = ((ranks - centre) ** 2).sum() * ((dose - dose.mean()) ** 2).sum() / (width - 1)
+        statistic = float((ranks @ dose).sum() - len(means) * dose.sum() * centre)
+        pooled = [
+            [float(self.table[:, width + at].sum()), float(self.table[:, at].sum()), 1] for at in range(width)
+        ]
+        at = 0
+        while at + 1 < len(pooled):
+            now, after = pooled[at], pooled[at + 1]
+            if sign * (now[0] / now[1]) > sign * (after[0] / after[1]):
+                pooled[at : at + 2] = [[now[0] + after[0], now[1] + after[1], now[2] + after[2]]]
+                at = max(at - 1, 0)
+            else:
+                at += 1
+        flat = [block[0] / block[1] for block in pooled for _ in range(int(block[2]))]
+        return {
+            "doses": list(doses.values()),
+            "rates": {name: self.rate(name) for name in doses},
+            "isotonic": dict(zip(doses, flat, strict=True)),
+            "page_p": float(norm.sf(statistic / sqrt(spread))) if spread > 0 else 1.0,
+            "jonckheere_terpstra_p": jonckheere([sign * column for column in means.T]),
+        }
+
+
+def jonckheere(groups: Sequence[Any]) -> float:
+    """By pairs, with the variance for ties (Lehmann 1975)."""
+    j = sum(
+        float((after[:, None] > before[None, :]).sum() + 0.5 * (after[:, None] == before[None, :]).sum())
+        for number, before in enumerate(groups)
+        for after in groups[number + 1 :]
+    )
+    n = np.array([len(group) for group in groups], dtype=float)
+    total = n.sum()
+    d = np.unique(np.concatenate(groups), return_counts=True)[1].astype(float)
+
+    def f(x: Any) -> Any:
+        return (x * (x - 1) * (2 * x + 5)).sum()
+
+    variance = (f(np.array([total])) - f(n) - f(d)) / 72
+    variance += (
+        (n * (n - 1) * (n - 2)).sum() * (d * (d - 1) * (d - 2)).sum()
+        / (36 * total * (total - 1) * (total - 2))
+    )  # fmt: skip
+    variance += (n * (n - 1)).sum() * (d * (d - 1)).sum() / (8 * total * (total - 1))
+    return float(norm.sf((j - (total**2 - (n**2).sum()) / 4) / sqrt(variance))) if variance > 0 else 1.0

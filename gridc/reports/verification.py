@@ -41,10 +41,11 @@ from gridc.runtime.store.events import (
     Stamped,
     Witnessed,
     first_break,
+    recorded,
 )
 from gridc.runtime.store.items import item_rows, named_digest, shown_rows
 from gridc.runtime.store.rows import CheckedCall, CheckedSample, Progress
-from gridc.runtime.store.store import Store, recorded
+from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest, digest_bytes
 
 MOST_JSON = 2**26

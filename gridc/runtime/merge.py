@@ -11,8 +11,16 @@ from gridc.runtime.blinding import JUDGING
 from gridc.runtime.engines.environments import differing, refusal, told
 from gridc.runtime.run import Finished, conclude
 from gridc.runtime.scaffolds import scaffolded, waves
-from gridc.runtime.store.events import Merged, ModelLoaded, NoiseMeasured, Observed, Sealed, first_break
-from gridc.runtime.store.store import Store, recorded
+from gridc.runtime.store.events import (
+    Merged,
+    ModelLoaded,
+    NoiseMeasured,
+    Observed,
+    Sealed,
+    first_break,
+    recorded,
+)
+from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -355,3 +355,20 @@ def _unreadable(seq: int, kind: str, problem: str, help: str | None = None) -> S
 
 def _seal(seq: int, at: str, kind: str, body: dict[str, Any], previous: str) -> str:
     return digest({"seq": seq, "at": at, "kind": kind, "body": body, "previous": previous})
+
+
+B = TypeVar("B", bound=Body)
+
+
+def recorded(events: Iterable[Event], kind: type[B], stamp: str | None = None) -> list[B]:
+    """What the events of a kind say, in order; of one study, or of all. Those that a merge took count."""
+    bodies = (body for event in events for body in ([event.body] if kind is Merged else _bodies(event.body)))
+    return [
+        body
+        for body in bodies
+        if isinstance(body, kind) and body.kind == kind.kind and stamp in (None, body.stamp)
+    ]
+
+
+def _bodies(body: Body) -> list[Body]:
+    return body.taken if isinstance(body, Merged) else [body]

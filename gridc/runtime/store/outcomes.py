@@ -1,0 +1,132 @@
+"""The items of a study, and what came of each of their samples: what statistics are made of."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from gridc.runtime.store.reader import Reader
+from gridc.runtime.store.rows import CellOutcomes, SampleRow, StoredSample
+
+
+class OutcomeReader(Reader):
+    """What reports ask."""
+
+    def groups(self, stamp: str) -> list[tuple[Any, ...]]:
+        """Every item of a study with its unit, family, template and category, by benchmark and item; empty in
+        a store that an older gridc filled."""
+        rows = self._db.execute(
+            """SELECT benchmark, item, unit, family, template, category FROM item WHERE stamp = ?
+               ORDER BY benchmark, item""",
+            [stamp],
+        )
+        return rows.fetchall()
+
+    def shown(self, stamp: str) -> list[tuple[Any, ...]]:
+        """Every item of a study in every order of its options: benchmark, item, order, and what the table
+        `shown` has of it."""
+        rows = self._db.execute(
+            """SELECT benchmark, item, option_order, digest, options, points, gold, matching, unknown,
+                      expected FROM shown WHERE stamp = ?""",
+            [stamp],
+        )
+        return rows.fetchall()
+
+    def outcomes(self, stamp: str) -> dict[str, CellOutcomes]:
+        """The outcomes of every cell of a study, by cell key."""
+        rows = self._db.execute(
+            """SELECT key, item, count(*), count(score), count(choice), coalesce(sum(score), 0),
+                      coalesce(max(CASE replicate WHEN 0 THEN score END), -1)
+               FROM cell CROSS JOIN sample ON sample.cell = cell.id
+               WHERE stamp = ? GROUP BY cell.id, item""",
+            [stamp],
+        )
+        found, same = {}, dict[tuple[str, ...], tuple[str, ...]]()
+        for key, cell in groupby(rows, itemgetter(0)):
+            _, items, *counts = zip(*cell, strict=True)
+            trials, scored, parsed, correct, first = (np.array(each, dtype=np.int64) for each in counts)
+            items = same.setdefault(items, items)  # the cells of a benchmark share one tuple of names
+            found[key] = CellOutcomes(items, trials, scored, parsed, correct, first)
+        return found
+
+    def choices(self, stamp: str) -> Iterator[tuple[str, str, int | None, int]]:
+        """(cell key, item, choice, how many samples): what each item's answers were read to, of the samples
+        that have an outcome."""
+        for key in self._cell_keys(stamp):
+            for row in self.choices_of(stamp, key):
+                yield (key, *row)
+
+    def choices_of(self, stamp: str, cell: str) -> Iterator[tuple[str, int | None, int]]:
+        """(item, choice, how many samples): the same of one cell."""
+        yield from self._db.execute(
+            """SELECT item, choice, count(*) FROM sample
+               WHERE cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?) AND score IS NOT NULL
+               GROUP BY item, choice""",
+            [stamp, cell],
+        )
+
+    def _cell_keys(self, stamp: str) -> list[str]:
+        """The cells of a study in the order of the plan. A question that sorts is put to one at a time: a
+        study has too many samples to sort them all in memory."""
+        return [
+            row[0] for row in self._db.execute("SELECT key FROM cell WHERE stamp = ? ORDER BY id", [stamp])
+        ]
+
+    def endings(self, stamp: str) -> Iterator[tuple[str, str, str, int]]:
+        """(model, benchmark, how it ended, how many samples): `read`, `waiting`, `failed KIND` where a call
+        failed for good, or without an answer that can be read `refused` by the provider, `cut` at
+        `max_tokens` or `unread`."""
+        cells = "SELECT id, model, benchmark FROM cell WHERE stamp = ?"
+        found: Counter[tuple[str, str, str]] = Counter()
+        for cell, model, benchmark in self._db.execute(cells, [stamp]).fetchall():
+            rows = self._db.execute(
+                """SELECT CASE WHEN score IS NULL THEN 'waiting'
+                               WHEN choice IS NOT NULL THEN 'read'
+                               WHEN evidence LIKE '%"no answer: %'
+                               THEN 'failed ' || substr(json_extract(evidence, '$.unread'), 12)
+                               ELSE (SELECT CASE WHEN json_extract(answer, '$.refused') THEN 'refused'
+                                                 WHEN json_extract(answer, '$.finish') = 'length' THEN 'cut'
+                                                 ELSE 'unread' END
+                                     FROM trace t JOIN call ON call.id = t.call
+                                     WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                                     ORDER BY step DESC LIMIT 1)
+                          END AS ended, count(*)
+                   FROM sample s WHERE s.cell = ? GROUP BY ended""",
+                [cell],
+            )
+            for ended, number in rows:
+                found[model, benchmark, ended] += number
+        yield from ((*place, found[place]) for place in sorted(found))
+
+    def samples(self, stamp: str) -> Iterator[StoredSample]:
+        """Every sample of a study, sorted by cell key, item and replicate."""
+        rows = self._db.execute(
+            """SELECT key, s.item, s.replicate, choice, score, evidence,
+                      (SELECT group_concat(call, ' ') FROM
+                         (SELECT call FROM trace t WHERE t.cell = s.cell AND t.item = s.item
+                          AND t.replicate = s.replicate ORDER BY step))
+               FROM sample s JOIN cell ON cell.id = s.cell WHERE stamp = ?
+               ORDER BY key, s.item, s.replicate""",
+            [stamp],
+        )
+        for key, item, replicate, choice, score, evidence, calls in rows:
+            yield StoredSample(key, item, replicate, choice, score, evidence, tuple((calls or "").split()))
+
+    def sample_rows(self, stamp: str, cell: str) -> Iterator[SampleRow]:
+        """(item, replicate, choice, score, evidence, calls, text) of every sample of one cell, sorted.
+        `calls` are its calls in order, and `text` is what the last of them generated, if anything."""
+        yield from self._db.execute(
+            """SELECT s.item, s.replicate, choice, score, evidence,
+                      (SELECT group_concat(call, ' ') FROM
+                         (SELECT call FROM trace t WHERE t.cell = s.cell AND t.item = s.item
+                          AND t.replicate = s.replicate ORDER BY step)),
+                      (SELECT json_extract(answer, '$.text') FROM trace t JOIN call ON call.id = t.call
+                       WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                       ORDER BY step DESC LIMIT 1)
+               FROM sample s WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?)
+               ORDER BY s.item, s.replicate""",
+            [stamp, cell],
+        )

@@ -1,0 +1,168 @@
+"""What a plan asks, as rows: cells, samples, and their calls as far as they are known."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.lock.lock import Lock
+from gridc.compiler.lowering.calls import Request, Sample, Trace, unanswered
+from gridc.compiler.lowering.judging import Ask
+from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
+from gridc.runtime.store.events import Stamped
+from gridc.runtime.store.items import benchmark_rows, item_rows, order_of, shown_rows
+from gridc.runtime.store.writable import Writable, text_of
+from gridc.schema.canonical import digest_bytes
+
+_ROWS = 10_000
+"""Samples that are written at a time."""
+
+
+class PlanWriter(Writable):
+    """Writes what is to be asked."""
+
+    def ingest(self, plan: Plan, lock: Lock) -> None:
+        """Write the plan's items, cells, samples and calls, all or nothing. A plan that is here is left
+        alone, but for the items that an earlier version of the tables had no place for."""
+        if plan.study_digest in self.stamps():
+            if not self.groups(plan.study_digest):
+                with self._db.atomic():
+                    self._ingest_items(plan)
+            return
+        with self._db.atomic():
+            content = json.dumps(plan.study.stamped(), sort_keys=True, ensure_ascii=False)
+            self._db.table("study").insert(
+                {"stamp": plan.study_digest, "created": lock.created, "content": content}
+            )
+            for cell in plan.cells():
+                number = (
+                    self._db.table("cell")
+                    .insert(
+                        {
+                            "stamp": plan.study_digest,
+                            "key": cell.key,
+                            "model": cell.model,
+                            "benchmark": cell.benchmark,
+                            "configuration": cell.configuration,
+                            "tier": cell.tier,
+                            "shared": int(cell.shared),
+                        }
+                    )
+                    .last_pk
+                )
+                samples = plan.samples(cell)
+                while some := list(islice(samples, _ROWS)):
+                    self._ingest_samples(number, some)
+            self._ingest_items(plan)
+            lock_digest = digest_bytes(lock.text().encode())
+            self.record(
+                Stamped(
+                    stamp=plan.study_digest, registered=lock.stamp, created=lock.created, lock=lock_digest
+                )
+            )
+
+    def _ingest_samples(self, cell: Any, samples: Sequence[Sample]) -> None:
+        self._insert(
+            "INSERT INTO sample (cell, item, replicate) VALUES (?, ?, ?)",
+            [(cell, sample.item.id, sample.replicate) for sample in samples],
+        )
+        self._insert_calls((cell, sample, sample.trace(unanswered)) for sample in samples)
+
+    def _ingest_items(self, plan: Plan) -> None:
+        self._insert("INSERT INTO benchmark VALUES (?, ?, ?, ?)", list(benchmark_rows(plan)))
+        self._insert("INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?)", list(item_rows(plan)))
+        self._insert("INSERT INTO shown VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", list(shown_rows(plan)))
+        self._insert(
+            "UPDATE cell SET method = ?, option_order = ?, replicates = ? WHERE stamp = ? AND key = ?",
+            [
+                (each.setting.method, order_of(each), each.setting.replicates, plan.study_digest, each.key)
+                for each in plan.cells()
+            ],
+        )
+
+    def extend(self, stamp: str, traces: Iterable[tuple[Cell, Sample, Trace]]) -> None:
+        """Write the calls of samples as far as they are known by now, all or nothing. What is there stays.
+
+        Raises `UnavailableError` (GC344) where a scaffold asks something else than it did."""
+        cells = dict(self._db.execute("SELECT key, id FROM cell WHERE stamp = ?", [stamp]).fetchall())
+        with self._db.atomic():
+            self._insert_calls((cells[cell.key], sample, trace) for cell, sample, trace in traces)
+
+    def extend_judgements(self, stamp: str, asks: Iterable[Ask]) -> None:
+        """Write what judges are asked as far as it is known by now, and what the replies that are there were
+        read to, all or nothing."""
+        cells = dict(self._db.execute("SELECT key, id FROM cell WHERE stamp = ?", [stamp]).fetchall())
+        known = list(asks)
+        with self._db.atomic():
+            self._insert_requests(ask.request for ask in known)
+            self._insert(
+                """INSERT INTO judgement (cell, item, replicate, judge, attempt, call, label, confidence,
+                   failure) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+                   label = excluded.label, confidence = excluded.confidence, failure = excluded.failure""",
+                [(cells[ask.key[0]], *ask.key[1:], *_judgement(ask)) for ask in known],
+            )
+
+    def _insert_calls(self, traces: Iterable[tuple[Any, Sample, Trace]]) -> None:
+        """Calls with their prompts, and the rows of `trace` that name them. What is there stays, and is the
+        same: a call that is not is set to null, which no row of `trace` takes."""
+        asked = [
+            (cell, sample.item.id, sample.replicate, step, name, request)
+            for cell, sample, trace in traces
+            for step, (name, request) in enumerate(trace.rows)
+        ]
+        self._insert_requests(request for *_, request in asked)
+        rows = [(*row, request.id) for *row, request in asked]
+        try:
+            self._insert(
+                """INSERT INTO trace (cell, item, replicate, step, name, call) VALUES (?, ?, ?, ?, ?, ?)
+                   ON CONFLICT DO UPDATE SET call = NULL
+                   WHERE call != excluded.call OR name IS NOT excluded.name""",
+                rows,
+            )
+        except sqlite3.IntegrityError as error:
+            if "trace.call" not in str(error):
+                raise
+            raise self._asked_otherwise(rows) from None
+
+    def _asked_otherwise(self, rows: Iterable[tuple[Any, ...]]) -> UnavailableError:
+        """What is raised where a row of `trace` is not the one that is there."""
+        for cell, item, replicate, step, name, call in rows:
+            there = self._db.execute(
+                "SELECT name, call FROM trace WHERE (cell, item, replicate, step) = (?, ?, ?, ?)",
+                [cell, item, replicate, step],
+            ).fetchone()
+            if there not in (None, (name, call)):
+                ((key,),) = self._db.execute("SELECT key FROM cell WHERE id = ?", [cell]).fetchall()
+                message = (
+                    f"{key}: on item {item} (replicate {replicate}) call {step + 1} of the scaffold "
+                    f"(`{name}`) is not the one that the store holds (`{there[0]}`), on the same answers"
+                )
+                help = "it must have no clock, no chance and no memory of its own"
+                return UnavailableError([Diagnostic("GC344", message, help=help)])
+        raise AssertionError("no row of `trace` is another one")
+
+    def _insert_requests(self, asked: Iterable[Request]) -> None:
+        """Calls with their prompts. What is there stays."""
+        requests = {request.id: request for request in asked}
+        prompts = {request.prompt.id: request.prompt for request in requests.values()}
+        self._insert(
+            "INSERT OR IGNORE INTO prompt VALUES (?, ?)",
+            [(identifier, text_of(prompt.as_json())) for identifier, prompt in prompts.items()],
+        )
+        self._insert(
+            """INSERT OR IGNORE INTO call (id, model, precision, kind, prompt, request)
+               VALUES (?, ?, ?, ?, ?, ?)""",
+            [
+                (each.id, each.model, each.precision, each.kind, each.prompt.id, each.canonical.decode())
+                for each in requests.values()
+            ],
+        )
+
+
+def _judgement(ask: Ask) -> tuple[Any, ...]:
+    verdict = ask.verdict
+    found = (None,) * 3 if verdict is None else (verdict.label, verdict.confidence, verdict.failure)
+    return ask.judge, ask.attempt, ask.request.id, *found

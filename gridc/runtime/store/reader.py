@@ -1,0 +1,94 @@
+"""A store that is open for reading: what every question about it starts from."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from sqlite_utils import Database
+
+from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.runtime.store.events import B, Event, recorded
+from gridc.runtime.store.opening import open_to_read
+
+CACHE_KIB = 128 * 1024
+"""Memory for pages. Calls are looked up by digest, which is at random all over the file."""
+
+
+class Reader:
+    """A store that is open for reading. Use as a context manager."""
+
+    def __init__(self, db: Database, close: Callable[[], None] | None = None) -> None:
+        self._db = db
+        self._close = close or db.close
+        self._db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open the store at `path` as it is at this moment: what a run adds meanwhile is not seen.
+
+        Raises `StoreError` when there is none, it is damaged (GC605) or a newer gridc made it (GC612).
+        """
+        db, close = open_to_read(path)
+        db.execute("BEGIN")  # one snapshot for all that is read
+        return cls(db, close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def copy_to(self, path: Path) -> None:
+        """A copy of the whole store as one file, consistent even while another process writes."""
+        copy = sqlite3.connect(path)
+        try:
+            self._db.conn.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            copy.close()
+
+    def stamps(self) -> list[str]:
+        """The studies in the store, oldest first."""
+        return [row[0] for row in self._db.execute("SELECT stamp FROM study ORDER BY rowid")]
+
+    def events(self) -> list[Event]:
+        """The event chain. Raises `StoreError` (GC605) for an event that gridc does not write."""
+        return [Event.from_row(row) for row in self._db.query("SELECT * FROM event ORDER BY seq")]
+
+    def recorded(self, kind: type[B], stamp: str | None = None) -> list[B]:
+        """What the events of a kind say, in order; of one study, or of all."""
+        return recorded(self.events(), kind, stamp)
+
+    def study(self, stamp: str) -> Any:
+        """The document that a study's digest is the digest of."""
+        row = self._db.execute("SELECT content FROM study WHERE stamp = ?", [stamp]).fetchone()
+        return document_of(row[0])
+
+    def require(self, stamp: str) -> None:
+        """Raise `StoreError` when the store holds no run of the study with this stamp."""
+        if stamp not in self.stamps():
+            message = f"the store holds no run of this study (stamp {stamp[:12]})"
+            raise StoreError([Diagnostic("GC603", message, help="`gridc run` creates it")])
+
+    def row(self, table: str, identifier: str | int) -> dict[str, Any]:
+        """One row as it is stored."""
+        found: dict[str, Any] = self._db.table(table).get(identifier)
+        return found
+
+    def _calls_of(self, stamp: str) -> tuple[str, list[str]]:
+        """A condition on `call` for the calls of a study. Where it is the only one all calls are its own."""
+        if self.stamps() == [stamp]:
+            return "TRUE", []
+        asked = "SELECT call FROM {0} JOIN cell ON cell.id = {0}.cell WHERE stamp = ?"
+        mine = " UNION ALL ".join(asked.format(table) for table in ("trace", "judgement"))
+        return f"call.id IN ({mine})", [stamp, stamp]
+
+
+def document_of(text: str) -> Any:
+    """A JSON document that a store holds. Raises `StoreError` (GC605) for what is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise StoreError([Diagnostic("GC605", f"a stored document cannot be read: {error}")]) from None

@@ -13,43 +13,22 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.plugin import write_plugin
+
 ENGINE = '''
-import os, resource
-from gridc.runtime.engines.protocol import Answer, Batch, Done, Spending
+import resource
 
-BATCH = 256
-
-class Digits:
-    """Answers A or B by the call's digest."""
+class Engine(ByDigest):
+    """Notes what the process has taken before the first call."""
     replicable = False
-    def __init__(self, name, identity, precision, settings, waived):
-        self._noted = False
-    def effective(self):
-        return {"answers": "by digest"}
-    def batches(self, calls):
-        starts = range(0, len(calls), BATCH)
-        return [Batch(tuple(call.id for call in calls[at:at + BATCH]), BATCH, None) for at in starts]
-    def answers(self, tasks, admit):
-        if not self._noted:
-            self._noted = True
+    size = 256
+    noted = False
+    def begin(self, batch):
+        if not Engine.noted:
+            Engine.noted = True
             used = resource.getrusage(resource.RUSAGE_SELF)
             with open(os.environ["GRIDC_BENCHMARK_NOTE"], "w") as note:
                 note.write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss}")
-        for task in tasks:
-            if not admit(task):
-                return
-            made = [self._answer(call) for call in task.batch.calls if call in task.wanted]
-            yield Done(task, made, Spending(0.0, {"calls": len(made)}))
-    def _answer(self, call):
-        text = "Answer: " + "AB"[int(call, 16) % 2]
-        content = {"text": text, "tokens": [1], "finish": "stop", "near_ties": 0}
-        return Answer(call, content, {"prompt": "?"}, {"prompt_tokens": 1, "completion_tokens": 1}, 0.0)
-    def least(self, answered):
-        return {"calls": sum(1 for _ in answered)}
-    def rest(self):
-        pass
-    def close(self):
-        pass
 '''
 
 HEAD = """\
@@ -126,12 +105,8 @@ def main() -> None:
 
 
 def write(folder: Path, items: int) -> None:
-    """The plug-in, as pip would have installed it, and the study."""
-    info = folder / "engine" / "digits-1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / "engine" / "digits.py").write_text(ENGINE)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: digits\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[gridc.engines]\ndigits = digits:Digits\n")
+    """The plug-in and the study."""
+    write_plugin(folder / "engine", "digits", ENGINE)
     levels = (LEVEL.format(number=number, blanks="\\n" * number) for number in range(1, 11))
     (folder / "gridcard.toml").write_text(HEAD + "".join(levels))
     rows = ({"q": f"{n} + {n}?", "a": str(2 * n), "b": str(n), "gold": n % 2} for n in range(1, items + 1))

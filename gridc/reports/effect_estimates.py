@@ -78,26 +78,22 @@ class _Rows:
             odds = contrast.odds
             terms = ", ".join(self._effect.adjusted_for) or "nothing"
             method = f"{self._effect.estimator} of {self._effect.outcome}, adjusted for {terms}"
-            yield self._row(
+            yield self._tested(
                 f"{name}/log_odds",
                 "log_odds",
                 f"log odds, {about}",
                 odds.log_odds,
                 method,
                 p=odds.p,
-                n=self._effect.samples,
-                assumption=INDEPENDENT,
             )
-            yield self._row(
+            yield self._tested(
                 f"{name}/standard_error",
                 "standard_error",
                 f"standard error of the log odds, {about}",
                 odds.error,
                 method,
-                n=self._effect.samples,
-                assumption=INDEPENDENT,
             )
-            yield self._row(
+            yield self._tested(
                 f"{name}/odds_ratio",
                 "odds_ratio",
                 f"odds ratio, {about}",
@@ -105,8 +101,6 @@ class _Rows:
                 method,
                 interval=odds.interval,
                 p=odds.p,
-                n=self._effect.samples,
-                assumption=INDEPENDENT,
             )
         if contrast.risk_ratio is not None:
             yield self._row(
@@ -148,7 +142,7 @@ class _Rows:
                 if test is None
                 else f"{test.name} of {effect.estimator}, {test.df} degrees of freedom"
             )
-            yield self._row(
+            yield self._tested(
                 f"{self._name}/test",
                 "no_test" if test is None else test.name,
                 f"test of {found.id} ({found.kind})",
@@ -156,12 +150,10 @@ class _Rows:
                 f"{words}; corrected p is of support, {corrected}",
                 p=None if test is None else test.p,
                 corrected_p=found.support,
-                n=effect.samples,
-                assumption=INDEPENDENT,
                 error=None if failure is None or test is not None else f"{failure.code}: {failure.words}",
             )
         elif found.support is not None:
-            yield self._row(
+            yield self._tested(
                 f"{self._name}/support",
                 "p_support",
                 f"p of what {found.id} ({found.kind}) predicts",
@@ -169,11 +161,9 @@ class _Rows:
                 f"{INTERVAL_METHOD}; corrected by {found.correction} over {found.members}",
                 p=effect.support,
                 corrected_p=found.support,
-                n=effect.samples,
-                assumption=INDEPENDENT,
             )
         if found.refute is not None:
-            yield self._row(
+            yield self._tested(
                 f"{self._name}/refute",
                 "p_refute",
                 f"p of what refutes {found.id} ({found.kind})",
@@ -181,8 +171,6 @@ class _Rows:
                 f"by the rule of its kind; corrected by {found.correction} over {found.members}",
                 p=effect.refute,
                 corrected_p=found.refute,
-                n=effect.samples,
-                assumption=INDEPENDENT,
             )
         line = effect.trend
         if line is None:
@@ -278,6 +266,14 @@ class _Rows:
         yield from self._change(f"{name}/left", found.left, self._effect.reading)
         yield from self._needed(
             f"{name}/left", f"what is left of the loss, {about}", found.number_needed, found.left
+        )
+
+    def _tested(
+        self, name: str, kind: str, about: str, estimate: float | None, method: str, **more: Any
+    ) -> EstimateRow:
+        """Of all samples of the hypothesis."""
+        return self._row(
+            name, kind, about, estimate, method, n=self._effect.samples, assumption=INDEPENDENT, **more
         )
 
     def _row(

@@ -10,37 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-ENGINE = '''
-import os
-from gridc.runtime.engines.protocol import Answer, Batch, Done, Spending
+from benchmarks.plugin import write_plugin
 
-class Noted:
-    """Answers A or B by the call's digest, and notes that it was asked."""
-    replicable = True
-    def __init__(self, name, identity, precision, settings, waived):
-        self._name = name
-    def effective(self):
-        return {"answers": "by digest"}
-    def batches(self, calls):
-        return [Batch(tuple(call.id for call in calls[at:at + 4]), 4, None) for at in range(0, len(calls), 4)]
-    def answers(self, tasks, admit):
-        for task in tasks:
-            if not admit(task):
-                return
-            made = [self._answer(call) for call in task.batch.calls if call in task.wanted]
-            yield Done(task, made, Spending(0.0, {"calls": len(made)}))
-    def _answer(self, call):
+ENGINE = '''
+class Engine(ByDigest):
+    """Notes each call that it is asked."""
+    def answer(self, call):
         with open(os.environ["GRIDC_TEST_NOTES"], "a") as notes:
             notes.write(call + "\\n")
-        text = "Answer: " + "AB"[int(call, 16) % 2]
-        content = {"text": text, "tokens": [1], "finish": "stop", "near_ties": 0}
-        return Answer(call, content, {"prompt": "?"}, {"prompt_tokens": 1, "completion_tokens": 1}, 0.0)
-    def least(self, answered):
-        return {"calls": sum(1 for _ in answered)}
-    def rest(self):
-        pass
-    def close(self):
-        pass
+        return super().answer(call)
 '''
 
 SPEC = """\
@@ -138,12 +116,7 @@ LIFE = (
 
 
 def write_engine(folder: Path) -> None:
-    """The plug-in, as pip would have installed it."""
-    info = folder / "noted-1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / "noted.py").write_text(ENGINE)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: noted\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[gridc.engines]\nnoted = noted:Noted\n")
+    write_plugin(folder, "noted", ENGINE)
 
 
 def write_study(folder: Path, items: int = 5) -> None:

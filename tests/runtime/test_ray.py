@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.plugin import write_plugin
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.lock.deviations import log_path, require_reconciled
 from gridc.compiler.lock.lock import Lock, make_lock
@@ -38,39 +39,24 @@ if find_spec("ray") is None:  # not imported here: gridc sets it up before it is
     pytest.skip("ray is not installed", allow_module_level=True)
 
 ENGINE = """
-import os, time
-from gridc.runtime.engines.protocol import Answer, Batch, Done, Spending
+import time
 
-class Steady:
-    def __init__(self, name, identity, precision, settings, waived):
-        self.name, self.replicable = name, "paid" not in name
+class Engine(ByDigest):
+    size = 2
+    def __init__(self, name, *rest):
+        super().__init__(name, *rest)
+        self.replicable = "paid" not in name
     def effective(self):
-        return {"answers": "by digest", "threads": os.getpid() if "odd" in self.name else 1}
-    def batches(self, calls):
-        return [Batch(tuple(call.id for call in calls[at:at + 2]), 2, None) for at in range(0, len(calls), 2)]
-    def answers(self, tasks, admit):
-        for task in tasks:
-            if not admit(task):
-                return
-            path = os.environ["GRIDC_TEST_NOTES"]
-            with open(path, "a") as notes:
-                notes.write(f"{os.getpid()} {task.batch.calls[0]}\\n")
-            while os.path.exists(path + ".held") and len(open(path).readlines()) > 2:
-                time.sleep(0.01)
-            time.sleep(0.05)
-            if "deadly" in self.name and task.batch.calls[0].startswith("0"):
-                os.kill(os.getpid(), 9)
-            yield Done(task, [self.answer(call) for call in sorted(task.wanted)], Spending(0.0, {"calls": 2}))
-    def answer(self, call):
-        text = "Answer: " + "AB"[int(call, 16) % 2]
-        content = {"text": text, "tokens": [1], "finish": "stop", "near_ties": 0}
-        return Answer(call, content, {"prompt": "?"}, {"prompt_tokens": 1}, 0.0)
-    def least(self, answered):
-        return {"calls": sum(1 for _ in answered)}
-    def rest(self):
-        pass
-    def close(self):
-        pass
+        return super().effective() | {"threads": os.getpid() if "odd" in self.name else 1}
+    def begin(self, batch):
+        path = os.environ["GRIDC_TEST_NOTES"]
+        with open(path, "a") as notes:
+            notes.write(f"{os.getpid()} {batch.calls[0]}\\n")
+        while os.path.exists(path + ".held") and len(open(path).readlines()) > 2:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        if "deadly" in self.name and batch.calls[0].startswith("0"):
+            os.kill(os.getpid(), 9)
 """
 
 
@@ -132,11 +118,7 @@ class Home:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     folder = tmp_path_factory.mktemp("ray")
     package = folder / "package"
-    info = package / "steady-1.0.dist-info"
-    info.mkdir(parents=True)
-    (package / "steady.py").write_text(ENGINE)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: steady\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[gridc.engines]\nsteady = steady:Steady\n")
+    write_plugin(package, "steady", ENGINE)
     write_study(folder / "study", items=12)
     notes = folder / "notes"
     with pytest.MonkeyPatch.context() as patch:

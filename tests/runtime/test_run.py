@@ -48,7 +48,7 @@ def test_engines_are_closed_when_a_run_stops_with_an_error(
     code = tmp_path / "engine" / "noted.py"
     close = """def close(self):
         with open(os.environ["GRIDC_TEST_NOTES"], "a") as notes:
-            notes.write(f"closed {self._name}\\n")"""
+            notes.write(f"closed {self.name}\\n")"""
     failing = code.read_text().replace("def close(self):\n        pass", close)
     code.write_text(failing.replace("for task in tasks:", "for task in [tasks[0], None]:"))
     for name, value in environment(tmp_path / "engine", tmp_path / "notes").items():

@@ -1,5 +1,7 @@
 """Specification curves and their permutation test, against rows shuffled and fitted with statsmodels."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -22,8 +24,8 @@ SHAPE = (len(BENCHMARKS), len(MODELS), len(ARMS))
 BENCH, MODEL, ARM = np.unravel_index(np.arange(int(np.prod(SHAPE))), SHAPE)
 
 
-def specification(models: str, arm: int, rows: str = "") -> Specification:
-    kept = np.isin([MODELS[at] for at in MODEL], list(models)) & np.isin(ARM, [0, arm])
+def specification(models: str, arms: Sequence[int], rows: str = "") -> Specification:
+    kept = np.isin([MODELS[at] for at in MODEL], list(models)) & np.isin(ARM, arms)
     design = treatment(
         [
             factor("arm", ARMS, [ARMS[at] for at in ARM[kept]]),
@@ -34,7 +36,7 @@ def specification(models: str, arm: int, rows: str = "") -> Specification:
     return Specification(kept, design.matrix, unit(design.places("arm"), len(design.columns)), rows)
 
 
-SPECIFICATIONS = [specification(models, arm) for models in ("xyz", "xy", "yz") for arm in (1, 2, 3)]
+SPECIFICATIONS = [specification(models, (0, arm)) for models in ("xyz", "xy", "yz") for arm in (1, 2, 3)]
 
 
 def test_every_estimate_is_that_of_its_own_rows() -> None:
@@ -76,19 +78,7 @@ def totals_of(pairs: Pairs, entries: Entries) -> CaseTotals:
     return collapse(case, pairs.patterns.ravel(), entries.sums.ravel(), len(ARM), entries.rows.ravel())
 
 
-def two_arms(models: str, rows: str) -> Specification:
-    kept = np.isin([MODELS[at] for at in MODEL], list(models)) & np.isin(ARM, EXCHANGED)
-    design = treatment(
-        [
-            factor("arm", ARMS, [ARMS[at] for at in ARM[kept]]),
-            factor("model", MODELS, [MODELS[at] for at in MODEL[kept]]),
-            factor("benchmark", BENCHMARKS, [BENCHMARKS[at] for at in BENCH[kept]]),
-        ]
-    )
-    return Specification(kept, design.matrix, unit(design.places("arm"), len(design.columns)), rows)
-
-
-TWO_ARMS = [two_arms(models, rows) for models in ("xyz", "xy") for rows in READINGS]
+TWO_ARMS = [specification(models, EXCHANGED, rows) for models in ("xyz", "xy") for rows in READINGS]
 
 
 def test_shuffles_have_the_totals_of_rows_that_changed_places() -> None:

@@ -18,7 +18,8 @@ from tests.museum.exhibit import FINDINGS, exhibit, without
 
 AXES = '[[axis]]\nid = "template"'
 SECOND = '[[model]]\nid = "second"\nengine = "hf"\nsource = "builtin:pocket-qwen2"\n\n'
-ANYTHING: Callable[..., None] = lambda *_: None  # noqa: E731
+UNRECONCILED = without(deviations, "require_reconciled", lambda *_: None)
+"""As if no change had to be explained."""
 
 
 def contrast(room: Any, kind: str, margin: str = "") -> Any:
@@ -68,7 +69,7 @@ def departures(room: Any, change: Callable[[], object]) -> set[str]:
     "the models are not those that were registered, and conclusions are said to be identical",
     f"{FINDINGS}, FINDINGS 6 (D-008)",
     "GC401",
-    without(deviations, "require_reconciled", ANYTHING),
+    UNRECONCILED,
 )
 def another_roster(room: Any, patch: MonkeyPatch) -> set[str]:
     return departures(room, lambda: room.change(("[[benchmark]]", SECOND + "[[benchmark]]")))
@@ -78,7 +79,7 @@ def another_roster(room: Any, patch: MonkeyPatch) -> set[str]:
     "cases are added after a wide interval was seen",
     f"{FINDINGS}, FINDINGS 8",
     "GC401",
-    without(deviations, "require_reconciled", ANYTHING),
+    UNRECONCILED,
 )
 def cases_added(room: Any, patch: MonkeyPatch) -> set[str]:
     room.change(("n = 48", "n = 40"))
@@ -89,7 +90,7 @@ def cases_added(room: Any, patch: MonkeyPatch) -> set[str]:
     "a file of the right name holds other items",
     f"{FINDINGS}, FINDINGS 14: AI factual recall, validated as sycophancy",
     "GC405",
-    without(deviations, "require_reconciled", ANYTHING),
+    UNRECONCILED,
 )
 def another_item_set(room: Any, patch: MonkeyPatch) -> set[str]:
     rows = json.loads((room.folder / "facts.json").read_text("utf-8"))
@@ -101,7 +102,7 @@ def another_item_set(room: Any, patch: MonkeyPatch) -> set[str]:
     "the margin was registered as 3 points, and 2 are met",
     f"{FINDINGS}, FINDINGS 21",
     "GC401",
-    without(deviations, "require_reconciled", ANYTHING),
+    UNRECONCILED,
 )
 def another_margin(room: Any, patch: MonkeyPatch) -> set[str]:
     contrast(room, "equivalence", "margin = { pp = 3 }")
@@ -112,7 +113,7 @@ def another_margin(room: Any, patch: MonkeyPatch) -> set[str]:
     "hypotheses keep their names, H5a to H5d, and say something else than was registered",
     f"{FINDINGS}, FINDINGS 21",
     "GC401",
-    without(deviations, "require_reconciled", ANYTHING),
+    UNRECONCILED,
 )
 def another_claim(room: Any, patch: MonkeyPatch) -> set[str]:
     contrast(room, "difference", "margin = { pp = 3 }")
@@ -126,7 +127,7 @@ def another_claim(room: Any, patch: MonkeyPatch) -> set[str]:
     "what is called map_reduce is three calls with the whole prompt and a vote",
     f"{FINDINGS}, FINDINGS 3: the format study",
     "GC401",
-    without(deviations, "require_reconciled", ANYTHING),
+    UNRECONCILED,
 )
 def a_vote_called_map_reduce(room: Any, patch: MonkeyPatch) -> set[str]:
     levels = "".join(

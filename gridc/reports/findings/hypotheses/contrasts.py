@@ -6,7 +6,7 @@ from math import isfinite
 import numpy as np
 
 from gridc.compiler.grid.hypothesis_kinds import GAINS, HARMS, OF_SCORE
-from gridc.reports.findings.hypotheses.comparison import Comparison, compare
+from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.effects import (
     Change,
     Contrast,
@@ -16,6 +16,7 @@ from gridc.reports.findings.hypotheses.effects import (
     Needed,
     Odds,
     Recovery,
+    TrendLine,
 )
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
@@ -36,14 +37,9 @@ def decide_contrast(measured: Measured, hypothesis: ContrastHypothesis) -> Effec
     """The effect of each level, and the p-values of the claim of its kind and of what refutes it."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
     control = () if hypothesis.control is None else (hypothesis.control,)
-    try:
-        comparison = compare(
-            measured, hypothesis, (hypothesis.reference, *hypothesis.levels, *control), spec.analysis.outcome
-        )
-    except NotMean as error:
-        return nothing(hypothesis.outcome, spec, Failure("not_a_mean", str(error)))
-    if comparison is None:
-        return nothing(hypothesis.outcome, spec, NO_ROWS)
+    comparison = compared(measured, hypothesis, (hypothesis.reference, *hypothesis.levels, *control))
+    if isinstance(comparison, Effect):
+        return comparison
     fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison))
     failure = fitted if isinstance(fitted, Failure) else None
     odds: list[Odds | None] = [None] * len(hypothesis.levels)
@@ -63,33 +59,55 @@ def decide_contrast(measured: Measured, hypothesis: ContrastHypothesis) -> Effec
     )
     support, refute = p_values(comparison, hypothesis, odds, test)
     needs_test = hypothesis.kind in ("difference", "null_control")
+    if not needs_test and failure is not None and failure.code == "estimator":
+        failure = None
+    return effect_of(comparison, hypothesis, spec, contrasts, test, failure, (support, refute))
+
+
+def compared(
+    measured: Measured, hypothesis: AboutAnEffect, levels: Sequence[str] | None, only: bool = False
+) -> Comparison | Effect:
+    """What is compared, or the answer where there is nothing to compare."""
+    reading, outcome = measured.spec.analysis.outcome, hypothesis.outcome
+    why = Failure(
+        "rows", "no complete cell asks an item under every level that is compared, all else the same"
+    )
+    try:
+        comparison = compare(measured, hypothesis, levels, reading, only)
+    except NotMean as error:
+        comparison, why = None, Failure("not_a_mean", str(error))
+    if comparison is not None:
+        return comparison
+    estimator, rows = measured.spec.analysis.estimator, digest([outcome])
+    return Effect(outcome, reading, estimator, (), 0, 0, 0, (), None, None, why, 1.0, 1.0, rows)
+
+
+def effect_of(
+    comparison: Comparison,
+    hypothesis: AboutAnEffect,
+    spec: Spec,
+    contrasts: tuple[Contrast, ...],
+    test: EffectTest | None,
+    failure: Failure | None,
+    p: tuple[float, float],
+    trend: TrendLine | None = None,
+) -> Effect:
+    """What was compared, with what came of it; `p` of the claim and of what refutes it."""
     return Effect(
         hypothesis.outcome,
-        spec.analysis.outcome,
+        comparison.reading,
         spec.analysis.estimator,
         covariates(comparison),
-        int(comparison.sums.cases @ comparison.sums.rows.sum(axis=1)),
+        sum(map(comparison.samples, comparison.levels)),
         comparison.units,
         comparison.left_out,
         contrasts,
         test,
-        None,
-        failure if needs_test or (failure is not None and failure.code != "estimator") else None,
-        support,
-        refute,
+        trend,
+        failure,
+        *p,
         comparison.rows.rows,
     )
-
-
-NO_ROWS = Failure(
-    "rows", "no complete cell asks an item under every level that is compared, all else the same"
-)
-
-
-def nothing(outcome: str, spec: Spec, why: Failure) -> Effect:
-    """The answer where there is nothing to compare."""
-    reading, estimator = spec.analysis.outcome, spec.analysis.estimator
-    return Effect(outcome, reading, estimator, (), 0, 0, 0, (), None, None, why, 1.0, 1.0, digest([outcome]))
 
 
 def _test(fitted: Fit, columns: list[int], odds: Sequence[Odds | None]) -> EffectTest:

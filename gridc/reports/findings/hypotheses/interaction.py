@@ -1,13 +1,12 @@
 """An axis whose effect depends on the model, the benchmark, or another axis: a joint test of the
 interactions."""
 
-from gridc.reports.findings.hypotheses.comparison import Comparison, compare
-from gridc.reports.findings.hypotheses.contrasts import NO_ROWS, nothing, other_reading
+from gridc.reports.findings.hypotheses.comparison import Comparison
+from gridc.reports.findings.hypotheses.contrasts import compared, effect_of, other_reading
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, Failure
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.hypotheses.regression import covariates, design_of, estimate, failure_of
-from gridc.reports.findings.observations import NotMean
 from gridc.schema.inference import InteractionHypothesis
 from gridc.statistics.clustered_logit import NotEstimable
 
@@ -16,12 +15,9 @@ def decide_interaction(measured: Measured, hypothesis: InteractionHypothesis) ->
     """Whether the effect of the axis differs by `by`, and the effect of each level in each part of it,
     against the first level of the axis. Nothing refutes it: no difference is too small to be one."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
-    try:
-        comparison = compare(measured, hypothesis, None, spec.analysis.outcome)
-    except NotMean as error:
-        return nothing(hypothesis.outcome, spec, Failure("not_a_mean", str(error)))
-    if comparison is None:
-        return nothing(hypothesis.outcome, spec, NO_ROWS)
+    comparison = compared(measured, hypothesis, None)
+    if isinstance(comparison, Effect):
+        return comparison
     test, failure = None, None
     if hypothesis.by not in covariates(comparison) or len(comparison.levels) < 2:
         failure = Failure(
@@ -36,21 +32,9 @@ def decide_interaction(measured: Measured, hypothesis: InteractionHypothesis) ->
                 test = fitted.joint(fitted.design.places(hypothesis.axis, hypothesis.by))
             except NotEstimable as error:
                 failure = failure_of(error)
-    return Effect(
-        hypothesis.outcome,
-        spec.analysis.outcome,
-        spec.analysis.estimator,
-        covariates(comparison),
-        int(comparison.sums.cases @ comparison.sums.rows.sum(axis=1)),
-        comparison.units,
-        comparison.left_out,
-        tuple(_contrast(comparison, hypothesis, level, alpha) for level in comparison.levels[1:]),
-        test,
-        None,
-        failure,
-        1.0 if test is None else test.p,
-        1.0,
-        comparison.rows.rows,
+    contrasts = tuple(_contrast(comparison, hypothesis, level, alpha) for level in comparison.levels[1:])
+    return effect_of(
+        comparison, hypothesis, spec, contrasts, test, failure, (1.0 if test is None else test.p, 1.0)
     )
 
 

@@ -3,13 +3,13 @@
 import numpy as np
 
 from gridc.compiler.grid.hypothesis_kinds import doses_of
-from gridc.reports.findings.hypotheses.comparison import Comparison, compare
-from gridc.reports.findings.hypotheses.contrasts import NO_ROWS, nothing, other_reading, tails
+from gridc.reports.findings.hypotheses.comparison import Comparison
+from gridc.reports.findings.hypotheses.contrasts import compared, effect_of, other_reading, tails
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, EffectTest, Failure, Odds, TrendLine
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
-from gridc.reports.findings.hypotheses.regression import DOSE, covariates, design_of, estimate, failure_of
-from gridc.reports.findings.observations import Floats, NotMean
+from gridc.reports.findings.hypotheses.regression import DOSE, design_of, estimate, failure_of
+from gridc.reports.findings.observations import Floats
 from gridc.schema.inference import TrendHypothesis
 from gridc.statistics.clustered_logit import NotEstimable
 from gridc.statistics.ordered import isotonic, jonckheere_terpstra, page
@@ -19,12 +19,9 @@ def decide_trend(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
     """The slope of the log odds over the doses of the levels, one-sided as predicted; refuted where it is the
     other way. The contrast is of the last level against the first."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
-    try:
-        comparison = compare(measured, hypothesis, hypothesis.order, spec.analysis.outcome, only=True)
-    except NotMean as error:
-        return nothing(hypothesis.outcome, spec, Failure("not_a_mean", str(error)))
-    if comparison is None:
-        return nothing(hypothesis.outcome, spec, NO_ROWS)
+    comparison = compared(measured, hypothesis, hypothesis.order, only=True)
+    if isinstance(comparison, Effect):
+        return comparison
     doses = doses_of(spec, hypothesis)
     fitted = estimate(comparison, spec.analysis.estimator, design_of(comparison, doses=doses))
     odds: Odds | None = None
@@ -42,21 +39,11 @@ def decide_trend(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
     change = comparison.change(last, first, None, alpha)
     other, divergence = other_reading(comparison, last, first, alpha, change)
     flips = comparison.flips(last, first)
-    return Effect(
-        hypothesis.outcome,
-        spec.analysis.outcome,
-        spec.analysis.estimator,
-        covariates(comparison),
-        int(comparison.sums.cases @ comparison.sums.rows.sum(axis=1)),
-        comparison.units,
-        comparison.left_out,
-        (Contrast(change, other, divergence, odds, None, None, None, flips),),
-        None if odds is None else EffectTest("wald_z", odds.z, 1, odds.p),
-        _line(comparison, hypothesis, doses),
-        failure,
-        up if rising else down,
-        down if rising else up,
-        comparison.rows.rows,
+    contrasts = (Contrast(change, other, divergence, odds, None, None, None, flips),)
+    test = None if odds is None else EffectTest("wald_z", odds.z, 1, odds.p)
+    p = (up, down) if rising else (down, up)
+    return effect_of(
+        comparison, hypothesis, spec, contrasts, test, failure, p, _line(comparison, hypothesis, doses)
     )
 
 

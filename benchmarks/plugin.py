@@ -1,5 +1,5 @@
-"""An engine without weights, as a plug-in that pip would have installed. It answers from the digest of a call,
-so that what a study takes and what it survives can be tried without a model."""
+"""An engine without weights, as a plug-in that pip would have installed: it answers from the digest of a
+call, so that what a study takes and what it survives can be tried without a model."""
 
 from pathlib import Path
 

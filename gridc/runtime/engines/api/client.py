@@ -6,10 +6,11 @@ one request, whatever a library in between would like to try again.
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import ip_address
 from typing import BinaryIO
 from urllib.request import getproxies, proxy_bypass
@@ -72,10 +73,28 @@ def recorded() -> Iterator[Exchange]:
 
 
 class Outlet(httpx.AsyncBaseTransport):
-    """A transport that reads bodies up to a bound, and sends one request for each attempt."""
+    """A transport that reads bodies up to a bound, and sends one request for each attempt.
 
-    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
-        self._inner = inner
+    Every request that is open at once has a transport of its own (`lane` makes one) with one connection,
+    which the next request takes over. In one pool httpcore looks through all connections several times for
+    each request, which at 64 takes more of the processor than everything else together.
+    """
+
+    def __init__(self, lane: Callable[[], httpx.AsyncBaseTransport]) -> None:
+        self._lane = lane
+        self._lanes: list[httpx.AsyncBaseTransport] = []
+        self._free: list[httpx.AsyncBaseTransport] = []
+
+    @contextmanager
+    def _taken(self) -> Iterator[httpx.AsyncBaseTransport]:
+        if not self._free:
+            self._free.append(self._lane())
+            self._lanes += self._free
+        lane = self._free.pop()
+        try:
+            yield lane
+        finally:
+            self._free.append(lane)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         exchange = _EXCHANGE.get()
@@ -89,21 +108,23 @@ class Outlet(httpx.AsyncBaseTransport):
             if exchange is not None:
                 exchange.status = 200
             return httpx.Response(200, headers={"content-type": "application/json"}, content=body)
-        response = await self._inner.handle_async_request(request)
-        try:
-            if response.headers.get("content-encoding", "identity") != "identity":
-                raise RequestError("unreadable", "the response is compressed, which was not asked")
-            assert isinstance(response.stream, httpx.AsyncByteStream)
-            into = request.extensions.get("into") if response.status_code == 200 else None
-            data = await _bounded(response.stream.__aiter__(), into)
-        finally:
-            await response.aclose()
+        with self._taken() as lane:
+            response = await lane.handle_async_request(request)
+            try:
+                if response.headers.get("content-encoding", "identity") != "identity":
+                    raise RequestError("unreadable", "the response is compressed, which was not asked")
+                assert isinstance(response.stream, httpx.AsyncByteStream)
+                into = request.extensions.get("into") if response.status_code == 200 else None
+                data = await _bounded(response.stream.__aiter__(), into)
+            finally:
+                await response.aclose()
         if exchange is not None:
             exchange.status = response.status_code
         return httpx.Response(response.status_code, headers=response.headers, content=data)
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        for lane in self._lanes:
+            await lane.aclose()
 
 
 async def _bounded(chunks: AsyncIterator[bytes], into: Into | None) -> bytes:
@@ -119,16 +140,18 @@ async def _bounded(chunks: AsyncIterator[bytes], into: Into | None) -> bytes:
     return bytes(data)
 
 
-def make_client(most: int, url: str | None = None) -> httpx.AsyncClient:
-    """A client for up to `most` requests at once. Proxies of the environment are used, but not to a host that
-    it excepts, nor to this machine."""
-    limits = httpx.Limits(max_connections=most, max_keepalive_connections=most)
+def make_client(url: str | None = None) -> httpx.AsyncClient:
+    """A client. Proxies of the environment are used, but not to a host that it excepts, nor to this
+    machine."""
     direct = url is not None and (is_local(url) or bool(proxy_bypass(httpx.URL(url).host)))
     proxies = {} if direct else getproxies()
+    trusted = httpx.create_ssl_context()
+    one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
+    lane = partial(httpx.AsyncHTTPTransport, verify=trusted, limits=one, retries=0)
     return httpx.AsyncClient(
-        transport=Outlet(httpx.AsyncHTTPTransport(limits=limits, retries=0)),
+        transport=Outlet(lane),
         mounts={
-            f"{scheme}://": Outlet(httpx.AsyncHTTPTransport(proxy=proxies[scheme], limits=limits, retries=0))
+            f"{scheme}://": Outlet(partial(lane, proxy=proxies[scheme]))
             for scheme in ("http", "https")
             if scheme in proxies
         },

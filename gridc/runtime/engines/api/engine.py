@@ -143,7 +143,7 @@ class ApiEngine:
     def _open(self) -> Direct | Provider:
         if self._route is None:
             self._loop = self._loop or asyncio.new_event_loop()
-            self._client = self._client or make_client(self._settings.concurrency, self._identity.base_url)
+            self._client = self._client or make_client(self._identity.base_url)
             way = Provider if self._identity.base_url is None else Direct
             self._route = way(self._name, self._identity, self._client, self._price)
         return self._route

@@ -320,7 +320,7 @@ def of_samples(
             answers = tuple([answer for answer in stored.answers if answer is not None])
             whole = len(answers) == len(stored.answers) and not (is_judged(cell) and rulings is None)
             if whole and (concluded or outcome != _UNSCORED):
-                ruling = (rulings or {}).get((cell.key, *stored[:2]))
+                ruling = None if rulings is None else rulings.get((cell.key, *stored[:2]))
                 given = (stored.item, *answers, *(() if ruling is None else (repr(ruling),)))
                 if given not in scored:
                     documents = [json.loads(answer) for answer in answers]

@@ -10,7 +10,14 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.schema.canonical import canonical, canonical_row, digest, digest_bytes, stored_row
+from gridc.schema.canonical import (
+    canonical,
+    canonical_members,
+    canonical_row,
+    digest,
+    digest_bytes,
+    stored_row,
+)
 
 VECTORS: list[tuple[Any, str]] = [
     (None, "null"),
@@ -127,6 +134,19 @@ ANYTHING = st.recursive(
 @given(ANYTHING)
 def test_the_fast_form_is_the_one_of_rfc8785(value: Any) -> None:
     assert canonical(value) == rfc8785.dumps(value)
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(max_codepoint=126), max_size=3), ANYTHING | st.sampled_from([0, 1]), max_size=8
+    )
+)
+def test_members_that_are_remembered_have_the_canonical_bytes(values: dict[str, Any]) -> None:
+    for _ in range(2):
+        assert canonical_members(values) == rfc8785.dumps(values)
+    for like in (lambda value: value == 1, float, bool):
+        changed = {name: like(value) if value in (0, 1) else value for name, value in values.items()}
+        assert canonical_members(changed) == rfc8785.dumps(changed)
 
 
 @pytest.mark.parametrize("value", ["\ud800", {"\ud800": 1}, ["\udfff"], {"a": float("nan")}, {1: 2}, {"a"}])

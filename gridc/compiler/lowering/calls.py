@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.scaffolds.turns import Task
-from gridc.schema.canonical import canonical, digest, digest_bytes
+from gridc.schema.canonical import canonical_members, digest, digest_bytes
 
 Kind = Literal["generate", "loglikelihood"]
 
@@ -74,7 +74,7 @@ class Request:
     @cached_property
     def canonical(self) -> bytes:
         """`as_json` in canonical form, as the store holds it."""
-        return canonical(self.as_json())
+        return canonical_members(self.as_json())
 
     @cached_property
     def id(self) -> str:

@@ -1,6 +1,6 @@
 """Lowering, second half: from a cell to its samples and the calls that each of them needs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -25,6 +25,9 @@ from gridc.diagnostics.errors import Diagnostic, SpecError
 from gridc.schema.engines import engine_kind
 from gridc.schema.scaffold import Scaffold
 
+Requests = Callable[[Item, Prompt, int], tuple[Request, ...]]
+"""The calls of a sample by its item, the item's prompt and the replicate."""
+
 
 class Asker:
     """Lowers the cells of one study. Prompts are rendered once and shared by the cells that ask them."""
@@ -44,24 +47,25 @@ class Asker:
 
     def samples(self, cell: Cell) -> Iterator[Sample]:
         """Each item of the cell's benchmark, replicate by replicate."""
+        requests = self._requests(cell)
         for item, prompt in zip(self.items(cell), self._prompts(*_rendered(cell)), strict=True):
-            yield from self._of(cell, item, prompt)
+            yield from self._of(cell, item, prompt, requests)
 
     def samples_of(self, cell: Cell, item: Item) -> Iterator[Sample]:
         """One item of the cell (`items`), replicate by replicate. No other item's prompt is rendered."""
-        yield from self._of(cell, item, self._prompt(*_rendered(cell), item))
+        yield from self._of(cell, item, self._prompt(*_rendered(cell), item), self._requests(cell))
 
     def exemplars(self, cell: Cell) -> tuple[Item, ...]:
         """The items that a cell's prompts show with their answers."""
         setting = cell.setting
         return self._study.items[cell.benchmark].shown(setting.option_order, setting.variant)[: setting.shots]
 
-    def _of(self, cell: Cell, item: Item, prompt: Prompt) -> Iterator[Sample]:
+    def _of(self, cell: Cell, item: Item, prompt: Prompt, requests: Requests) -> Iterator[Sample]:
         if cell.setting.scaffolding is not None:
             yield from self._scaffolded(cell, cell.setting.scaffolding, item, prompt)
             return
         for replicate in range(cell.setting.replicates):
-            yield Sample(item, replicate, tuple(self._requests(cell, item, prompt, replicate)))
+            yield Sample(item, replicate, requests(item, prompt, replicate))
 
     def _scaffolded(self, cell: Cell, scaffold: Scaffold, item: Item, prompt: Prompt) -> Iterator[Sample]:
         """The samples under a scaffold, which puts the system prompt where it belongs by itself."""
@@ -72,8 +76,9 @@ class Asker:
         ((_, question),) = prompt.messages
         options, system = shown_options(item, setting.options, setting.look), setting.system or None
         task = Task(cell.benchmark, question, options, system, setting.system_turn)
+        drawn = self._generation(setting)
         for replicate in range(setting.replicates):
-            request = partial(self._turn, cell, self._generation(setting, item, replicate))
+            request = partial(self._turn, cell, drawn(item, replicate))
             scaffolded = OnItem(procedure, scaffold, task, request, setting.held("stop"))
             first = tuple(request for _, request in scaffolded.trace(unanswered).calls)
             yield Sample(item, replicate, first, scaffolded)
@@ -86,26 +91,36 @@ class Asker:
         prompt = Prompt(turn.messages, cell.setting.chat_template)
         return Request("generate", self._models[cell.model], cell.setting.precision, prompt, parameters)
 
-    def _requests(self, cell: Cell, item: Item, prompt: Prompt, replicate: int) -> Iterator[Request]:
+    def _requests(self, cell: Cell) -> Requests:
+        """What asks the calls of a plain cell. What its samples share is settled once."""
         setting, model = cell.setting, self._models[cell.model]
         if not setting.ranks:
-            parameters = self._generation(setting, item, replicate)
-            yield Request("generate", model, setting.precision, prompt, parameters)
-            return
-        ranking = _ranking(setting, item, cell)
-        yield Request("loglikelihood", model, setting.precision, prompt, ranking)
-        if setting.normalise == "unconditional":
-            premise = prompt.saying(setting.premise)
-            yield Request("loglikelihood", model, setting.precision, premise, ranking)
+            drawn = self._generation(setting)
 
-    def _generation(self, setting: Setting, item: Item, replicate: int) -> Mapping[str, Any]:
+            def generate(item: Item, prompt: Prompt, replicate: int) -> tuple[Request, ...]:
+                return (Request("generate", model, setting.precision, prompt, drawn(item, replicate)),)
+
+            return generate
+        twice = setting.normalise == "unconditional"
+
+        def rank(item: Item, prompt: Prompt, replicate: int) -> tuple[Request, ...]:
+            ranking = _ranking(setting, item, cell)
+            prompts = (prompt, prompt.saying(setting.premise)) if twice else (prompt,)
+            return tuple(
+                [Request("loglikelihood", model, setting.precision, each, ranking) for each in prompts]
+            )
+
+        return rank
+
+    def _generation(self, setting: Setting) -> Callable[[Item, int], Mapping[str, Any]]:
+        """The parameters of a generation by item and replicate, which a greedy one does not depend on."""
         greedy = {"max_tokens": setting.held("max_tokens"), "temperature": setting.temperature}
         if setting.held("stop"):
             greedy["stop"] = list(setting.held("stop"))
         if setting.temperature == 0:
-            return greedy
-        seed = self._study.spec.sampling.seed
-        return {**greedy, "top_p": setting.top_p, "seed": seed, "item": item.id, "replicate": replicate}
+            return lambda item, replicate: greedy
+        sampled = {**greedy, "top_p": setting.top_p, "seed": self._study.spec.sampling.seed}
+        return lambda item, replicate: {**sampled, "item": item.id, "replicate": replicate}
 
     def _render(self, benchmark: str, shown: Setting) -> list[Prompt]:
         items = self._asked(benchmark, shown.option_order, shown.items, shown.variant)

@@ -6,6 +6,7 @@ All choices come from one `random.Random`, which hypothesis and atheris can stan
 import copy
 import json
 from collections.abc import Callable
+from datetime import date, time
 from random import Random
 from typing import Any
 
@@ -257,6 +258,8 @@ def _inline(value: Any) -> str:
         return "{" + ", ".join(f"{_quoted(key)} = {_inline(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_inline, value)) + "]"
+    if isinstance(value, date | time):
+        return value.isoformat()
     return _quoted(value) if isinstance(value, str) else json.dumps(value)
 
 

@@ -109,11 +109,11 @@ def test_an_interrupted_run_says_that_it_waits(tmp_path: Path, server: tuple[Bat
     make_api_study(tmp_path, url, 4, PRICE)
     run = start(tmp_path)
     begun = time.monotonic()
-    while len(handler.batches) < 2 and time.monotonic() < begun + 60:
+    while len(handler.batches) < 2 and time.monotonic() < begun + 120:
         time.sleep(0.05)
     time.sleep(1.0)
     run.send_signal(signal.SIGINT)
-    _, told = run.communicate(timeout=30)
+    _, told = run.communicate(timeout=120)
     assert run.returncode == 6, told
     assert "error[GC639]" in told
     assert "come back later" in told

@@ -641,7 +641,9 @@ CODES: dict[str, Code] = {
     "GC638": Code(
         "a batch may have been paid and cannot be found",
         "It was about to be submitted when the connection broke or the process ended, and the provider "
-        "does not list it. It may have been accepted, so gridc does not ask its calls again by itself. Look "
+        "does not list it; or it was submitted, and the provider does not have its results, perhaps because "
+        "it keeps them for weeks only, or because the key is another account's. It may have been accepted, "
+        "so gridc does not ask its calls again by itself. Look "
         "at the provider's own page. `gridc run --acknowledge lost-batches` asks them again; those of the "
         "lost batch count as possibly paid, at their most.",
     ),

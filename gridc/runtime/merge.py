@@ -25,7 +25,8 @@ from gridc.runtime.store.write import Writer
 
 
 def merge(plan: Plan, lock: Lock, path: Path, others: list[Path], acknowledged: bool = False) -> Finished:
-    """Take into the store at `path` what other stores of the same study have answered, all or nothing.
+    """Take into the store at `path` what other stores of the same study have answered and what they asked of
+    providers, all or nothing.
 
     Raises `StoreError` when a store cannot be used or is of another study, when its event chain is broken,
     when two stores have different answers to one call (which of them is right nobody can tell from here), and
@@ -92,6 +93,7 @@ def _take(plan: Plan, store: Writer, path: Path) -> None:
         asked = {ask.request.id for ask in state.asks}
         new = {call: theirs[call] for call in asked if call in theirs}
         taken += _copy(store, path, new, store.answers_of(asked))
+    store.copy_attempts(path)
     if not taken:
         return
     kept = [

@@ -83,6 +83,37 @@ def test_batches_give_the_results_of_single_calls_and_wait_to_be_taken_later(
         assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
 
 
+def test_what_waits_in_a_store_that_is_merged_is_taken_and_not_asked_again(
+    tmp_path: Path, server: tuple[BatchServer, str]
+) -> None:
+    handler, url = server
+    handler.delay = 1.0
+    spec = make_api_study(tmp_path, url, 4, PRICE)
+    waits = spec.read_text()
+    spec.write_text(waits.replace("attempts = 12", "attempts = 12\nbatch_wait_s = 0"))
+    with pytest.raises(IncompleteError, match="GC639"):
+        OpenStudy(spec).run()
+    spec.write_text(waits)
+    money = "SELECT count(*), sum(usd) FROM attempt WHERE paid <> 'no' AND purpose <> 'probe'"
+    paid = tables(tmp_path, money)
+    store = tmp_path / "results" / "small" / "store.sqlite"
+    other = store.rename(tmp_path / "other.sqlite")
+    assert OpenStudy(spec).merge([other]).finished.executed == 0
+    assert tables(tmp_path, money) == paid
+    waiting = len(handler.batches)
+    OpenStudy(spec).run()
+    repeated = tables(tmp_path, "SELECT count(*) FROM attempt WHERE purpose = 'repeat'")[0][0]
+    assert sum(handler.accepted.values()) == tables(tmp_path, "SELECT count(*) FROM call")[0][0] + repeated
+    assert len(handler.batches) > waiting
+    OpenStudy(spec).verify()
+    took = tables(tmp_path, money)
+    store.rename(tmp_path / "took.sqlite")
+    OpenStudy(spec).merge([other])
+    OpenStudy(spec).merge([tmp_path / "took.sqlite"])
+    assert tables(tmp_path, money) == took, "what waited when it was merged first has ended"
+    assert not tables(tmp_path, "SELECT 1 FROM submission WHERE state <> 'ended'")
+
+
 def test_what_cannot_go_in_batches_is_an_error_before_anything_is_stamped(tmp_path: Path) -> None:
     spec = make_api_study(tmp_path, "http://127.0.0.1:9/v1", 4, 'server = "vllm"\nbatch = true')
     done = command("validate", cwd=tmp_path)

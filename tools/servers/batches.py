@@ -31,7 +31,8 @@ or a list that fails; results that break off."""
 
 @dataclass(slots=True)
 class BatchServer:
-    """`faults` are met by one batch or upload each, in order. `unlisted`: batches cannot be listed.
+    """`faults` are met by one batch or upload each, in order. `unlisted`: batches cannot be listed. `room`:
+    so many requests wait here at most, and a batch that has no room fails.
     `accepted` counts the requests of accepted batches by their body, `met` the faults, `seen` requests by
     method and the first part of the path, `sizes` the requests of each accepted batch."""
 
@@ -40,6 +41,7 @@ class BatchServer:
     delay: float = 0.05
     unlisted: bool = False
     most_requests: int = 50_000
+    room: int = 50_000
     accepted: Counter[str] = field(default_factory=Counter)
     met: Counter[str] = field(default_factory=Counter)
     seen: Counter[str] = field(default_factory=Counter)
@@ -115,7 +117,9 @@ class BatchServer:
             "request_counts": {"total": len(lines), "completed": 0, "failed": 0},
         }  # fmt: skip
         self.batches[name] = batch
-        ends = self._meets("failed", "full")
+        waiting = [each for each in self.batches.values() if each["status"] == "in_progress"]
+        full = sum(each["request_counts"]["total"] for each in waiting) > self.room
+        ends = "full" if full else self._meets("failed", "full")
         if ends:
             code = "token_limit_exceeded" if ends == "full" else "invalid_request"
             batch |= {

@@ -2,17 +2,22 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from gridc.runtime.engines.api.records import Attempt, Submission
+from gridc.runtime.store.store import Store
 from gridc.runtime.store.writable import Writable, text_of
 
 _ATTEMPT = (
     "id", "model", "purpose", "call", "number", "started", "seconds", "status", "failure", "http", "paid",
     "usd", "answered_by", "fingerprint", "usage", "detail", "submission",
 )  # fmt: skip
+"""The columns of an attempt: first those that it has when it is opened."""
+
+
+_SUBMISSION = tuple(each.name for each in fields(Submission))
 
 
 class AttemptWriter(Writable):
@@ -50,13 +55,14 @@ class AttemptWriter(Writable):
             self._db.table("submission").update(submission.id, asdict(submission))
 
     def waiting(self, model: str) -> list[tuple[Submission, list[Attempt]]]:
-        """The batches of a model that may be at its provider, with their requests that have not ended."""
+        """The batches of a model that may be at its provider and hold a request that has not ended, with all
+        their requests."""
         known = self._db.query(
             """SELECT * FROM submission WHERE model = ? AND state IN ('submitting', 'submitted')
                AND id IN (SELECT submission FROM attempt WHERE status = 'sent') ORDER BY created, id""",
             [model],
         )
-        requests = "SELECT * FROM attempt WHERE submission = ? AND status = 'sent' ORDER BY id"
+        requests = "SELECT * FROM attempt WHERE submission = ? ORDER BY id"
         return [
             (
                 Submission(**row),
@@ -92,6 +98,25 @@ class AttemptWriter(Writable):
                 "UPDATE attempt SET status = 'lost' WHERE status = 'sent' AND submission IS NULL"
             )
 
+    def copy_attempts(self, path: Path) -> None:
+        """Take the requests that another store holds for calls that are known here, with their batches, all
+        or nothing: what they may have cost counts, and what waits at a provider is taken and not asked again.
+        One that is here stays, unless it had not ended."""
+        with Store.open(path) as other, self._db.atomic():
+            known = set(self.known({row["call"] for row in other.attempts()}))
+            named = {row["submission"] for row in other.attempts() if row["call"] in known} - {None}
+            self._insert(
+                f"{_copying('submission', _SUBMISSION)} WHERE state NOT IN ('ended', 'dropped', 'lost')",
+                (
+                    tuple(other.row("submission", name)[each] for each in _SUBMISSION)
+                    for name in sorted(named)
+                ),
+            )
+            self._insert(
+                f"{_copying('attempt', _ATTEMPT)} WHERE status = 'sent'",
+                (tuple(row[each] for each in _ATTEMPT) for row in other.attempts() if row["call"] in known),
+            )
+
     def _insert_attempts(self, attempts: Sequence[Attempt]) -> None:
         self._insert(
             f"INSERT INTO attempt ({', '.join(_ATTEMPT)}) VALUES ({', '.join('?' * len(_ATTEMPT))})",
@@ -117,3 +142,11 @@ class AttemptWriter(Writable):
 
 def _attempt(attempt: Attempt) -> tuple[Any, ...]:
     return tuple(text_of(attempt.usage) if name == "usage" else getattr(attempt, name) for name in _ATTEMPT)
+
+
+def _copying(table: str, columns: Sequence[str]) -> str:
+    """Inserts rows of another store. One that is here is written over where the condition that follows holds
+    of it."""
+    named, values = ", ".join(columns), ", ".join("?" * len(columns))
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
+    return f"INSERT INTO {table} ({named}) VALUES ({values}) ON CONFLICT (id) DO UPDATE SET {changes}"

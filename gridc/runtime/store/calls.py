@@ -114,6 +114,6 @@ class CallReader(Reader):
         )
         return [(key, item, tuple(calls.split())) for key, item, calls in rows]
 
-    def attempts_on(self, call: str) -> list[dict[str, Any]]:
-        """The requests that were made for a call, as they are stored."""
-        return list(self._db.query("SELECT * FROM attempt WHERE call = ? ORDER BY id", [call]))
+    def attempts(self) -> Iterator[dict[str, Any]]:
+        """The requests that were made for calls, as they are stored."""
+        yield from self._db.query("SELECT * FROM attempt WHERE call IS NOT NULL ORDER BY id")

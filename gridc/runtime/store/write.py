@@ -62,9 +62,6 @@ class Writer(PlanWriter, LayoutWriter, AttemptWriter):
         with Store.open(path) as other:
             found = [other.row("call", call) for call in calls]
             batches = {row["batch"]: other.row("batch", row["batch"]) for row in found if row["batch"]}
-            attempts = [row for call in calls for row in other.attempts_on(call)]
-            named = dict.fromkeys(row["submission"] for row in attempts if row["submission"])
-            submissions = [other.row("submission", name) for name in named]
         for row in found:
             if digest(json.loads(row["answer"])) != row["answer_digest"]:
                 message = f"the answer of call {row['id'][:12]} has been changed"
@@ -79,8 +76,6 @@ class Writer(PlanWriter, LayoutWriter, AttemptWriter):
                 taken = ("sent", "answer", "answer_digest", "usage", "seconds", "finished")
                 changes = {name: row[name] for name in taken} | {"batch": numbers.get(row["batch"])}
                 self._db.table("call").update(row["id"], changes)
-            self._db.table("submission").insert_all(submissions, ignore=True)
-            self._db.table("attempt").insert_all(attempts, ignore=True)
 
     def score(self, cell: str, stamp: str, outcomes: Iterable[tuple[str, int, Outcome]]) -> None:
         """Store the outcomes (item, replicate, outcome) of one cell's samples."""

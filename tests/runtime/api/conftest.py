@@ -42,8 +42,8 @@ class Noted:
 
     def waiting(self, model: str) -> list[tuple[Submission, list[Attempt]]]:
         known = [each for each in self.submissions.values() if each.state in ("submitting", "submitted")]
-        found = [(each, self.of(submission=each.id, status="sent")) for each in known]
-        return [(each, attempts) for each, attempts in found if attempts]
+        open_ones = [each for each in known if self.of(submission=each.id, status="sent")]
+        return [(each, self.of(submission=each.id)) for each in open_ones]
 
     def opened(self, attempts: Sequence[Attempt]) -> None:
         for attempt in attempts:

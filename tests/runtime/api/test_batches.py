@@ -1,6 +1,8 @@
 """Calls in batches: each is answered once or has failed for good, whatever the provider does with a batch."""
 
-from collections.abc import Iterator, Mapping
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -10,11 +12,12 @@ import pytest
 from gridc.compiler.inputs.prices import Price
 from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.budget import Meter
-from gridc.runtime.engines.api import batch_protocols, batches
+from gridc.runtime.engines.api import batch_protocols, batches, flights
 from gridc.schema.budget import Budget
 from tests.runtime.api.conftest import Asked, engine_at, make_calls, serving
 from tools.servers.batches import FAULTS, BatchServer
 from tools.servers.faults import FaultServer, answer_to
+from tools.servers.http import Reply
 
 PRICE = Price(
     1_000.0, 2_000.0, 1_000.0, "a test", "2026-01-01", {"input": 500, "output": 1_000, "cached": 500}
@@ -24,7 +27,7 @@ PRICE = Price(
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests look as often as they can."""
-    monkeypatch.setattr(batches, "FIRST_LOOK", 0.01)
+    monkeypatch.setattr(flights, "FIRST_LOOK", 0.01)
     monkeypatch.setattr(batches, "LONGEST_LOOK", 0.05)
     monkeypatch.setattr(batches, "FULL_PAUSE", 0.05)
 
@@ -230,3 +233,99 @@ def test_a_batch_is_found_on_a_later_page_of_the_list() -> None:
         server.unlisted = False
         assert len(asked.ask(calls)) == 5
     assert sum(server.accepted.values()) == 5
+
+
+def test_a_queue_that_holds_less_than_a_wave_takes_it_batch_by_batch() -> None:
+    """What fills it is our own: more is submitted when that is done, however long it takes."""
+    calls = make_calls(40)
+    with batching(room=10, delay=0.6) as (server, asked):
+        assert len(asked.ask(calls)) == 40
+    assert max(server.accepted.values()) == 1
+    assert max(server.sizes) == 10
+    assert not asked.journal.of(status="sent")
+
+
+def test_an_upload_that_breaks_off_after_a_refusal_is_no_lost_batch() -> None:
+    with batching(["create_429", "upload_500"]) as (server, asked):
+        assert len(asked.ask(make_calls(5))) == 5
+    assert server.met == {"create_429": 1, "upload_500": 1}
+    assert max(server.accepted.values()) == 1
+
+
+def test_what_was_never_submitted_is_not_paid() -> None:
+    with batching(["upload_500"], attempts=1) as (_, asked):
+        with pytest.raises(UnavailableError, match="GC635"):
+            asked.ask(make_calls(5))
+        assert len(asked.journal.of(status="failed", paid="no", failure="not_submitted")) == 5
+        assert asked.meter._usd == 0.0
+
+
+@pytest.mark.parametrize("gone", ["batches", "files"])
+def test_results_that_the_provider_no_longer_has_are_asked_again_only_when_told(gone: str) -> None:
+    with batching(delay=0.1, batch_wait_s=0) as (server, asked):
+        with pytest.raises(UnavailableError, match="GC639"):
+            asked.ask(make_calls(5))
+        while server.batches["batch_0"]["status"] != "completed":
+            time.sleep(0.01)
+        getattr(server, gone).clear()
+        asked.engine._settings = asked.engine._settings.model_copy(update={"batch_wait_s": None})
+        for _ in range(2):
+            with pytest.raises(UnavailableError, match="GC638"):
+                asked.ask(make_calls(5))
+        server.batches["other"] = {"status": "completed"}  # so that the next has another name
+        asked.engine._repeat_lost = True
+        assert len(asked.ask(make_calls(5))) == 5
+        assert len(asked.journal.of(status="lost", paid="possibly")) == 5
+
+
+def test_lines_that_were_taken_before_are_not_odd() -> None:
+    calls = make_calls(30)
+    with batching(["twice"]) as (_, asked):
+        asked.ask(calls[:1])
+        (first,) = asked.journal.submissions.values()
+        assert first.detail == "1 lines twice"
+    with batching(delay=0.1, batch_wait_s=0) as (_, asked):
+        with pytest.raises(UnavailableError, match="GC639"):
+            asked.ask(calls)
+        asked.engine._settings = asked.engine._settings.model_copy(update={"batch_wait_s": None})
+        assert len(asked.ask(calls[:20])) == 20
+        assert len(asked.ask(calls[20:])) == 10
+        (submission,) = asked.journal.submissions.values()
+        assert (submission.state, submission.detail) == ("ended", None)
+
+
+ODD_NAMES: Mapping[str, Callable[[str], Any]] = {
+    "none": lambda _: None,
+    "a number": lambda _: 7,
+    "a list": lambda _: [],
+    "a number with more digits than Python reads": lambda name: f"{name[:-1]}{'1' * 5_000}",
+}
+
+
+@pytest.mark.parametrize("odd", ODD_NAMES)
+def test_a_line_with_no_name_of_ours_is_odd(odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its call is asked again."""
+    keep = BatchServer._keep
+    named: list[str] = []
+
+    def renamed(server: BatchServer, data: bytes) -> str:
+        rows = [json.loads(line) for line in data.splitlines()]
+        if "response" in rows[0] and not named:
+            named.append(rows[0]["custom_id"])
+            rows[0]["custom_id"] = ODD_NAMES[odd](named[0])
+        return keep(server, b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+
+    monkeypatch.setattr(BatchServer, "_keep", renamed)
+    with batching() as (server, asked):
+        assert len(asked.ask(make_calls(3))) == 3
+    assert named
+    assert sum(server.accepted.values()) == 4
+    (detail,) = [each.detail for each in asked.journal.submissions.values() if each.detail]
+    assert detail.startswith("1 lines ")
+
+
+@pytest.mark.parametrize("listed", ['{"data": 7}', '{"data": [{"metadata": "x"}, 3]}', '{"data": {}}'])
+def test_a_list_of_batches_that_is_none_finds_nothing(listed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BatchServer, "_list", lambda *_: Reply(200, listed.encode()))
+    with batching(["create_500"]) as (_, asked), pytest.raises(UnavailableError, match="GC638"):
+        asked.ask(make_calls(2))

@@ -23,11 +23,10 @@ Careful = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How far a batch is: None while it waits, else how it ended; so many `done` requests of it; where its
-    results are (paths below the base); what the provider says went wrong, with its code."""
+    """How far a batch is: None while it waits, else how it ended; where its results are (paths below the
+    base); what the provider says went wrong, with its code."""
 
     ending: Ending | None
-    done: int
     outputs: tuple[str, ...] = ()
     detail: str = ""
     code: str | None = None
@@ -109,9 +108,10 @@ class OpenAIBatches(_Endpoint):
         after: dict[str, str] = {}
         for _ in range(PAGES):
             page = await self._ask("GET", "/batches", params={"limit": 100, **after})
-            rows = [row for row in page.get("data") or () if isinstance(row, Mapping)]
+            rows = _objects(page.get("data"))
             for row in rows:
-                if (row.get("metadata") or {}).get("gridc") == submission:
+                metadata = row.get("metadata")
+                if isinstance(metadata, Mapping) and metadata.get("gridc") == submission:
                     return _name(row)
             if not page.get("has_more") or not rows:
                 return None
@@ -120,22 +120,17 @@ class OpenAIBatches(_Endpoint):
 
     async def look(self, remote: str) -> Look:
         said = await self._ask("GET", f"/batches/{quote(remote, safe='')}")
-        counts = said.get("request_counts")
-        counts = counts if isinstance(counts, Mapping) else {}
-        done = sum(value for key in ("completed", "failed") if type(value := counts.get(key)) is int)
         state = said.get("status")
         if state not in ("completed", "expired", "cancelled", "failed"):
-            return Look(None, done)
+            return Look(None)
         files = [said.get(key) for key in ("output_file_id", "error_file_id")]
         outputs = tuple(f"/files/{quote(each, safe='')}/content" for each in files if isinstance(each, str))
         errors = said.get("errors")
-        listed = errors.get("data") if isinstance(errors, Mapping) else None
-        rows = listed if isinstance(listed, list) else []
-        first = next((each for each in rows if isinstance(each, Mapping)), {})
-        return Look(state, done, outputs, str(first.get("message") or "")[:300], first.get("code"))
+        first = next(iter(_objects(errors.get("data") if isinstance(errors, Mapping) else None)), {})
+        return Look(state, outputs, str(first.get("message") or "")[:300], first.get("code"))
 
     def read(self, row: Mapping[str, Any]) -> Line:
-        name, error = row["custom_id"], row.get("error")
+        name, error = _text(row["custom_id"]), row.get("error")
         if error is not None:
             kinds = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
             kind = kinds.get(error.get("code"), "server_error")
@@ -171,16 +166,12 @@ class AnthropicBatches(_Endpoint):
     async def look(self, remote: str) -> Look:
         place = f"/messages/batches/{quote(remote, safe='')}"
         said = await self._ask("GET", place)
-        counts = said.get("request_counts")
-        counts = counts if isinstance(counts, Mapping) else {}
-        ended = ("succeeded", "errored", "canceled", "expired")
-        done = sum(value for key in ended if type(value := counts.get(key)) is int)
         if said.get("processing_status") != "ended":
-            return Look(None, done)
-        return Look("completed", done, (f"{place}/results",))
+            return Look(None)
+        return Look("completed", (f"{place}/results",))
 
     def read(self, row: Mapping[str, Any]) -> Line:
-        name, result = row["custom_id"], row["result"]
+        name, result = _text(row["custom_id"]), row["result"]
         kind = result["type"]
         if kind == "succeeded":
             return Line(name, _document(result["message"]), None)
@@ -213,6 +204,17 @@ def rows(file: Iterator[bytes]) -> Iterator[dict[str, Any] | None]:
                 yield wire.parse(line)
             except RequestError:
                 yield None
+
+
+def _objects(listed: Any) -> list[Mapping[str, Any]]:
+    """The objects of what should be a list of them."""
+    return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+
+
+def _text(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError("the name of a request is no text")
+    return name
 
 
 def _document(body: Any) -> Mapping[str, Any]:

@@ -1,37 +1,31 @@
-"""Calls in batches at a provider, which answers within a day for less money.
-
-Before anything leaves, a batch and its requests are on the disk; before the request that may be paid leaves,
-so is that it is about to; and as soon as the provider has named the batch, its name. A process that is killed
-at any instant leaves one of three things: a batch that was never submitted, one whose results come later,
-or one that has to be found at the provider, which is told our own name of it. What cannot be found may have
-been paid, and is not asked again unasked.
-"""
+"""Calls in batches at a provider, which answers within a day for less money: what is submitted when, and what
+follows from what came of it."""
 
 import asyncio
-import tempfile
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, BinaryIO
 from uuid import uuid4
 
 import httpx
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
-from gridc.runtime.engines.api.batch_protocols import PROTOCOLS, BatchProtocol, Ending, Line, Look, rows
-from gridc.runtime.engines.api.client import MOST_BODY, Into, body_of
+from gridc.runtime.engines.api import batch_submission
+from gridc.runtime.engines.api.batch_protocols import PROTOCOLS, BatchProtocol, Ending, Line, Look
+from gridc.runtime.engines.api.batch_results import fetch, lines_of
 from gridc.runtime.engines.api.costs import Cost
 from gridc.runtime.engines.api.failures import RequestError
+from gridc.runtime.engines.api.flights import Flight, Wanted, custom_id, name_of
 from gridc.runtime.engines.api.records import Attempt, Submission
 from gridc.runtime.engines.api.routes import Prepared
 from gridc.runtime.engines.api.session import Ended, Got, Session, pause_after, within
 
-FIRST_LOOK, LONGEST_LOOK = 0.5, 60.0
-"""Seconds between two looks at a batch, growing by half from the first to the longest."""
+LONGEST_LOOK = 60.0
+"""Seconds between two looks at a batch at most: each pause is half as long again as the one before."""
 
 FULL_PAUSE, LONGEST_FULL_PAUSE = 60.0, 3600.0
 """Seconds before more is submitted to a provider that takes no further batch, doubling."""
@@ -42,55 +36,10 @@ STEP = 0.5
 GATHERED = 256
 """Results that are stored in one commit."""
 
-MOST_LINE = 2**18
-"""Bytes of a result on average: far more than any answer."""
-
 _WITHOUT_LINE: Mapping[Ending, str] = {
     "completed": "missing", "expired": "expired", "cancelled": "cancelled", "failed": "batch_failed",
 }  # fmt: skip
 """By how a batch ended: the failure of a request without a result."""
-
-
-@dataclass(slots=True)
-class Wanted:
-    """A call on its way: how its request is made, first as it is and then with less and less context (`form`
-    says with which), what it may cost at most, and what happened so far."""
-
-    call: str
-    forms: Sequence[Callable[[], Awaitable[Prepared]]]
-    most: Cost
-    form: int = 0
-    made: dict[int, Prepared] = field(default_factory=dict)
-    tries: int = 0
-    number: int = 0
-
-    async def prepared(self) -> Prepared:
-        """Its request."""
-        if self.form not in self.made:
-            self.made[self.form] = await self.forms[self.form]()
-        return self.made[self.form]
-
-
-@dataclass(slots=True)
-class Flight:
-    """A batch at the provider. `asked` are its attempts by call, `wanted` those of the calls that are asked
-    for now; `earlier` says that another run submitted it."""
-
-    submission: Submission
-    asked: dict[str, Attempt]
-    wanted: dict[str, Wanted]
-    earlier: bool
-    protocol: BatchProtocol
-    begun: float
-    look_at: float = 0.0
-    pause: float = field(default_factory=lambda: FIRST_LOOK)
-    failures: int = 0
-
-    @property
-    def remote(self) -> str:
-        """What the provider calls it."""
-        assert self.submission.remote is not None
-        return self.submission.remote
 
 
 @dataclass(slots=True)
@@ -111,6 +60,8 @@ class Batches:
     _held: list[tuple[Wanted, RequestError]] = field(default_factory=list)
     _not_before: float = 0.0
     _full_pause: float = field(default_factory=lambda: FULL_PAUSE)
+    _most_flights: int = 10**9
+    _refused_alone: int = 0
     _stop: RequestError | None = None
 
     def run(
@@ -120,33 +71,40 @@ class Batches:
         is taken up. Without `submits` nothing new is submitted, and `left` are the calls in no batch.
 
         Raises `UnavailableError`: GC638 for a batch that may have been paid and cannot be found, GC639 where
-        it is waited for no longer, GC640 where the provider did not carry one out."""
+        it is waited for no longer, GC640 where the provider did not carry one out, and as for a single
+        request where the endpoint cannot be used."""
         self._ready.extend(wanted)
-        begun = time.monotonic()
         try:
-            loop.run_until_complete(self._adopt())
-            while True:
-                if submits:
-                    loop.run_until_complete(self._submit())
-                if not self._flights and (not submits or self.session.limits.reached or not self._ready):
-                    break
-                for flight in list(self._flights):
-                    yield from self._advance(flight, loop)
-                    if self._stop is not None:
-                        raise self.session.stopped(self._stop)
-                left = self.session.limits.time_left()
-                if left is not None and left <= 0 and not self.session.limits.hold(Cost(0, None)):
-                    break
-                time.sleep(self._pause())
-                yield []
-                if self._flights and self.wait is not None and time.monotonic() >= begun + self.wait:
-                    raise self._waiting(f"after {self.wait:g} s")
-            if self._held and not self.session.limits.reached:
-                raise self.session.stopped(self._held[0][1])
+            yield from self._pursued(loop, submits)
+        except RequestError as error:
+            error.message = self.session.clean(error.message)
+            raise self.session.stopped(error) from None
         except KeyboardInterrupt:
             if not self._flights:
                 raise
             raise self._waiting("yet") from None
+
+    def _pursued(self, loop: asyncio.AbstractEventLoop, submits: bool) -> Iterator[list[Ended]]:
+        begun = time.monotonic()
+        loop.run_until_complete(self._adopt())
+        while True:
+            if submits:
+                loop.run_until_complete(self._submit())
+            if not self._flights and (not submits or self.session.limits.reached or not self._ready):
+                break
+            for flight in list(self._flights):
+                yield from self._advance(flight, loop)
+                if self._stop is not None:
+                    raise self._stop
+            left = self.session.limits.time_left()
+            if left is not None and left <= 0 and not self.session.limits.hold(Cost(0, None)):
+                break
+            time.sleep(self._pause())
+            yield []
+            if self._flights and self.wait is not None and time.monotonic() >= begun + self.wait:
+                raise self._waiting(f"after {self.wait:g} s")
+        if self._held and not self.session.limits.reached:
+            raise self._held[0][1]
 
     @property
     def left(self) -> Sequence[str]:
@@ -176,53 +134,26 @@ class Batches:
         """Take up the batches of earlier runs that hold a call which is wanted."""
         by_call = {each.call: each for each in self._ready}
         for submission, attempts in self.session.journal.waiting(self.session.identity):
-            asked = {each.call: each for each in attempts if each.call is not None}
+            asked = {each.call: each for each in attempts if each.call is not None and each.status == "sent"}
             mine = {call: by_call.pop(call) for call in asked if call in by_call}
             if not mine:
                 continue
-            protocol = await self._protocol(next(iter(mine.values())))
-            if submission.state == "submitting":
-                submission = await self._find(protocol, submission, attempts, self.repeat_lost)
-            if submission.state == "lost":
-                by_call |= mine
-                continue
             for call, wanted in mine.items():
                 wanted.number = asked[call].number
-            self._flights.append(Flight(submission, asked, mine, True, protocol, time.monotonic()))
+            names = {name_of(submission.id, each.call): each.call for each in attempts if each.call}
+            protocol = await self._protocol(next(iter(mine.values())))
+            flight = Flight(submission, asked, mine, names, True, protocol)
+            if submission.state == "submitting":
+                try:
+                    flight.submission = await batch_submission.find(self.session, protocol, submission)
+                except UnavailableError:
+                    if not self.repeat_lost:
+                        raise
+                    by_call |= mine
+                    batch_submission.give_up(self.session, submission, asked.values())
+                    continue
+            self._flights.append(flight)
         self._ready = deque(by_call.values())
-
-    async def _find(
-        self, protocol: BatchProtocol, submission: Submission, attempts: Sequence[Attempt], repeat: bool
-    ) -> Submission:
-        """A batch whose submitting broke off, as the provider lists it. One that it does not list is lost if
-        its calls are to be asked again (`repeat`), else raises `UnavailableError` (GC638)."""
-        journal = self.session.journal
-        try:
-            remote = await self._insist(lambda: protocol.find(submission.id))
-        except RequestError as error:
-            if error.kind != "no_model":  # there is no list
-                raise self.session.stopped(error) from None
-            remote = None
-        if remote is not None:
-            submission = replace(submission, state="submitted", remote=remote)
-        elif repeat:
-            submission = replace(submission, state="lost")
-            for attempt in attempts:
-                journal.closed(replace(attempt, status="lost", paid="possibly"))
-        else:
-            raise self._lost(submission)
-        journal.moved(submission)
-        return submission
-
-    def _lost(self, submission: Submission) -> UnavailableError:
-        message = (
-            f"a batch of {submission.requests:,} requests to `{self.session.name}` may have been paid, and "
-            f"the provider does not list it (of {submission.created}, named {submission.id} by gridc)"
-        )
-        help = (
-            "`gridc run --acknowledge lost-batches` asks its calls again; look at the provider's page first"
-        )
-        return UnavailableError([Diagnostic("GC638", message, help=help)])
 
     async def _protocol(self, wanted: Wanted) -> BatchProtocol:
         """The batch endpoint beside the one that a single request goes to."""
@@ -231,7 +162,12 @@ class Batches:
 
     async def _submit(self) -> None:
         """Submit what may be, in as many batches as it takes."""
-        while self._ready and self._stop is None and time.monotonic() >= self._not_before:
+        while (
+            self._ready
+            and self._stop is None
+            and time.monotonic() >= self._not_before
+            and len(self._flights) < self._most_flights
+        ):
             identifier = uuid4().hex
             protocol = await self._protocol(self._ready[0])
             path, lines = (await self._ready[0].prepared()).path, []
@@ -255,7 +191,7 @@ class Batches:
             if prepared.path != path:
                 others.append(self._ready.popleft())
                 continue
-            line = protocol.line(_custom_id(identifier, wanted), path, prepared.body)
+            line = protocol.line(custom_id(identifier, wanted), path, prepared.body)
             if (len(line) > room and room < protocol.most_bytes) or not self.session.limits.hold(wanted.most):
                 break
             self._ready.popleft()
@@ -271,36 +207,23 @@ class Batches:
         chosen: Sequence[Wanted],
         lines: Sequence[bytes],
     ) -> None:
-        """Submit one batch. Where that broke off it is found at the provider, or the run stops."""
-        session = self.session
+        """Submit one batch."""
         for wanted in chosen:
             wanted.number += 1
-        asked = {wanted.call: self._attempt(wanted, identifier) for wanted in chosen}
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        submission = Submission(identifier, session.identity, created, len(chosen))
-        session.journal.prepared(submission, list(asked.values()))
-        mine = {wanted.call: wanted for wanted in chosen}
-        flight = Flight(submission, asked, mine, False, protocol, time.monotonic())
-
-        def careful() -> None:
-            flight.submission = replace(submission, state="submitting")
-            session.journal.moved(flight.submission)
-
-        def risky() -> bool:
-            return flight.submission.state == "submitting"
-
+        submission = Submission(identifier, self.session.identity, created, len(chosen))
+        asked = {wanted.call: self._attempt(wanted, identifier) for wanted in chosen}
+        names = {name_of(identifier, call): call for call in asked}
+        flight = Flight(submission, asked, {each.call: each for each in chosen}, names, False, protocol)
         try:
-            remote = await self._insist(lambda: protocol.submit(identifier, path, lines, careful), risky)
+            await batch_submission.send(self.session, flight, path, lines)
         except RequestError as error:
-            if not risky() or error.rule.paid == "no":
-                for call in mine:
-                    self._close(flight, call, error)
-                session.journal.moved(replace(submission, state="dropped", detail=error.message))
-                raise session.stopped(error) from None
-            flight.submission = await self._find(protocol, flight.submission, list(asked.values()), False)
-        else:
-            flight.submission = replace(submission, state="submitted", remote=remote)
-            session.journal.moved(flight.submission)
+            arrived = flight.submission.state == "submitting"
+            came = error if arrived else RequestError("not_submitted", error.message, error.http)
+            for call in flight.wanted:
+                self._close(flight, call, came)
+            self.session.journal.moved(replace(submission, state="dropped", detail=error.message))
+            raise
         self._flights.append(flight)
 
     def _attempt(self, wanted: Wanted, submission: str) -> Attempt:
@@ -310,27 +233,6 @@ class Batches:
             usd=wanted.most.usd, submission=submission,
         )  # fmt: skip
 
-    async def _insist(
-        self, ask: Callable[[], Awaitable[Any]], risky: Callable[[], bool] = lambda: False
-    ) -> Any:
-        """One request after another until there is an answer, but none again that may have been paid. Raises
-        the last `RequestError`."""
-        for tries in range(1, self.session.attempts + 1):
-            try:
-                return await within(ask(), self.session.timeout)
-            except RequestError as error:
-                error.message = self.session.clean(error.message)
-                paid = risky() and error.rule.paid == "possibly"
-                left, pause = (
-                    self.session.limits.time_left(),
-                    max(pause_after(tries), error.retry_after or 0.0),
-                )
-                last = tries == self.session.attempts or (left is not None and left < pause)
-                if paid or last or error.rule.then not in ("again", "later"):
-                    raise
-                await asyncio.sleep(pause)
-        raise AssertionError("there is at least one attempt")
-
     def _advance(self, flight: Flight, loop: asyncio.AbstractEventLoop) -> Iterator[list[Ended]]:
         """Look at a batch if it is time, and take its results if it has ended."""
         now = time.monotonic()
@@ -339,52 +241,71 @@ class Batches:
         try:
             look = loop.run_until_complete(within(flight.protocol.look(flight.remote), self.session.timeout))
         except RequestError as error:
-            error.message = self.session.clean(error.message)
             flight.failures += 1
-            if flight.failures >= self.session.attempts or error.rule.then not in ("again", "later"):
-                raise self.session.stopped(error) from None
+            if error.kind == "no_model":
+                self._lose(flight)
+            elif flight.failures >= self.session.attempts or error.rule.then not in ("again", "later"):
+                raise
             flight.look_at = now + max(pause_after(flight.failures), error.retry_after or 0.0)
             return
         flight.failures = 0
         flight.look_at, flight.pause = now + flight.pause, min(flight.pause * 1.5, LONGEST_LOOK)
-        if look.ending is not None:
-            yield from self._results(flight, look, look.ending, loop)
-            self._flights.remove(flight)
+        if look.ending is None:
+            return
+        with ExitStack() as opened:
+            try:
+                got = fetch(self.session, self.client, flight, look, opened)
+                files = loop.run_until_complete(got)
+            except RequestError as error:
+                if error.kind != "no_model":
+                    raise
+                self._lose(flight)
+                return
+            yield from self._results(flight, look, look.ending, files, loop)
+        self._flights.remove(flight)
+
+    def _lose(self, flight: Flight) -> None:
+        """A batch that was submitted and that the provider does not have any more: its calls are asked again
+        where that is acknowledged. Raises `UnavailableError` (GC638)."""
+        if not self.repeat_lost:
+            raise batch_submission.lost(self.session, flight.submission, "does not have its results")
+        batch_submission.give_up(self.session, flight.submission, flight.asked.values())
+        for wanted in flight.wanted.values():
+            if not flight.earlier:
+                self.session.limits.settle(wanted.most, wanted.most)
+            self._ready.append(wanted)
+        self._flights.remove(flight)
 
     def _results(
-        self, flight: Flight, look: Look, ending: Ending, loop: asyncio.AbstractEventLoop
+        self,
+        flight: Flight,
+        look: Look,
+        ending: Ending,
+        files: Sequence[BinaryIO],
+        loop: asyncio.AbstractEventLoop,
     ) -> Iterator[list[Ended]]:
         """Everything that came of a batch, in groups: first by its lines, then of what has none."""
-        odd = {"unreadable": 0, "of no call in it": 0, "twice": 0}
-        names = {_custom_id(flight.submission.id, call): call for call in flight.asked}
-        seen: set[str] = set()
+        odd: Counter[str] = Counter()
+        missing = dict.fromkeys(flight.wanted)
         ended: list[Ended] = []
-        with ExitStack() as files:
-            for line in self._lines(flight, look, files, loop):
-                name, _, form = ("", "", "") if line is None else line.name.rpartition("-")
-                call = names.get(name)
-                if line is None:
-                    odd["unreadable"] += 1
-                elif call is None or not form.isdecimal():
-                    odd["of no call in it"] += 1
-                elif call in seen:
-                    odd["twice"] += 1
-                else:
-                    seen.add(call)
-                    if call in flight.wanted:
-                        ended += loop.run_until_complete(self._take(flight, call, int(form), line))
-                if len(ended) >= GATHERED:
-                    yield ended
-                    ended = []
+        for call, form, line in lines_of(flight, files, odd):
+            if call in missing:
+                del missing[call]
+                ended += loop.run_until_complete(self._take(flight, call, form, line))
+            if len(ended) >= GATHERED:
+                yield ended
+                ended = []
         kind = "queue_full" if look.code == "token_limit_exceeded" else _WITHOUT_LINE[ending]
         said = [f"the batch is {ending}"] if ending != "completed" else []
         said += [look.detail] if look.detail else []
-        said += [f"{count} lines {what}" for what, count in odd.items() if count]
+        said += [f"{count} lines {what}" for what, count in sorted(odd.items())]
         detail = self.session.clean("; ".join(said)) or None
-        for call in [call for call in flight.wanted if call not in seen]:
+        for call in missing:
             ended += self._failed(flight, call, RequestError(kind, detail or "it has no line"))
         if kind == "queue_full":
             self._wait_for_room(flight)
+        else:
+            self._full_pause, self._refused_alone = FULL_PAUSE, 0
         if self._held and self.session.worked:
             ended += [self._given_up(flight, wanted, error) for wanted, error in self._held]
             self._held = []
@@ -394,29 +315,6 @@ class Batches:
         self.session.journal.moved(
             replace(flight.submission, state="ended" if whole else "submitted", detail=detail)
         )
-
-    def _lines(
-        self, flight: Flight, look: Look, files: ExitStack, loop: asyncio.AbstractEventLoop
-    ) -> Iterator[Line | None]:
-        """The results, all fetched before the first is taken; None for a line that cannot be read."""
-        opened: list[BinaryIO] = []
-        for path in look.outputs:
-            file: BinaryIO = files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # the stack closes it
-            loop.run_until_complete(self._insist(partial(self._fetch, flight, path, file)))
-            opened.append(file)
-        for file in opened:
-            file.seek(0)
-            for row in rows(iter(partial(file.readline, MOST_BODY), b"")):
-                try:
-                    yield None if row is None else flight.protocol.read(row)
-                except (LookupError, TypeError, AttributeError, ValueError):
-                    yield None
-
-    async def _fetch(self, flight: Flight, path: str, file: BinaryIO) -> None:
-        file.seek(0)
-        file.truncate()
-        most = MOST_BODY + len(flight.asked) * MOST_LINE
-        await body_of(self.client, flight.protocol.get(path, into=Into(file, most)))
 
     async def _take(self, flight: Flight, call: str, form: int, line: Line) -> list[Ended]:
         """What came of one request, by its line."""
@@ -434,13 +332,13 @@ class Batches:
             got.sent["exemplars_dropped"] = wanted.form
         self.session.worked = True
         self._close(flight, call, got)
-        return [Ended(call, 0, got, None, _share(flight), wanted.number)]
+        return [Ended(call, 0, got, None, flight.share, wanted.number)]
 
     def _close(self, flight: Flight, call: str, came: Got | RequestError) -> None:
         """Count what a request took, and note how it ended."""
         attempt, wanted = flight.asked[call], flight.wanted[call]
         most = Cost(0, attempt.usd) if flight.earlier else wanted.most
-        attempt = replace(attempt, seconds=round(_share(flight), 6))
+        attempt = replace(attempt, seconds=round(flight.share, 6))
         if isinstance(came, Got):
             took = came.cost
             attempt = replace(
@@ -479,25 +377,19 @@ class Batches:
         return []
 
     def _given_up(self, flight: Flight, wanted: Wanted, error: RequestError) -> Ended:
-        return Ended(wanted.call, 0, None, error, _share(flight), wanted.number)
+        return Ended(wanted.call, 0, None, error, flight.share, wanted.number)
 
     def _wait_for_room(self, flight: Flight) -> None:
-        """Submit no more for a while, and then half as much at once."""
-        if len(flight.asked) == 1:
-            self._stop = RequestError("batch_failed", "the provider takes not even a batch of one request")
+        """Submit no more until another batch has ended, where one of ours may be what fills the queue; else
+        for a while, and then half as much at once."""
+        others = len(self._flights) - 1
+        if others:
+            self._most_flights = others
+            return
+        self._refused_alone += len(flight.asked) == 1
+        if self._refused_alone >= self.session.attempts:
+            message = f"it took no batch of one request, {self._refused_alone} times: its queue is full"
+            self._stop = RequestError("batch_failed", message)
         self.most_requests = max(1, min(len(flight.asked), self.most_requests) // 2)
         self._not_before = time.monotonic() + self._full_pause
         self._full_pause = min(self._full_pause * 2, LONGEST_FULL_PAUSE)
-
-
-def _custom_id(submission: str, request: Wanted | str) -> str:
-    """The name of a request in a batch: at most 64 letters, digits and hyphens. That of a call alone is what
-    it begins with; the number of its form follows."""
-    if isinstance(request, str):
-        return f"{submission[:16]}-{request[:40]}"
-    return f"{_custom_id(submission, request.call)}-{request.form}"
-
-
-def _share(flight: Flight) -> float:
-    """A request's share of the time since its batch was submitted or taken up."""
-    return (time.monotonic() - flight.begun) / len(flight.asked)

@@ -17,10 +17,11 @@ from gridc.compiler.inputs.prices import Price
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.api import scoring, wire
-from gridc.runtime.engines.api.batches import Batches, Wanted
+from gridc.runtime.engines.api.batches import Batches
 from gridc.runtime.engines.api.client import make_client
 from gridc.runtime.engines.api.costs import Cost, Limits, NoLimits
 from gridc.runtime.engines.api.failures import RequestError
+from gridc.runtime.engines.api.flights import Wanted
 from gridc.runtime.engines.api.keys import scrub
 from gridc.runtime.engines.api.pace import Pace
 from gridc.runtime.engines.api.probe import Honours, probe

@@ -35,6 +35,7 @@ FAILURES: Mapping[str, FailureKind] = {
     "missing": FailureKind("the batch ended without a line for the call", "again", "possibly"),
     "expired": FailureKind("the batch ended before the call was asked", "again", "no"),
     "queue_full": FailureKind("the provider takes no further batch now", "later", "no"),
+    "not_submitted": FailureKind("the batch did not get to the provider", "again", "no"),
     "batch_failed": FailureKind("the provider did not take the batch", "stop", "no", "GC640"),
     "cancelled": FailureKind("the batch was cancelled at the provider", "stop", "no", "GC640"),
     "bad_request": FailureKind("the endpoint refuses the request", "held", "no"),

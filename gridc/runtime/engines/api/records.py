@@ -81,7 +81,8 @@ class Journal(Protocol):
         """Write the state of a batch. When this returns it is on the disk, with what was closed before."""
 
     def waiting(self, model: str) -> Sequence[tuple[Submission, Sequence[Attempt]]]:
-        """The batches of a model that may be at the provider, with their attempts that have not ended."""
+        """The batches of a model that may be at the provider and hold an attempt that has not ended, with all
+        their attempts."""
 
 
 class NoJournal:

@@ -216,6 +216,24 @@ class Session:
                 await asyncio.sleep(pause if left is None else min(pause, max(left, 0.0)))
         raise AssertionError("there is at least one attempt")
 
+    async def repeat(
+        self, ask: Callable[[], Awaitable[Came]], risky: Callable[[], bool] = lambda: False
+    ) -> Came:
+        """One request after another until there is an answer, but none again that may have been paid: `risky`
+        says whether one can be. None is an attempt at a call. Raises the last `RequestError`."""
+        for tries in range(1, self.attempts + 1):
+            try:
+                return await within(ask(), self.timeout)
+            except RequestError as error:
+                error.message = self.clean(error.message)
+                left, pause = self.limits.time_left(), max(pause_after(tries), error.retry_after or 0.0)
+                last = tries == self.attempts or (left is not None and left < pause)
+                paid = risky() and error.rule.paid == "possibly"
+                if last or paid or error.rule.then not in ("again", "later"):
+                    raise
+                await asyncio.sleep(pause)
+        raise AssertionError("there is at least one attempt")
+
     async def _once(self, pursuit: Pursuit) -> Got:
         if not self.limits.hold(pursuit.most):
             cap = self.limits.reached or "a cap"

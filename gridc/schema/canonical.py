@@ -89,6 +89,14 @@ def stored_row(row: Sequence[Any]) -> bytes:
     return to_json(row)
 
 
+def each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON in which every key stands once (as `object_pairs_hook`): where one stands twice,
+    readers take one or the other. Raises `ValueError`."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
+
+
 def digest(value: Any) -> str:
     """SHA-256 of the canonical form, in lower-case hexadecimal."""
     return hashlib.sha256(canonical(value)).hexdigest()

@@ -273,6 +273,9 @@ DAMAGES: list[tuple[str, Callable[[dict[str, Any]], str | bytes], str]] = [
         lambda lock: spoiled(lock, supersedes=[{"stamp": "0" * 64, "created": "", "content": {}}]),
         "GC403",
     ),
+    ("git a text", lambda lock: spoiled(lock, git=""), "GC403"),
+    ("more than gridc writes", lambda lock: spoiled(lock, signed="by everybody"), "GC403"),
+    ("a key twice", lambda lock: spoiled(lock).replace("{", '{"git": {"commit": "0"}, ', 1), "GC403"),
     ("supersedes a number", lambda lock: spoiled(lock, supersedes=5), "GC403"),
 ]
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,10 @@ def start(folder: Path) -> "subprocess.Popen[str]":
     """A run that is left to itself."""
     command = [sys.executable, "-m", "gridc", "run"]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, env=os.environ, text=True)
+    interruptible = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # also of a shell's job
+    return subprocess.Popen(
+        command, cwd=folder, stdout=pipe, stderr=pipe, env=os.environ, text=True, preexec_fn=interruptible
+    )
 
 
 def test_an_interrupted_run_says_that_it_waits(tmp_path: Path, server: tuple[BatchServer, str]) -> None:

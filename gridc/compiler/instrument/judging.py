@@ -15,7 +15,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.refusal import refuses
 from gridc.compiler.instrument.render import render_rubric
 from gridc.compiler.instrument.scaffolds.turns import Messages, replied
-from gridc.schema.canonical import digest_bytes
+from gridc.schema.canonical import digest_bytes, each_key_once
 
 Failure = Literal[
     "no response",
@@ -139,7 +139,9 @@ def read_object(answer: Mapping[str, Any]) -> dict[str, Any] | Verdict:
         return Verdict(None, failure="empty")
     fenced = _FENCE.fullmatch(text)
     try:
-        document = json.loads(fenced[1] if fenced else text, object_pairs_hook=_once)
+        document = json.loads(
+            fenced[1] if fenced else text, object_pairs_hook=each_key_once
+        )  # of two labels neither is the verdict
     except (ValueError, RecursionError):
         document = None
     if isinstance(document, dict):
@@ -147,13 +149,6 @@ def read_object(answer: Mapping[str, Any]) -> dict[str, Any] | Verdict:
     if answer.get("finish") == "length":
         return Verdict(None, failure="cut off")
     return Verdict(None, failure="refused" if refuses(text) else "prose")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object in which every key stands once: of two labels neither is the verdict."""
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key stands twice")
-    return dict(pairs)
 
 
 def decide(labels: Sequence[str | None], how: str | None) -> str | None:

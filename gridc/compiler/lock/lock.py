@@ -14,7 +14,7 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lock.git import repository_of
 from gridc.diagnostics.errors import Diagnostic, StampError
 from gridc.files import read_regular, write_atomic, write_new
-from gridc.schema.canonical import digest
+from gridc.schema.canonical import digest, each_key_once
 
 FORMAT = "gridc-lock/2"
 SUFFIX = ".lock"
@@ -51,7 +51,10 @@ class Lock:
 
     def text(self) -> str:
         """The lock as it is written: sorted, one key a line, so that a diff is readable."""
-        document = {
+        return json.dumps(self.as_json(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
             "format": FORMAT,
             "stamp": self.stamp,
             "created": self.created,
@@ -64,7 +67,6 @@ class Lock:
             **({"prices": self.prices} if self.prices else {}),
             "content": self.content,
         } | ({"files": self.files} if self.files else {})
-        return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
     def pins(self) -> dict[str, str]:
         """The hub commits that were resolved, by model id, and by source for the files of benchmarks."""
@@ -124,7 +126,7 @@ def read_lock(path: Path) -> Lock | None:
     Raises `StampError` when it is damaged (GC403), or of a format that this gridc does not read (GC404).
     """
     try:
-        document = json.loads(read_regular(path, MAX_BYTES))
+        document = json.loads(read_regular(path, MAX_BYTES), object_pairs_hook=each_key_once)
         _require_format(document["format"], path)
         git_state = document["git"] or {}
         chain = tuple(
@@ -142,6 +144,8 @@ def read_lock(path: Path) -> Lock | None:
             type(way.usd(1, 1, 1)) is not float for each in prices.values() for way in (each, each.in_batches)
         ):
             raise ValueError("a price is no number")
+        if document != lock.as_json():
+            raise ValueError("it holds what gridc does not write there")
     except FileNotFoundError:
         return None
     except StampError:

@@ -363,7 +363,8 @@ CODES: dict[str, Code] = {
     "GC503": Code(
         "the prompt does not fit the model's context",
         "gridc never cuts a question, because a model that is asked half of it is measured on something "
-        "else. Use fewer shots or shorter prompts, or leave the model out.",
+        "else. Use fewer shots or shorter prompts, or leave the model out. What a scaffold or a judge asks "
+        "later depends on answers: such a call fails by itself, and its sample stays counted.",
     ),
     "GC504": Code(
         "the prompt would start with two BOS tokens",

@@ -124,7 +124,7 @@ def _calls(plan: Plan, store: Store, model: str, precision: str, chosen: frozens
             for _, request in sample.trace(store.answer_to).calls:
                 if request.id in left:
                     left.remove(request.id)
-                    yield Call(request.id, request.kind, request.prompt, request.parameters)
+                    yield replace(call_of(request), may_fail=True)
     judgements = judged(plan, store) if left else None
     for ask in () if judgements is None else judgements.asks:
         if ask.request.id in left:

@@ -7,6 +7,7 @@ on where it was, with the same waves.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import count
 
@@ -42,8 +43,9 @@ def first_calls(store: Store, stamp: str, samples: Scaffolds) -> set[str]:
 
 def waves(store: Writer, stamp: str, samples: Scaffolds) -> Iterator[dict[str, Call]]:
     """The calls of each wave after the first, by id, whether or not they have their answer; a call of an
-    earlier wave is not in a later one. The next wave is asked for when those of this one have been answered.
-    There is none after every sample has its answer, or waits for a call that was not answered here."""
+    earlier wave is not in a later one. They may fail, because how long their prompts are is known only now.
+    The next wave is asked for when those of this one have been answered. There is none after every sample
+    has its answer, or waits for a call that was not answered here."""
     left = list(samples)
     known = {request.id for _, sample in left for request in sample.requests}
     for number in count(2):
@@ -57,6 +59,7 @@ def waves(store: Writer, stamp: str, samples: Scaffolds) -> Iterator[dict[str, C
         ]
         if not left:
             return
-        wave = {each.id: call_of(each) for _, _, trace in traces for _, each in trace.calls}
+        asked = (each for _, _, trace in traces for _, each in trace.calls)
+        wave = {each.id: replace(call_of(each), may_fail=True) for each in asked}
         yield {name: call for name, call in wave.items() if name not in known}
         known |= wave.keys()

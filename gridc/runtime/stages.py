@@ -66,13 +66,14 @@ class Stage:
     scaffolds: Sequence[tuple[Cell, Sample]] = ()
 
     def least(self, store: Writer) -> dict[str, float]:
-        """The least work that could have given all the answers. Where it takes several stretches, what two of
-        them share counts in both."""
+        """The least work that could have given all the answers, to which a failure adds nothing. Where it
+        takes several stretches, what two of them share counts in both."""
         total: dict[str, float] = {}
         for start in range(0, self.calls, STRETCH):
             calls = [call for call, _ in store.stretch(self.number, start, STRETCH)]
             contents = store.answers_of(call.id for call in calls)
-            found = self.engine.least((call, json.loads(contents[call.id])) for call in calls)
+            answered = ((call, json.loads(contents[call.id])) for call in calls)
+            found = self.engine.least(each for each in answered if "error" not in each[1])
             total = {name: total.get(name, 0) + value for name, value in found.items()}
         return total
 
@@ -110,7 +111,7 @@ def wave_stages(stage: Stage, stamp: str, store: Writer) -> Iterator[Stage]:
     where = stage.number, stamp, stage.identity, stage.precision
     for wave in waves(store, stamp, stage.scaffolds):
         calls, _ = store.lay_out(*where, wave)
-        costs, left = lay_out_tasks(store, stage.number, calls, stage.engine, WHOLE)
+        costs, left = lay_out_tasks(store, stage.number, calls, stage.engine, WHOLE, may_fail=True)
         yield replace(stage, calls=calls, tasks=len(costs), cost=sum(costs), left=left)
     if stage.scaffolds:
         calls, _ = store.lay_out(*where)

@@ -173,7 +173,7 @@ def status(place: Place) -> StatusReport:
         store.require(digest)
         progress, providers = (
             store.progress(digest),
-            {model.id for model in compiled.spec.model if engine_kind(model.engine).provider},
+            {model.id for model in compiled.spec.asked_models if engine_kind(model.engine).provider},
         )
         names = _names(compiled)
         remote = [identity for identity, name in names.items() if name in providers]

@@ -70,6 +70,10 @@ def test_batches_give_the_results_of_single_calls_and_wait_to_be_taken_later(
     assert len(handler.batches) == 2, "each model's calls are submitted before the first is waited for"
     status = OpenStudy(spec).status()
     assert [each.waiting for each in status.pace] == [each.left for each in status.pace]
+    for state, waits in (("prepared", 0), ("submitted", sum(each.left for each in status.pace))):
+        with sqlite3.connect(OpenStudy(spec).store) as db:
+            db.execute("UPDATE submission SET state = ?", [state])
+        assert sum(each.waiting for each in OpenStudy(spec).status().pace) == waits, "as a kill leaves it"
     assert not any("may have been paid" in each for each in OpenStudy(spec).deviations().observed or ())
     spec.write_text(batched)
     handler.delay = 0.1

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,12 @@ from scipy.stats import chi2_contingency
 
 import gridc
 from gridc.diagnostics.errors import GridcError
+from gridc.runtime.engines.protocol import Answer, Spending
+from gridc.runtime.store.write import Writer
 from gridc.schema.canonical import canonical, digest
 from tests.e2e.conftest import command
 from tests.e2e.judged import ITEMS, PRICE, Judging, serving
+from tests.replaced import replaced
 from tools.servers import faults
 from tools.servers.faults import answer_to
 from tools.servers.judges import verdict
@@ -431,3 +435,44 @@ def test_a_prompt_that_a_local_judge_has_no_room_for_fails_alone(tmp_path: Path)
         read = scores(made, "judge")
         assert len(read) == 16 and all(score is not None for _, score in read), "they stay counted"
         study.verify()
+
+
+def test_a_candidate_that_judges_too_goes_on_where_it_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped while it judges: what it has no room for fails as before, and is asked as a judge."""
+    pytest.importorskip("torch")
+    with serving(tmp_path) as made:
+        study = with_local_judge(made, 170, "reasks = 0")
+        spec = made.folder / "gridcard.toml"
+        behind = f'engine = "api"\nsource = "ant-2026-01-01"\nbase_url = "{made.urls["candidates"]}"\n{PRICE}'
+        waived = '[[waive]]\ncode = "GC525"\nwhy = "a test"\n\n[[benchmark]]'
+        here = 'engine = "hf"\nsource = "path:small"'
+        spec.write_text(replaced(spec.read_text(), (behind, here), ("[[benchmark]]", waived)))
+        store = Writer.answer
+
+        def stopped(self: Writer, answers: Sequence[Answer], spending: Spending | None = None) -> None:
+            if any("error" in each.content for each in answers):
+                raise KeyboardInterrupt
+            store(self, answers, spending)
+
+        monkeypatch.setattr(Writer, "answer", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            study.run()
+        monkeypatch.setattr(Writer, "answer", store)
+        assert made.rows("SELECT 1 FROM judgement JOIN call ON id = call WHERE answer IS NULL")
+        study.run()
+        assert made.rows("SELECT 1 FROM call WHERE answer LIKE '%context_length%'")
+        assert all(score is not None for _, score in scores(made, "judge"))
+        study.verify()
+
+
+def test_status_knows_that_a_judge_behind_an_address_is_asked_many_times_at_once(tmp_path: Path) -> None:
+    with serving(tmp_path) as made:
+        study = made.write("reasks = 0", items=2)
+        study.run()
+        with sqlite3.connect(study.store) as db:
+            db.execute("UPDATE call SET seconds = 1000.0")
+        pace = study.status().pace
+        assert len(pace) == 3
+        assert all(each.seconds is not None and each.seconds < 100 for each in pace)

@@ -18,6 +18,7 @@ import rfc8785
 import gridc
 from gridc.runtime.store.store import Store
 from tests.e2e.test_kill import Finished
+from tests.replaced import replaced
 
 ROOT = Path(gridc.__file__).parent.parent
 SPEC = ROOT / "specs" / "scaffold_pocket.toml"
@@ -324,3 +325,28 @@ def killed_twenty_times(folder: Path, text: str) -> None:
     assert before.items() <= answered(killed).items()
     report = gridc.open(killed / "study.toml", out=killed / "results").scaffolds()
     assert {step.scaffold for step in report.propagation.steps} >= {"react", "multi_agent", "map_reduce"}
+
+
+def test_a_later_prompt_that_the_model_has_no_room_for_fails_alone(done: Path, tmp_path: Path) -> None:
+    """The model has room for all first prompts and not for the longest later one: that sample fails, as it
+    would behind an address, and nothing stops."""
+    sizes = "SELECT max(json_extract(sent, '$.prompt_tokens')) FROM call JOIN trace ON call = id"
+    ((first,),), ((longest,),) = rows(done, f"{sizes} WHERE step = 0"), rows(done, sizes)
+    folder = tmp_path / "small"
+    shutil.copytree(Path(gridc.__file__).parent / "builtin" / "models" / "pocket-qwen2", folder)
+    config = json.loads((folder / "config.json").read_text())
+    limit = max(limit for (limit,) in rows(done, "SELECT json_extract(request, '$.max_tokens') FROM call"))
+    assert first < longest
+    room = (first + longest) // 2 + limit
+    (folder / "config.json").write_text(json.dumps({**config, "max_position_embeddings": room}))
+    path = write(tmp_path)
+    path.write_text(replaced(path.read_text(), ("builtin:pocket-qwen2", "path:small")))
+    study = gridc.open(path)
+    study.run()
+    failed = "answer LIKE '%context_length%'"
+    assert rows(path, f"SELECT 1 FROM call WHERE {failed}")
+    assert not rows(path, f"SELECT 1 FROM trace JOIN call ON id = call WHERE step = 0 AND {failed}")
+    assert rows(path, "SELECT 1 FROM sample WHERE choice IS NOT NULL")
+    assert not rows(path, "SELECT 1 FROM sample WHERE score IS NULL"), "they stay counted"
+    assert any("(context_length)" in each for each in study.deviations().observed or ())
+    assert study.verify(rerun=1.0).complete

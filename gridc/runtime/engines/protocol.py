@@ -10,9 +10,9 @@ from gridc.compiler.lowering.calls import Prompt
 @dataclass(frozen=True, slots=True)
 class Call:
     """A stored request: its id, its kind, its prompt, and all its parameters. `continued` says that later
-    calls may begin with it and its answer, as those of a scaffold do. Where one `may_fail`, as a judge's
-    may, a prompt that the model has no room for is answered by an `error` of kind `context_length`; elsewhere
-    it is a hazard."""
+    calls may begin with it and its answer, as those of a scaffold do. One `may_fail` whose prompt holds
+    what a model said: where the model that is asked has no room for it, its answer is an `error` of kind
+    `context_length`; elsewhere that is a hazard."""
 
     id: str
     kind: str

@@ -33,9 +33,9 @@ class LayoutWriter(Writable):
         among: Collection[str] | None = None,
         ordered: bool = False,
     ) -> tuple[int, int]:
-        """Number the calls of the study on one model, or those `among` some, for `stretch`: those on one
-        prompt together, and prompts by their text, so that neighbours begin alike; `ordered`: in the order in
-        which they are given. How many there are, and how many have no answer."""
+        """Number the calls of the study's samples on one model, or those `among` some, for `stretch`: those
+        on one prompt together, and prompts by their text, so that neighbours begin alike; `ordered`: some
+        calls, in the order in which they are given. How many there are, and how many have no answer."""
         with self._db.atomic():
             for statement in _LAYOUT.split(";"):
                 self._db.execute(statement)
@@ -43,7 +43,8 @@ class LayoutWriter(Writable):
             self._db.execute("DELETE FROM temp.ordered")
             self._db.execute("DELETE FROM temp.wave")
             where, values = self._calls_of(stamp)
-            mine = f"model = ? AND precision = ? AND {where}"
+            judges = "SELECT call FROM judgement WHERE call NOT IN (SELECT call FROM trace)"
+            mine = f"model = ? AND precision = ? AND {where} AND call.id NOT IN ({judges})"
             if among is not None:
                 self._insert("INSERT INTO temp.wave VALUES (?, ?)", list(enumerate(among)))
                 mine += " AND call.id IN (SELECT call FROM temp.wave)"

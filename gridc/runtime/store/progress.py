@@ -47,7 +47,8 @@ class ProgressReader(Reader):
         rows = self._db.execute(
             f"""SELECT model, precision, count(*), count(answer), avg(seconds),
                        sum(answer IS NULL AND id IN (SELECT call FROM attempt
-                           WHERE status = 'sent' AND submission IS NOT NULL))
+                           WHERE status = 'sent'
+                           AND submission IN (SELECT id FROM submission WHERE state = 'submitted')))
                 FROM call WHERE {where} GROUP BY model, precision ORDER BY model, precision""",
             values,
         ).fetchall()

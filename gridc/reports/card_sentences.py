@@ -58,8 +58,8 @@ def _interim(deck: CardDeck) -> Iterator[str]:
 
 
 def _order(deck: CardDeck, pairs: Sequence[Comparison]) -> Iterator[str]:
-    """In how many comparisons a configuration decides who scores higher."""
-    if not pairs:
+    """In how many comparisons a configuration decides who scores higher; one alone has nothing to decide."""
+    if all(each.row.measured < 2 for each in pairs):
         return
     names = list(dict.fromkeys(card.model for card in deck.cards))
     who = f"{names[0]} or the other model" if len(names) == 1 else "one model or the other"
@@ -83,7 +83,7 @@ def _movement(cards: Sequence[Card]) -> Iterator[str]:
     if not full:
         yield "Nothing is measured yet."
         return
-    card, row = max(full, key=lambda each: each[1].greatest - each[1].least)
+    card, row = max(full, key=lambda each: (each[1].greatest - each[1].least, each[1].configurations))
     score = f"the score of {card.model} on {card.benchmark}"
     if row.configurations < 2:
         yield "One configuration is measured, so nothing says how far a score depends on it."

@@ -10,7 +10,7 @@ from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.judging import judging_sentences
 from gridc.reports.templates import floor, percent
-from gridc.reports.words import LIMITS, PLURAL, model_at
+from gridc.reports.words import LIMITS, PLURAL, model_at, whole_percent
 from gridc.schema.effects import EXACT
 from gridc.schema.items import UnitLevel
 from gridc.schema.models import SERVED
@@ -123,7 +123,8 @@ def _unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[str
             elif target is not None:
                 helps = f", which can bring a score nearer to {float(target):.10g}, the best one there"
         yield (
-            f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than {least:.0%} of a "
+            f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than "
+            f"{whole_percent(least)} of a "
             f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). An "
             f"unreadable answer {unreadable_words(low)}{helps}."
         )

@@ -56,9 +56,10 @@ def _estimated(curve: CurveFinding) -> Iterator[str]:
         return
     summary = curve.summary
     low, median, high = (f"{exp(each):.3g}" for each in (summary.low, summary.median, summary.high))
+    side = "on its side of 1" if round(summary.median, 9) else "at 1 as it does"
     yield (
         f"The median odds ratio is {median} (quartiles {low} and {high}); {100 * curve.same_sign:.0f} % lie "
-        f"on its side of 1, {100 * summary.below:.0f} % are significantly below 1 and "
+        f"{side}, {100 * summary.below:.0f} % are significantly below 1 and "
         f"{100 * summary.above:.0f} % above it, each at {curve.alpha:g}."
     )
     if curve.unexchangeable:

@@ -22,7 +22,7 @@ from gridc.reports.findings.scores import CellScore
 from gridc.reports.pair_sentences import strength_of
 from gridc.reports.sentences import falsification_sentences, leading, rate_sentences
 from gridc.reports.templates import number, percent, render
-from gridc.reports.words import ASSUMED, effects, p_value, selected, units_words
+from gridc.reports.words import ASSUMED, effects, p_value, selected, told_p, units_words
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
@@ -132,6 +132,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         needed_words=needed_words,
         pair_scores=pair_scores,
         p_value=p_value,
+        told_p=told_p,
         units_words=units_words,
         few_units=FEW_UNITS,
         assumed=ASSUMED,

@@ -207,14 +207,18 @@ def _counts_sentence(name: str, counts: PairCounts) -> str:
             )
         return f"{where}, {counts.a} and {counts.b} show {counts.words} configurations{bound}."
     if counts.words == "tied everywhere":
-        return f"{where}, {counts.a} and {counts.b} are tied in all {counts.size} configurations."
+        return f"{where}, {counts.a} and {counts.b} are tied {_everywhere(counts.size)}."
     higher, lower = (counts.a, counts.b) if counts.plus else (counts.b, counts.a)
     if counts.ties:
         return (
             f"{where}, {higher} and {lower} show no strict reversal: {higher} scores higher in "
             f"{counts.plus + counts.minus} of {counts.size} configurations, {counts.ties} tie."
         )
-    return f"{where}, {higher} scores higher than {lower} in all {counts.size} configurations."
+    return f"{where}, {higher} scores higher than {lower} {_everywhere(counts.size)}."
+
+
+def _everywhere(configurations: int) -> str:
+    return "in the one configuration" if configurations == 1 else f"in all {configurations} configurations"
 
 
 def signs(counts: PairCounts) -> str:
@@ -223,14 +227,16 @@ def signs(counts: PairCounts) -> str:
     return f"{counts.plus}/{counts.minus}/{counts.ties}{of}"
 
 
-def ordering_sentence(benchmark: BenchmarkFinding, tier: str) -> str:
+def ordering_sentence(benchmark: BenchmarkFinding, tier: str, complete: bool) -> str:
+    """How many orders some configuration shows: of an unfinished run, so far."""
     seen = benchmark.full.orderings
     core = next(
         (each for each in benchmark.scopes if (each.scope.kind, each.scope.name) == ("tier", tier)), None
     )
     in_core = f", {len(core.orderings.strict)} of them in the {tier} tier" if core else ""
     verb = "is" if len(seen.strict) == 1 else "are"
+    found = "reachable by choosing a configuration" if complete else "seen so far"
     return (
         f"On {benchmark.benchmark}, {len(seen.strict)} of the {seen.possible} strict orders of the "
-        f"{seen.models} models {verb} reachable by choosing a configuration{in_core}."
+        f"{seen.models} models {verb} {found}{in_core}."
     )

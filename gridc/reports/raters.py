@@ -7,7 +7,7 @@ from gridc.reports.findings.audit import ALL, AuditFinding
 from gridc.reports.findings.blinding import GuessFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.templates import number, percent
-from gridc.reports.words import KAPPA_INTERVAL, with_sign
+from gridc.reports.words import KAPPA_INTERVAL, told_p, with_sign
 from gridc.schema.estimates import EstimateRow, estimate_row
 
 EXACT = "exact interval (Clopper-Pearson)"
@@ -28,11 +28,13 @@ def audit_sentences(found: Sequence[AuditFinding]) -> Iterator[str]:
                 "there is a target."
             )
             continue
-        more = "more" if lenient.mean >= 0 else "less"
+        more = "more" if lenient.mean > 0 else "less"
+        apart = f"{100 * abs(lenient.mean):.1f} pp {more} lenient than people"
+        apart = apart if lenient.mean else "as lenient as people on average"
         limits = f"95 % interval {signed(lenient.low)} to {signed(lenient.high)} pp"
         yield (
-            f"{each.sheet}{where}: the study is {100 * abs(lenient.mean):.1f} pp {more} lenient than people "
-            f"({limits}), kinder to {lenient.higher} responses and harsher to {lenient.lower}; the interval "
+            f"{each.sheet}{where}: the study is {apart} ({limits}), "
+            f"kinder to {lenient.higher} responses and harsher to {lenient.lower}; the interval "
             "takes responses as drawn independently."
         )
 
@@ -51,7 +53,7 @@ def guess_sentences(found: Sequence[GuessFinding]) -> Iterator[str]:
             yield f"{told}; all guesses or all responses are of one configuration, so nothing can be tested."
             continue
         rough = ", roughly, because expected counts are below 5" if (test.least or 0) < 5 else ""
-        shown = f"chi-squared {test.chi2:.1f} with {test.df} df, p = {number(test.p)}{rough}"
+        shown = f"chi-squared {test.chi2:.1f} with {test.df} df, {told_p(test.p)}{rough}"
         if each.found:
             depend = "at the 5 % level its guesses depend on the configuration"
             yield f"{told}: {depend} ({shown}), so it was not blind."

@@ -67,7 +67,7 @@ def _held(
     yield from held("item subset", _items(benchmark, source), *(each.items for each in settings))
     if any(each.shots for each in settings) and source.exemplars is not None:
         yield from held("draw of the exemplars", f"one, seed {source.exemplars.seed}")
-    yield from held("seeds of sampled answers", _seeds(spec, settings))
+    yield from held("seeds of sampled answers", _seeds(spec, settings, elsewhere is None))
     systems = [each.system for each in settings]
     yield from held("system prompt", "none" if systems[:1] == [None] else "one text throughout", *systems)
     scaffolds = [None if each.scaffold is None else each.scaffold.kind for each in settings]
@@ -88,12 +88,14 @@ def _items(benchmark: BenchmarkFinding, source: Benchmark) -> str:
     return f"{benchmark.items:,} items, one draw with seed {drawn.seed}"
 
 
-def _seeds(spec: Spec, settings: Sequence[Setting]) -> str:
-    replicates = {each.replicates for each in settings if each.temperature > 0}
+def _seeds(spec: Spec, settings: Sequence[Setting], here: bool) -> str:
+    """How often a sampled call is answered, and whether its seed decides the answer: that is sure `here`."""
+    replicates = sorted({each.replicates for each in settings if each.temperature > 0})
     if not replicates:
         return "none: no answer is sampled"
-    times = "one answer each" if replicates == {1} else f"{max(replicates)} answers each"
-    return f"{times}, from seed {spec.sampling.seed} alone"
+    times = "one answer each" if replicates == [1] else f"{' or '.join(map(str, replicates))} answers each"
+    seed = f"from seed {spec.sampling.seed}"
+    return f"{times}, {seed} alone" if here else f"{times}, {seed} as far as it is followed there"
 
 
 def _made_with(findings: Findings, source: Benchmark) -> Iterator[tuple[str, str]]:

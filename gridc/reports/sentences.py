@@ -58,7 +58,8 @@ def leading(findings: Findings) -> Iterator[str]:
         yield f"{told} {WITHIN}" if stated.noise == "within" else told
     widest = max(findings.benchmarks, key=lambda each: len(each.full.orderings.strict), default=None)
     if widest is not None and full:
-        yield ordering_sentence(widest, findings.plan.study.spec.tiers[0])
+        if widest.full.orderings.measured:
+            yield ordering_sentence(widest, findings.plan.study.spec.tiers[0], findings.complete)
     elif widest is not None:
         yield "One model was asked, so no order of models is compared."
     for benchmark, pair in full:
@@ -90,9 +91,10 @@ LED_BY_RATES = ("over_refusal", "unsafe_compliance", "bias_ambiguous", "bias_dis
 
 
 def rate_sentences(findings: Findings) -> Iterator[str]:
-    """The rates that a score hides, for each model under the first configuration, and over the envelope."""
+    """The rates that a score hides, for each model under the anchor configuration, and over the envelope."""
     stated = [outcome.id for outcome in findings.plan.study.spec.outcomes]
     for benchmark in findings.benchmarks:
+        anchor = benchmark.models[0].anchor.cell.configuration
         for rate in benchmark.rates:
             if rate.name not in (*LED_BY_RATES, *stated):
                 continue
@@ -101,8 +103,8 @@ def rate_sentences(findings: Findings) -> Iterator[str]:
             if shown:
                 name = rate.name.replace("_", " ")
                 yield (
-                    f"{name[0].upper()}{name[1:]} on {benchmark.benchmark} ({rate.what}), under the first "
-                    f"configuration with its 95 % interval: {shown}."
+                    f"{name[0].upper()}{name[1:]} on {benchmark.benchmark} ({rate.what}), under the anchor "
+                    f"configuration ({anchor}) with its 95 % interval: {shown}."
                 )
 
 
@@ -112,7 +114,8 @@ def _rate_words(rate: RateFinding, model: ModelFinding) -> str | None:
     if here is None or ends is None:
         return None
     low, high = (f"{100 * float(end):.1f}" for end in ends)
-    count = sum(name == model.model for name, _ in rate.values)
+    defined = (name for (name, _), each in rate.values.items() if each.value is not None)
+    count = sum(name == model.model for name in defined)
     over = f", {low} to {high} over {count} configurations" if count > 1 else ""
     if here.value is None:
         return f"{model.model} not defined{over}"

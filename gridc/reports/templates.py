@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from gridc.reports.words import better, model_at, with_sign
+from gridc.reports.words import better, model_at, whole_percent, with_sign
 from gridc.schema.certificate import Floor
 from gridc.schema.spread import PairedRow
 
@@ -77,6 +77,7 @@ def _environment() -> Environment:
         "percent": percent,
         "points": shown_points,
         "number": number,
+        "whole_percent": whole_percent,
         "with_sign": with_sign,
         "md": markdown,
         "model_at": model_at,

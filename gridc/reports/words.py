@@ -63,6 +63,11 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def whole_percent(share: float) -> str:
+    """A share that was stated, with the digits that it was stated with: `95 %`, `99.5 %`."""
+    return f"{100 * share:.10g} %"
+
+
 def with_sign(value: float | Fraction, digits: int = 1) -> str:
     """`+3.2`, `-0.4`, and `0.0` where no digit is left of it."""
     shown = f"{float(value):+.{digits}f}"

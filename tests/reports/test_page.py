@@ -412,7 +412,7 @@ def test_a_certified_order_names_its_own_test() -> None:
 def test_scores_of_answers_that_could_not_be_read_say_so() -> None:
     findings = findings_of(spec_of({"ant": None, "beetle": None}), lambda cell: 2, parsed=3)
     (told,) = (each for each in caveats(findings) if "could be read" in each)
-    assert told.startswith("On facts, in 4 of 8 configurations fewer than 95% of a model's answers could")
+    assert told.startswith("On facts, in 4 of 8 configurations fewer than 95 % of a model's answers could")
     assert f"(ant, beetle; at worst {100 * 3 / ITEMS:.1f} %)" in told
 
 

@@ -110,7 +110,7 @@ class CurveFinding:
     """A curve for one comparison. `ran` says which specifications were run, `forks` the levels that vary,
     `defaults` the study's own, and `unbound` those that were not run; `elsewhere` specifications leave out
     one of the two arms and are not about this comparison. `same_sign` is the share of estimates on the
-    median's side of zero; `summary`, `same_sign` and `permutation` are over what was fitted.
+    median's side of zero, or at zero with it; `summary`, it and `permutation` are over what was fitted.
     `unexchangeable`: shuffles were declared, and the arms were not asked equally often."""
 
     curve: str
@@ -221,10 +221,15 @@ def _with(found: CurveFinding, answers: Sequence[SpecificationFinding]) -> Curve
     summary = _summary(answers, found.alpha)
     same = None
     if summary is not None:
-        sides = [np.sign(each.fitted.estimate) for each in answers if each.fitted is not None]
-        same = float(np.mean([side == np.sign(summary.median) for side in sides]))
+        sides = [_side(each.fitted.estimate) for each in answers if each.fitted is not None]
+        same = float(np.mean([side == _side(summary.median) for side in sides]))
     rows = digest([each.rows for each in answers])
     return replace(found, specifications=tuple(answers), summary=summary, same_sign=same, rows=rows)
+
+
+def _side(log_odds: float) -> int:
+    """1 above zero, -1 below it; what rounding leaves of no difference is on neither side."""
+    return int(np.sign(round(log_odds, 9)))
 
 
 def _alpha(spec: Spec, contrast: Contrast) -> float:

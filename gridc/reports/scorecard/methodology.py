@@ -203,7 +203,7 @@ def nothing_compared(findings: Findings) -> str:
     """Why there is no change from a reference configuration."""
     if findings.benchmarks and all(each.direction.target is not None for each in findings.benchmarks):
         return "Every benchmark has a target, under which no change is computed."
-    return "No two configurations are measured."
+    return "No configuration is measured beside its reference."
 
 
 def ranked(findings: Findings) -> bool:

@@ -168,8 +168,11 @@ class Check(NamedTuple):
 
 def checklist(findings: Findings) -> Iterator[CheckRow]:
     """The recommendations of Safety Under Scaffolding, sec. 8."""
+    measured = any(_measured(row) for row in findings.benchmarks)
     for check in CHECKS:
         holds, said, counts = check.shown(findings)
+        if not measured:
+            holds, said = "not_measured", "No cell is measured yet."
         yield CheckRow(
             id=check.id, recommendation=check.recommendation, holds=holds, said=said, counts=counts
         )
@@ -280,13 +283,18 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
             claim=hypothesis.claim or hypothesis.kind,
             stated=stated[hypothesis.id],
             answer="not answered" if answer is None else answer.verdict,
-            cases=sum(
-                row.items for row in findings.benchmarks if row.benchmark in {each[1] for each in about}
-            ),
+            cases=sum(_cases(findings, hypothesis, name) for name in {each[1] for each in about}),
             models=len({model for model, _, _ in about}),
             configurations=len({configuration for _, _, configuration in about}),
             reach="Not answered by this report." if answer is None else _reach(answer),
         )
+
+
+def _cases(findings: Findings, hypothesis: Any, benchmark: str) -> int:
+    """The items of a benchmark that a hypothesis is about."""
+    sampled = findings.plan.study.items[benchmark].sampled
+    some = hypothesis.items
+    return len(sampled) if some is None else sum(some.matches(item.tags) for item in sampled)
 
 
 def _about(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:

@@ -117,7 +117,19 @@ class Comparison:
             self.interval(differences),
             tuple(margins),
             self._still(level, reference),
+            self._no_interval(differences),
         )
+
+    def _no_interval(self, differences: Floats) -> str:
+        """Why resamples make no interval, as `percentile_interval` decides it; empty where they do."""
+        if self.interval(differences) is not None:
+            return ""
+        if self.units < 2:
+            return "one unit"
+        if np.isnan(differences).any():
+            return "some resamples of units hold no answer that counts"
+        spread = differences.min() < differences.max()
+        return "too few resamples for so few units" if spread else "no spread between units"
 
     def within(self, level: str, reference: str, margin: float) -> float:
         """p of: the difference lies inside the margin (two one-sided tests)."""

@@ -48,9 +48,9 @@ class Change:
     """Two rates on the same items: of a level and of the reference, in a part of the rows (None: in all).
 
     `samples` count under the level, in `units` groups that are independent of each other. The interval of the
-    difference is central, 95 %, over resamples of units; None where they show no spread. A rate is None where
+    difference is central, 95 %, over resamples of units; None where they make none. A rate is None where
     no sample counts. `margins` has the stated margin first, and is empty where the spec states none. `still`
-    says that every resample shows the same rate under both.
+    says that every resample shows the same rate under both, and `no_interval` why there is none.
     """
 
     part: str | None
@@ -64,6 +64,7 @@ class Change:
     interval: Ends | None
     margins: tuple[AtMargin, ...] = ()
     still: bool = False
+    no_interval: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from gridc.reports.findings.noise import Floors, Gap, standing
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.pair_evidence import Weight
 from gridc.reports.findings.scores import CellScore, score_of
-from gridc.reports.words import ASSUMED, p_value
+from gridc.reports.words import ASSUMED, counted, p_value
 from gridc.schema.base import ALPHA
 from gridc.schema.hypotheses import Standing
 from gridc.schema.inference import RankingHypothesis
@@ -155,10 +155,17 @@ def ranking_sentence(finding: HypothesisFinding, complete: bool) -> str:
         raise ValueError(f"{finding.id} is not about an order of models")
     order = " > ".join(ranking.order)
     total = ranking.agree + ranking.contradict + ranking.tied + ranking.missing
-    verb = "contradicts" if ranking.contradict == 1 else "contradict"
-    counts = f"{ranking.agree} of {total} configurations agree, {ranking.contradict} {verb} it"
+    agree, contradict = (
+        ("agrees" if total == 1 else "agree"),
+        ("contradicts" if ranking.contradict == 1 else "contradict"),
+    )
+    counts = (
+        f"{ranking.agree} of {counted(total, 'configuration')} {agree}, {ranking.contradict} {contradict} it"
+    )
     if ranking.tied:
         counts += f", {ranking.tied} {'ties' if ranking.tied == 1 else 'tie'}"
+    if ranking.missing:
+        counts += f", {ranking.missing} without a score of every model"
     name = f"{finding.hypothesis.id} ({order})"
     if ranking.strength == "descriptive":
         here = "on these items" if complete else "on these items so far"

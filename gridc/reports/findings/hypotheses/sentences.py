@@ -177,7 +177,7 @@ def _points(change: Change) -> str:
     """`-7.3 pp [-8.6, -6.0]`."""
     difference = f"{with_sign(100 * (change.difference or 0))} pp"
     if change.interval is None:
-        return f"{difference} (no spread between units, so no interval)"
+        return f"{difference} ({change.no_interval}, so no interval)"
     low, high = (with_sign(100 * end) for end in change.interval)
     return f"{difference} [{low}, {high}]"
 

@@ -40,7 +40,7 @@ def report(
     for statement in (*written.report.leading, *written.report.verdicts, *written.report.caveats):
         click.echo(terminal.bullet(statement))
     if written.report.further:
-        click.echo(terminal.bullet(f"{len(written.report.further)} further findings are on the report page."))
+        click.echo(terminal.bullet(f"Further findings, on the report page: {len(written.report.further)}."))
     click.echo()
     for path, name in (*written.files.items(), (written.store, "store")):
         click.echo(f"  {name:<18} {path}")

@@ -103,7 +103,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
     models = ", ".join(name for name, each in compiled.study.models.items() if each.files)
     return Verified(
         (
-            "the spec, the templates and every item are the ones that were stamped",
+            f"the spec, the templates and every item are the ones that {stamped_words(lock, stamp)}",
             f"model files hashed: {models or 'none are here'}",
             f"{len(events)} events follow from one another",
             f"{progress.answered:,} of {progress.total:,} calls have an answer; requests and answers hash "
@@ -118,6 +118,13 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         shown.of_lock,
         shown.of_results,
     )
+
+
+def stamped_words(lock: Lock, ran: str) -> str:
+    """Whether the study that ran is the stamped one, behind `what is here are the ones that ...`."""
+    if ran == lock.stamp:
+        return "were stamped"
+    return "were run, and depart from the stamp as the deviation log says"
 
 
 def recorded_at_the_end(progress: Progress, conclusion: RunFinished | None) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import gridc
 from tests.fuzz.evidence import Evidence
 
 
@@ -21,6 +22,16 @@ def test_no_change_is_accepted(tmp_path: Path) -> None:
     assert len(codes & {"GC605", "GC701", "GC702", "GC703", "GC704", "GC705", "GC706", "GC707"}) >= 6
     kinds = {name.split()[0] for name in found}
     assert kinds == {"flip", "cut", "row", "schema", "json", "text"}
+
+
+def test_what_departs_from_its_stamp_is_not_said_to_be_what_was_stamped(tmp_path: Path) -> None:
+    Evidence(tmp_path)
+    for name in ("study", "bundle"):
+        checked = gridc.open(tmp_path / name / "gridcard.toml").verify().checked
+        assert not any("that were stamped" in each or "that was stamped" in each for each in checked)
+        assert any(
+            "were run, and depart from the stamp as the deviation log says" in each for each in checked
+        )
 
 
 @pytest.mark.slow

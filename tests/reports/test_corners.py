@@ -13,6 +13,7 @@ from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.card_sentences import verdict
 from gridc.reports.certificate import certify
 from gridc.reports.curves import curve_sentence
+from gridc.reports.exchange.model_card import model_index
 from gridc.reports.findings.audit import AuditFinding
 from gridc.reports.findings.blinding import guess_finding
 from gridc.reports.findings.findings import Findings
@@ -264,3 +265,16 @@ def test_a_curve_of_no_difference_lies_on_no_side() -> None:
     assert all(abs(each.fitted.estimate) < 1e-12 for each in made.fitted if each.fitted)
     said = curve_sentence(made)
     assert "median odds ratio is 1 (" in said and "100 % lie at 1 as it does" in said
+
+
+@pytest.mark.parametrize(
+    ("direction", "kind", "name"),
+    [("higher_is_better", "accuracy", "share of gold answers"),
+     ("lower_is_better", "score", "share of gold answers, lower is better"),
+     (0.5, "score", "share of gold answers, nearest to 0.5 is better")],
+)  # fmt: skip
+def test_what_is_better_lower_is_no_accuracy_on_the_hub(direction: str | float, kind: str, name: str) -> None:
+    spec = spec_of(TWO, direction=direction, hypothesis=[], analysis={})
+    (row,) = model_index(make_cards(findings_of(spec, reversing), "0" * 64), "ant")[0]["results"]
+    (metric,) = row["metrics"]
+    assert metric["type"] == kind and metric["name"].startswith(f"{name} under ")

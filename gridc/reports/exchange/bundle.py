@@ -60,6 +60,7 @@ from gridc.reports.verification import (
     of_witness,
     recorded_at_the_end,
     require_sound,
+    stamped_words,
 )
 from gridc.runtime.store.events import Event, ModelLoaded, RunFinished
 from gridc.runtime.store.items import shown_as
@@ -192,15 +193,16 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
         raise VerificationError([*found, *error.diagnostics]) from None
     if found:
         raise VerificationError(found)
+    told = stamped_words(lock, plan.study_digest)
     return Verified(
         (
             f"{len(list(_files(folder))) - 1} files are the ones that the manifest lists",
-            "the spec is the one that was stamped, and so are the item and exemplar manifests",
+            f"the spec and the item and exemplar manifests are the ones that {told}",
             f"{len(events)} events follow from one another",
             f"{progress.answered:,} of {progress.total:,} calls have an answer; they hash right",
             "the samples are those of the plan",
             recorded_at_the_end(progress, conclusion),
-            "certificate, cards and page say what the stored outcomes say",
+            "the reports that are in it say what the stored outcomes say",
             "not checked: whether the answers score as stored, and whether the right options, tags, labels "
             "and numbers of rows are those of the items, because the items are not in the bundle",
             *shown.lines,

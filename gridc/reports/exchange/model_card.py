@@ -12,6 +12,7 @@ from typing import Any
 from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError, UsageError
 from gridc.files import write_atomic
 from gridc.reports.card import as_markdown
+from gridc.reports.words import better
 from gridc.schema.card import Card, CardDeck
 
 FRONT = re.compile(r"\A(\ufeff?\s*---[ \t]*\r?\n)(.*?)(^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
@@ -119,14 +120,13 @@ def model_index(deck: CardDeck, model: str, link: str | None = None) -> list[dic
     except ImportError:
         message = "model cards need huggingface_hub, which is not installed"
         raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[hub]'")]) from None
-    measured = "score" if deck.scoring else "share of gold answers"
     found = [
         EvalResult(
             task_type="text-generation",
             dataset_type=card.benchmark,
             dataset_name=card.benchmark,
-            metric_type="accuracy",
-            metric_name=f"{measured} under {_configuration(card)}",
+            metric_type=_metric(deck, card)[0],
+            metric_name=f"{_metric(deck, card)[1]} under {_configuration(card)}",
             metric_value=round(card.point_score.score, 6),
             metric_args={"items": card.items, "rows": card.point_score.rows, "certificate": deck.certificate},
             source_name=f"gridc study {deck.study}, stamp {deck.stamp[:12]}",
@@ -150,6 +150,15 @@ def _own(deck: CardDeck, model: str) -> CardDeck:
         names = ", ".join(dict.fromkeys(card.model for card in deck.cards))
         raise UsageError([Diagnostic("GC000", f"the study has no model `{model}`", help=f"it has {names}")])
     return deck.model_copy(update={"cards": own})
+
+
+def _metric(deck: CardDeck, card: Card) -> tuple[str, str]:
+    """The type and the name of a score: an accuracy only where right answers are counted and more is better."""
+    measured, direction = "share of gold answers", better(card.lower_is_better, card.target)
+    if deck.scoring:
+        measured = "score"
+    kind = "score" if deck.scoring or direction else "accuracy"
+    return kind, f"{measured}, {direction}" if direction else measured
 
 
 def _configuration(card: Card) -> str:

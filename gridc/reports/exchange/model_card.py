@@ -153,7 +153,7 @@ def _own(deck: CardDeck, model: str) -> CardDeck:
 
 
 def _metric(deck: CardDeck, card: Card) -> tuple[str, str]:
-    """The type and the name of a score: an accuracy only where right answers are counted and more is better."""
+    """Type and name: an accuracy only where right answers are counted and more of them is good."""
     measured, direction = "share of gold answers", better(card.lower_is_better, card.target)
     if deck.scoring:
         measured = "score"

@@ -112,8 +112,8 @@ def evidence_words(unit: UnitLevel, pair: PairFinding) -> str:
         return " ".join(told) or "Descriptive."
     if not (counts.plus and counts.minus):
         return (
-            "Descriptive: on these items; for others the order is neither certified "
-            f"({told_p(exact.order.adjusted)}) nor supported ({told_p(flips.order.adjusted)})."
+            "Descriptive: on these items; for others no order is certified "
+            f"({told_p(exact.order.adjusted)}) or supported ({told_p(flips.order.adjusted)})."
         )
     return (
         f"Descriptive, neither certified ({told_p(exact.reversal.adjusted)}) nor supported "

@@ -171,8 +171,10 @@ def wald(fitted: LogitFit, restriction: ArrayLike) -> Wald:
     # In the metric of the naive variances, in which what no case shows is 0 but for rounding.
     inverse = np.linalg.inv(np.linalg.cholesky(r @ fitted.naive @ r.T))
     least = float(np.linalg.eigvalsh(inverse @ spread @ inverse.T)[0])
-    if fitted.clusters <= len(r) or least <= NO_VARIANCE:
+    if fitted.clusters <= len(r):
         raise NotEstimable("clusters", f"{fitted.clusters} cases do not determine {len(r)} combinations")
+    if least <= NO_VARIANCE:
+        raise NotEstimable("clusters", "the cases show no variance of some combination")
     value, q, cases = float(gap @ np.linalg.solve(spread, gap)), len(r), fitted.clusters
     return Wald(value, q, float(fdtrc(q, cases - q, value * (cases - q) / (q * (cases - 1)))))
 

@@ -23,7 +23,7 @@ from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.page import as_html
 from gridc.reports.raters import audit_sentences, guess_sentences
 from gridc.reports.scorecard.document import make_scorecard
-from gridc.reports.sentences import statements
+from gridc.reports.sentences import hypothesis_lines, statements
 from gridc.statistics.raters import kappa, leniency
 from tests.reports.builders import AXES, ITEMS, Counts, findings_of, reversing, spec_of
 
@@ -278,3 +278,36 @@ def test_what_is_better_lower_is_no_accuracy_on_the_hub(direction: str | float, 
     (row,) = model_index(make_cards(findings_of(spec, reversing), "0" * 64), "ant")[0]["results"]
     (metric,) = row["metrics"]
     assert metric["type"] == kind and metric["name"].startswith(f"{name} under ")
+
+
+def test_what_was_tested_is_not_said_to_be_untested_for_its_correction() -> None:
+    """Nothing moves: at the margin p is .668 (20 units), and over a family of three it is 1."""
+    stated = {**FRAMES, "family": "F", "margin": {"pp": 2}}
+    hypotheses = [{"id": f"E{number}", **stated, "kind": "equivalence"} for number in range(2)]
+    spec = spec_of(
+        TWO, axes=FRAME, hypothesis=[*hypotheses, {"id": "D", **stated}],
+        family=[{"id": "F", "correction": "holm"}], analysis={"estimator": "cluster_logit"},
+    )  # fmt: skip
+    found = findings_of(spec, lambda cell: 10)
+    for each in found.hypotheses:
+        assert each.effect is not None and (each.support, each.refute) == (1, 1)
+        assert min(each.effect.support, each.effect.refute) == pytest.approx(0.98**ITEMS)
+        assert "nothing is tested" not in sentence(each, True)
+    assert "not tested" not in " ".join(hypothesis_lines(found))
+
+
+def test_an_equivalence_without_answers_is_not_open_for_what_the_estimator_lacks() -> None:
+    spec = spec_of(
+        TWO, axes=FRAME, hypothesis=[{"id": "E", **FRAMES, "kind": "equivalence", "margin": {"pp": 2}}],
+        analysis={"estimator": "cluster_logit", "outcome": "pp"},
+    )  # fmt: skip
+    found = findings_of(spec, always(0), parsed=lambda cell: 0 if cell.levels["frame"] == "exam" else 4)
+    said = sentence(found.hypotheses[0], True)
+    assert "constant" not in said
+    assert "because nothing is tested (rows: no answer counts under `exam`)" in said
+
+
+def test_where_all_tie_there_is_no_order_to_certify() -> None:
+    said = told(findings_of(spec_of(TWO), always(10)))
+    assert "the order is neither certified" not in said
+    assert "for others no order is certified (p = 1) or supported (p = 1)" in said

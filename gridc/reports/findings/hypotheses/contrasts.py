@@ -59,9 +59,18 @@ def decide_contrast(measured: Measured, hypothesis: ContrastHypothesis) -> Effec
     )
     support, refute = p_values(comparison, hypothesis, odds, test)
     needs_test = hypothesis.kind in ("difference", "null_control")
-    if not needs_test and failure is not None and failure.code == "estimator":
-        failure = None
+    if not needs_test:
+        failure = _unanswered(comparison, hypothesis) or (
+            None if failure and failure.code == "estimator" else failure
+        )
     return effect_of(comparison, hypothesis, spec, contrasts, test, failure, (support, refute))
+
+
+def _unanswered(comparison: Comparison, hypothesis: ContrastHypothesis) -> Failure | None:
+    """Why resampled differences are not defined, where they are not: an arm without an answer."""
+    arms = (hypothesis.reference, *hypothesis.levels)
+    empty = [f"`{level}`" for level in arms if comparison.rate(level) is None]
+    return Failure("rows", f"no answer counts under {', '.join(empty)}") if empty else None
 
 
 def compared(

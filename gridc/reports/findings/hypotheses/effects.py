@@ -190,3 +190,8 @@ class Effect:
     support: float
     refute: float
     rows: str
+
+    @property
+    def tested(self) -> bool:
+        """Whether any test has a p-value below 1, before it is corrected."""
+        return min(self.support, self.refute) < 1

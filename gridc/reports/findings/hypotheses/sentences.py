@@ -84,7 +84,7 @@ def _line(finding: HypothesisFinding, effect: Effect, complete: bool) -> str:
     )
     if not complete or finding.support is None or finding.refute is None:
         return told
-    if effect.failure is not None and min(finding.support, finding.refute) >= 1:
+    if effect.failure is not None and not effect.tested:
         return f"{told}, not tested"
     side, p = ("refutation ", finding.refute) if finding.verdict == "refuted" else ("", finding.support)
     return f"{told}, {side}{told_p(p)} ({correction_words(finding)})"
@@ -94,7 +94,7 @@ def _verdict_words(name: str, finding: HypothesisFinding, effect: Effect, comple
     if not complete or finding.support is None or finding.refute is None:
         return f"{name} is open while the run is incomplete."
     failure = effect.failure
-    if failure is not None and min(finding.support, finding.refute) >= 1:
+    if failure is not None and not effect.tested:
         return f"{name} is open, because nothing is tested ({failure.code}: {failure.words})."
     return (
         f"{name} is {finding.verdict} (p of support {p_value(finding.support)}, p of refutation "

@@ -235,6 +235,17 @@ def test_judges_calls_are_shown_with_what_they_were_read_to(tmp_path: Path) -> N
     assert page.index("reply 1") < page.index("reply 2") and "Rate it &lt;b&gt;now&lt;/b&gt;." in page
 
 
+def test_one_model_has_no_other_to_differ_from(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "it leads to the items on which the two models differ there"
+    assert said in " ".join(get(client, addresses.study(STAMP)).split())
+    monkeypatch.setattr("tests.viewer.stores.MODELS", ("ant",))
+    with closing(Viewer([Source(make(tmp_path / "store.sqlite", items=2))])) as viewer:
+        page = " ".join(get(Client(viewer), addresses.study(STAMP)).split())
+    assert said not in page and "it leads to the samples there" in page
+
+
 def test_an_item_has_every_configuration_and_model(client: Client, store: Path) -> None:
     page = get(client, addresses.item(STAMP, "facts", "facts/5"))
     found = {(query["cell"], int(query["replicate"])) for query in links(page, "sample")}

@@ -32,8 +32,6 @@ RATIOS = (*(1 / each for each in reversed(SIDES)), 1, *SIDES)
 LABELS = 7
 """Most labels of the scale."""
 
-Fitted = tuple[SpecificationFinding, Combination]
-
 
 def specification_curve(
     curve: CurveFinding, name: str, to: Callable[[int], str] | None = None

@@ -324,6 +324,9 @@ def _reach(answer: HypothesisFinding) -> str:
     if answer.verdict == "open":
         return "Nothing: it is open."
     needs = "independent units" + ("" if _certified(answer) else ", many of them")
+    resampled = answer.kind in ("equivalence", "noninferiority")
+    if answer.effect is not None and answer.effect.estimator == "glmm" and not resampled:
+        needs += ", and the model of its estimator holds"
     return (
         f"Other items of the same kind, at level {answer.alpha:g}, if there are {needs}; these models and "
         "configurations only."

@@ -19,7 +19,6 @@ from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.schema.items import Fields, Loading
 
 INDEXED = ("gold", "unknown", "matching")
-LISTED = ("options", "references", "tags")
 
 
 @dataclass(frozen=True, slots=True)

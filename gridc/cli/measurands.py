@@ -20,6 +20,7 @@ def measurands(name: str | None, as_json: bool) -> None:
     elif name is None:
         width = max(len(measurand.name) for measurand in chosen)
         for measurand in chosen:
-            click.echo(f"{measurand.name:<{width}}  {measurand.title}")
+            first = f"{measurand.name:<{width}}  "
+            click.echo(click.wrap_text(measurand.title, terminal.WIDTH, first, " " * (width + 2)))
     else:
         click.echo(terminal.measurand(chosen[0]))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
+from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
 from gridc.diagnostics.errors import Diagnostic
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from gridc.study.running import Spent, StatusReport, Step
     from gridc.study.scaffolding import ScaffoldReport
     from gridc.study.stamping import DeviationReport
+
+WIDTH = 96
+"""Columns of wrapped text."""
 
 
 def paint(text: str, *, err: bool = False, **style: Any) -> str:
@@ -73,7 +77,7 @@ def bullet(sentence: str) -> str:
     """A sentence of a list, wrapped."""
     import click
 
-    return click.wrap_text(visible(sentence), 96, "• ", "  ")
+    return click.wrap_text(visible(sentence), WIDTH, "• ", "  ")
 
 
 def measurand(shown: "Measurand") -> str:
@@ -296,7 +300,14 @@ def _money(estimate: dict[str, Any]) -> str:
 
 def _dollars(usd: float) -> str:
     """To the cent, and less than a dollar to two figures."""
-    return f"{usd:,.2f}" if usd >= 1 else f"{usd:.2g}"
+    return f"{usd:,.2f}" if usd >= 1 else plainly(usd, 2)
+
+
+def plainly(value: float, figures: int) -> str:
+    """To at least so many figures, never as a power of ten: `1,760`, `0.000098`."""
+    if value == 0:
+        return "0"
+    return f"{value:,.{max(figures - 1 - floor(log10(abs(value))), 0)}f}"
 
 
 def _against(console: "Console", found: dict[str, Any]) -> None:
@@ -328,7 +339,7 @@ def deviations(shown: "DeviationReport") -> None:
         click.echo(visible(f"{entry.id}  {entry.element}{state}"))
         for each in departures:
             click.echo(visible(f"    {each.path}: {brief(each.registered)} -> {brief(each.implemented)}"))
-        click.echo(click.wrap_text(visible(entry.reason or "no reason yet"), 96, "    ", "    "))
+        click.echo(click.wrap_text(visible(entry.reason or "no reason yet"), WIDTH, "    ", "    "))
     for sentence in shown.observed or ():
         click.echo(visible(f"observed: {sentence}"))
     if shown.observed is None:
@@ -381,9 +392,9 @@ def pace(state: "StatusReport") -> "Iterator[str]":
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in each.failed.items())
             told.append(f"{sum(each.failed.values()):,} failed for good ({kinds})")
         if each.seconds:
-            told.append(
-                f"{1 / each.seconds:,.3g} a second" if each.seconds < 1 else f"{each.seconds:,.1f} s each"
-            )
+            often = each.seconds < 1
+            speed = f"{plainly(1 / each.seconds, 3)} a second" if often else f"{each.seconds:,.1f} s each"
+            told.append(speed)
         if each.left:
             left = "" if each.seconds_left is None else f" in about {duration(each.seconds_left)}"
             told.append(f"{each.left:,} left{left}")

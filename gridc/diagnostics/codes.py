@@ -388,7 +388,8 @@ CODES: dict[str, Code] = {
     "GC507": Code(
         "the model is a floating alias",
         "A provider may change what an undated name means at any time, even during a run, so the same "
-        "model cannot be asked again. Name a dated snapshot. If there is none, waive this with a reason.",
+        "model cannot be asked again. Name a dated snapshot. If there is none, waive this with a reason; for "
+        "a server of your own the reason is which weights it serves.",
     ),
     "GC508": Code(
         "a stop string cuts the answer off",
@@ -553,8 +554,8 @@ CODES: dict[str, Code] = {
     "GC611": Code(
         "the budget is reached",
         "The next batch of calls would exceed a cap of [budget], so the run stopped before it. What was "
-        "answered is stored; raise the cap and run `gridc run` to resume. The run records as an observed "
-        "deviation that a budget stopped it.",
+        "answered is stored; raise the cap and run `gridc run` to resume. A run that stops among its calls "
+        "records it as an observed deviation.",
     ),
     "GC612": Code(
         "the store is of a newer gridc",
@@ -626,7 +627,9 @@ CODES: dict[str, Code] = {
         "A call was asked as often as `attempts` in [engine] allows, with growing pauses, and meanwhile no "
         "other call was answered either, nor another one that was asked again to see: the endpoint is down, "
         "or refuses everything. No call was given up; what was answered is stored, and `gridc run` resumes. "
-        "A call that fails while others are answered has failed for good, and stays in the denominator.",
+        "A call that fails while others are answered has failed for good, and stays in the denominator. An "
+        "endpoint that refuses what is sent (HTTP 400) says why in the message: leave that out of the study, "
+        "or name it in `omits`.",
     ),
     "GC636": Code(
         "an endpoint does not score given candidates",

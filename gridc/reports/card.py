@@ -18,7 +18,7 @@ from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.scaffolds import Step
 from gridc.reports.scope import scope_statement, varied_axes
 from gridc.reports.templates import render, shown_points
-from gridc.reports.words import ASSUMED, LIMITS, effects, units_words
+from gridc.reports.words import ASSUMED, LIMITS, as_written, effects, units_words
 from gridc.schema.card import (
     FORMAT,
     Card,
@@ -266,7 +266,7 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
 
 
 def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, BaseModel) else value
+    return as_written(value) if isinstance(value, BaseModel) else value
 
 
 def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding) -> RankingStability:

@@ -1,7 +1,10 @@
 """Words and numbers that every document says in the same way."""
 
+import json
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+
+from pydantic import BaseModel
 
 from gridc.schema.items import UnitLevel
 from gridc.schema.models import SERVED
@@ -91,5 +94,21 @@ def _choices(selector: Selector) -> Iterator[str]:
 
 
 def effects(level: Level) -> str:
-    """What a level does to a call: `temperature = 0.3, top_p = 0.9`."""
-    return ", ".join(f"{key} = {value}" for key, value in level.stated().items())
+    """What a level does to a call, as a spec has it: `temperature = 0.3, scaffold = { kind = "vote" }`. A
+    text that is a value by itself has no quotes."""
+    return ", ".join(
+        f"{key} = {value if isinstance(value, str) else as_written(value)}"
+        for key, value in level.stated().items()
+    )
+
+
+def as_written(value: object) -> str:
+    """A value as TOML has it, without the keys that are at their defaults."""
+    if isinstance(value, BaseModel):
+        return as_written(value.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{key} = {as_written(each)}" for key, each in value.items())
+        return f"{{ {inside} }}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(as_written, value))}]"
+    return json.dumps(value, ensure_ascii=False)

@@ -93,13 +93,12 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
     `UnavailableError` where an engine or a model cannot be used."""
     plan = Plan(compiled.study)
     store.require(plan.study_digest)
+    left_out = set(of_providers(compiled))
     compared = [(cell.model, cell.setting.precision) for cell in plan.cells()]
     judging = [(model.id, model.own_precision) for model in plan.study.spec.judges]
     for name, precision in dict.fromkeys([*compared, *judging]):
-        if engine_kind(
-            next(each.engine for each in plan.study.spec.asked_models if each.id == name)
-        ).provider:
-            continue  # whose answers change from call to call, and cost money
+        if name in left_out:
+            continue
         identity = plan.study.asked_models[name]
         held = plan.study_digest, identity.digest, precision
         total = sum(1 for _ in store.answered_calls(*held))
@@ -113,6 +112,13 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
             alone = _ask(engine, *([call] for call in calls)) if precision != EXACT else None
         before = {call: store.answered_with(call) for call in chosen}
         yield _compare(name, precision, total, before, together, alone)
+
+
+def of_providers(compiled: Compiled) -> list[str]:
+    """The models that no rerun asks, judges among them: their answers change from call to call, and cost
+    money."""
+    asked = compiled.study.spec.asked_models
+    return list(dict.fromkeys(model.id for model in asked if engine_kind(model.engine).provider))
 
 
 def _calls(plan: Plan, store: Store, model: str, precision: str, chosen: frozenset[str]) -> Iterator[Call]:

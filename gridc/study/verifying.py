@@ -12,7 +12,7 @@ from gridc.diagnostics.errors import Diagnostic, GridcError, UsageError, Verific
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.verification import Verified
 from gridc.reports.verification import verify as recompute
-from gridc.runtime.rerun import Draw, Repeated
+from gridc.runtime.rerun import Draw, Repeated, of_providers
 from gridc.runtime.rerun import rerun as repeat
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place
@@ -70,7 +70,8 @@ def verify(place: Place, rerun: float | None, rerun_seed: str | None = None) -> 
         draw = Draw.of(rerun, rerun_seed)
         rows = repeated(compiled, store, draw)
     lines = [line for row in rows for line in _lines(row)]
-    checked = (*verified.checked, _drawn(draw), *lines)
+    lines += [f"{name} is a provider's: no call of it was made again" for name in of_providers(compiled)]
+    checked = (*verified.checked, *([_drawn(draw)] if rows else []), *lines)
     return replace(verified, checked=checked, draw=draw, repeated=tuple(rows))
 
 

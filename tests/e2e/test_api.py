@@ -136,6 +136,11 @@ def test_a_budget_in_money_needs_prices(
     done = command("run", cwd=tmp_path)
     assert done.returncode == (6 if code else 0), done.stderr
     assert (f"error[{code}]" in done.stderr) is (code is not None)
+    if code is None:
+        again = command("verify", "--rerun", "5%", cwd=tmp_path)
+        assert again.returncode == 0, again.stderr
+        assert "llama is a provider's: no call of it was made again" in again.stdout
+        assert "drawn" not in again.stdout, "nothing was"
 
 
 def test_a_judge_needs_a_price_only_where_it_is_asked() -> None:

@@ -161,7 +161,13 @@ def test_page_and_card_say_what_reached_each_step(done: Path, tmp_path: Path) ->
         assert row["system_prompt"]["kept"] == sum(call[-1] for call in calls)
         assert sum(row["mc_option"].values()) == len(calls)
         assert row["rows"] == sha256(rfc8785.dumps([list(call[:-1]) for call in calls])).hexdigest()
+    card = (study.store.parent / "gridcard.md").read_text("utf-8")
+    plain = card.replace("\\", "")
+    assert 'scaffold = { kind = "critic", rounds = 2 }' in plain, "as the spec has it"
     page = (study.store.parent / "report.html").read_text("utf-8")
+    for text in (card, page, json.dumps(deck)):
+        assert "rounds=None" not in text
+    assert all(line.endswith("|") for line in card.splitlines() if line.startswith("|")), "one line a row"
     assert all(row["step"] in page and row["rows"][:12] in page for row in deck["propagation"])
     assert study.scaffolds().propagation.rows()[0]["rows"] == deck["propagation"][0]["rows"]
     changed = json.dumps(deck).replace(f'"n": {deck["propagation"][0]["n"]}', '"n": 999', 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import gridc
-from gridc.cli.terminal import duration, pace
+from gridc.cli.terminal import duration, pace, plainly
 from gridc.runtime.run import Step
 from tests.e2e.conftest import command
 
@@ -70,6 +70,11 @@ def test_a_run_says_what_it_does_before_the_first_answer(partly: tuple[Path, sql
     assert sum("loading" in each for each in doing) >= waiting
     assert {step.model for step in before} >= {""}
     assert str(steps[-1]).endswith(f"{steps[-1].total:,} of at most {steps[-1].total:,} tokens")
+
+
+def test_numbers_have_no_power_of_ten() -> None:
+    said = [plainly(value, 3) for value in (0, 0.0000984, 0.906, 1.8, 1764.2, 12_345_678)]
+    assert said == ["0", "0.0000984", "0.906", "1.80", "1,764", "12,345,678"]
 
 
 def test_times_are_short_words() -> None:

@@ -197,7 +197,10 @@ def _departed(departure: Departure, path: Path) -> Diagnostic:
 def _uncovered(found: Sequence[Departure], log: DeviationLog, path: Path) -> Iterator[Diagnostic]:
     missing = [each for each in found if not any(explains(entry, each.path) for entry in log.deviation)]
     for number, each in enumerate(missing, start=1):
-        help = "undo it, or run `gridc deviations --write` and give the reason in the file that it writes"
+        help = (
+            "undo it, or run `gridc deviations --write` and give the reason in the file that it writes; "
+            "before there are data, `gridc stamp --supersede` makes a new stamp"
+        )
         yield replace(_departed(each, path), help=help if number == len(missing) else None)
 
 

@@ -1,6 +1,7 @@
 """What goes wrong on a network: each call is answered once or has failed for good, and all is written
 down."""
 
+import gc
 import json
 import time
 from collections import Counter
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from gridc.diagnostics.errors import GridcError, HazardError, UnavailableError
+from gridc.runtime.engines.api import routes
 from tests.runtime.api.conftest import engine_at, faulty, make_calls, serving
 from tools.servers.faults import FAULTS, answer_to
 from tools.servers.http import Asked, Reply
@@ -83,6 +85,29 @@ def test_a_call_that_nothing_answers_fails_for_good_and_the_others_are_answered(
     assert len(answers) == 12
 
 
+@pytest.mark.parametrize("number", [1, 4, 9])
+def test_ctrl_c_inside_a_request_leaves_nothing_behind(
+    number: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Python raises it wherever it is, also within a task: while a server is probed, and while it answers."""
+    post, sent = routes.post, 0
+
+    async def interrupted(*args: Any) -> Any:
+        nonlocal sent
+        sent += 1
+        if sent == number:
+            raise KeyboardInterrupt
+        return await post(*args)
+
+    monkeypatch.setattr(routes, "post", interrupted)
+    with faulty({}) as (_, url), pytest.raises(KeyboardInterrupt), engine_at(url, concurrency=2) as asked:
+        asked.engine.effective()
+        asked.ask(make_calls(5))
+    gc.collect()
+    assert sent >= number
+    assert not caplog.records
+
+
 def test_an_endpoint_that_is_down_costs_no_call() -> None:
     async def handler(asked: Asked) -> Reply:
         return Reply.json({"error": {"message": "maintenance"}}, 503)
@@ -152,6 +177,8 @@ def test_what_no_attempt_can_mend_stops_at_once(
     with serving(handler) as url, engine_at(url, concurrency=4, key_env="CANARY_KEY") as asked:
         with pytest.raises(UnavailableError, match=code) as caught:
             asked.ask(make_calls(50))
+        help_line = caught.value.diagnostics[0].help or ""
+        assert ("omits" in help_line) is (status == 400), "a refused request is not one to wait for"
         assert len(seen) <= 8
         assert set(seen) == {"Bearer sk-canary-9999"}
         told = str(caught.value) + json.dumps([str(each) for each in asked.journal.attempts.values()])

@@ -131,19 +131,21 @@ class ApiEngine:
     def close(self) -> None:
         """Close every connection."""
         if self._loop is not None:
-            if self._client is not None:
-                self._loop.run_until_complete(self._client.aclose())
             left = asyncio.all_tasks(self._loop)  # what was interrupted, and what litellm does beside
             for task in left:
                 task.cancel()
             if left:
                 self._loop.run_until_complete(asyncio.wait(left))
+            if self._client is not None:
+                self._loop.run_until_complete(self._client.aclose())
             self._loop.close()
         self._loop = self._client = self._route = None
 
     def _open(self) -> Direct | Provider:
         if self._route is None:
-            self._loop = self._loop or asyncio.new_event_loop()
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._loop.set_exception_handler(_complain)
             self._client = self._client or make_client(self._identity.base_url)
             way = Provider if self._identity.base_url is None else Direct
             self._route = way(self._name, self._identity, self._client, self._price)
@@ -337,6 +339,12 @@ class ApiEngine:
         got = await self._session("probe").insist(pursuit)
         document: dict[str, Any] = got.content["document"]
         return document
+
+
+def _complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What asyncio says of a task that nobody waits for; one that Ctrl-C broke off has nothing to say."""
+    if not isinstance(context.get("exception"), KeyboardInterrupt):
+        loop.default_exception_handler(context)
 
 
 def _some(calls: Sequence[Call]) -> Sequence[Call]:

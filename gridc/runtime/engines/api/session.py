@@ -237,7 +237,9 @@ class Session:
     async def _once(self, pursuit: Pursuit) -> Got:
         if not self.limits.hold(pursuit.most):
             cap = self.limits.reached or "a cap"
-            raise BudgetError([Diagnostic("GC611", f"[budget] {cap} was reached by trying the endpoint")])
+            help = "raise the cap, and run `gridc run` to resume"
+            told = f"[budget] {cap} was reached by trying the endpoint"
+            raise BudgetError([Diagnostic("GC611", told, help=help)])
         pursuit.number += 1
         attempt = replace(self._attempt(pursuit), seconds=time.monotonic())
         self.journal.opened([attempt])
@@ -350,6 +352,8 @@ class Session:
 
 _WAIT = "`gridc run` resumes when it answers; `attempts` and `timeout_s` in [engine] say how long to wait"
 _WAYS = {
+    "bad_request": "leave what it does not take out of the study, or name it in the model's `omits`; at a "
+    "`base_url`, `server` decides which further parameters are sent",
     "key": "check the key in the model's `key_env`, or the provider's usual variable",
     "quota": "the provider's account needs money or a higher limit",
     "no_model": "check `source` and `base_url`; an OpenAI-compatible base URL usually ends in /v1",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gridc.diagnostics.errors import GridcError, HazardError, UnavailableError
-from gridc.runtime.engines.api import routes
+from gridc.runtime.engines.api import client, routes
 from tests.runtime.api.conftest import engine_at, faulty, make_calls, serving
 from tools.servers.faults import FAULTS, answer_to
 from tools.servers.http import Asked, Reply
@@ -90,14 +90,14 @@ def test_ctrl_c_inside_a_request_leaves_nothing_behind(
     number: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Python raises it wherever it is, also within a task: while a server is probed, and while it answers."""
-    post, sent = routes.post, 0
+    sent = 0
 
     async def interrupted(*args: Any) -> Any:
         nonlocal sent
         sent += 1
         if sent == number:
             raise KeyboardInterrupt
-        return await post(*args)
+        return await client.post(*args)
 
     monkeypatch.setattr(routes, "post", interrupted)
     with faulty({}) as (_, url), pytest.raises(KeyboardInterrupt), engine_at(url, concurrency=2) as asked:

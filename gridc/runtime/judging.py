@@ -38,9 +38,9 @@ def waves(plan: Plan, store: Writer) -> Iterator[Judged]:
         before = replies
 
 
-def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[Stage, None, None]:
-    """A stage for each model that judges in each wave, with what it has to do, while there is something. Ask
-    for the next when one is done."""
+def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[list[Stage], None, None]:
+    """The stages of each wave, one for each model that judges in it, with what it has to do, while there is
+    something. Ask for the next wave when one is done."""
     engines: dict[tuple[str, str], Engine] = {}
     try:
         for state in waves(plan, store):
@@ -49,17 +49,21 @@ def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[Stage, Non
                 if ask.verdict is None:
                     key = ask.request.model, ask.request.precision
                     wanted.setdefault(key, {}).setdefault(ask.request.id, asked_as(ask.judge))
-            for (identity, precision), calls in wanted.items():
+            wave = []
+            for number, ((identity, precision), calls) in enumerate(wanted.items()):
                 name = next(iter(calls.values()))
                 if (identity, precision) not in engines:
                     opened = open_engine(name, plan.study.judges[name], precision, plan.study.spec)
                     engines[identity, precision] = opened
                 engine = engines[identity, precision]
-                total, _ = store.lay_out(0, plan.study_digest, identity, precision, calls, ordered=True)
-                costs, left = lay_out_tasks(store, 0, total, engine, WHOLE, may_fail=True)
-                yield Stage(0, name, identity, precision, engine, total, len(costs), sum(costs), left)
-                if len(wanted) > 1:
-                    engine.rest()
+                about = plan.study_digest, identity, precision
+                total, _ = store.lay_out(number, *about, calls, ordered=True)
+                costs, left = lay_out_tasks(store, number, total, engine, WHOLE, may_fail=True)
+                wave.append(
+                    Stage(number, name, identity, precision, engine, total, len(costs), sum(costs), left)
+                )
+            if wave:
+                yield wave
     finally:
         for engine in engines.values():
             engine.close()

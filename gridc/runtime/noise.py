@@ -5,6 +5,7 @@ larger than what the shape alone does is no difference. A seeded sample of the c
 each call alone, and compared with what the run stored. The answers of the run are never replaced.
 """
 
+from collections.abc import Generator
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +13,7 @@ from gridc.compiler.instrument.score import score
 from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.api.records import Paying
-from gridc.runtime.engines.protocol import Task, answered
+from gridc.runtime.engines.protocol import Task
 from gridc.runtime.stages import Stage
 from gridc.runtime.store.write import Writer
 from gridc.statistics.seeded import first
@@ -21,10 +22,10 @@ ALONE, ASKED_AGAIN = "each call alone", "the same call asked again"
 """In what shape calls are made once more: by a local engine, and by one behind an address."""
 
 
-def measure(plan: Plan, store: Writer, stage: Stage) -> dict[str, Any]:
-    """Answer a sample of a stage's calls once more. The body of a `noise` event: how many generated texts and
-    how many rankings were repeated, how many changed, how far log-likelihoods moved (nats), and how many
-    outcomes of samples changed with them."""
+def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, dict[str, Any]]:
+    """Answer a sample of a stage's calls once more; a turn each time that the engine has to wait. Returns the
+    body of a `noise` event: how many generated texts and how many rankings were repeated, how many changed,
+    how far log-likelihoods moved (nats), and how many outcomes of samples changed with them."""
     spec, stamp = plan.study.spec, plan.study_digest
     every = store.answered_calls(stamp, stage.identity, stage.precision)
     chosen = first(spec.engine.noise_sample, every, spec.sampling.seed, f"noise {stamp}", str)
@@ -36,7 +37,11 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> dict[str, Any]:
     answerable = [name for name in chosen if "error" not in store.answered_with(name)[1]]
     alone = [(name, stage.engine.batches([store.call(name)])) for name in answerable]
     tasks = [Task(batch, frozenset([name])) for name, batches in alone for batch in batches]
-    again = {each.call: each.content for done in answered(stage.engine, tasks) for each in done.answers}
+    again: dict[str, dict[str, Any]] = {}
+    for done in stage.engine.answers(tasks, lambda task: True):
+        if not done.answers:
+            yield
+        again |= {each.call: each.content for each in done.answers}
     for name in (name for name in chosen if name in again):
         _, before = store.answered_with(name)
         after = again[name]

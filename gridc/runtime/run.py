@@ -126,16 +126,10 @@ def run(
         _execute(stages, store, plan, watch, meter)
         with closing(judging.stages(plan, store, opens)) as judges:
             loaded: set[Engine] = set()
-            for stage in judges:
+            for wave in judges:
                 if store.conclusion(plan.study_digest) is not None:
                     store.record(start)
-                watch(Step(stage.name, 0, stage.cost))
-                if stage.engine not in loaded:
-                    loaded.add(stage.engine)
-                    watch(Step(stage.name, 0, stage.cost, _preparing(plan, stage.name)))
-                    _record_load(stage, store, plan)
-                for _ in _ask(stage, store, plan, _Progress(watch, stage.cost), meter):
-                    pass
+                _take_turns(_judge(stage, store, plan, watch, meter, loaded, len(wave) > 1) for stage in wave)
         return conclude(plan, store, reused)
 
 
@@ -212,9 +206,13 @@ def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch, m
         for stage in stages:
             if isinstance(stage.engine, Paying):  # whose connections a failure must not leave open
                 opened.callback(stage.engine.close)
-        running = [
-            opened.enter_context(closing(_finish(stage, store, plan, progress, meter))) for stage in stages
-        ]
+        _take_turns(_finish(stage, store, plan, progress, meter) for stage in stages)
+
+
+def _take_turns(stages: Iterable[Generator[None, None, None]]) -> None:
+    """Do all stages: while one waits for somebody, another has its turn."""
+    with ExitStack() as opened:
+        running = [opened.enter_context(closing(stage)) for stage in stages]
         while running:
             running = [stage for stage in running if next(stage, _OVER) is not _OVER]
 
@@ -248,10 +246,25 @@ def _finish(
     for part in chain([stage], wave_stages(stage, plan.study_digest, store)):
         progress.total += 0 if part is stage else part.cost
         yield from _ask(part, store, plan, progress, meter)
-    _record_work(part, store, plan)
+    yield from _record_work(part, store, plan)
     store.flush()
     stop_at_cap(meter, store, plan.study_digest)
     stage.engine.close()
+
+
+def _judge(
+    stage: Stage, store: Writer, plan: Plan, watch: Watch, meter: Meter, loaded: set[Engine], rests: bool
+) -> Generator[None, None, None]:
+    """Ask a judge what a wave has for it. `loaded` are the engines that were asked before; one that `rests`
+    makes room for another judge's model."""
+    watch(Step(stage.name, 0, stage.cost))
+    if stage.engine not in loaded:
+        loaded.add(stage.engine)
+        watch(Step(stage.name, 0, stage.cost, _preparing(plan, stage.name)))
+        _record_load(stage, store, plan)
+    yield from _ask(stage, store, plan, _Progress(watch, stage.cost), meter)
+    if rests:
+        stage.engine.rest()
 
 
 def _ask(part: Stage, store: Writer, plan: Plan, progress: _Progress, meter: Meter) -> Iterator[None]:
@@ -279,8 +292,9 @@ def _record_load(stage: Stage, store: Writer, plan: Plan) -> Iterable[str]:
     return not_honoured(stage.name, ran.get("honours"))
 
 
-def _record_work(stage: Stage, store: Writer, plan: Plan) -> None:
-    """Where every call of a stage has its answer: the least work that it could have taken, and its noise."""
+def _record_work(stage: Stage, store: Writer, plan: Plan) -> Generator[None, None, None]:
+    """Where every call of a stage has its answer: the least work that it could have taken, and its noise. A
+    turn each time that it has to wait."""
     if store.unanswered(stage.number):
         return
     about: dict[str, Any] = {
@@ -290,7 +304,8 @@ def _record_work(stage: Stage, store: Writer, plan: Plan) -> None:
     }
     store.record(events.Worked(**about, least=stage.least(store)))
     if plan.study.spec.engine.noise_sample:
-        store.record(events.NoiseMeasured(**about, **measure(plan, store, stage)))
+        measured = yield from measure(plan, store, stage)
+        store.record(events.NoiseMeasured(**about, **measured))
 
 
 def stop_at_cap(meter: Meter, store: Writer, stamp: str) -> None:

@@ -1,5 +1,6 @@
 """A study whose models are asked in batches: the results of single calls, whenever it is killed."""
 
+import asyncio
 import json
 import os
 import signal
@@ -7,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,32 @@ def test_batches_give_the_results_of_single_calls_and_wait_to_be_taken_later(
     assert (tmp_path / "gridcard.lock").read_text() == lock, "how calls are sent is not stamped"
     for path in tmp_path.rglob("*"):
         assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
+
+
+class Patient(BatchServer):
+    """Carries out its batch `first` when another batch is there, or when none has come in so many seconds."""
+
+    first = "batch_0"
+    other: Callable[[], bool]
+    patience = 15.0
+    alone = False
+
+    async def _carry_out(self, batch: dict[str, Any], lines: list[dict[str, Any]], key: str) -> None:
+        until = time.monotonic() + self.patience
+        while batch["id"] == self.first and not self.other() and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        self.alone = self.alone or (batch["id"] == self.first and not self.other())
+        await super()._carry_out(batch, lines, key)
+
+
+def test_the_noise_of_models_is_measured_side_by_side(tmp_path: Path) -> None:
+    """A batch may take a day: no model waits for the noise of another."""
+    handler = Patient(FaultServer(delay=0), delay=0)
+    handler.first, handler.other = "batch_2", lambda: "batch_3" in handler.batches
+    with Server(handler) as server:
+        digest(make_api_study(tmp_path, server.url, 4, PRICE).parent)
+    assert len(handler.batches) == 4
+    assert not handler.alone
 
 
 def test_what_waits_in_a_store_that_is_merged_is_taken_and_not_asked_again(
@@ -272,6 +299,21 @@ def test_scaffolds_go_in_batches_wave_by_wave(tmp_path: Path) -> None:
         assert sum(handler.accepted.values()) == calls + repeated
         assert 1 < len(handler.batches) <= waves + 1
     assert results["batched"] == results["single"]
+
+
+def test_judges_of_a_wave_are_asked_side_by_side(tmp_path: Path) -> None:
+    with serving(tmp_path) as made:
+        first, second = Patient(made.judge, delay=0), BatchServer(made.second, delay=0)
+        first.other = lambda: bool(second.batches)
+        with Server(first) as one, Server(second) as two:
+            study = made.write("validation = { SECOND, share = 1.0, kappa = 0.5 }", items=2)
+            spec = made.folder / "gridcard.toml"
+            urls = [f'base_url = "{made.urls[name]}"' for name in ("judge", "second")]
+            news = (f'base_url = "{one.url}"\nbatch = true', f'base_url = "{two.url}", batch = true')
+            spec.write_text(replaced(spec.read_text(), *zip(urls, news, strict=True)))
+            study.run()
+    assert len(first.batches) == len(second.batches) == 1
+    assert not first.alone
 
 
 def test_judges_go_in_batches_wave_by_wave(tmp_path: Path) -> None:

@@ -532,7 +532,8 @@ CODES: dict[str, Code] = {
     "GC606": Code(
         "a model could not be loaded",
         "transformers refused the model; its own message follows. Most often a file of the model is "
-        "missing or damaged, or it needs a newer version of transformers.",
+        "missing or damaged, or it needs a newer version of transformers. Not every architecture runs in "
+        "int8 or nf4: bf16 is another measurement.",
     ),
     "GC607": Code(
         "a file cannot be written or read",

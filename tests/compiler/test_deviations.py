@@ -156,6 +156,15 @@ def test_data_that_arrive_after_the_stamp_are_no_departure(compiled: Compile, sm
     assert departures(lock.content, arrived.stamped()) == []
 
 
+def test_data_that_are_not_here_any_more_are_looked_for(compiled: Compile, small: Path) -> None:
+    absent = compiled(('"path:facts.json"', '"data:facts.json"')).study
+    lock = make_lock(compile_spec(small, small.parent).study, small)
+    (found,) = reconcile(lock, absent, log_path(small)).findings
+    assert found.code == "GC405"
+    assert "`data:facts.json` is not here" in found.message
+    assert "--data" in (found.help or "")
+
+
 def test_an_added_and_a_removed_table_are_one_departure_each(
     compiled: Compile, lock: Lock, small: Path
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import gridc
 from gridc.compiler.lowering.calls import Prompt
+from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.engines.protocol import Call
 from gridc.schema.spec import Engine as Settings
 
@@ -18,6 +19,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("bitsandbytes")
 
+from gridc.runtime.engines.hf import loading  # noqa: E402
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 
 LLAMA = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
@@ -78,6 +80,20 @@ def test_what_is_loaded_is_what_was_asked_for(precision: str) -> None:
     else:
         assert found["quantisation"] is None
     assert json.loads(json.dumps(found)) == found
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_an_architecture_that_does_not_run_quantised_is_told_what_to_try(
+    precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object) -> None:
+        raise RuntimeError("expected scalar type Float but found Char")
+
+    monkeypatch.setattr(loading, "load", refuse)
+    with pytest.raises(UnavailableError, match="GC606") as caught:
+        HfEngine("m", LLAMA, precision, Settings(device="cpu")).effective()
+    told = caught.value.diagnostics[0].help or ""
+    assert ("bf16" in told) is (precision in ("int8", "nf4"))
 
 
 def test_nf4_is_the_same_on_every_cpu() -> None:

@@ -22,12 +22,13 @@ from gridc.schema.deviation import Change, Deviation, DeviationLog
 @dataclass(frozen=True, slots=True)
 class Departure:
     """One path at which the current study is not the stamped one. Of an input `detail` says which of its
-    items and files differ."""
+    items and files differ, or that it is `absent`: not here now."""
 
     path: str
     registered: Any
     implemented: Any
     detail: str = ""
+    absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,9 @@ def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[D
             implied = name is not None and any(covers(f"{name}[{key}]", path) for path in said)
             if old != new and not implied and not _unpinned(old):
                 path = f"inputs.{kind}[{key}]"
-                found.append(Departure(path, "as stamped", _told(old, new), _which(old, new)))
+                absent = _unpinned(new)
+                detail = str(new["unpinned"]) if absent else _which(old, new)
+                found.append(Departure(path, "as stamped", _told(old, new), detail, absent))
     return found
 
 
@@ -196,12 +199,14 @@ def _departed(departure: Departure, path: Path) -> Diagnostic:
 
 def _uncovered(found: Sequence[Departure], log: DeviationLog, path: Path) -> Iterator[Diagnostic]:
     missing = [each for each in found if not any(explains(entry, each.path) for entry in log.deviation)]
+    ways = (
+        "undo it, or run `gridc deviations --write` and give the reason in the file that it writes; "
+        "before there are data, `gridc stamp --supersede` makes a new stamp"
+    )
+    if any(each.absent for each in missing):
+        ways = f"give the folder that it lies in (--data, --models); {ways}"
     for number, each in enumerate(missing, start=1):
-        help = (
-            "undo it, or run `gridc deviations --write` and give the reason in the file that it writes; "
-            "before there are data, `gridc stamp --supersede` makes a new stamp"
-        )
-        yield replace(_departed(each, path), help=help if number == len(missing) else None)
+        yield replace(_departed(each, path), help=ways if number == len(missing) else None)
 
 
 def _misplaced(found: Sequence[Departure], log: DeviationLog, source: Source) -> Iterator[Diagnostic]:

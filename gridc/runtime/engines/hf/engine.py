@@ -236,7 +236,10 @@ class HfEngine:
         told = str(error) or type(error).__name__
         code = "GC642" if isinstance(error, ChangedError) else "GC606"
         message = f"`{self._name}` at {self._precision}: {told}"
-        return UnavailableError([Diagnostic(code, message, str(self._folder))])
+        help_line = None
+        if code == "GC606" and self._precision in ("int8", "nf4"):
+            help_line = "not every architecture runs quantized: try bf16, which is another measurement"
+        return UnavailableError([Diagnostic(code, message, str(self._folder), help=help_line)])
 
     def _ends(self) -> frozenset[int]:
         """The tokens that end a turn: the generation config's, else the tokenizer's."""

@@ -79,7 +79,8 @@ def through_gridc(folder: Path, url: str, number: int, slow_start: bool) -> floa
         tasks = [Task(batch, frozenset(batch.calls)) for batch in engine.batches(calls)]
         begun = time.perf_counter()
         for done in engine.answers(tasks, lambda task: True):
-            store.answer(done.answers, done.spending)
+            if done.answers:
+                store.answer(done.answers, done.spending)
         store.flush()
         return time.perf_counter() - begun
 
@@ -120,8 +121,10 @@ def apart(delay: float) -> Iterator[str]:
     command = [sys.executable, "-m", "tools.servers.faults", "--delay", str(delay)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.terminate()
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
 
 
 def under_faults(folder: Path, number: int) -> dict[str, Any]:
@@ -136,7 +139,8 @@ def under_faults(folder: Path, number: int) -> dict[str, Any]:
         tasks = [Task(batch, frozenset(batch.calls)) for batch in engine.batches(calls)]
         begun, seen = time.perf_counter(), 0
         for done in engine.answers(tasks, lambda task: True):
-            store.answer(done.answers, done.spending)
+            if done.answers:  # none while nothing may be sent
+                store.answer(done.answers, done.spending)
             seen += len(done.answers)
         store.flush()
         seconds = time.perf_counter() - begun

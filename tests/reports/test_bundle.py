@@ -95,11 +95,20 @@ def in_store(statement: str) -> Callable[[Path], None]:
     return change
 
 
+def regroup(bundle: Path) -> None:
+    """An empty group becomes something else that is empty."""
+    listed = json.loads((bundle / ITEMS).read_text())
+    groups = next(groups for each in listed.values() for groups in each["levels"].values() if "" in groups)
+    groups[groups.index("")] = []
+    (bundle / ITEMS).write_text(json.dumps(listed))
+
+
 FORGERIES = {
     "certificate": (flip("results/certificate.json", '"plus": ', '"plus": 1'), "GC707"),
     "page": (flip("results/report.html", "<title>", "<title>!"), "GC707"),
     "spec": (flip("gridcard.toml", "Answers that no model gave", "Answers"), "GC701"),
     "family": (flip("manifests/items.json", '"q0', '"p0'), "GC701"),
+    "group": (regroup, "GC701"),
     "stamped inputs": (flip("manifests/study.json", '"files": {', '"files": {"x": "y", '), "GC701"),
     "score": (in_store("UPDATE sample SET score = 1 - score"), "GC706"),
     "sample": (in_store("DELETE FROM trace WHERE cell = 1"), "GC704"),

@@ -72,6 +72,8 @@ def recorded_items(
     `Store.shown` without the benchmark). Which options are right, matching and `unknown` says the store, each
     by its number as shown, so that nothing has to be put in order again."""
     tags, labels = listed.get("tags", {}), listed.get("labels", {})
+    if any(type(group) is not str for groups in listed["levels"].values() for group in groups):
+        raise TypeError("a group of an item is no text")
     plain = {
         name: Item(name, ABSENT, family=family, template=template, category=category, tags=tags.get(name, {}))
         for name, (family, template, category) in listed["levels"].items()

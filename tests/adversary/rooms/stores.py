@@ -20,8 +20,7 @@ from gridc.compiler.lock.lock import Lock, read_lock
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import verification
 from gridc.reports.exchange import bundle
-from gridc.runtime.store import events, opening
-from gridc.runtime.store import store as store_module
+from gridc.runtime.store import events, opening, reader
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest, digest_bytes
 from tests.adversary.attack import Patch, attack, instead, nothing
@@ -244,7 +243,7 @@ def answer_nested(folder: Path, _: MonkeyPatch) -> set[str]:
 
 
 @attack(HOLDER, "the study in the store is no JSON", "GC605",
-        instead((store_module, "_json", json.loads)))  # fmt: skip
+        instead((reader, "document_of", json.loads)))  # fmt: skip
 def study_unreadable(folder: Path, _: MonkeyPatch) -> set[str]:
     edit(studied(folder), "UPDATE study SET content = '{'")
     return codes(folder)
@@ -263,7 +262,7 @@ def words_of_sqlite(path: Path) -> object:
 
 
 @attack(HOLDER, "the schema is damaged with bytes that are no text, which SQLite's message repeats", "GC605",
-        instead((store_module, "open_to_read", words_of_sqlite)))  # fmt: skip
+        instead((reader, "open_to_read", words_of_sqlite)))  # fmt: skip
 def schema_no_text(folder: Path, _: MonkeyPatch) -> set[str]:
     store = studied(folder) / "store.sqlite"
     data = store.read_bytes()

@@ -20,6 +20,7 @@ from gridc.compiler.lock.anchor import (
     ties,
 )
 from gridc.compiler.lock.evidence import read_evidence
+from gridc.compiler.lock.git import COMMIT
 from gridc.compiler.lock.signature import UNREAD_KEY
 from gridc.compiler.lock.time_stamp import UNREAD_TIME
 from gridc.compiler.lock.trust import Trust
@@ -157,11 +158,11 @@ def _against(claim: Anchor, found: Sequence[Anchor], path: Path) -> tuple[str | 
     stated = f"the report says {claim.strength}: {claim.detail}"
     if not f"{claim.fact}{claim.by or ''}".isprintable():
         return f"the report says {claim.strength}, in words that gridc does not write", None
-    if claim in found:
+    if not _is_written(claim):
+        dated = f", and dates it {claim.time}" if claim.time else ""
+        return f"{stated}{dated}, which gridc does not write", None
+    if claim in found or claim.evidence == "none":
         return None, None
-    if claim.evidence == "none":
-        known = claim.fact in (UNCOMMITTED, CHANGED)
-        return (None, None) if known else (f"{stated}, which gridc does not write", None)
     if claim.evidence == "commit":
         return None, f"not shown here: {stated} (no repository here holds that commit)"
     unread = (UNREAD_KEY, UNREAD_TIME)
@@ -169,12 +170,25 @@ def _against(claim: Anchor, found: Sequence[Anchor], path: Path) -> tuple[str | 
     fits = [each for each in same if each.fact in (claim.fact, *unread) or claim.fact in unread]
     if not fits:
         return f"{stated}, and there is no such {claim.evidence} beside {path.name}", None
-    if claim.evidence == "token" and claim.time not in (None, claim.fact):
-        return f"{stated}, and dates it {claim.time}", None
     if claim.by is None:
         return None, None
     yours = "its maker believed that; `--roots`, `--signer` and `--record` name whom you believe"
     return None, f"not shown here: {stated} ({yours})"
+
+
+def _is_written(claim: Anchor) -> bool:
+    """Whether gridc writes such a tie: only a third party gives a time, and a token its own."""
+    if claim.evidence == "registration":
+        return (claim.by is None) == (claim.time is None)
+    if claim.evidence == "token":
+        return claim.time == (None if claim.by is None else claim.fact)
+    if claim.time is not None:
+        return False
+    if claim.evidence == "signature":
+        return True
+    if claim.evidence == "commit":
+        return claim.by is None and COMMIT.fullmatch(claim.fact) is not None
+    return claim.by is None and claim.fact in (UNCOMMITTED, CHANGED)
 
 
 def _expected(found: Sequence[Anchor], trust: Trust, lock_path: Path) -> Iterator[Diagnostic]:

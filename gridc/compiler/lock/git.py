@@ -18,7 +18,7 @@ from pathlib import Path
 
 from gridc.files import read_regular
 
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _REF = re.compile(r"refs/(?!.*\.\.)[\w./+@-]+")
 _MOST = 16 << 20
 """Bytes of a file inside .git that is read here. `packed-refs` of a very large repository has a few
@@ -151,13 +151,13 @@ def _private_folder(top: Path) -> Path:
 
 def _commit(private: Path, common: Path) -> str | None:
     head = read_regular(private / "HEAD", 4096).decode().strip()
-    if _COMMIT.fullmatch(head):
+    if COMMIT.fullmatch(head):
         return head
     name = head.removeprefix("ref: ")
     if not _REF.fullmatch(name):
         return None
     for found in _values(common, name):
-        if _COMMIT.fullmatch(found):
+        if COMMIT.fullmatch(found):
             return found
     return None
 

@@ -85,6 +85,24 @@ def escapes(folder: Path, patch: MonkeyPatch) -> set[str]:
     return checked(locked(folder), reported(Anchor("commit", "\x1b[2K\x1b[1Averified: registered")))
 
 
+WRITTEN = instead((claims, "_is_written", lambda _: True))
+
+
+@attack(HOLDER, "an event dates a commit before the first call, as if a third party did", "GC709", WRITTEN)
+def commit_dated(folder: Path, patch: MonkeyPatch) -> set[str]:
+    return checked(locked(folder), reported(Anchor("commit", "a" * 40, None, AT)))
+
+
+@attack(HOLDER, "an event dates a lock that nothing ties before the first call", "GC709", WRITTEN)
+def nothing_dated(folder: Path, patch: MonkeyPatch) -> set[str]:
+    return checked(locked(folder), reported(Anchor("none", anchor.UNCOMMITTED, "DigiCert", AT)))
+
+
+@attack(HOLDER, "an event names a commit `timestamped 2001 by DigiCert`", "GC709", WRITTEN)
+def commit_in_words(folder: Path, patch: MonkeyPatch) -> set[str]:
+    return checked(locked(folder), reported(Anchor("commit", "timestamped 2001 by DigiCert")))
+
+
 DATES = "a time is a date with its zone, or none (`claims._date`)"
 
 

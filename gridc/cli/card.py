@@ -57,5 +57,5 @@ def check(
     checked = OpenStudy(spec, data, out, models=models).check_card(readme, deck)
     cards = checked.cards
     shown = "" if checked.shown_by else "; nothing here shows that these cards say what was measured"
-    about = f"results {cards.results[:12]} of stamp {cards.stamp[:12]}"
+    about = f"`{checked.model}` in the results {cards.results[:12]} of stamp {cards.stamp[:12]}"
     click.echo(f"{readme}: agrees with {about}, as the {checked.shown_by or 'file'} says{shown}")

@@ -140,10 +140,11 @@ class AttachedCards:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCards:
-    """The cards that a model card agrees with, and what shows that they say what was measured: the study's
-    store, a bundle, or (None) nothing but the gridcard.json that was named."""
+    """The cards of one model that a model card agrees with, and what shows that they say what was measured:
+    the study's store, a bundle, or (None) nothing but the gridcard.json that was named."""
 
     cards: CardDeck
+    model: str
     shown_by: ShownBy
 
 
@@ -216,7 +217,7 @@ def check_card(place: Place, readme: Path, deck: Path | None) -> CheckedCards:
     differs = model_card.check(readme, cards)
     if differs:
         raise VerificationError(differs)
-    return CheckedCards(cards, shown_by)
+    return CheckedCards(cards, model_card.model_in(readme, cards), shown_by)
 
 
 def _cards(place: Place, deck: Path | None) -> tuple[CardDeck, ShownBy]:

@@ -2,6 +2,7 @@
 
 import logging
 from pathlib import Path
+from time import process_time
 
 import pytest
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
@@ -246,6 +247,16 @@ def test_a_check_names_what_was_changed(tmp_path: Path) -> None:
     assert check(readme, DECK.model_copy(update={"results": "0" * 64}))
 
 
+@pytest.mark.parametrize("many", ["# gridc:card begin other\n", "# one\n"], ids=["markers", "comments"])
+def test_the_time_of_a_check_grows_with_the_length_of_the_card(many: str, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    text = attached("# Ant\n", DECK, "ant").replace("---\n", f"---\n{many * 20_000}", 1) + "more\n" * 20_000
+    readme.write_text(text.replace("(ii) Point score: ", "(ii) Point score, about: "))
+    begun = process_time()
+    assert [each.code for each in check(readme, DECK)] == ["GC707"]
+    assert process_time() - begun < 10, "in quadratic time each takes minutes"
+
+
 def test_a_model_is_chosen_or_asked_for() -> None:
     alone = CardDeck.model_validate({**DECK.model_dump(), "cards": [DECK.cards[0].model_dump()]})
     assert model_of(alone, None) == "ant"
@@ -265,8 +276,26 @@ def test_a_model_is_chosen_or_asked_for() -> None:
         "a: &a [1]\nb: [*a, *a]",
         "a: [",
         "- 1",
+        "a: 2001-02-30",
+        "a: !!bool x",
+        "a: !!timestamp x",
+        "a: " + "[" * 200_000,
+        "a: " + "x" * 600_000,
     ],
-    ids=["list of a number", "number", "results a table", "deep", "aliases", "unclosed", "list"],
+    ids=[
+        "list of a number",
+        "number",
+        "results a table",
+        "deep",
+        "aliases",
+        "unclosed",
+        "list",
+        "no date",
+        "no truth value",
+        "no time",
+        "too deep for libyaml",
+        "long",
+    ],
 )
 def test_front_matter_that_cannot_be_understood_is_left_alone(front: str, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"

@@ -5,12 +5,13 @@ again replaces the section where it is, so the same card attached twice is the s
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError, UsageError
-from gridc.files import write_atomic
+from gridc.files import read_regular, write_atomic
 from gridc.reports.card import as_markdown
 from gridc.reports.words import better
 from gridc.schema.card import Card, CardDeck
@@ -23,8 +24,10 @@ ITEMS = re.compile(
     r"^[ \t]*(?:-[ \t]+)?results:[ \t]*(?:#.*)?\r?\n(?:[ \t]*#.*\r?\n)*([ \t]*)- ", re.MULTILINE
 )
 ITEM = re.compile(r"^([ \t]*)- task:", re.MULTILINE)
-REGION = re.compile(r"^# gridc:card begin (\S+)\r?\n(?:.*\n)*?# gridc:card end \1\r?\n", re.MULTILINE)
-"""The results of one study, between their markers."""
+MARKER = re.compile(r"^# gridc:card (begin|end) (\S+)\r?\n", re.MULTILINE)
+"""Before and after the results of one study."""
+MOST_CARD, MOST_FRONT, MOST_DEPTH = 1 << 26, 1 << 19, 100
+"""The most bytes of a model card, and the most characters and levels of its front matter, that are read."""
 NO_RESULTS = re.compile(
     r"^([ \t]+|[ \t]*-[ \t]+)results:[ \t]*(?=\[[ \t]*\][ \t]*(?:#.*)?\r?$)", re.MULTILINE
 )
@@ -76,28 +79,62 @@ def check(readme: Path, deck: CardDeck) -> list[Diagnostic]:
     Raises `FileError` (GC610) when no card of the study is attached.
     """
     text = _read(readme)
+    model, link = _stated(text, deck, readme)
+    if link != "-" and not LINK.fullmatch(link):
+        return [Diagnostic("GC707", "the attached card links to what is no address", str(readme))]
+    if model not in {card.model for card in deck.cards}:
+        return [Diagnostic("GC707", f"the study has no model `{model}`", str(readme))]
+    given = None if link == "-" else link
+    again = attached(text, deck, model, given, str(readme))
+    if again == text:
+        return _claimed_elsewhere(text, deck, model, given, readme)
+    expected = set(again.splitlines())
+    changed = [
+        number
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and line not in expected
+    ]
+    lines = ", ".join(map(str, changed[:8])) or "missing lines"
+    message = f"the attached card is not what the study says now (lines {lines})"
+    help_line = "`gridc card attach` writes it again"
+    return [Diagnostic("GC707", message, str(readme), help=help_line)]
+
+
+def model_in(readme: Path, deck: CardDeck) -> str:
+    """The model whose cards are attached. Raises `FileError` (GC610) when no card of the study is."""
+    return _stated(_read(readme), deck, readme)[0]
+
+
+def _stated(text: str, deck: CardDeck, readme: Path) -> tuple[str, str]:
+    """The model and the link that the first marker of the study's cards names."""
     start = re.search(rf"<!-- gridc:card begin {re.escape(deck.study)} (\S+) (\S+) -->", text)
     if start is None:
         message = f"no GRID card of study `{deck.study}` is attached"
         help_line = "`gridc card attach` puts one in"
         raise FileError([Diagnostic("GC610", message, str(readme), help=help_line)])
-    model, link = start.group(1), start.group(2)
-    if link != "-" and not LINK.fullmatch(link):
-        return [Diagnostic("GC707", "the attached card links to what is no address", str(readme))]
-    if model not in {card.model for card in deck.cards}:
-        return [Diagnostic("GC707", f"the study has no model `{model}`", str(readme))]
-    again = attached(text, deck, model, None if link == "-" else link, str(readme))
-    if again == text:
-        return []
-    changed = [
-        (number, line)
-        for number, line in enumerate(text.splitlines(), start=1)
-        if line.strip() and line not in again.splitlines()
-    ]
-    lines = ", ".join(str(number) for number, _ in changed[:8]) or "missing lines"
-    message = f"the attached card is not what the study says now (lines {lines})"
-    help_line = "`gridc card attach` writes it again"
-    return [Diagnostic("GC707", message, str(readme), help=help_line)]
+    return start.group(1), start.group(2)
+
+
+def _claimed_elsewhere(
+    text: str, deck: CardDeck, model: str, link: str | None, readme: Path
+) -> list[Diagnostic]:
+    """Results in the `model-index` that name the study as their source, and that it does not have."""
+    front = FRONT.match(text)
+    held = [] if front is None else _results(front.group(2), str(readme)) or []
+    own = [result for entry in model_index(deck, model, link) for result in entry["results"]]
+    foreign = [result for result in held if result not in own and _source(result).startswith(_study(deck))]
+    message = f"the `model-index` has {len(foreign)} results of this study that it does not have"
+    help_line = "remove them: `gridc card attach` writes those of the study"
+    return [Diagnostic("GC707", message, str(readme), help=help_line)] if foreign else []
+
+
+def _source(result: Any) -> str:
+    source = result.get("source") if isinstance(result, dict) else None
+    return str(source.get("name")) if isinstance(source, dict) else ""
+
+
+def _study(deck: CardDeck) -> str:
+    return f"gridc study {deck.study},"
 
 
 def model_of(deck: CardDeck, wanted: str | None) -> str:
@@ -129,7 +166,7 @@ def model_index(deck: CardDeck, model: str, link: str | None = None) -> list[dic
             metric_name=f"{_metric(deck, card)[1]} under {_configuration(card)}",
             metric_value=round(card.point_score.score, 6),
             metric_args={"items": card.items, "rows": card.point_score.rows, "certificate": deck.certificate},
-            source_name=f"gridc study {deck.study}, stamp {deck.stamp[:12]}",
+            source_name=f"{_study(deck)} stamp {deck.stamp[:12]}",
             source_url=link or certificate_urn(deck),
         )
         for card in deck.cards
@@ -206,7 +243,7 @@ def _ready(
     `skip` characters."""
     head = f"model-index:{newline}- {_dump({'name': model}, newline)}  results:{newline}"
     without = front if held is None else front[: held[0]] + front[held[1] :]
-    others = list(REGION.finditer(without))
+    others = _regions(without)
     if not others:
         without = _bare(without)
         if _parsed(without, file).get("model-index") is None:
@@ -215,17 +252,35 @@ def _ready(
         _results(without, file)
         before, indent, at = _place(without, file)
         return before, "", indent, held[0] if held and before == without else at
-    inside = others[-1].group() if held is None else front[held[0] + skip : held[1]]
-    item = ITEM.search(inside) or ITEM.search(others[-1].group())
+    begin, end = others[-1]
+    inside = without[begin:end] if held is None else front[held[0] + skip : held[1]]
+    item = ITEM.search(inside) or ITEM.search(without[begin:end])
     if item is None:
         raise _unclear(file, "the results of another study are not between their markers")
-    at = others[-1].end() if held is None else held[0]
+    at = end if held is None else held[0]
     return without, head if held and inside.startswith("model-index:") else "", item.group(1), at
 
 
 def _bare(front: str) -> str:
     """The front matter without any results of gridc's, and what was set aside for them put back."""
-    return REGION.sub("", front).replace(ASIDE, "")
+    kept, at = [], 0
+    for begin, end in _regions(front):
+        kept.append(front[at:begin])
+        at = end
+    return "".join([*kept, front[at:]]).replace(ASIDE, "")
+
+
+def _regions(front: str) -> list[tuple[int, int]]:
+    """Where the results of studies stand, markers included."""
+    found: list[tuple[int, int]] = []
+    opened: re.Match[str] | None = None
+    for marker in MARKER.finditer(front):
+        if opened is None and marker.group(1) == "begin":
+            opened = marker
+        elif opened is not None and marker.groups() == ("end", opened.group(2)):
+            found.append((opened.start(), marker.end()))
+            opened = None
+    return found
 
 
 def _results(front: str, file: str) -> list[Any] | None:
@@ -268,17 +323,26 @@ def _dump(value: Any, newline: str, indent: str = "") -> str:
     return "".join(f"{indent}{line}{newline}" for line in text.splitlines())
 
 
-def _parsed(front: str, file: str) -> dict[str, Any]:
+@lru_cache(maxsize=4)
+def _parsed(front: str, file: str) -> Mapping[str, Any]:
     import yaml
 
+    if len(front) > MOST_FRONT:
+        raise _unclear(file, f"its front matter has more than {MOST_FRONT:,} characters")
+    # libyaml is ten times as fast, and its composer overflows the stack on deep nesting: hence the depth.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
     try:
-        # An alias may stand for a text that is exponentially longer than the file.
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(front, yaml.SafeLoader)):
-            raise _unclear(file, "its front matter uses YAML aliases")
-        found = yaml.safe_load(front) or {}
-    except RecursionError:
-        raise _unclear(file, "its front matter is nested too deeply") from None
-    except yaml.YAMLError as error:
+        for token in yaml.scan(front, loader):
+            # An alias may stand for a text that is exponentially longer than the file.
+            if isinstance(token, yaml.AliasToken):
+                raise _unclear(file, "its front matter uses YAML aliases")
+            depth += type(token).__name__.endswith("StartToken") - type(token).__name__.endswith("EndToken")
+            if depth > MOST_DEPTH:
+                raise _unclear(file, "its front matter is nested too deeply")
+        found = yaml.load(front, loader) or {}
+    except (yaml.YAMLError, AttributeError, LookupError, ValueError) as error:
+        # The others are PyYAML's own for a value that its tag or form does not fit, as the 30th of February.
         raise _unclear(file, f"its front matter is not YAML ({str(error).splitlines()[0]})") from None
     if not isinstance(found, dict):
         raise _unclear(file, "its front matter is not a table")
@@ -304,9 +368,11 @@ def _places(text: str, part: str) -> Iterator[int]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode()
+        return read_regular(path, MOST_CARD).decode()
     except UnicodeDecodeError:
         raise _unclear(str(path), "it is not UTF-8 text") from None
+    except (OSError, ValueError) as error:
+        raise _unclear(str(path), str(error)) from None
 
 
 def _unclear(file: str, problem: str) -> FileError:

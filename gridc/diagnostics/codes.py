@@ -184,8 +184,8 @@ CODES: dict[str, Code] = {
         "the grid is too large",
         "Models x benchmarks x levels of all axes give more cells than gridc lists by default. A grid of "
         "this size is nearly always a mistake, and a spec from a stranger must not keep a machine busy "
-        "for hours. Remove levels; or, if you mean all of them, set the environment variable "
-        "GRIDC_MAX_CELLS.",
+        "for hours. Hypotheses that `each` writes out count alike. Remove levels; or, if you mean all of "
+        "them, set the environment variable GRIDC_MAX_CELLS.",
     ),
     "GC319": Code(
         "a fork's choice cannot be made",

@@ -46,7 +46,7 @@ from gridc.runtime.store.events import (
 from gridc.runtime.store.items import item_rows, named_digest, shown_rows
 from gridc.runtime.store.rows import CheckedCall, CheckedSample, Progress
 from gridc.runtime.store.store import Store
-from gridc.schema.canonical import canonical, digest, digest_bytes
+from gridc.schema.canonical import canonical, digest, digest_bytes, has_one_reading
 
 MOST_JSON = 2**26
 """The most bytes of a stranger's document that are read."""
@@ -209,9 +209,9 @@ def _wrong(call: CheckedCall) -> Iterator[str]:
     if call.answer is None:
         if call.unsaid < 4:
             yield "record"  # of how it was answered, which it was not
-    elif digest_bytes(call.answer.encode()) != call.answer_digest:
+    elif digest_bytes(call.answer.encode()) != call.answer_digest or not has_one_reading(call.answer):
         yield "answer"
-    elif call.unsaid:
+    elif call.unsaid or not has_one_reading(call.sent or ""):
         yield "record"
 
 

@@ -9,14 +9,16 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
+from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import require_files
-from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.score import Outcome, Ruling, score
 from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.judging import Judged, is_judged
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import BudgetError, Diagnostic
+from gridc.diagnostics.errors import BudgetError, Diagnostic, StoreError
 from gridc.runtime import judgements, judging
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_engine
@@ -335,8 +337,17 @@ def score_answers(plan: Plan, store: Writer, judged: Judged | None = None) -> No
                 (
                     item,
                     replicate,
-                    score(cell.setting, items[item], answers, rulings.get((cell.key, item, replicate))),
+                    _outcome(cell, items[item], answers, rulings.get((cell.key, item, replicate))),
                 )
                 for item, replicate, answers in store.answers(plan.study_digest, cell.key)
             ),
         )
+
+
+def _outcome(cell: Cell, item: Item, answers: list[Any], ruling: Ruling | None) -> Outcome:
+    """Raises `StoreError` (GC605) where a stored answer is of no form that gridc writes."""
+    try:
+        return score(cell.setting, item, answers, ruling)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        message = f"{cell.key}, item {item.id}: a stored answer cannot be scored ({type(error).__name__})"
+        raise StoreError([Diagnostic("GC605", message)]) from None

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import rfc8785
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 
 def canonical(value: Any) -> bytes:
@@ -16,6 +16,16 @@ def canonical(value: Any) -> bytes:
         return to_json(_ordered(value))
     except (_NotPlainError, PydanticSerializationError):  # the latter for half a surrogate pair
         return rfc8785.dumps(value)
+
+
+def has_one_reading(text: str) -> bool:
+    """Whether a JSON text says one thing to every reader, as what gridc writes does. One that names a key
+    twice says the first to SQLite and the last to Python."""
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        return to_json(from_json(data, allow_inf_nan=False)) == data or canonical(json.loads(text)) == data
+    except (ValueError, TypeError, RecursionError):
+        return False
 
 
 class _NotPlainError(Exception):

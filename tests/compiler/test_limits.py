@@ -62,6 +62,36 @@ def test_who_runs_gridc_may_allow_more_and_less(tmp_path: Path, monkeypatch: pyt
         read_spec(spec)
 
 
+EACH = """
+[[hypothesis]]
+id = "H{0}"
+family = "f"
+kind = "difference"
+axis = "{1}"
+level = "l1"
+reference = "l2"
+each = ["model", "benchmark"]
+"""
+FAMILY = '[[family]]\nid = "f"\ncorrection = "holm"\nalpha = 0.05\n'
+
+
+def test_hypotheses_that_nobody_could_walk_are_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = tmp_path / "gridcard.toml"
+    text = grid(levels=2)
+    axis = "a0"
+    spec.write_text(f"{text}\n{FAMILY}" + "".join(EACH.format(number, axis) for number in range(2_000)))
+    start = time.process_time()
+    monkeypatch.setenv("GRIDC_MAX_CELLS", "1999")
+    with pytest.raises(GridcError, match=r"GC318 `each` makes 2,000 hypotheses; 1,999 is the most"):
+        read_spec(spec)
+    monkeypatch.setenv("GRIDC_MAX_CELLS", "2000")
+    with pytest.raises(GridcError, match=r"GC318 2,\d+ hypotheses, slices and other selectors are put to"):
+        read_spec(spec)
+    assert time.process_time() - start < 10
+
+
 @pytest.mark.parametrize("wrapped", ["{} = 1", "[{}]", "[[{}]]", "x = {{ {} = 1 }}"])
 def test_a_key_of_many_parts_is_refused_before_it_costs_memory(wrapped: str) -> None:
     start = time.process_time()

@@ -7,7 +7,9 @@ own ids. Findings about them stand at the hypothesis that was written.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from math import prod
 
+from gridc.compiler.frontend.checks.base import most_cells
 from gridc.compiler.frontend.source import Source
 from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
@@ -25,6 +27,9 @@ def for_each(spec: Spec, source: Source) -> tuple[Spec, Source]:
     if all(hypothesis.each is None for hypothesis in spec.hypothesis):
         return spec, source
     found = Collector()
+    for diagnostic in _too_many(spec, source):
+        found.add(diagnostic)
+    found.raise_if_any()
     written: list[AnyHypothesis] = []
     rows: list[int] = []
     ids: dict[str, tuple[str, ...]] = {}
@@ -44,7 +49,7 @@ def for_each(spec: Spec, source: Source) -> tuple[Spec, Source]:
     for test in spec.falsification:
         criterion = getattr(test, "criterion", None)
         if criterion is not None and criterion.keeps:
-            keeps = tuple(name for kept in criterion.keeps for name in ids.get(kept, (kept,)))
+            keeps = tuple(name for kept in dict.fromkeys(criterion.keeps) for name in ids.get(kept, (kept,)))
             test = test.model_copy(update={"criterion": criterion.model_copy(update={"keeps": keeps})})
         tests.append(test)
     update = {"hypothesis": tuple(written), "waive": waived, "falsification": tuple(tests)}
@@ -63,16 +68,32 @@ def _written_out(spec: Spec, hypothesis: AnyHypothesis) -> Iterator[AnyHypothesi
     if not over:
         yield hypothesis
         return
-    names: Mapping[str, Sequence[str]] = {
-        "model": [model.id for model in spec.model],
-        "benchmark": [benchmark.id for benchmark in spec.benchmark],
-    }
+    names = _names(spec)
+    stated = hypothesis.where.restricted(over)
     for combination in product(*(names[dimension] for dimension in over)):
         place = dict(zip(over, combination, strict=True))
-        if hypothesis.where.restricted(over).matches(place):
+        if stated.matches(place):
             where = Selector({**hypothesis.where.root, **place})
             name = ".".join((hypothesis.id, *combination))
             yield hypothesis.model_copy(update={"id": name, "where": where, "each": None})
+
+
+def _names(spec: Spec) -> Mapping[str, Sequence[str]]:
+    return {
+        "model": [model.id for model in spec.model],
+        "benchmark": [benchmark.id for benchmark in spec.benchmark],
+    }
+
+
+def _too_many(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """The hypotheses are few enough to be written out."""
+    sizes = {dimension: len(names) for dimension, names in _names(spec).items()}
+    counts = [prod(sizes[dimension] for dimension in _over(hypothesis)) for hypothesis in spec.hypothesis]
+    if sum(counts) > most_cells():
+        largest = max(range(len(counts)), key=counts.__getitem__)
+        message = f"`each` makes {sum(counts):,} hypotheses; {most_cells():,} is the most"
+        help = f"state fewer; if you mean all of them, set GRIDC_MAX_CELLS={sum(counts)}"
+        yield source.diagnose("GC318", ("hypothesis", largest), message, help, at_key=True)
 
 
 def _misfits(hypothesis: AnyHypothesis, here: KeyPath, source: Source) -> Iterator[Diagnostic]:
@@ -100,7 +121,7 @@ def _renamed(selector: Selector, ids: Mapping[str, tuple[str, ...]]) -> Selector
         return selector
     names = choice.not_ if isinstance(choice, Not) else choice
     listed = (names,) if isinstance(names, str) else names
-    every = tuple(name for written in listed for name in ids.get(written, (written,)))
+    every = tuple(name for written in dict.fromkeys(listed) for name in ids.get(written, (written,)))
     if every == listed:
         return selector
     return Selector({**selector.root, "hypothesis": Not(not_=every) if isinstance(choice, Not) else every})

@@ -47,7 +47,7 @@ class CheckReader(Reader):
         """Every distinct call of a study with what is stored of it, in no order."""
         where, values = self._calls_of(stamp)
         rows = self._db.execute(
-            f"""SELECT id, model, precision, kind, prompt, request, answer, answer_digest,
+            f"""SELECT id, model, precision, kind, prompt, request, sent, answer, answer_digest,
                        (sent IS NULL) + (usage IS NULL) + (seconds IS NULL) + (finished IS NULL)
                 FROM call WHERE {where}""",
             values,

@@ -120,6 +120,7 @@ class CheckedCall(NamedTuple):
     kind: str
     prompt: str
     request: str
+    sent: str | None
     answer: str | None
     answer_digest: str | None
     unsaid: int

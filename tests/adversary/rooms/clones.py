@@ -1,5 +1,6 @@
 """Folders that were cloned, unpacked or sent, and that would run a program of theirs here."""
 
+import json
 import os
 import secrets
 import shutil
@@ -12,6 +13,7 @@ from _pytest.monkeypatch import MonkeyPatch
 
 import gridc
 from gridc.compiler.compile import compile_spec
+from gridc.compiler.inputs.models import hash_files
 from gridc.compiler.instrument.template_limits import Used
 from gridc.compiler.lock import anchor, git, lock
 from gridc.compiler.lock.anchor import anchors
@@ -270,6 +272,42 @@ def chat_that_grows(folder: Path, patch: MonkeyPatch) -> set[str]:
         engine.prompts.as_text(Prompt((("user", "Who sang?"),), chat_template=True))
     except HazardError as error:
         return {each.code for each in error.diagnostics}
+    return set()
+
+
+def any_tokenizer(patch: MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    from transformers import PreTrainedTokenizerFast
+
+    from gridc.runtime.engines.hf import loading
+
+    patch.setattr(loading, "read_tokenizer", PreTrainedTokenizerFast.from_pretrained)
+
+
+@attack(
+    "the author of a model",
+    "`fast_tokenizer_files` leads to a tokenizer that was not hashed",
+    "GC606",
+    any_tokenizer,
+)
+def tokenizer_elsewhere(folder: Path, patch: MonkeyPatch) -> set[str]:
+    pytest.importorskip("transformers")
+    from gridc.runtime.engines.hf.engine import HfEngine
+
+    model = Path(shutil.copytree(POCKET, folder / "model"))
+    other = folder / "tokenizer.4.0.0.json"
+    swapped = json.loads((model / "tokenizer.json").read_text())
+    swapped["normalizer"] = {"type": "Replace", "pattern": {"String": "B"}, "content": "A"}
+    other.write_text(json.dumps(swapped))
+    config = json.loads((model / "tokenizer_config.json").read_text())
+    (model / "tokenizer_config.json").write_text(json.dumps({**config, "fast_tokenizer_files": [str(other)]}))
+    try:
+        engine = HfEngine(
+            "m", model, "fp32", Settings(device="cpu", threads=1), files=dict(hash_files(model))
+        )
+    except GridcError as error:
+        return {each.code for each in error.diagnostics}
+    assert engine.prompts.tokenizer.encode("B") == engine.prompts.tokenizer.encode("A")
     return set()
 
 

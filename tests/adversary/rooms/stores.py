@@ -16,10 +16,12 @@ from sqlite_utils import Database
 import gridc
 from benchmarks.synthetic import make
 from gridc.compiler import compile as compile_module
+from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.lock import Lock, read_lock
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import verification
 from gridc.reports.exchange import bundle
+from gridc.runtime import run
 from gridc.runtime.store import events, opening, reader
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest, digest_bytes
@@ -242,6 +244,65 @@ def answer_nested(folder: Path, _: MonkeyPatch) -> set[str]:
     return codes(folder)
 
 
+def one_reading_of_many(patch: MonkeyPatch) -> None:
+    patch.setattr(verification, "has_one_reading", lambda _: True)
+
+
+def told_twice(column: str, first: str) -> Callable[[Path, MonkeyPatch], set[str]]:
+    """A key is named a second time, before the true one: SQLite reads the first, and Python, which compares
+    with a rerun and scores, the last. Everything is scored, sealed and reported again."""
+
+    def seen(folder: Path, _: MonkeyPatch) -> set[str]:
+        results = studied(folder)
+        db = sqlite3.connect(results / "store.sqlite")
+        rows = db.execute(f"SELECT id, {column} FROM call WHERE kind = 'generate'").fetchall()
+        for call, text in rows:
+            changed = f"{{{first},{text[1:]}"
+            db.execute(f"UPDATE call SET {column} = ? WHERE id = ?", [changed, call])
+            if column == "answer":
+                sealed = digest_bytes(changed.encode())
+                db.execute("UPDATE call SET answer_digest = ? WHERE id = ?", [sealed, call])
+        db.commit()
+        db.close()
+        report_again(results)
+        return codes(folder)
+
+    return seen
+
+
+for column, first, done in (
+    ("answer", '"finish":"length"', "an answer names `finish` twice: a rerun sees one, the report the other"),
+    (
+        "sent",
+        '"exemplars_dropped":0,"exemplars_dropped":3',
+        "what was sent says twice how many exemplars were dropped",
+    ),
+):
+    shown_twice = told_twice(column, first)
+    shown_twice.__name__, shown_twice.__module__ = f"{column}_told_twice", __name__
+    attack(HOLDER, done, "GC703", one_reading_of_many)(shown_twice)
+
+
+@attack(HOLDER, "an answer holds a number that no float is, and scoring it again fails", "GC605",
+        instead((run, "_outcome", lambda cell, item, answers, ruling:
+                 score(cell.setting, item, answers, ruling))))  # fmt: skip
+def answer_beyond_numbers(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    db = sqlite3.connect(results / "store.sqlite")
+    huge = json.dumps({"loglikelihoods": [-(10**400), -1, -1], "tokens": [1, 1, 1]})
+    db.execute("UPDATE call SET answer = ?, answer_digest = ? WHERE kind = 'loglikelihood'",
+               [huge, digest_bytes(huge.encode())])  # fmt: skip
+    db.commit()
+    db.close()
+    try:
+        report_again(results)
+    except GridcError as error:
+        return {finding.code for finding in error.diagnostics}
+    except ArithmeticError:
+        return {TRACEBACK}
+    return set()
+
+
 @attack(HOLDER, "the study in the store is no JSON", "GC605",
         instead((reader, "document_of", json.loads)))  # fmt: skip
 def study_unreadable(folder: Path, _: MonkeyPatch) -> set[str]:
@@ -322,6 +383,14 @@ def forge(results: Path) -> None:
         text = canonical(content).decode()
         sealed = digest(content)
         db.execute("UPDATE call SET answer = ?, answer_digest = ? WHERE id = ?", [text, sealed, call])
+    db.commit()
+    db.close()
+    report_again(results)
+
+
+def report_again(results: Path) -> None:
+    """Score, conclude, seal and report what the store holds now, with gridc's own code."""
+    db = sqlite3.connect(results / "store.sqlite")
     db.execute("DELETE FROM event WHERE kind IN ('finish', 'report')")
     db.execute("UPDATE sample SET choice = NULL, score = NULL, evidence = NULL")
     db.commit()

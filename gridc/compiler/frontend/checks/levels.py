@@ -1,16 +1,16 @@
 """Levels: what each does to a call is stated once, completely, and differs from its siblings."""
 
-import os
 import re
 from collections.abc import Iterator, Set
 from math import prod
 
+from gridc.compiler.frontend.checks.base import grid_selectors, most_cells
 from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.instrument.render import VARIABLES, WRAPPER_VARIABLES
 from gridc.compiler.instrument.setting import REQUIRED
-from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.effects import Effects
@@ -151,16 +151,13 @@ def _plain(name: str) -> str:
     return " ".join(re.split(r"[\s_\-]+", name.strip().casefold())).removesuffix("s")
 
 
-MAX_CELLS = 50_000
-"""Cells of a grid before its exclusions, unless whoever runs gridc allows more: `GRIDC_MAX_CELLS`."""
+SELECTORS_PER_CELL = 20
+"""Each selector is put to each cell: of a grid of the most cells so many are."""
 
 
 def countable(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """The grid is small enough to be walked, which every later check does."""
-    allowed = os.environ.get("GRIDC_MAX_CELLS", "")
-    if allowed and not allowed.isdecimal():
-        raise UsageError([Diagnostic("GC000", f"GRIDC_MAX_CELLS is `{allowed}`", help="give a whole number")])
-    most = int(allowed or MAX_CELLS)
+    most = most_cells()
     sizes = [len(axis.level) for axis in spec.axis] if spec.draw is None else [spec.draw.n]
     cells = len(spec.model) * len(spec.benchmark) * prod(sizes)
     if cells > most:
@@ -170,6 +167,16 @@ def countable(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         message = f"the grid has {cells:,} cells ({product}); {most:,} is the most"
         help = f"remove levels; if you mean all of them, set GRIDC_MAX_CELLS={cells}"
         yield source.diagnose("GC318", place, message, help, at_key=spec.draw is None)
+        return
+    selectors = list(grid_selectors(spec))
+    if cells * len(selectors) > SELECTORS_PER_CELL * most:
+        message = (
+            f"{len(selectors):,} hypotheses, slices and other selectors are put to {cells:,} cells; "
+            f"{SELECTORS_PER_CELL * most:,} is the most"
+        )
+        enough = -(-cells * len(selectors) // SELECTORS_PER_CELL)
+        help = f"state fewer; if you mean all of them, set GRIDC_MAX_CELLS={enough}"
+        yield source.diagnose("GC318", selectors[0][0][:2], message, help, at_key=True)
 
 
 def drawable(spec: Spec, source: Source) -> Iterator[Diagnostic]:

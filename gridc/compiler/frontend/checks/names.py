@@ -1,6 +1,6 @@
 """Names: each id is said once, and whatever is referred to exists."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from gridc.compiler.frontend.checks.base import grid_selectors
 from gridc.compiler.frontend.source import Source
@@ -28,17 +28,15 @@ def unique_ids(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         for number, axis in enumerate(spec.axis)
     ]
     for path, ids in lists:
-        for number, name in enumerate(ids):
-            if name in ids[:number]:
-                where = (*path, number, "id")
-                message = f"`{name}` is already the id of another {path[-1]}"
-                yield source.diagnose("GC201", where, message, "give each an id of its own")
+        for number, name in _repeated(ids):
+            where = (*path, number, "id")
+            message = f"`{name}` is already the id of another {path[-1]}"
+            yield source.diagnose("GC201", where, message, "give each an id of its own")
     for number, benchmark in enumerate(spec.benchmark):
         names = [variant.id for variant in benchmark.variants or ()]
-        for rank, name in enumerate(names):
-            if name in names[:rank]:
-                where = ("benchmark", number, "variants", rank, "id")
-                yield source.diagnose("GC201", where, f"`{name}` is already the id of another variant")
+        for rank, name in _repeated(names):
+            where = ("benchmark", number, "variants", rank, "id")
+            yield source.diagnose("GC201", where, f"`{name}` is already the id of another variant")
     for number, axis in enumerate(spec.axis):
         if axis.id in RESERVED_DIMENSIONS:
             where = ("axis", number, "id")
@@ -47,11 +45,19 @@ def unique_ids(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             )
 
 
+def _repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Each name that was there before, with its number."""
+    seen = set[str]()
+    for number, name in enumerate(names):
+        if name in seen:
+            yield number, name
+        seen.add(name)
+
+
 def tiers_known(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Each level has a tier that there is, and each tier is named once."""
-    for rank, name in enumerate(spec.tiers):
-        if name in spec.tiers[:rank]:
-            yield source.diagnose("GC201", ("study", "tiers", rank), f"`{name}` is named twice")
+    for rank, name in _repeated(spec.tiers):
+        yield source.diagnose("GC201", ("study", "tiers", rank), f"`{name}` is named twice")
     for number, axis in enumerate(spec.axis):
         for rank, level in enumerate(axis.level):
             if level.tier not in spec.tiers:

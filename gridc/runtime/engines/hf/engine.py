@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-from transformers import PreTrainedTokenizerFast
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.hf import loading
@@ -70,7 +69,7 @@ class HfEngine:
         self._checkpoint = Checkpoint(folder, files)
         try:
             with self._checkpoint as checkpoint:
-                tokenizer = PreTrainedTokenizerFast.from_pretrained(checkpoint.small)
+                tokenizer = loading.read_tokenizer(checkpoint.small)
                 self._stated = loading.read_config(checkpoint.small)
                 self._generation = loading.read_generation(checkpoint.small)
             self._config = self._stated.get_text_config(decoder=True)

@@ -1,6 +1,7 @@
 """Loading a model at a precision, and the record of what was loaded."""
 
 import copy
+import json
 import logging
 import platform
 from importlib.metadata import version
@@ -14,6 +15,7 @@ from transformers import (
     AutoModelForCausalLM,
     BitsAndBytesConfig,
     GenerationConfig,
+    PreTrainedTokenizerFast,
 )
 from transformers.utils import logging as transformers_logging
 
@@ -57,6 +59,16 @@ def read_config(folder: Path) -> Any:
     if getattr(config, "transformers_weights", None):
         raise ValueError("its config.json names other weights (`transformers_weights`)")
     return config
+
+
+def read_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
+    """The tokenizer of a model, from its own files. Raises whatever transformers raises, and `ValueError`
+    where it names others, which may lie anywhere."""
+    stated = folder / "tokenizer_config.json"
+    if stated.exists() and "fast_tokenizer_files" in json.loads(stated.read_text("utf-8")):
+        raise ValueError("its tokenizer_config.json names other tokenizers (`fast_tokenizer_files`)")
+    tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(folder)
+    return tokenizer
 
 
 def read_generation(folder: Path) -> Any:

@@ -22,7 +22,7 @@ from gridc.runtime.scaffolds import call_of
 from gridc.runtime.store.store import Store
 from gridc.schema.effects import EXACT
 from gridc.schema.engines import engine_kind
-from gridc.statistics.detection import detection, exceeds, least_detected
+from gridc.statistics.detection import detection, exceeds, least_detected, least_exceeding
 from gridc.statistics.seeded import first
 
 TOLERANCE = 1e-3
@@ -54,9 +54,10 @@ class Repeated:
     """What repeating the calls of a model at a precision came to.
 
     Of `calls` of all `of`, `texts` were generated; `changed` answers differ, `ties` of them in fp32 where the
-    present answer depended on less than 1e-4 at some token, which cannot be judged. `max_moved` is the most
-    move of a log-likelihood, in nats. `differing` are the calls whose answers are not this model's: in fp32
-    those that changed otherwise, or moved by more than `TOLERANCE`.
+    present answer depended on less than 1e-4 at some token, which cannot be judged; `unjudged` is how many of
+    the drawn calls come to such a token. `max_moved` is the most move of a log-likelihood, in nats.
+    `differing` are the calls whose answers are not this model's: in fp32 those that changed otherwise, or
+    moved by more than `TOLERANCE`.
 
     In reduced precision the shape of a batch moves answers too. There the calls are made twice, together and
     each alone; `floor` of them differ between the two, and all that changed are `differing` if they are more
@@ -70,22 +71,33 @@ class Repeated:
     texts: int
     changed: int
     ties: int
+    unjudged: int
     floor: int | None
     max_moved: float | None
     differing: tuple[str, ...]
 
     @property
+    def needed(self) -> int:
+        """So many changed answers in the draw show that they are not this model's."""
+        return 1 if self.floor is None else least_exceeding(self.floor, self.calls, FLOOR_ALPHA)
+
+    @property
     def found(self) -> dict[str, float]:
-        """The probability that this draw would have held one of the changed answers, by the share changed."""
-        return {f"{share:g}": detection(self.of, ceil(share * self.of), self.calls) for share in SHARES}
+        """The probability that this draw would have held so many of the changed answers, by the share
+        changed."""
+        return {
+            f"{share:g}": detection(self.of, ceil(share * self.of), self.calls, self.needed)
+            for share in SHARES
+        }
 
     @property
     def found_95(self) -> int:
         """So many changed answers would have been found 95 times in 100."""
-        return least_detected(self.of, self.calls)
+        return least_detected(self.of, self.calls, self.needed)
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "found": self.found, "found_95": self.found_95}
+        shown = {"needed": self.needed, "found": self.found, "found_95": self.found_95}
+        return {**asdict(self), **shown}
 
 
 def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
@@ -177,10 +189,14 @@ def _compare(
         if exceeds(len(changed), floor, len(stored)) < FLOOR_ALPHA:
             misfits += changed
     texts = sum("text" in answer.content for answer in together.values())
+    unjudged = sum(
+        precision == EXACT and "text" in answer.content and answer.content.get("near_ties", 0) > 0
+        for answer in together.values()
+    )
     ranked = any("loglikelihoods" in answer.content for answer in together.values())
     most = max(moved) if ranked else None
     return Repeated(
-        model, precision, len(stored), total, texts, len(changed), ties, floor, most,
+        model, precision, len(stored), total, texts, len(changed), ties, unjudged, floor, most,
         tuple(dict.fromkeys(misfits)),
     )  # fmt: skip
 
@@ -219,6 +235,10 @@ def _moves(before: Any, after: Mapping[str, Any]) -> list[float] | None:
 
 
 def _same_prompt(stored: Any, now: Mapping[str, Any]) -> bool:
-    """Whether the model was sent the same tokens. Versions may differ in what else they note."""
-    shared = stored.keys() & now.keys() if isinstance(stored, dict) else set()
-    return "prompt_token_digest" in shared and all(stored[key] == now[key] for key in shared)
+    """Whether the model was sent the same tokens, with as many exemplars left out. Versions may differ in
+    what else they note."""
+    if not isinstance(stored, dict) or "prompt_token_digest" not in stored:
+        return False
+    noted = (stored.keys() & now.keys()) | {"prompt_token_digest"}
+    dropped = "exemplars_dropped"
+    return all(stored[key] == now[key] for key in noted) and stored.get(dropped, 0) == now.get(dropped, 0)

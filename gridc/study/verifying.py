@@ -110,10 +110,21 @@ def _lines(row: Repeated) -> Iterator[str]:
         f"{row.model} ({row.precision}): {row.calls:,} of {row.of:,} calls were made again; "
         f"{row.changed} answers differ{shape}{ties}{moved}"
     )
+    if row.needed > row.calls:
+        yield "so few calls show nothing at this precision, even if all of them differ: draw more"
+        return
     chances = ", ".join(f"{float(share):.1%}: {chance:.3f}" for share, chance in row.found.items())
     least = (
         f"; {row.found_95:,} or more of {row.of:,} are found 95 times in 100"
         if row.found_95 <= row.of
         else ""
     )
-    yield f"probability that this draw finds a change, by the share of answers changed: {chances}{least}"
+    many = f" (which at this precision takes {row.needed:,} in the draw)" if row.floor is not None else ""
+    yield (
+        f"probability that this draw finds a change{many}, by the share of answers changed: {chances}{least}"
+    )
+    if row.unjudged:
+        yield (
+            f"{row.unjudged:,} of these {row.calls:,} calls come to a near tie: if only such calls were "
+            "changed, no draw finds it"
+        )

@@ -1,6 +1,7 @@
 """What repeating calls finds, and how surely: against simulation, and against forgers who know the code."""
 
 import random
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from gridc.runtime import rerun
 from gridc.runtime.engines.protocol import Answer
 from gridc.runtime.rerun import Draw
-from gridc.statistics.detection import detection, exceeds, least_detected
+from gridc.statistics.detection import detection, exceeds, least_detected, least_exceeding
 from gridc.statistics.seeded import ranked
 
 
@@ -89,6 +90,45 @@ def test_in_reduced_precision_more_change_than_batch_shape_makes_is_found() -> N
     assert all(row.floor is not None for row in found)
 
 
+@pytest.mark.parametrize("changed", [20, 60, 100])
+def test_in_reduced_precision_a_forger_is_found_at_the_rate_that_is_printed(changed: int) -> None:
+    """A single changed answer is no proof there: so many must be drawn that Fisher's test fails."""
+    total, drawn, rounds = 400, 80, 300
+    calls = [f"{number:03}" for number in range(total)]
+    own = {call: answer(call, "own") for call in calls}
+    stored = own | {call: answer(call, "forged") for call in calls[:changed]}
+    found = 0
+    for _ in range(rounds):
+        chosen = ranked(calls, int(Draw.of(0.2).seed, 16), "rerun s", str)[:drawn]
+        held = {call: (stored[call].sent, stored[call].content) for call in chosen}
+        now = {call: own[call] for call in chosen}
+        row = rerun._compare("m", "bf16", total, held, now, now)
+        found += bool(row.differing)
+    assert row.needed > 1
+    chance = detection(total, changed, drawn, row.needed)
+    assert row.found_95 == next(k for k in range(total) if detection(total, k, drawn, row.needed) >= 0.95)
+    assert abs(found / rounds - chance) <= 4 * (chance * (1 - chance) / rounds) ** 0.5 + 1e-12
+
+
+@pytest.mark.parametrize(("floor", "of"), [(0, 5), (0, 80), (3, 80), (80, 80), (2, 12)])
+def test_the_least_that_exceeds_a_floor_is_the_least(floor: int, of: int) -> None:
+    least = least_exceeding(floor, of, 0.001)
+    exceeding = [changed for changed in range(of + 1) if exceeds(changed, floor, of) < 0.001]
+    assert least == (exceeding[0] if exceeding else of + 1)
+
+
+def test_exemplars_that_were_left_out_cannot_be_taken_out_of_the_record() -> None:
+    now = answer("a", "yes")
+    shortened = Answer(now.call, now.content, {**now.sent, "exemplars_dropped": 2}, {}, 0.0)
+    assert compared({"a": now}, {"a": shortened}).differing == ("a",)
+    assert compared({"a": shortened}, {"a": shortened}).differing == ()
+
+
+def test_calls_at_a_near_tie_are_counted_whether_they_changed_or_not() -> None:
+    now = {"a": answer("a", "yes", near_ties=1), "b": answer("b", "yes")}
+    assert compared(now, now).unjudged == 1
+
+
 def test_the_test_of_a_floor_is_fishers() -> None:
     assert exceeds(0, 0, 10) == 1
     assert exceeds(10, 0, 10) == pytest.approx(1 / 184756)  # 1 / C(20, 10)
@@ -100,3 +140,8 @@ def test_the_page_states_the_rates_of_the_formula() -> None:
     for drawn, percent in ((50, "0.5"), (100, "1"), (500, "5")):
         rates = " | ".join(f"{detection(total, changed, drawn):.3f}" for changed in (10, 100, 500))
         assert f"| {percent} % | {rates} | {least_detected(total, drawn)} or more |" in text
+    stated = re.search(r"(\d+) of 100 drawn must differ, and of fewer than (\d+) drawn calls none", text)
+    assert stated is not None
+    many, none = stated.groups()
+    assert least_exceeding(0, 100, rerun.FLOOR_ALPHA) == int(many)
+    assert all((least_exceeding(0, n, rerun.FLOOR_ALPHA) > n) == (n < int(none)) for n in range(1, 30))

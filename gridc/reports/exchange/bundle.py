@@ -27,6 +27,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.compile import Compiled
+from gridc.compiler.frontend.checks.levels import countable
 from gridc.compiler.frontend.each import for_each
 from gridc.compiler.frontend.extends import expanded_text
 from gridc.compiler.frontend.locate import Places
@@ -123,8 +124,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
             (draft / name).write_bytes(data)
         names = sorted(_files(draft))
         (draft / CRATE).write_bytes(_json(_crate(compiled, ended, names)))
-        lines = [f"{_digest_of(draft / name)}  {name}\n" for name in sorted([*names, CRATE])]
-        (draft / MANIFEST).write_text("".join(lines))
+        (draft / MANIFEST).write_text(_manifest({name: _digest_of(draft / name) for name in (*names, CRATE)}))
         draft.chmod(0o755)
         os.replace(draft, target)
     except BaseException:
@@ -242,17 +242,25 @@ _KNOWN = {*_READ_WHOLE, *_REPORTS, *_TIED, CRATE, MANIFEST}
 """Every file that a bundle may hold."""
 
 
+def _manifest(listed: Mapping[str, str]) -> str:
+    """The manifest of files by name with their digests."""
+    return "".join(f"{value}  {name}\n" for name, value in sorted(listed.items()))
+
+
 def _listed(folder: Path) -> Iterator[Diagnostic]:
     """The files against the manifest: none missing, none more, none changed, no link that leads out, no pipe
     that is waited for, and nothing that gridc does not put into a bundle, listed or not."""
     try:
         if (folder / MANIFEST).stat().st_size > MOST_JSON:
             raise OSError("too large")
-        lines = (folder / MANIFEST).read_text("utf-8").splitlines()
+        text = (folder / MANIFEST).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         yield Diagnostic("GC701", f"there is no readable {MANIFEST}, so this is not a bundle", str(folder))
         return
-    listed = {name: value for value, _, name in (line.partition("  ") for line in lines)}
+    listed = {name: value for value, _, name in (line.partition("  ") for line in text.splitlines())}
+    if text != _manifest(listed):
+        message = f"{MANIFEST} is not one line for each file, in order, as gridc writes it"
+        yield Diagnostic("GC701", message, str(folder))
     here = set(_files(folder)) - {MANIFEST}
     for name in sorted(listed.keys() | here):
         path = folder / name
@@ -279,7 +287,11 @@ def _recorded(folder: Path, store: Store) -> tuple[Compiled, Lock]:
         manifests = json.loads((folder / ITEMS).read_text("utf-8"))
         models = {name: _identity(each) for name, each in content["inputs"]["models"].items()}
         source = read(path)
-        written, source = for_each(expand(typed(source), source), source)
+        spec = typed(source)
+        too_large = list(countable(spec, source))
+        if too_large:
+            raise VerificationError(too_large)
+        written, source = for_each(expand(spec, source), source)
         stated = {benchmark.id: benchmark.unit for benchmark in written.benchmark}
         shown: dict[str, list[tuple[Any, ...]]] = {}
         for benchmark, *row in store.shown(digest(content)):

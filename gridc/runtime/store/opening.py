@@ -21,7 +21,7 @@ from sqlite_utils import Database
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.store.tables import APPLICATION_ID, migrations
 
-Schema = frozenset[tuple[str, str, str, str | None]]
+Schema = tuple[tuple[str, str, str, str], ...]
 
 BESIDE = ("-wal", "-shm", "-journal")
 LOOK_SECONDS = 4.0
@@ -175,14 +175,16 @@ def _strange(path: Path) -> StoreError:
 
 
 def _schema(db: Database) -> Schema:
-    """Every object of the file. How sqlite-utils spells its own table differs from version to version."""
+    """Every row of the schema, as often as it is there, in an order of its own: more than gridc ever makes
+    differ from what it makes. How sqlite-utils spells its own table differs from version to version."""
     rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 1000").fetchall()
-    return frozenset((kind, name, table, _spelled(name, sql)) for kind, name, table, sql in rows)
+    return tuple(sorted((kind, name, table, _spelled(name, sql)) for kind, name, table, sql in rows))
 
 
-def _spelled(name: str, sql: str | None) -> str | None:
+def _spelled(name: str, sql: str | None) -> str:
+    """The statement that makes an object; empty for an index that comes with its table."""
     if sql is None or name not in ("_sqlite_migrations", *_OWN_INDEXES):
-        return sql
+        return sql or ""
     return "".join(letter for letter in sql.lower() if letter not in '"[]` \n\t')
 
 

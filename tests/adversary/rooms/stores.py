@@ -358,6 +358,28 @@ def view_for_a_table(folder: Path, _: MonkeyPatch) -> set[str]:
     return codes(folder)
 
 
+every_row = opening._schema
+
+
+@attack(HOLDER, "a trigger stands behind a thousand entries of the schema that are all the same", "GC605",
+        instead((opening, "_schema", lambda db: tuple(sorted(set(every_row(db)))))))  # fmt: skip
+def trigger_out_of_sight(folder: Path, _: MonkeyPatch) -> set[str]:
+    """SQLite takes entries without a statement as often as they are there; the trigger then changes every
+    score as soon as a report records its look."""
+    results = studied(folder)
+    db = sqlite3.connect(results / "store.sqlite")
+    db.execute("PRAGMA writable_schema = ON")
+    named = (
+        "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master WHERE type = 'index' AND sql IS NULL"
+    )
+    db.executemany("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", [db.execute(named).fetchone()] * 1000)
+    fires = "CREATE TRIGGER t AFTER INSERT ON event BEGIN UPDATE sample SET score = 1 - score; END"
+    db.execute("INSERT INTO sqlite_master VALUES ('trigger', 't', 'event', 0, ?)", [fires])
+    db.commit()
+    db.close()
+    return codes(folder)
+
+
 def reseal(results: Path, change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
     """Change the bodies of events and seal the chain again, as anyone can who has read the code."""
     db = sqlite3.connect(results / "store.sqlite")
@@ -406,6 +428,12 @@ def bundled(folder: Path) -> Path:
     return made
 
 
+@cache
+def sent() -> Path:
+    """The bundle of the finished study. Copied before anything is changed in it."""
+    return bundled(Path(mkdtemp(prefix="gridc-adversary-")))
+
+
 def listed(made: Path, *names: str) -> None:
     """Write files into the manifest, as a forger does."""
     path = made / bundle.MANIFEST
@@ -434,6 +462,42 @@ def file_more(folder: Path, _: MonkeyPatch) -> set[str]:
     (made / bundle.CRATE).write_bytes(bundle._json(crate))
     listed(made, "conftest.py", bundle.CRATE)
     return codes(made)
+
+
+class _Like(str):
+    """A text that is like any other."""
+
+    def __ne__(self, _: object) -> bool:
+        return False
+
+    __hash__ = str.__hash__
+
+
+@attack(SENDER, "the manifest lists every file twice, first with a wrong digest", "GC701",
+        instead((bundle, "_manifest", lambda _: _Like())))  # fmt: skip
+def listed_twice(folder: Path, _: MonkeyPatch) -> set[str]:
+    study = folder / "study"
+    shutil.copytree(sent(), study)
+    path = study / bundle.MANIFEST
+    text = path.read_text()
+    path.write_text("".join(f"{'0' * 64}{line[64:]}" for line in text.splitlines(True)) + text)
+    return codes(study)
+
+
+@attack(SENDER, "its spec has a grid that nobody could walk", "GC318",
+        instead((bundle, "countable", nothing)))  # fmt: skip
+def bundle_without_end(folder: Path, patch: MonkeyPatch) -> set[str]:
+    """As many cells as verification walks before it finds that the spec is another one; the real attack has
+    10^10."""
+    study = folder / "study"
+    shutil.copytree(sent(), study)
+    level = '[[axis.level]]\nid = "{0}"\ntier = "core"\nprovenance = "x"\nmax_tokens = {0}\n'
+    levels = "".join(level.format(number) for number in range(1, 11))
+    spec = study / "gridcard.toml"
+    spec.write_text(f'{spec.read_text()}\n[[axis]]\nid = "more"\n{levels}')
+    listed(study, "gridcard.toml")
+    patch.setenv("GRIDC_MAX_CELLS", "500")
+    return codes(study)
 
 
 @attack(SENDER, "a pipe lies in the bundle", "GC701",

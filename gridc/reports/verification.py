@@ -94,8 +94,10 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
             found += guarded("the judgements", of_judgements(plan, store, judgements))
         found += guarded("the blinding", of_blinding(plan, store, events))
         found += guarded("the samples", of_samples(plan, store, conclusion is not None, judgements))
+    passed: list[str] = []
     if not found:
-        found += guarded("the reports", of_reports(compiled, lock, store, folder, events, results))
+        reports = of_reports(compiled, lock, store, folder, events, results, passed)
+        found += guarded("the reports", reports)
         found += guarded("the race", of_witness(plan, store, folder, events))
     if found:
         raise VerificationError(found)
@@ -111,7 +113,7 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
             "the items with their groups and right options, and the samples, are those of the plan; scoring "
             "the answers again gives the same outcomes",
             recorded_at_the_end(progress, conclusion),
-            "the reports that are here say what the store says",
+            reports_checked(passed),
             *shown.lines,
         ),
         progress.complete and conclusion is not None,
@@ -374,8 +376,10 @@ def of_reports(
     folder: Path,
     events: Sequence[Event],
     results: str,
+    passed: list[str],
 ) -> Iterator[Diagnostic]:
-    """The reports that are there against what the store says now. `results` is the digest of its results."""
+    """The reports that are there against what the store says now. `results` is the digest of its results.
+    What cannot be made again and is passed over is added to `passed`."""
     here = [folder / name for name in NAMES if name != "store.sqlite" and os.path.lexists(folder / name)]
     if not here:
         return
@@ -389,6 +393,8 @@ def of_reports(
     if looks:
         # As recorded: a surrogate's trees need lightgbm, and need not be the same on another machine.
         explained = tuple(Attribution(**each) for each in looks[-1].attribution)
+        if explained:
+            passed.append("the attribution")
     complete = store.progress(plan.study_digest).complete
     if not looks or (complete and not any(isinstance(look, Reported) for look in looks)):
         message = (
@@ -407,13 +413,20 @@ def of_reports(
         if data == expected[path.name].encode():
             continue
         if not complete and data is not None and (digest_bytes(data) in earlier or not looks[-1].files):
-            continue  # made of an earlier state of a run that is going on
+            passed.append(path.name)  # of an earlier state of a run that is going on
+            continue
         changed = ""
         if path.suffix == ".json" and data is not None:
             paths = [where for where, _, _ in _json_differences(data, expected[path.name])]
             changed = f": {', '.join(paths[:5])}{' and more' if len(paths) > 5 else ''}"
         message = f"{path.name} is not what the store says{changed}"
         yield Diagnostic("GC707", message, str(path), help=REPORT_AGAIN)
+
+
+def reports_checked(passed: Sequence[str]) -> str:
+    """What was shown of the reports, in words."""
+    but = f", but for what was not made again: {', '.join(passed)}" if passed else ""
+    return f"the reports that are here say what the store says{but}"
 
 
 def of_witness(plan: Plan, store: Store, folder: Path, events: Sequence[Event]) -> Iterator[Diagnostic]:

@@ -60,6 +60,7 @@ from gridc.reports.verification import (
     of_reports,
     of_witness,
     recorded_at_the_end,
+    reports_checked,
     require_sound,
     stamped_words,
 )
@@ -152,6 +153,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
     found = list(_listed(folder))
     if found:
         raise VerificationError(found)
+    passed: list[str] = []
     try:
         with Store.open(folder / "results" / "store.sqlite") as store:
             compiled, lock = _recorded(folder, store)
@@ -179,7 +181,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             found += guarded("the samples", _sampled(plan, store))
             if not found:
                 reported = folder / "results"
-                reports = of_reports(compiled, lock, store, reported, events, results)
+                reports = of_reports(compiled, lock, store, reported, events, results, passed)
                 found += guarded("the reports", reports)
                 found += _too_old(plan, store, folder) if found else ()
                 found += guarded("the race", of_witness(plan, store, reported, events))
@@ -202,7 +204,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             f"{progress.answered:,} of {progress.total:,} calls have an answer; they hash right",
             "the samples are those of the plan",
             recorded_at_the_end(progress, conclusion),
-            "the reports that are in it say what the stored outcomes say",
+            reports_checked(passed),
             "not checked: whether the answers score as stored, and whether the right options, tags, labels "
             "and numbers of rows are those of the items, because the items are not in the bundle",
             *shown.lines,

@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -16,11 +17,17 @@ from sqlite_utils import Database
 import gridc
 from benchmarks.synthetic import make
 from gridc.compiler import compile as compile_module
+from gridc.compiler.compile import compile_spec
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.lock import Lock, read_lock
+from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import verification
+from gridc.reports.claims import claimed
 from gridc.reports.exchange import bundle
+from gridc.reports.files import write
+from gridc.reports.findings.attribution import Attribution
+from gridc.reports.findings.find import find
 from gridc.runtime import run
 from gridc.runtime.store import events, opening, reader
 from gridc.runtime.store.store import Store
@@ -378,6 +385,45 @@ def trigger_out_of_sight(folder: Path, _: MonkeyPatch) -> set[str]:
     db.commit()
     db.close()
     return codes(folder)
+
+
+NAMED = "what is not made again is named (`verification.reports_checked`)"
+UNNAMED = instead((verification, "reports_checked", lambda _: "the reports that are here say it"))
+
+
+@attack(HOLDER, "a run is made incomplete, and any report passes as one of an earlier state", NAMED, UNNAMED)
+def report_of_an_earlier_state(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    db = sqlite3.connect(results / "store.sqlite")
+    call, cell, item = db.execute("SELECT call, cell, item FROM trace LIMIT 1").fetchone()
+    unsaid = "answer = NULL, answer_digest = NULL, sent = NULL, usage = NULL, seconds = NULL, finished = NULL"
+    db.execute(f"UPDATE call SET {unsaid} WHERE id = ?", [call])
+    unscored = "choice = NULL, score = NULL, evidence = NULL"
+    db.execute(f"UPDATE sample SET {unscored} WHERE cell = ? AND item = ?", [cell, item])
+    db.execute("UPDATE event SET kind = 'interim look' WHERE kind = 'report'")
+    db.execute("DELETE FROM event WHERE kind = 'finish'")
+    db.execute("UPDATE event SET seq = (SELECT count(*) FROM event e WHERE e.seq <= event.seq)")
+    db.commit()
+    db.close()
+    reseal(results, lambda kind, body: {k: v for k, v in body.items() if k != "files"})
+    (results / "report.html").write_text("<h1>qwen is right in 99.9 % of all cases</h1>")
+    done = gridc.open(folder / "gridcard.toml").verify()
+    return {NAMED} if any("not made again: report.html" in line for line in done.checked) else set()
+
+
+@attack(HOLDER, "the attribution in the last event is made up, and the reports follow it", NAMED, UNNAMED)
+def attribution_made_up(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    made_up = Attribution("bbq", "score", "points", 8, 0.99, {"template": 0.9, "scoring": 0.0})
+    rows = [asdict(made_up)]
+    reseal(results, lambda kind, body: body | ({"attribution": rows} if kind == "report" else {}))
+    compiled = compile_spec(folder / "gridcard.toml")
+    assert compiled.lock is not None
+    with Store.open(results / "store.sqlite") as store:
+        said = claimed(store.events(), Plan(compiled.study).study_digest)
+        write(find(compiled, compiled.lock, store, said, (made_up,)), results)
+    done = gridc.open(folder / "gridcard.toml").verify()
+    return {NAMED} if any("not made again: the attribution" in line for line in done.checked) else set()
 
 
 def reseal(results: Path, change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:

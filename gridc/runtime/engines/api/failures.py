@@ -125,6 +125,6 @@ def seconds(header: str | None) -> float | None:
     except ValueError:
         try:
             wait = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             return None
     return min(max(wait, 0.0), 3600.0) if wait == wait else None

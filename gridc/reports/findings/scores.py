@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import canonical_row, digest_bytes
 
@@ -80,10 +81,14 @@ class CellScore:
 
 
 def cell_scores(plan: Plan, stored: Mapping[str, CellOutcomes]) -> list[CellScore]:
-    """Every cell of the plan, with what the store has of it (by cell key). Raises `KeyError` when the
-    store holds another plan under this stamp."""
+    """Every cell of the plan, with what the store has of it (by cell key). Raises `StoreError` (GC605) when
+    the store holds another plan under this stamp."""
     units = {name: items.units for name, items in plan.study.items.items()}
-    return [score_of(cell, stored[cell.key], units[cell.benchmark]) for cell in plan.cells()]
+    try:
+        return [score_of(cell, stored[cell.key], units[cell.benchmark]) for cell in plan.cells()]
+    except KeyError as error:
+        message = f"the store holds another plan under this stamp: {error} is in one of the two alone"
+        raise StoreError([Diagnostic("GC605", message)]) from None
 
 
 def units_of(items: tuple[str, ...], units: Mapping[str, str]) -> NDArray[np.int64]:

@@ -27,12 +27,12 @@ class AttemptWriter(Writable):
         self._closed: list[Attempt] = []
         super().__init__(path)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *raised: Any) -> None:
         try:
             if self._closed:
                 self.flush()
         finally:
-            super().__exit__()
+            super().__exit__(*raised)
 
     def opened(self, attempts: Sequence[Attempt]) -> None:
         """Store requests that are about to be sent. When this returns they are on the disk."""

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any
 
 from gridc.compiler.lowering.calls import ANSWER
-from gridc.runtime.store.reader import Reader, document_of
+from gridc.runtime.store.reader import Reader, object_of
 from gridc.runtime.store.rows import CallRow, StoredCall
 
 
@@ -71,12 +71,12 @@ class CallReader(Reader):
     def answer_to(self, call: str) -> dict[str, Any] | None:
         """The answer of a call, by its id; None where it has none, or there is no such call."""
         row = self._db.execute("SELECT answer FROM call WHERE id = ?", [call]).fetchone()
-        return None if row is None or row[0] is None else document_of(row[0])
+        return None if row is None or row[0] is None else object_of(row[0])
 
     def answered_with(self, call: str) -> tuple[Any, Any]:
         """What a call was sent to the model as, and its answer."""
         row = self._db.execute("SELECT sent, answer FROM call WHERE id = ?", [call]).fetchone()
-        return document_of(row[0]), document_of(row[1])
+        return object_of(row[0]), object_of(row[1])
 
     def answers_of(self, calls: Iterable[str]) -> dict[str, str]:
         """The answers (JSON) of those of these calls that have one, by call id."""
@@ -99,7 +99,7 @@ class CallReader(Reader):
         for (item, replicate), sample in groupby(rows, itemgetter(0, 1)):
             *_, answers, names = zip(*sample, strict=True)
             if None not in answers and names[-1] in (None, ANSWER):
-                yield item, replicate, [document_of(each) for each in answers]
+                yield item, replicate, [object_of(each) for each in answers]
 
     def samples_with(self, stamp: str, call: str) -> list[tuple[str, str, tuple[str, ...]]]:
         """(cell key, item, the calls of the sample in order) of every sample that a call belongs to."""

@@ -8,8 +8,9 @@ from typing import Any, Self
 
 from sqlite_utils import Database
 
-from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.diagnostics.errors import Diagnostic, GridcError, StoreError
 from gridc.runtime.store.events import B, Event, recorded
+from gridc.runtime.store.forms import FAILURES, misshapen
 from gridc.runtime.store.opening import open_to_read
 
 CACHE_KIB = 128 * 1024
@@ -37,8 +38,17 @@ class Reader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._close()
+    def __exit__(self, _: object = None, error: BaseException | None = None, *__: object) -> None:
+        """Raises `StoreError` (GC605) in place of an error where values in the store are of no form that
+        gridc writes: then they are its cause."""
+        try:
+            if isinstance(error, FAILURES) and not isinstance(error, GridcError):
+                wrong = list(misshapen(self._db))
+                if wrong:
+                    help = "`gridc verify` says what else is wrong with it"
+                    raise StoreError([Diagnostic("GC605", each, help=help) for each in wrong]) from None
+        finally:
+            self._close()
 
     def copy_to(self, path: Path) -> None:
         """A copy of the whole store as one file, consistent even while another process writes."""
@@ -92,3 +102,11 @@ def document_of(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise StoreError([Diagnostic("GC605", f"a stored document cannot be read: {error}")]) from None
+
+
+def object_of(text: str) -> dict[str, Any]:
+    """The JSON object that a call was sent as or answered with. Raises `StoreError` (GC605) for another."""
+    document = document_of(text)
+    if not isinstance(document, dict):
+        raise StoreError([Diagnostic("GC605", "a stored call or answer is no JSON object")])
+    return document

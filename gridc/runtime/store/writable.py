@@ -41,9 +41,9 @@ class Writable(Store):
         with Store.open(path):
             return cls(path)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *raised: Any) -> None:
         try:
-            super().__exit__()
+            super().__exit__(*raised)
         finally:
             self._lock.release()
 

@@ -24,6 +24,8 @@ _MOST = 16 << 20
 """Bytes of a file inside .git that is read here. `packed-refs` of a very large repository has a few
 million."""
 
+MOST_MEMORY = "256m"
+"""What git may take for one object: a few kilobytes of a tree may stand for gigabytes."""
 
 _MOST_STORES = 32
 """Object stores that one repository may borrow from."""
@@ -183,6 +185,7 @@ def _environment(folder: Path, objects: Path) -> dict[str, str]:
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_ALLOC_LIMIT": MOST_MEMORY,
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_TERMINAL_PROMPT": "0",

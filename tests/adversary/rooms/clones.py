@@ -1,10 +1,12 @@
 """Folders that were cloned, unpacked or sent, and that would run a program of theirs here."""
 
+import hashlib
 import json
 import os
 import secrets
 import shutil
 import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -309,6 +311,33 @@ def tokenizer_elsewhere(folder: Path, patch: MonkeyPatch) -> set[str]:
         return {each.code for each in error.diagnostics}
     assert engine.prompts.tokenizer.encode("B") == engine.prompts.tokenizer.encode("A")
     return set()
+
+
+BOUNDED = "git gets little memory for an object (`git.MOST_MEMORY`)"
+
+
+@attack(
+    "whoever hands over a folder",
+    "a tree of a megabyte in `.git` stands for gigabytes of names, which git takes into memory",
+    BOUNDED,
+    instead((git, "MOST_MEMORY", "2g")),
+)
+def tree_that_swells(folder: Path, patch: MonkeyPatch) -> set[str]:
+    """280 MB do for an exhibit: more than git may take, and less than harms."""
+    spec = committed(folder)
+    objects = folder / ".git" / "objects"
+    blob = bytes.fromhex(shell(folder, "git", "rev-parse", f"HEAD:{spec.name}"))
+    other, own = (b"100644 %s\0" % name + blob for name in (b"a", spec.name.encode()))
+    body = other * (280 * 2**20 // len(other)) + own
+    head = b"tree %d\0" % len(body)
+    name = hashlib.sha1(head + body, usedforsecurity=False).hexdigest()
+    (objects / name[:2]).mkdir(exist_ok=True)
+    (objects / name[:2] / name[2:]).write_bytes(zlib.compress(head + body, 1))
+    commit = shell(folder, "git", "commit-tree", name, "-m", "x")
+    (folder / ".git" / (folder / ".git" / "HEAD").read_text().split()[1]).write_text(commit + "\n")
+    repository = git.repository_of(folder)
+    assert repository is not None and repository.head == commit
+    return set() if repository.holds(spec) else {BOUNDED}
 
 
 PLAIN = "an object store with a pipe in it is not read (`git._is_plain`)"

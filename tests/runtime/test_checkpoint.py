@@ -82,6 +82,9 @@ def test_an_index_with_an_absolute_path_is_refused(folder: Path, tmp_path: Path)
         ({"num_attention_heads": 0}, ""),
         ({"model_type": "t5"}, ""),
         ({"num_hidden_layers": 9}, "lack"),
+        ({"num_hidden_layers": 3_000_000}, "layers"),
+        ({"attn_implementation": "kernels-community/flash-attn"}, "names code to run"),
+        ({"text_config": {"_attn_implementation": "somebody/code@main"}}, "names code to run"),
     ],
 )
 def test_a_strange_configuration_is_a_coded_error(folder: Path, values: dict[str, Any], why: str) -> None:

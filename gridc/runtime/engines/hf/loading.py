@@ -4,6 +4,7 @@ import copy
 import json
 import logging
 import platform
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from gridc.runtime.engines.hf.gate import Lengths, shape_of
 from gridc.runtime.engines.hf.kv_cache import Shape
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+MOST_LAYERS = 1_000
+"""A model is laid out layer by layer before its weights are looked at."""
+
 _LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "accelerate", "bitsandbytes")
 
 transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
@@ -49,6 +53,13 @@ def read_config(folder: Path) -> Any:
     """The whole configuration of a model. Raises whatever transformers raises, and `ValueError` where it asks
     for weights that gridc does not load."""
     config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    for key, value in _stated(json.loads((folder / "config.json").read_text("utf-8"))):
+        # `kernels` downloads and runs what such a name stands for.
+        if key.endswith("_implementation") and not str(value).replace("_", "").isalnum():
+            raise ValueError(f"its config.json names code to run (`{key}`)")
+    layers = getattr(config.get_text_config(decoder=True), "num_hidden_layers", None) or 0
+    if layers > MOST_LAYERS:
+        raise ValueError(f"its config.json states {layers:,} layers; {MOST_LAYERS:,} is the most")
     method = getattr(config, "quantization_config", None)
     if method:
         kind = method.get("quant_method") if isinstance(method, dict) else type(method).__name__
@@ -59,6 +70,14 @@ def read_config(folder: Path) -> Any:
     if getattr(config, "transformers_weights", None):
         raise ValueError("its config.json names other weights (`transformers_weights`)")
     return config
+
+
+def _stated(document: Any) -> Iterator[tuple[str, Any]]:
+    """Every key of a configuration with its value, those of its parts too."""
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield key, value
+            yield from _stated(value)
 
 
 def read_tokenizer(folder: Path) -> PreTrainedTokenizerFast:

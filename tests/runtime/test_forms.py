@@ -1,49 +1,106 @@
-"""Stores whose values somebody edited: every command says what is wrong with them, and none fails."""
+"""How a prompt is divided from its candidates, and what becomes of one that does not fit."""
 
-import sqlite3
-from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-import gridc
-from gridc.diagnostics.errors import GridcError
-from gridc.runtime.store.store import Store
-from gridc.study import OpenStudy
-from tests.adversary.rooms.stores import studied
+from gridc.compiler.frontend.locate import BUILTIN_MODELS
+from gridc.compiler.lowering.calls import Prompt
+from gridc.diagnostics.errors import HazardError
+from gridc.runtime.engines.protocol import Call
+from gridc.schema.spec import Engine
 
-EDITS = {
-    "a time is no date": "UPDATE call SET finished = 'soon'",
-    "a time has no zone": "UPDATE call SET finished = '2026-01-01T00:00:00'",
-    "a score is 2": "UPDATE sample SET score = 2",
-    "a score overflows": "UPDATE sample SET score = 9223372036854775807",
-    "replicates begin at 5": "UPDATE sample SET replicate = replicate + 5",
-    "cells have other names": "UPDATE cell SET key = 'x' || id",
-    "items have other names": "UPDATE sample SET item = 'x' || item",
-}
-LOOKS: dict[str, Callable[[OpenStudy], object]] = {
-    "status": lambda study: study.status(),
-    "certify": lambda study: study.certify(),
-}
+pytest.importorskip("torch")
+
+from gridc.runtime.engines.hf.engine import HfEngine
+from gridc.runtime.engines.hf.sequences import Member
 
 
-@pytest.mark.parametrize("edit", EDITS.values(), ids=list(EDITS))
-def test_a_value_of_another_form_is_told_in_words(edit: str, tmp_path: Path) -> None:
-    results = studied(tmp_path)
-    db = sqlite3.connect(results / "store.sqlite")
-    db.execute("PRAGMA foreign_keys = OFF")
-    assert db.execute(edit).rowcount > 0
-    db.commit()
-    db.close()
-    told = set()
-    for look in LOOKS.values():
-        try:
-            look(gridc.open(tmp_path / "gridcard.toml"))
-        except GridcError as error:
-            told |= {each.code for each in error.diagnostics}
-    assert told == {"GC605"}
+@pytest.fixture(scope="module", params=["pocket-llama", "pocket-qwen2"])
+def engine(request: pytest.FixtureRequest) -> HfEngine:
+    return HfEngine("pocket", BUILTIN_MODELS / request.param, "fp32", Engine())
 
 
-def test_an_error_of_another_cause_stays_what_it_is(tmp_path: Path) -> None:
-    with pytest.raises(LookupError, match="mine"), Store.open(studied(tmp_path) / "store.sqlite"):
-        raise LookupError("mine")
+def members(engine: HfEngine, prompt: Prompt, **parameters: Any) -> list[Member]:
+    kind = "loglikelihood" if "continuations" in parameters else "generate"
+    (batch,) = engine.batches([Call("c", kind, prompt, parameters)])
+    found: list[Member] = list(batch.work.members)
+    return found
+
+
+def said(text: str, *shorter: str) -> Prompt:
+    return Prompt((("user", text),), False, shorter)
+
+
+def ids(engine: HfEngine, text: str) -> tuple[int, ...]:
+    return tuple(engine.prompts.tokenizer(text)["input_ids"])
+
+
+def test_by_its_context_a_candidate_begins_behind_as_many_tokens_as_the_prompt_has(engine: HfEngine) -> None:
+    texts = [" the kettle", " a ladder"]
+    found = members(engine, said("Which is it? "), continuations=texts, seam="context_length")
+    context = ids(engine, "Which is it?")
+    for member, text in zip(found, texts, strict=True):
+        assert member.prompt == context
+        assert member.given == ids(engine, f"Which is it? {text}")[len(context) :]
+
+
+def test_by_the_shared_prefix_the_whole_text_is_what_is_tokenized(engine: HfEngine) -> None:
+    texts = [" the kettle", " a ladder"]
+    for member, text in zip(members(engine, said("Which is it?"), continuations=texts), texts, strict=True):
+        assert member.given
+        assert member.prompt + member.given == ids(engine, f"Which is it?{text}")
+
+
+@pytest.mark.parametrize("seam", ["shared_prefix", "context_length"])
+def test_behind_an_empty_prompt_stands_one_token(engine: HfEngine, seam: str) -> None:
+    first = engine.prompts.tokenizer.bos_token_id
+    begin = engine.prompts.tokenizer.eos_token_id if first is None else first
+    (found, other) = members(engine, said(""), continuations=["They are late.", "We are."], seam=seam)
+    assert found.prompt == other.prompt == (begin,)
+    assert found.given == ids(engine, "They are late.")
+
+
+def test_a_candidate_without_a_token_is_refused(engine: HfEngine) -> None:
+    with pytest.raises(HazardError) as caught:
+        members(engine, said("Which is it?"), continuations=["", " a ladder"], seam="context_length")
+    assert [each.code for each in caught.value.diagnostics] == ["GC512"]
+
+
+LONG = "word " * 3000
+
+
+def test_a_prompt_that_does_not_fit_is_asked_with_the_most_exemplars_that_do(engine: HfEngine) -> None:
+    prompt = said(f"{LONG}{LONG}Who?", f"{LONG}Who?", "One. Who?", "Who?")
+    (found,) = members(engine, prompt, max_tokens=4, temperature=0)
+    assert (found.prompt, found.dropped) == (ids(engine, "One. Who?"), 2)
+
+
+def test_one_that_fits_is_asked_whole(engine: HfEngine) -> None:
+    (found,) = members(engine, said("One. Who?", "Who?"), max_tokens=4, temperature=0)
+    assert (found.prompt, found.dropped) == (ids(engine, "One. Who?"), 0)
+
+
+@pytest.mark.parametrize("shorter", [(), (f"{LONG}Who?",)])
+def test_a_question_that_does_not_fit_is_never_cut(engine: HfEngine, shorter: tuple[str, ...]) -> None:
+    with pytest.raises(HazardError) as caught:
+        members(engine, said(f"{LONG}{LONG}Who?", *shorter), max_tokens=4, temperature=0)
+    assert [each.code for each in caught.value.diagnostics] == ["GC503"]
+
+
+def test_what_was_dropped_is_stored_with_the_answer(engine: HfEngine) -> None:
+    calls = [Call("c", "generate", said(f"{LONG}Who?", "Who?"), {"max_tokens": 2, "temperature": 0})]
+    (batch,) = engine.batches(calls)
+    ((answer,), _) = engine.answer(batch, frozenset({"c"}))
+    assert answer.sent["exemplars_dropped"] == 1
+
+
+def test_what_fits_does_not_depend_on_the_other_calls_of_the_prompt(engine: HfEngine) -> None:
+    prompt = said("word " * 1990 + "Who?", "Who?")
+    short = Call("a", "generate", prompt, {"max_tokens": 1, "temperature": 0})
+    long = Call("b", "generate", prompt, {"max_tokens": 1500, "temperature": 0})
+    assert dropped(engine, short, long) == {**dropped(engine, short), **dropped(engine, long)}
+
+
+def dropped(engine: HfEngine, *calls: Call) -> dict[str, int]:
+    return {member.call: member.dropped for batch in engine.batches(calls) for member in batch.work.members}

@@ -1,0 +1,49 @@
+"""Stores whose values somebody edited: every command says what is wrong with them, and none fails."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import gridc
+from gridc.diagnostics.errors import GridcError
+from gridc.runtime.store.store import Store
+from gridc.study import OpenStudy
+from tests.adversary.rooms.stores import studied
+
+EDITS = {
+    "a time is no date": "UPDATE call SET finished = 'soon'",
+    "a time has no zone": "UPDATE call SET finished = '2026-01-01T00:00:00'",
+    "a score is 2": "UPDATE sample SET score = 2",
+    "a score overflows": "UPDATE sample SET score = 9223372036854775807",
+    "replicates begin at 5": "UPDATE sample SET replicate = replicate + 5",
+    "cells have other names": "UPDATE cell SET key = 'x' || id",
+    "items have other names": "UPDATE sample SET item = 'x' || item",
+}
+LOOKS: dict[str, Callable[[OpenStudy], object]] = {
+    "status": lambda study: study.status(),
+    "certify": lambda study: study.certify(),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=list(EDITS))
+def test_a_value_of_another_form_is_told_in_words(edit: str, tmp_path: Path) -> None:
+    results = studied(tmp_path)
+    db = sqlite3.connect(results / "store.sqlite")
+    db.execute("PRAGMA foreign_keys = OFF")
+    assert db.execute(edit).rowcount > 0
+    db.commit()
+    db.close()
+    told = set()
+    for look in LOOKS.values():
+        try:
+            look(gridc.open(tmp_path / "gridcard.toml"))
+        except GridcError as error:
+            told |= {each.code for each in error.diagnostics}
+    assert told == {"GC605"}
+
+
+def test_an_error_of_another_cause_stays_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(LookupError, match="mine"), Store.open(studied(tmp_path) / "store.sqlite"):
+        raise LookupError("mine")

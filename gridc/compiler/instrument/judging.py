@@ -139,9 +139,8 @@ def read_object(answer: Mapping[str, Any]) -> dict[str, Any] | Verdict:
         return Verdict(None, failure="empty")
     fenced = _FENCE.fullmatch(text)
     try:
-        document = json.loads(
-            fenced[1] if fenced else text, object_pairs_hook=each_key_once
-        )  # of two labels neither is the verdict
+        # Of two labels neither is the verdict.
+        document = json.loads(fenced[1] if fenced else text, object_pairs_hook=each_key_once)
     except (ValueError, RecursionError):
         document = None
     if isinstance(document, dict):

@@ -12,6 +12,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from gridc.compiler.compile import Compiled
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.score import score
@@ -204,7 +206,7 @@ def _wrong(call: CheckedCall) -> Iterator[str]:
     if digest_bytes(call.request.encode()) != call.id:
         yield "request"
     else:
-        asked = json.loads(call.request)
+        asked = from_json(call.request)
         for column in ("model", "precision", "kind", "prompt"):
             if asked.get(column) != getattr(call, column):
                 yield column

@@ -18,6 +18,7 @@ def canonical(value: Any) -> bytes:
         return rfc8785.dumps(value)
 
 
+@lru_cache(maxsize=1024)  # short answers and records come again and again
 def has_one_reading(text: str) -> bool:
     """Whether a JSON text says one thing to every reader, as what gridc writes does. One that names a key
     twice says the first to SQLite and the last to Python."""

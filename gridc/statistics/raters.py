@@ -42,7 +42,9 @@ def kappa(first: Sequence[str], second: Sequence[str], level: float = 0.95) -> K
     low, high = (
         (limit - chance) / (1 - chance) for limit in _clopper_pearson(int(np.trace(table)), n, 1 - level)
     )
-    return Kappa(n, agreement, value, float(cohens_kappa(table).std_kappa), low, high)
+    with np.errstate(invalid="ignore"):  # its z is 0 / 0 where the raters have no label in common
+        error = float(cohens_kappa(table).std_kappa)
+    return Kappa(n, agreement, value, error, low, high)
 
 
 def cohen(table: Whole) -> float | None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import StoreError
 from gridc.reports.findings.scores import CellScore, cell_scores, standard_error, units_of
 from gridc.runtime.store.rows import CellOutcomes
 
@@ -109,7 +110,7 @@ RANKING_ELSEWHERE = replace(EXTRACT, levels={"template": "T2"})
 
 def test_a_store_without_the_cell_is_refused() -> None:
     plan: Any = SimpleNamespace(stamp="s", study=SimpleNamespace(items={}), cells=lambda: iter([EXTRACT]))
-    with pytest.raises(KeyError):
+    with pytest.raises(StoreError, match="another plan"):
         cell_scores(plan, {})
 
 

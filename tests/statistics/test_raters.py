@@ -28,6 +28,11 @@ def test_kappa_is_that_of_its_definition_and_its_interval_covers() -> None:
     assert hits / runs >= 0.95 - 0.025
 
 
+def test_raters_without_a_label_in_common_agree_as_by_chance() -> None:
+    found = kappa(["A", "B"], ["C", "D"])
+    assert (found.agreement, found.kappa, found.low, found.error) == (0, 0, 0, 0)
+
+
 def test_constant_raters_have_no_kappa() -> None:
     assert kappa(["a"] * 5, ["a"] * 5).kappa is None
     assert kappa(["a"] * 5, ["a", "a", "b", "a", "a"]).kappa == pytest.approx(0)

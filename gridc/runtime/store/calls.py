@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any
 
 from gridc.compiler.lowering.calls import ANSWER
-from gridc.runtime.store.reader import Reader, object_of
+from gridc.runtime.store.reader import Reader, document_of, object_of
 from gridc.runtime.store.rows import CallRow, StoredCall
 
 
@@ -74,9 +74,9 @@ class CallReader(Reader):
         return None if row is None or row[0] is None else object_of(row[0])
 
     def answered_with(self, call: str) -> tuple[Any, Any]:
-        """What a call was sent to the model as, and its answer."""
+        """What a call was sent to the model as, and its answer, which may be any JSON where it was edited."""
         row = self._db.execute("SELECT sent, answer FROM call WHERE id = ?", [call]).fetchone()
-        return object_of(row[0]), object_of(row[1])
+        return object_of(row[0]), document_of(row[1])
 
     def answers_of(self, calls: Iterable[str]) -> dict[str, str]:
         """The answers (JSON) of those of these calls that have one, by call id."""

@@ -33,8 +33,9 @@ def replicates_collapse(room: Any, patch: MonkeyPatch) -> set[str]:
     return {"calls differ by replicate (`Request.id`)"} if len(set(calls)) == len(calls) == 5 * 48 else set()
 
 
-def collapsed(self: asking.Asker, setting: Any, asked: item.Item, replicate: int) -> dict[str, Any]:
-    return {"max_tokens": setting.max_tokens, "temperature": setting.temperature, "top_p": setting.top_p}
+def collapsed(self: asking.Asker, setting: Any) -> Callable[[item.Item, int], dict[str, Any]]:
+    same = {"max_tokens": setting.max_tokens, "temperature": setting.temperature, "top_p": setting.top_p}
+    return lambda asked, replicate: same
 
 
 ALONE = "a call's random numbers are its own (`sampling.uniforms`)"

@@ -10,8 +10,7 @@ from gridc.runtime.engines.api.pace import Pace
 def full_round(pace: Pace, now: float) -> None:
     """A round in which every place is taken and every response is sound."""
     places = int(pace.limit)
-    assert pace.room(0, now) == places
-    pace.room(places, now)
+    assert pace.room(0, 10_000, now) == places
     for _ in range(places):
         pace.answered()
 
@@ -24,7 +23,7 @@ def test_it_doubles_until_the_first_refusal_and_then_grows_by_a_twentieth() -> N
     assert pace.limit == 320
     pace.refused(sent=0.0, now=1.0, retry_after=2.0)
     assert pace.limit == pytest.approx(256)
-    assert pace.room(0, 2.9) == 0, "nothing is sent in the pause"
+    assert pace.room(0, 9, 2.9) == 0, "nothing is sent in the pause"
     assert pace.opens_at(2.9) == 3.0
     full_round(pace, 3.1)
     assert pace.limit == pytest.approx(256 * 1.05)
@@ -42,7 +41,7 @@ def test_an_episode_of_refusals_shrinks_it_once() -> None:
 
 def test_a_server_error_pauses_growth_for_a_round() -> None:
     pace = Pace(most=1_000)
-    pace.room(10, 0.0)
+    pace.room(0, 10, 0.0)
     pace.broke()
     for _ in range(9):
         pace.answered()
@@ -54,7 +53,7 @@ def test_a_server_error_pauses_growth_for_a_round() -> None:
 def test_it_does_not_grow_where_nobody_waits_for_a_place() -> None:
     pace = Pace(most=1_000)
     for _ in range(100):
-        assert pace.room(3, 0.0) == 7
+        assert pace.room(3, 6, 0.0) == 6
         pace.answered()
     assert pace.limit == 10
 
@@ -64,7 +63,7 @@ def test_it_stays_between_one_and_the_most(seed: int) -> None:
     draw, pace, now = random.Random(seed), Pace(most=37), 0.0
     for _ in range(2_000):
         now += draw.random()
-        pace.room(draw.randrange(40), now)
+        pace.room(draw.randrange(40), draw.randrange(40), now)
         choice = draw.random()
         if choice < 0.2:
             pace.refused(now - draw.random(), now, draw.choice([None, 0.0, 3.0]))
@@ -73,4 +72,4 @@ def test_it_stays_between_one_and_the_most(seed: int) -> None:
         else:
             pace.answered()
         assert 1 <= pace.limit <= 37
-        assert 0 <= pace.room(0, now) <= 37
+        assert 0 <= pace.room(0, 100, now) <= 37

@@ -30,13 +30,14 @@ class Pace:
     def __post_init__(self) -> None:
         self.limit = min(self.limit, self.most)
 
-    def room(self, open_now: int, now: float) -> int:
-        """How many more requests may be sent now."""
+    def room(self, open_now: int, waiting: int, now: float) -> int:
+        """How many of the requests that wait may be sent now. A round in which all places are taken is one
+        to grow after."""
         if now < self._closed_until:
             return 0
-        free = int(self.limit) - open_now
-        self._full = self._full or free <= 0
-        return max(free, 0)
+        free = max(int(self.limit) - open_now, 0)
+        self._full = self._full or waiting >= free
+        return min(free, waiting)
 
     def opens_at(self, now: float) -> float | None:
         """When a pause ends; None while there is none."""

@@ -177,7 +177,7 @@ class Session:
 
     def _send(self, now: float) -> None:
         opened: list[tuple[Pursuit, Attempt]] = []
-        room = self.pace.room(len(self._open), now)
+        room = self.pace.room(len(self._open), len(self._ready), now)
         while room > len(opened) and self._ready and self.limits.reached is None:
             if not self.limits.hold(self._ready[0].most):
                 break

@@ -10,11 +10,12 @@ import json
 import struct
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.frontend.checks.names import unique_ids
@@ -107,11 +108,25 @@ def test_formatting_order_engine_and_budget_leave_the_stamp_alone(path: Path, rn
     assert digest(found) == digest(STAMPED[path])
 
 
+Asked = TypeVar("Asked", bound=BaseModel)
+
+
 def meaning(spec: Spec) -> Spec:
     """The spec without how and at what price it is run."""
-    unstamped = {"key_env": None, "price": None, "batch": None}
-    models = tuple(each.model_copy(update=unstamped) for each in spec.model)
-    return spec.model_copy(update={"engine": None, "budget": None, "model": models})
+    models = tuple(map(unpriced, spec.model))
+    judge = spec.judge
+    if judge is not None:
+        others = {"backup": judge.backup, "validation": judge.validation}
+        besides: dict[str, Any] = {name: each and unpriced(each) for name, each in others.items()}
+        besides["panel"] = judge.panel and tuple(map(unpriced, judge.panel))
+        judge = unpriced(judge).model_copy(update=besides)
+    return spec.model_copy(update={"engine": None, "budget": None, "model": models, "judge": judge})
+
+
+def unpriced(asked: Asked) -> Asked:
+    """A model or a judge without the way to it."""
+    ways = ("key_env", "price", "batch")
+    return asked.model_copy(update={name: None for name in ways if name in type(asked).model_fields})
 
 
 def sound(path: Path, rng: Random) -> Spec | None:

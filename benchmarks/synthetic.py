@@ -177,7 +177,7 @@ def fill(compiled: Compiled, path: Path) -> None:
         store.ingest(plan, lock)
         stamp = plan.study_digest
         store.record(RunStarted(stamp=stamp, gridc=lock.gridc, answered=0))
-        done = {call.id for call in store.calls(plan.study_digest) if call.answer is not None}
+        done = {call for call, _ in store.digests(plan.study_digest)}
         answers = _answers(plan, done)
         while batch := list(islice(answers, 20_000)):
             store.answer(batch)

@@ -38,12 +38,13 @@ def test_the_grid_is_the_papers(folder: Path) -> None:
     assert [plan.envelope(name).size for name in ("bbq", "crows_pairs")] == [48, 12]
 
 
-def test_outcomes_are_the_counts_of_the_samples(store: Store, stamp: str) -> None:
+def test_outcomes_are_the_counts_of_the_samples(store: Store, stamp: str, folder: Path) -> None:
     rows: dict[str, dict[str, list[tuple[int, int | None, int | None]]]] = {}
-    for each in store.samples(stamp):
-        rows.setdefault(each.cell, {}).setdefault(each.item, []).append(
-            (each.replicate, each.choice, each.score)
-        )
+    with sqlite3.connect(folder / "results" / "synthetic" / "store.sqlite") as plain:
+        columns = "key, item, replicate, choice, score"
+        stored = plain.execute(f"SELECT {columns} FROM sample JOIN cell ON cell.id = cell ORDER BY 2, 3")
+        for key, item, replicate, choice, score in stored:
+            rows.setdefault(key, {}).setdefault(item, []).append((replicate, choice, score))
     found = store.outcomes(stamp)
     assert found.keys() == rows.keys()
     for cell, items in rows.items():
@@ -87,7 +88,7 @@ def test_a_second_study_in_the_store_changes_nothing_of_the_first(
 
 
 def _all(store: Store, stamp: str) -> tuple[object, ...]:
-    calls = [call.id for call in store.calls(stamp)]
+    calls = [row[0] for row in store.call_rows(stamp)]
     digests = store.results_digest(stamp), store.answers_digest(stamp)
     return store.progress(stamp), list(store.finished(stamp)), store.near_ties(stamp), calls, digests
 

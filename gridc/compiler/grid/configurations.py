@@ -9,6 +9,7 @@ from math import prod
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import BLANK_LINE, composite
 from gridc.compiler.instrument.setting import KEYS, Setting
 from gridc.diagnostics.places import KeyPath
@@ -168,7 +169,8 @@ def asked_models(spec: Spec) -> Iterator[tuple[KeyPath, Model]]:
 
 def has_judged(spec: Spec) -> bool:
     """Whether something says that a judge labels responses. A judge that is declared may label none."""
-    return any(getattr(table, "method", None) == "judge" for _, _, _, table in effect_tables(spec))
+    judged = {name for name, method in METHODS.items() if method.reads == "label"}
+    return any(getattr(table, "method", None) in judged for _, _, _, table in effect_tables(spec))
 
 
 def scaffold_kinds(spec: Spec) -> Iterator[str]:

@@ -7,20 +7,11 @@ from typing import Any
 
 from gridc.compiler.lowering.calls import ANSWER
 from gridc.runtime.store.reader import Reader, document_of, object_of
-from gridc.runtime.store.rows import CallRow, StoredCall
+from gridc.runtime.store.rows import CallRow
 
 
 class CallReader(Reader):
     """What is asked of calls: whether they are known, and what they were answered."""
-
-    def calls(self, stamp: str) -> Iterator[StoredCall]:
-        """Every distinct call of a study, by id."""
-        where, values = self._calls_of(stamp)
-        rows = self._db.execute(
-            f"SELECT id, prompt, request, answer, answer_digest FROM call WHERE {where} ORDER BY id", values
-        )
-        for row in rows:
-            yield StoredCall(*row)
 
     def call_rows(self, stamp: str) -> Iterator[CallRow]:
         """(id, model, precision, kind, prompt, its content, request, sent, answer, answer_digest, usage,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridc.runtime.store.reader import Reader
-from gridc.runtime.store.rows import CellOutcomes, SampleRow, StoredSample
+from gridc.runtime.store.rows import CellOutcomes, SampleRow
 
 
 class OutcomeReader(Reader):
@@ -100,20 +100,6 @@ class OutcomeReader(Reader):
             for ended, number in rows:
                 found[model, benchmark, ended] += number
         yield from ((*place, found[place]) for place in sorted(found))
-
-    def samples(self, stamp: str) -> Iterator[StoredSample]:
-        """Every sample of a study, sorted by cell key, item and replicate."""
-        rows = self._db.execute(
-            """SELECT key, s.item, s.replicate, choice, score, evidence,
-                      (SELECT group_concat(call, ' ') FROM
-                         (SELECT call FROM trace t WHERE t.cell = s.cell AND t.item = s.item
-                          AND t.replicate = s.replicate ORDER BY step))
-               FROM sample s JOIN cell ON cell.id = s.cell WHERE stamp = ?
-               ORDER BY key, s.item, s.replicate""",
-            [stamp],
-        )
-        for key, item, replicate, choice, score, evidence, calls in rows:
-            yield StoredSample(key, item, replicate, choice, score, evidence, tuple((calls or "").split()))
 
     def sample_rows(self, stamp: str, cell: str) -> Iterator[SampleRow]:
         """(item, replicate, choice, score, evidence, calls, text) of every sample of one cell, sorted.

@@ -99,17 +99,6 @@ class ModelPace:
         return None if self.seconds is None or self.waiting else self.left * self.seconds
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCall:
-    """A call as it is stored; `answer` is None until there is one."""
-
-    id: str
-    prompt: str
-    request: str
-    answer: str | None
-    answer_digest: str | None
-
-
 class CheckedCall(NamedTuple):
     """A call with its columns as they are stored; `unsaid` counts those that say how it was answered (`sent`,
     `usage`, `seconds`, `finished`) and are empty."""
@@ -153,19 +142,6 @@ class JudgementRow(NamedTuple):
     label: str | None
     confidence: int | None
     failure: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSample:
-    """A sample with its outcome and the calls that it came from, in order."""
-
-    cell: str
-    item: str
-    replicate: int
-    choice: int | None
-    score: int | None
-    evidence: str | None
-    calls: tuple[str, ...]
 
 
 SampleRow = tuple[str, int, int | None, int | None, str | None, str | None, str | None]

@@ -1,0 +1,123 @@
+"""Bundles that somebody edited, with a manifest that was made to fit."""
+
+import json
+import os
+import shutil
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+from _pytest.monkeypatch import MonkeyPatch
+
+import gridc
+from gridc.reports.exchange import bundle
+from tests.adversary.attack import attack, instead, nothing
+from tests.adversary.rooms.stores import codes, edit, studied, without_records
+
+SENDER = "whoever hands over a bundle"
+
+
+def bundled(folder: Path) -> Path:
+    study = folder / "study"
+    studied(study)
+    made = folder / "bundle"
+    gridc.open(study / "gridcard.toml").bundle(made)
+    return made
+
+
+@cache
+def sent() -> Path:
+    """The bundle of the finished study. Copied before anything is changed in it."""
+    return bundled(Path(mkdtemp(prefix="gridc-adversary-")))
+
+
+def listed(made: Path, *names: str) -> None:
+    """Write files into the manifest, as a forger does."""
+    path = made / bundle.MANIFEST
+    lines = {line.partition("  ")[2]: line.partition("  ")[0] for line in path.read_text().splitlines()}
+    lines |= {name: bundle._digest_of(made / name) for name in names}
+    path.write_text("".join(f"{value}  {name}\n" for name, value in sorted(lines.items())))
+
+
+class _Anything(set[str]):
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+@attack(SENDER, "a file is added and listed in the manifest", "GC701",
+        instead((bundle, "_KNOWN", _Anything())))  # fmt: skip
+def file_more(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = bundled(folder)
+    (made / "conftest.py").write_text("print('run me')")
+    crate = json.loads((made / bundle.CRATE).read_text())
+    whole = next(node for node in crate["@graph"] if node["@id"] == "./")
+    whole["hasPart"] = sorted([*whole["hasPart"], {"@id": "conftest.py"}], key=lambda part: str(part["@id"]))
+    others = [node for node in crate["@graph"] if node.get("@type") != "File"]
+    names = [str(part["@id"]) for part in whole["hasPart"]]
+    files = [{"@id": name, "@type": "File", "name": Path(name).name} for name in names]
+    crate["@graph"] = [*others, *files]
+    (made / bundle.CRATE).write_bytes(bundle._json(crate))
+    listed(made, "conftest.py", bundle.CRATE)
+    return codes(made)
+
+
+class _Like(str):
+    """A text that is like any other."""
+
+    def __ne__(self, _: object) -> bool:
+        return False
+
+    __hash__ = str.__hash__
+
+
+@attack(SENDER, "the manifest lists every file twice, first with a wrong digest", "GC701",
+        instead((bundle, "_manifest", lambda _: _Like())))  # fmt: skip
+def listed_twice(folder: Path, _: MonkeyPatch) -> set[str]:
+    study = folder / "study"
+    shutil.copytree(sent(), study)
+    path = study / bundle.MANIFEST
+    text = path.read_text()
+    path.write_text("".join(f"{'0' * 64}{line[64:]}" for line in text.splitlines(True)) + text)
+    return codes(study)
+
+
+@attack(SENDER, "its spec has a grid that nobody could walk", "GC318",
+        instead((bundle, "countable", nothing)))  # fmt: skip
+def bundle_without_end(folder: Path, patch: MonkeyPatch) -> set[str]:
+    """As many cells as verification walks before it finds that the spec is another one; the real attack has
+    10^10."""
+    study = folder / "study"
+    shutil.copytree(sent(), study)
+    level = '[[axis.level]]\nid = "{0}"\ntier = "core"\nprovenance = "x"\nmax_tokens = {0}\n'
+    levels = "".join(level.format(number) for number in range(1, 11))
+    spec = study / "gridcard.toml"
+    spec.write_text(f'{spec.read_text()}\n[[axis]]\nid = "more"\n{levels}')
+    listed(study, "gridcard.toml")
+    patch.setenv("GRIDC_MAX_CELLS", "500")
+    return codes(study)
+
+
+@attack(SENDER, "a pipe lies in the bundle", "GC701",
+        instead((bundle, "_files", lambda folder: (str(path.relative_to(folder))
+                 for path in folder.rglob("*") if path.is_file()))))  # fmt: skip
+def pipe(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = bundled(folder)
+    os.mkfifo(made / "results" / "finish.json.doi")
+    return codes(made)
+
+
+@attack(SENDER, "the evidence of an outcome is changed, and the manifest with it", "GC706", without_records)
+def evidence_changed(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = bundled(folder)
+    edit(made / "results", "UPDATE sample SET evidence = '{\"rule\":null}' WHERE cell = 1")
+    listed(made, "results/store.sqlite")
+    return codes(made)
+
+
+@attack(SENDER, "the manifest of items is empty", "GC701",
+        instead((bundle, "_described", nothing), (bundle, "_named", nothing)))  # fmt: skip
+def items_empty(folder: Path, _: MonkeyPatch) -> set[str]:
+    made = bundled(folder)
+    (made / bundle.ITEMS).write_text("{}")
+    listed(made, bundle.ITEMS)
+    return codes(made)

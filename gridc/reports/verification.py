@@ -33,6 +33,7 @@ from gridc.reports.findings.find import find
 from gridc.reports.seals import of_blinding
 from gridc.runtime.adaptive_race import document, from_store, race_study
 from gridc.runtime.judgements import judged
+from gridc.runtime.store.digests import CallRecords, CellResults
 from gridc.runtime.store.events import (
     Event,
     InterimLook,
@@ -75,15 +76,15 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
     events = store.events()
     stamp = _as_run(lock, store, events)
     found = require_sound(store)
-    conclusion = store.conclusion(stamp)
+    progress, conclusion = store.progress(stamp), store.conclusion(stamp)
     inputs = list(guarded("the study", _inputs(compiled, lock, store, stamp, events)))
     found += inputs
     found += of_events(events)
-    found += of_calls(store, stamp)
+    records, outcomes = CallRecords(), CellResults()
+    found += of_calls(store, stamp, records)
     shown = check_ties(compiled.lock_path, compiled.source.path, folder, events, stamp, trust)
     found += shown.findings
-    plan, results = Plan(compiled.study), store.results_digest(stamp)
-    found += guarded("the digests", of_digests(store, stamp, events, results))
+    plan = Plan(compiled.study)
     if not inputs:
         found += guarded("the items", of_items(plan, store))
         found += guarded("the options", _shown(plan, store))
@@ -95,7 +96,14 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         if judgements is not None:
             found += guarded("the judgements", of_judgements(plan, store, judgements))
         found += guarded("the blinding", of_blinding(plan, store, events))
-        found += guarded("the samples", of_samples(plan, store, conclusion is not None, judgements))
+        samples = of_samples(plan, store, conclusion is not None, judgements, outcomes)
+        found += guarded("the samples", samples)
+    results = store.results_digest(stamp, outcomes)
+    if conclusion is None:
+        found += of_no_conclusion(events, stamp)
+    else:
+        ends = of_digests(store, conclusion, progress.complete, results, records)
+        found += guarded("the digests", ends)
     passed: list[str] = []
     if not found:
         reports = of_reports(compiled, lock, store, folder, events, results, passed)
@@ -103,7 +111,6 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         found += guarded("the race", of_witness(plan, store, folder, events))
     if found:
         raise VerificationError(found)
-    progress = store.progress(stamp)
     models = ", ".join(name for name, each in compiled.study.models.items() if each.files)
     return Verified(
         (
@@ -190,13 +197,14 @@ def of_events(events: Sequence[Event]) -> Iterator[Diagnostic]:
         yield Diagnostic("GC702", f"event {broken} does not follow from the one before it")
 
 
-def of_calls(store: Store, stamp: str) -> Iterator[Diagnostic]:
+def of_calls(store: Store, stamp: str, records: CallRecords) -> Iterator[Diagnostic]:
     """Prompts, requests and answers against their digests, and columns against the request. What was written
-    is canonical, so its bytes hash to its name."""
+    is canonical, so its bytes hash to its name. The calls are added to `records`, so that they are read
+    once."""
     for identifier, content in store.prompts():
         if digest_bytes(content.encode()) != identifier:
             yield Diagnostic("GC703", f"prompt {identifier[:12]} has been changed")
-    for call in store.calls_to_check(stamp):
+    for call in store.calls_to_check(stamp, records):
         for part in _wrong(call):
             where = store.whereabouts(stamp, call.id)
             yield Diagnostic("GC703", f"the {part} of call {call.id[:12]} ({where}) has been changed")
@@ -210,12 +218,13 @@ def _wrong(call: CheckedCall) -> Iterator[str]:
         for column in ("model", "precision", "kind", "prompt"):
             if asked.get(column) != getattr(call, column):
                 yield column
+    how = (call.sent, call.usage, call.seconds, call.finished)
     if call.answer is None:
-        if call.unsaid < 4:
+        if how != (None, None, None, None):
             yield "record"  # of how it was answered, which it was not
     elif digest_bytes(call.answer.encode()) != call.answer_digest or not has_one_reading(call.answer):
         yield "answer"
-    elif call.unsaid or not has_one_reading(call.sent or ""):
+    elif None in how or not has_one_reading(call.sent or ""):
         yield "record"
 
 
@@ -241,20 +250,22 @@ def _shown(plan: Plan, store: Store) -> Iterator[Diagnostic]:
             yield Diagnostic("GC704", f"{name}: the store does not have the item as the study shows it")
 
 
-def of_digests(store: Store, stamp: str, events: Sequence[Event], results: str) -> Iterator[Diagnostic]:
-    """The digests that the run recorded at its end, if it came to one. `results` is that of the results as
-    they are."""
-    conclusion = store.conclusion(stamp)
-    if conclusion is None:
-        if _reported(events, stamp):
-            yield Diagnostic("GC706", "a report of the whole run was made, and no event records the results")
-        return
-    progress = store.progress(stamp)
-    if not progress.complete and conclusion.answered is None:
+def of_no_conclusion(events: Sequence[Event], stamp: str) -> Iterator[Diagnostic]:
+    """What cannot be where no event says what the run came to."""
+    if _reported(events, stamp):
+        yield Diagnostic("GC706", "a report of the whole run was made, and no event records the results")
+
+
+def of_digests(
+    store: Store, conclusion: RunFinished, complete: bool, results: str, records: CallRecords
+) -> Iterator[Diagnostic]:
+    """The digests that the run recorded at its end. `results` is that of the results as they are, and
+    `records` holds every call."""
+    if not complete and conclusion.answered is None:
         return  # an older gridc recorded no count, so what was answered since cannot be told from it
-    actual = {"results": results, "answers": store.answers_digest(stamp)}
+    actual = {"results": results, "answers": store.answers_digest(conclusion.stamp)}
     if conclusion.records is not None:
-        actual["records"] = store.records_digest(stamp)
+        actual["records"] = store.records_digest(conclusion.stamp, records)
     for name, value in actual.items():
         noted = getattr(conclusion, name)
         if noted != value:
@@ -307,43 +318,68 @@ _UNREAD = (None, None, None)
 
 
 def of_samples(
-    plan: Plan, store: Store, concluded: bool, judgements: Judged | None = None
+    plan: Plan, store: Store, concluded: bool, judgements: Judged | None, outcomes: CellResults
 ) -> Iterator[Diagnostic]:
     """The samples against the plan's, and each outcome against what its answers score to. A run that is under
-    way, or was stopped, has answers that nobody has scored or judged yet."""
+    way, or was stopped, has answers that nobody has scored or judged yet. What is stored is added to
+    `outcomes`, so that it is read once."""
     rulings = judgements.rulings if judgements is not None and judgements.complete else None
-    shared, scored = None, dict[tuple[str, ...], _Outcome]()
-    # Replicates and models often answer alike, so the cells of one setting follow each other.
-    for cell in sorted(plan.cells(), key=attrgetter("benchmark", "configuration")):
-        if shared != (cell.benchmark, cell.setting):
-            shared, scored = (cell.benchmark, cell.setting), {}
-        planned = {(sample.item.id, sample.replicate): sample for sample in plan.samples(cell)}
-        for stored in store.samples_of(plan.study_digest, cell.key):
-            sample = planned.pop(stored[:2], None)
-            if sample is None:
-                yield Diagnostic("GC704", f"{_name(cell, *stored[:2])}: not in the plan")
-                continue
-            if not _asked(sample, stored, store, concluded):
-                message = f"{_name(cell, *stored[:2])}: the store does not have the calls of the plan"
+    for cell in sorted(plan.cells(), key=attrgetter("key")):
+        key, last, scored = cell.key, "", dict[tuple[str, ...], _Outcome]()
+        for where, sample, stored in _abreast(
+            plan.samples(cell, by_id=True), store.samples_of(plan.study_digest, key)
+        ):
+            if stored is None:
+                message = f"{_name(cell, *where)}: the store does not have the calls of the plan"
                 yield Diagnostic("GC704", message)
                 continue
+            if stored.calls:
+                outcomes.add(key, *where, stored.result, stored.score)
+            if sample is None:
+                yield Diagnostic("GC704", f"{_name(cell, *where)}: not in the plan")
+                continue
+            if not _asked(sample, stored, store, concluded):
+                message = f"{_name(cell, *where)}: the store does not have the calls of the plan"
+                yield Diagnostic("GC704", message)
+                continue
+            if stored.item != last:
+                last, scored = stored.item, {}  # replicates often answer alike
             outcome, expected = stored[2:5], _UNSCORED
             answers = tuple([answer for answer in stored.answers if answer is not None])
             whole = len(answers) == len(stored.answers) and not (is_judged(cell) and rulings is None)
             if whole and (concluded or outcome != _UNSCORED):
-                ruling = None if rulings is None else rulings.get((cell.key, *stored[:2]))
-                given = (stored.item, *answers, *(() if ruling is None else (repr(ruling),)))
+                ruling = None if rulings is None else rulings.get((key, *where))
+                given = answers if ruling is None else (*answers, repr(ruling))
                 if given not in scored:
                     documents = [json.loads(answer) for answer in answers]
                     again = score(cell.setting, sample.item, documents, ruling)
                     scored[given] = (again.choice, again.score, canonical(again.evidence).decode())
                 expected = scored[given]
             if outcome != expected:
-                message = f"{_name(cell, *stored[:2])}: the stored outcome is not what the answer scores to"
+                message = f"{_name(cell, *where)}: the stored outcome is not what the answer scores to"
                 yield Diagnostic("GC705", message)
-        for item, replicate in planned:
-            message = f"{_name(cell, item, replicate)}: the store does not have the calls of the plan"
-            yield Diagnostic("GC704", message)
+        outcomes.end(key)
+
+
+def _abreast(
+    planned: Iterator[Sample], stored: Iterator[CheckedSample]
+) -> Iterator[tuple[tuple[str, int], Sample | None, CheckedSample | None]]:
+    """(item, replicate) in order with the sample of the plan and that of the store, and None for one that a
+    side lacks. Both come in this order."""
+    row = next(stored, None)
+    for sample in planned:
+        where = sample.item.id, sample.replicate
+        while row is not None and row[:2] < where:
+            yield row[:2], None, row
+            row = next(stored, None)
+        if row is None or row[:2] > where:
+            yield where, sample, None
+        else:
+            yield where, sample, row
+            row = next(stored, None)
+    while row is not None:
+        yield row[:2], None, row
+        row = next(stored, None)
 
 
 _Outcome = tuple[int | None, int | None, str | None]

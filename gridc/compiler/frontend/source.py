@@ -203,7 +203,7 @@ def _syntax_error(message: str, text: str, path: Path) -> Diagnostic:
         message, span = message[: place.start()], Span(int(place[1]), int(place[2]))
     else:
         message = message.removesuffix(" (at end of document)")
-        ended = text.rstrip("\n").split("\n")
+        ended = _lines(text.rstrip("\r\n"))
         span = Span(len(ended), len(ended[-1]) + 1)
     for told, said in _WORDS:
         message = re.sub(told, said, message)

@@ -37,9 +37,10 @@ class Plan:
         """Every cell, in the order of the spec."""
         return passes.cells(self.study.spec)
 
-    def samples(self, cell: Cell) -> Iterator[Sample]:
-        """Every sample of a cell: items in file order, replicates in turn."""
-        return self._asker.samples(cell)
+    def samples(self, cell: Cell, by_id: bool = False) -> Iterator[Sample]:
+        """Every sample of a cell: items in file order, or in that of their ids, as a store has them;
+        replicates in turn."""
+        return self._asker.samples(cell, by_id)
 
     def samples_of(self, cell: Cell, item: Item) -> Iterator[Sample]:
         """The samples of one item of a cell (`items`); no other item's prompt is rendered."""

@@ -45,10 +45,11 @@ class Asker:
         setting = cell.setting
         return self._asked(cell.benchmark, setting.option_order, setting.items, setting.variant)
 
-    def samples(self, cell: Cell) -> Iterator[Sample]:
-        """Each item of the cell's benchmark, replicate by replicate."""
+    def samples(self, cell: Cell, by_id: bool = False) -> Iterator[Sample]:
+        """Each item of the cell's benchmark, replicate by replicate: in file order, or in that of the ids."""
         requests = self._requests(cell)
-        for item, prompt in zip(self.items(cell), self._prompts(*_rendered(cell)), strict=True):
+        asked = list(zip(self.items(cell), self._prompts(*_rendered(cell)), strict=True))
+        for item, prompt in sorted(asked, key=lambda one: one[0].id) if by_id else asked:
             yield from self._of(cell, item, prompt, requests)
 
     def samples_of(self, cell: Cell, item: Item) -> Iterator[Sample]:

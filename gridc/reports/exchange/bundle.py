@@ -57,6 +57,7 @@ from gridc.reports.verification import (
     of_digests,
     of_events,
     of_items,
+    of_no_conclusion,
     of_reports,
     of_witness,
     recorded_at_the_end,
@@ -64,6 +65,7 @@ from gridc.reports.verification import (
     require_sound,
     stamped_words,
 )
+from gridc.runtime.store.digests import CallRecords
 from gridc.runtime.store.events import Event, ModelLoaded, RunFinished
 from gridc.runtime.store.items import shown_as
 from gridc.runtime.store.store import Store
@@ -166,13 +168,19 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
                 message = "the study in the store does not hash to its stamp"
                 found.append(Diagnostic("GC701", message, str(folder)))
             found += of_events(events)
-            found += of_calls(store, plan.study_digest)
+            records = CallRecords()
+            found += of_calls(store, plan.study_digest, records)
             found += of_items(plan, store)
             found += guarded("the options", _shown(plan, store))
             results = store.results_digest(plan.study_digest)
-            found += guarded("the digests", of_digests(store, plan.study_digest, events, results))
+            progress, conclusion = store.progress(plan.study_digest), store.conclusion(plan.study_digest)
+            if conclusion is None:
+                found += of_no_conclusion(events, plan.study_digest)
+            else:
+                ends = of_digests(store, conclusion, progress.complete, results, records)
+                found += guarded("the digests", ends)
             found += guarded("the manifests", _derived(compiled, lock, store, events, folder))
-            found += _named(store.conclusion(plan.study_digest), folder)
+            found += _named(conclusion, folder)
             shown = check_ties(
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
             )
@@ -185,7 +193,6 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
                 found += guarded("the reports", reports)
                 found += _too_old(plan, store, folder) if found else ()
                 found += guarded("the race", of_witness(plan, store, reported, events))
-            progress, conclusion = store.progress(plan.study_digest), store.conclusion(plan.study_digest)
     except VerificationError:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:

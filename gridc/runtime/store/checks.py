@@ -1,17 +1,18 @@
 """Every row of a study as it is stored, for a check of each: what `verify` reads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
+from gridc.runtime.store.digests import RESULT, CallRecords
 from gridc.runtime.store.reader import Reader
 from gridc.runtime.store.rows import CheckedCall, CheckedSample
+from gridc.runtime.store.tables import TABLES
 
 _USED = {
     "call": "id NOT IN (SELECT call FROM trace) AND id NOT IN (SELECT call FROM judgement)",
     "prompt": "id NOT IN (SELECT prompt FROM call)",
     "batch": "id NOT IN (SELECT batch FROM call WHERE batch IS NOT NULL)",
-    "attempt": "call IS NOT NULL AND call NOT IN (SELECT id FROM call)",
     "cell": "id NOT IN (SELECT cell FROM sample)",
     "sample": """NOT EXISTS (SELECT 1 FROM trace t
         WHERE (t.cell, t.item, t.replicate) = (sample.cell, sample.item, sample.replicate))""",
@@ -29,12 +30,37 @@ class CheckReader(Reader):
 
     def lost_rows(self) -> Iterator[str]:
         """Rows that name what is not there, and rows that belong to nothing."""
-        lost = [row[0] for row in self._db.execute("PRAGMA foreign_key_check").fetchmany(20)]
-        yield from (f"a row of `{table}` names one that is not there" for table in lost)
+        for table in TABLES:
+            keys = sorted(self._db.execute(f"PRAGMA foreign_key_list({table})"))
+            for _, parts in groupby(keys, itemgetter(0)):
+                parents, ours, theirs = zip(*(part[2:5] for part in parts), strict=True)
+                if lost := self._lost(table, ours, parents[0], theirs):
+                    yield f"{lost} rows of `{table}` name a `{parents[0]}` that is not there"
         for table, used in _USED.items():
             (count,) = self._db.execute(f"SELECT count(*) FROM {table} WHERE {used}").fetchone()
             if count:
                 yield f"{count} rows of `{table}` belong to no sample"
+
+    def _lost(self, table: str, ours: Sequence[str], parent: str, theirs: Sequence[str]) -> int:
+        """How many rows of a table name one of a parent that is not there. SQLite's `foreign_key_check` asks
+        the same, row by row in the order of the table; both in the order of the key is many times as fast."""
+        named, same = (f"({', '.join(f'{alias}.{each}' for each in columns)})"
+                       for alias, columns in (("ours", ours), ("theirs", theirs)))  # fmt: skip
+        whole = " AND ".join(f"ours.{each} IS NOT NULL" for each in ours)
+        (count,) = self._db.execute(
+            f"""SELECT count(*) FROM {table} AS ours {self._sorted(table, ours)} WHERE {whole}
+                AND NOT EXISTS (SELECT 1 FROM {parent} AS theirs WHERE {same} = {named})"""
+        ).fetchone()
+        return int(count)
+
+    def _sorted(self, table: str, columns: Sequence[str]) -> str:
+        """How SQLite is told to read a table in the order of these columns, if it has an index that begins
+        with them."""
+        for _, index, *_ in self._db.execute(f"PRAGMA index_list({table})").fetchall():
+            indexed = [row[2] for row in self._db.execute(f"PRAGMA index_info({index})")]
+            if indexed[: len(columns)] == list(columns):
+                return f"INDEXED BY {index}"
+        return ""
 
     def cell_rows(self, stamp: str) -> dict[str, tuple[str, str, str, str, bool]]:
         """Model, benchmark, configuration, tier and whether it is shared, by cell key."""
@@ -43,21 +69,19 @@ class CheckReader(Reader):
         )
         return {key: (*rest, bool(shared)) for key, *rest, shared in rows}
 
-    def calls_to_check(self, stamp: str) -> Iterator[CheckedCall]:
-        """Every distinct call of a study with what is stored of it, in no order."""
+    def calls_to_check(self, stamp: str, records: CallRecords) -> Iterator[CheckedCall]:
+        """Every distinct call of a study with what is stored of it, in no order. Each is added to `records`
+        as it is read."""
         where, values = self._calls_of(stamp)
-        rows = self._db.execute(
-            f"""SELECT id, model, precision, kind, prompt, request, sent, answer, answer_digest,
-                       (sent IS NULL) + (usage IS NULL) + (seconds IS NULL) + (finished IS NULL)
-                FROM call WHERE {where}""",
-            values,
-        )
-        yield from map(CheckedCall._make, rows)
+        columns = ", ".join(CheckedCall._fields)
+        for row in self._db.execute(f"SELECT {columns} FROM call WHERE {where}", values):
+            records.add(row[:-2])
+            yield CheckedCall._make(row)
 
     def samples_of(self, stamp: str, cell: str) -> Iterator[CheckedSample]:
         """The samples of one cell with their calls and the answers (JSON) to these, by item and replicate."""
         rows = self._db.execute(
-            """SELECT s.item, s.replicate, choice, score, evidence, call, answer, name
+            f"""SELECT s.item, s.replicate, choice, score, evidence, call, answer, name, {RESULT}
                FROM sample s LEFT JOIN trace t USING (cell, item, replicate) LEFT JOIN call ON call.id = call
                WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?)
                ORDER BY s.item, s.replicate, step""",
@@ -72,7 +96,8 @@ class CheckReader(Reader):
                 calls, names = ((), ()) if first[5] is None else (first[5:6], first[7:8])
             answers = [first[6], *(step[6] for step in more)]
             choice, outcome, evidence = first[2:5]
-            yield CheckedSample(item, replicate, choice, outcome, evidence, calls, names, answers)
+            result = (more[-1] if more else first)[8]
+            yield CheckedSample(item, replicate, choice, outcome, evidence, calls, names, answers, result)
 
     def prompts(self) -> Iterator[tuple[str, str]]:
         """(id, content) of every prompt."""

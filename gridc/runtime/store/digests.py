@@ -45,11 +45,30 @@ def of_answers(db: Database, where: str, values: Sequence[str]) -> str:
     return total.hexdigest()
 
 
-def of_records(db: Database, stamp: str, where: str, values: Sequence[str]) -> str:
-    """SHA-256 over every row that the study rests on, with all its columns; `where` selects its calls.
+class CallRecords:
+    """The digests of the rows of calls. What they come to does not depend on the order in which they are
+    added: in the file it is by chance."""
 
-    Of calls, whose order in the file is by chance, the sorted digests of the rows; prompts and requests
-    are named by their own digests.
+    def __init__(self) -> None:
+        self._held = bytearray()  # 160 MB for five million
+
+    def add(self, row: Sequence[Any]) -> None:
+        """Add the columns of a call that are digested."""
+        self._held += hashlib.sha256(stored_row(row)).digest()
+
+    def sorted(self) -> bytearray:
+        """The digests, in order."""
+        np.frombuffer(self._held, dtype="S32").sort()
+        return self._held
+
+
+def of_records(
+    db: Database, stamp: str, where: str, values: Sequence[str], calls: CallRecords | None = None
+) -> str:
+    """SHA-256 over every row that the study rests on, with all its columns; `where` selects its calls, which
+    are not read again where they are given.
+
+    Of calls, the sorted digests of the rows; prompts and requests are named by their own digests.
     """
     total = hashlib.sha256()
     used = f"SELECT {_COLUMNS['batch']} FROM batch WHERE id IN (SELECT batch FROM call WHERE {where})"
@@ -91,12 +110,11 @@ def of_records(db: Database, stamp: str, where: str, values: Sequence[str]) -> s
     )
     for line in lines:
         total.update(line + b"\n")
-    (calls,) = db.execute(f"SELECT count(*) FROM call WHERE {where}", values).fetchone()
-    held = bytearray(32 * calls)  # 160 MB for five million
-    for at, row in enumerate(db.execute(f"SELECT {_COLUMNS['call']} FROM call WHERE {where}", values)):
-        held[32 * at : 32 * at + 32] = hashlib.sha256(stored_row(row)).digest()
-    np.frombuffer(held, dtype="S32").sort()
-    total.update(held)
+    if calls is None:
+        calls = CallRecords()
+        for row in db.execute(f"SELECT {_COLUMNS['call']} FROM call WHERE {where}", values):
+            calls.add(row)
+    total.update(calls.sorted())
     return total.hexdigest()
 
 
@@ -117,27 +135,54 @@ def _judgements(db: Database, stamp: str) -> Iterator[tuple[Any, ...]]:
     )
 
 
-def of_results(db: Database, stamp: str) -> str:
+RESULT = "CASE call.kind WHEN 'generate' THEN json_extract(answer, '$.text') ELSE choice END"
+"""What came of a sample, by its last call."""
+
+
+class CellResults:
+    """The results of cells, which are added in the order of their keys, each sample in that of the store."""
+
+    def __init__(self) -> None:
+        self._total = hashlib.sha256()
+        self.cells: list[str] = []
+
+    def add(
+        self, cell: str, item: str, replicate: int, result: str | int | None, outcome: int | None
+    ) -> None:
+        """Add a sample: what `RESULT` says of it, and its score."""
+        self._total.update(canonical_row((cell, item, replicate, result, outcome)) + b"\n")
+
+    def end(self, cell: str) -> None:
+        """Say that all samples of a cell were added."""
+        self.cells.append(cell)
+
+    def digest(self, judgements: Iterator[tuple[Any, ...]]) -> str:
+        """SHA-256 over what was added, and these rows behind it."""
+        total = self._total.copy()
+        for judgement in judgements:
+            total.update(canonical_row(judgement) + b"\n")
+        return total.hexdigest()
+
+
+def of_results(db: Database, stamp: str, read: CellResults | None = None) -> str:
     """SHA-256 over the sorted (cell, item, replicate, text or chosen option, score), and behind them what
-    `of_judgements` covers.
+    `of_judgements` covers. If every cell of the study was `read`, none is read again.
 
     Log-probabilities and times are left out, because they may differ in their last digits where
     the results do not.
     """
-    cells = "SELECT key, id FROM cell WHERE stamp = ? ORDER BY key"
-    total = hashlib.sha256()
-    for key, cell in db.execute(cells, [stamp]).fetchall():
-        rows = db.execute(
-            """SELECT ?, s.item, s.replicate,
-                      CASE call.kind WHEN 'generate' THEN json_extract(answer, '$.text') ELSE choice END,
-                      score
-               FROM sample s JOIN trace t USING (cell, item, replicate) JOIN call ON call.id = t.call
-               WHERE s.cell = ? ORDER BY s.item, s.replicate, t.step""",
-            [key, cell],
-        )
-        for _, calls in groupby(rows, itemgetter(1, 2)):
-            *_, last = calls  # a sample's last call says what came of it
-            total.update(canonical_row(last) + b"\n")
-    for judgement in _judgements(db, stamp):
-        total.update(canonical_row(judgement) + b"\n")
-    return total.hexdigest()
+    cells = db.execute("SELECT key, id FROM cell WHERE stamp = ? ORDER BY key", [stamp]).fetchall()
+    if read is None or read.cells != [key for key, _ in cells]:
+        read = CellResults()
+        for key, cell in cells:
+            rows = db.execute(
+                f"""SELECT s.item, s.replicate, {RESULT}, score
+                    FROM sample s JOIN trace t USING (cell, item, replicate) JOIN call ON call.id = t.call
+                    WHERE s.cell = ? ORDER BY s.item, s.replicate, t.step""",
+                [cell],
+            )
+            for _, calls in groupby(rows, itemgetter(0, 1)):
+                *_, last = calls  # a sample's last call says what came of it
+                read.add(key, *last)
+            read.end(key)
+    return read.digest(_judgements(db, stamp))

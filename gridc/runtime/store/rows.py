@@ -100,24 +100,28 @@ class ModelPace:
 
 
 class CheckedCall(NamedTuple):
-    """A call with its columns as they are stored; `unsaid` counts those that say how it was answered (`sent`,
-    `usage`, `seconds`, `finished`) and are empty."""
+    """A call with every column as it is stored. All but the two last are under the digest of the records, in
+    this order."""
 
     id: str
     model: str
     precision: str
     kind: str
     prompt: str
-    request: str
     sent: str | None
-    answer: str | None
     answer_digest: str | None
-    unsaid: int
+    usage: str | None
+    seconds: float | None
+    finished: str | None
+    batch: int | None
+    request: str
+    answer: str | None
 
 
 class CheckedSample(NamedTuple):
     """A sample with its outcome, its calls in order with their answers (None while there is none), and the
-    step of each under a scaffold: the last of these is `answer`, once more the call that decides."""
+    step of each under a scaffold: the last of these is `answer`, once more the call that decides. `result` is
+    what the last call generated, or the option that was chosen."""
 
     item: str
     replicate: int
@@ -127,6 +131,7 @@ class CheckedSample(NamedTuple):
     calls: tuple[str, ...]
     steps: tuple[str | None, ...]
     answers: list[str | None]
+    result: str | int | None
 
 
 class JudgementRow(NamedTuple):

@@ -28,6 +28,7 @@ from gridc.reports.findings.attribution import Attribution
 from gridc.reports.findings.find import find
 from gridc.runtime import run
 from gridc.runtime.store import events, opening, reader
+from gridc.runtime.store.digests import CallRecords
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest, digest_bytes
 from tests.adversary.attack import Patch, attack, instead, nothing
@@ -123,7 +124,7 @@ def without_records(patch: MonkeyPatch) -> None:
     """Verification that takes the digest of the records as it is told."""
     told: dict[str, str] = {}
 
-    def records(store: Store, stamp: str) -> str:
+    def records(store: Store, stamp: str, _: CallRecords | None = None) -> str:
         if stamp not in told:
             finish = store.conclusion(stamp)
             told[stamp] = finish.records or "" if finish else ""

@@ -73,9 +73,9 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
     Raises `VerificationError` with all that differs, and `StoreError` when the store holds no run of the
     study or cannot be read.
     """
+    found = require_sound(store)
     events = store.events()
     stamp = _as_run(lock, store, events)
-    found = require_sound(store)
     progress, conclusion = store.progress(stamp), store.conclusion(stamp)
     inputs = list(guarded("the study", _inputs(compiled, lock, store, stamp, events)))
     found += inputs
@@ -160,7 +160,8 @@ def guarded(what: str, check: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
 
 def require_sound(store: Store) -> list[Diagnostic]:
     """Rows that name what is not there, or belong to nothing. Raises `VerificationError` where SQLite finds
-    the file itself damaged: every further finding would be an echo."""
+    the file itself damaged: every further finding would be an echo, and reading what is built of pages that
+    name each other has no end."""
     damage = [Diagnostic("GC605", problem) for problem in store.damage()]
     if damage:
         raise VerificationError(damage)

@@ -158,12 +158,12 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
     passed: list[str] = []
     try:
         with Store.open(folder / "results" / "store.sqlite") as store:
+            found += require_sound(store)
             compiled, lock = _recorded(folder, store)
             found += _described(compiled, folder)
             found += _reconciled(compiled, lock, folder)
             plan, events = Plan(compiled.study), store.events()
             store.require(plan.study_digest)
-            found += require_sound(store)
             if digest(store.study(plan.study_digest)) != plan.study_digest:
                 message = "the study in the store does not hash to its stamp"
                 found.append(Diagnostic("GC701", message, str(folder)))

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+import struct
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
@@ -360,6 +361,37 @@ def report_unreadable(folder: Path, _: MonkeyPatch) -> set[str]:
         instead((opening, "_missing", nothing)))  # fmt: skip
 def view_for_a_table(folder: Path, _: MonkeyPatch) -> set[str]:
     edit(studied(folder), "ALTER TABLE batch RENAME TO hidden", "CREATE VIEW batch AS SELECT * FROM hidden")
+    return codes(folder)
+
+
+def without_end(path: Path, table: str, levels: int) -> None:
+    """Build a table of pages of which each names the next one 300 times, `levels` deep."""
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA journal_mode = DELETE")
+    (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", [table]).fetchone()
+    (size,) = db.execute("PRAGMA page_size").fetchone()
+    db.close()
+    data = bytearray(path.read_bytes())
+    data += data[(root - 1) * size : root * size]
+    for level in range(levels):
+        below = len(data) // size
+        pages = [struct.pack(">IB", below, 1 + number % 100) for number in range(300)]
+        first = size - 5 * len(pages)
+        head = struct.pack(">BHHHBI", 5, 0, len(pages), first, 0, below)
+        places = b"".join(struct.pack(">H", first + 5 * number) for number in range(len(pages)))
+        page = (head + places).ljust(first, b"\0") + b"".join(pages)
+        if level + 1 < levels:
+            data += page
+        else:
+            data[(root - 1) * size : root * size] = page
+    data[28:32] = struct.pack(">I", len(data) // size)
+    path.write_bytes(data)
+
+
+@attack(HOLDER, "a table is built of pages that name each other, so that reading it never ends", "GC605",
+        instead((Store, "damage", nothing)))  # fmt: skip
+def events_without_end(folder: Path, _: MonkeyPatch) -> set[str]:
+    without_end(studied(folder) / "store.sqlite", "event", levels=1)  # without the check 300 times its length
     return codes(folder)
 
 

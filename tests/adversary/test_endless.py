@@ -1,0 +1,33 @@
+"""A store of a few pages whose tables have no end: nothing is read of it before its pages were looked at."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.adversary.rooms.bundles import bundled, listed
+from tests.adversary.rooms.stores import studied, without_end
+
+SECONDS = 60
+"""Far more than a look at a small file takes; the tables have 10^20 rows."""
+
+
+@pytest.mark.parametrize("table", ["event", "study", "call"])
+def test_verifying_ends(table: str, tmp_path: Path) -> None:
+    without_end(studied(tmp_path) / "store.sqlite", table, levels=8)
+    assert verified(tmp_path).startswith("error[GC605]")
+
+
+def test_verifying_a_bundle_ends(tmp_path: Path) -> None:
+    made = bundled(tmp_path)
+    without_end(made / "results" / "store.sqlite", "event", levels=8)
+    listed(made, "results/store.sqlite")
+    assert verified(made).startswith("error[GC605]")
+
+
+def verified(folder: Path) -> str:
+    """What `gridc verify` says first."""
+    command = [sys.executable, "-m", "gridc", "verify", str(folder / "gridcard.toml")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    return done.stderr

@@ -5,7 +5,9 @@ Each check yields its findings; none stops the others, so one look shows all tha
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from itertools import zip_longest
 from operator import attrgetter
@@ -25,7 +27,7 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.judging import Judged, is_judged
 from gridc.compiler.lowering.plan import Plan
-from gridc.diagnostics.errors import Diagnostic, VerificationError
+from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports.claims import check_ties, claimed, claimed_of_results
 from gridc.reports.files import NAMES, texts
 from gridc.reports.findings.attribution import Attribution
@@ -73,37 +75,41 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
     Raises `VerificationError` with all that differs, and `StoreError` when the store holds no run of the
     study or cannot be read.
     """
-    found = require_sound(store)
-    events = store.events()
-    stamp = _as_run(lock, store, events)
-    progress, conclusion = store.progress(stamp), store.conclusion(stamp)
-    inputs = list(guarded("the study", _inputs(compiled, lock, store, stamp, events)))
-    found += inputs
-    found += of_events(events)
-    records, outcomes = CallRecords(), CellResults()
-    found += of_calls(store, stamp, records)
-    shown = check_ties(compiled.lock_path, compiled.source.path, folder, events, stamp, trust)
-    found += shown.findings
-    plan = Plan(compiled.study)
-    if not inputs:
-        found += guarded("the items", of_items(plan, store))
-        found += guarded("the options", _shown(plan, store))
-        if conclusion is not None and conclusion.named not in (None, named_digest(plan)):
-            message = "the tags, labels and numbers of rows that the run recorded are not those of the items"
-            found.append(Diagnostic("GC706", message))
-        found += of_cells(plan, store)
-        judgements = judged(plan, store)
-        if judgements is not None:
-            found += guarded("the judgements", of_judgements(plan, store, judgements))
-        found += guarded("the blinding", of_blinding(plan, store, events))
-        samples = of_samples(plan, store, conclusion is not None, judgements, outcomes)
-        found += guarded("the samples", samples)
-    results = store.results_digest(stamp, outcomes)
-    if conclusion is None:
-        found += of_no_conclusion(events, stamp)
-    else:
-        ends = of_digests(store, conclusion, progress.complete, results, records)
-        found += guarded("the digests", ends)
+    with looked_at(store) as sound:
+        events = store.events()
+        stamp = _as_run(lock, store, events)
+        progress, conclusion = store.progress(stamp), store.conclusion(stamp)
+        inputs = list(guarded("the study", _inputs(compiled, lock, store, stamp, events)))
+        found = list(inputs)
+        found += of_events(events)
+        records, outcomes = CallRecords(), CellResults()
+        found += of_calls(store, stamp, records)
+        shown = check_ties(compiled.lock_path, compiled.source.path, folder, events, stamp, trust)
+        found += shown.findings
+        plan = Plan(compiled.study)
+        if not inputs:
+            found += guarded("the items", of_items(plan, store))
+            found += guarded("the options", _shown(plan, store))
+            if conclusion is not None and conclusion.named not in (None, named_digest(plan)):
+                message = (
+                    "the tags, labels and numbers of rows that the run recorded are not those of the items"
+                )
+                found.append(Diagnostic("GC706", message))
+            found += of_cells(plan, store)
+            judgements = judged(plan, store)
+            if judgements is not None:
+                found += guarded("the judgements", of_judgements(plan, store, judgements))
+            found += guarded("the blinding", of_blinding(plan, store, events))
+            samples = of_samples(plan, store, conclusion is not None, judgements, outcomes)
+            found += guarded("the samples", samples)
+        results = store.results_digest(stamp, outcomes)
+        if conclusion is None:
+            found += of_no_conclusion(events, stamp)
+        else:
+            ends = of_digests(store, conclusion, progress.complete, results, records)
+            found += guarded("the digests", ends)
+        del records  # 160 MB of five million calls
+        found = [*sound(), *found]
     passed: list[str] = []
     if not found:
         reports = of_reports(compiled, lock, store, folder, events, results, passed)
@@ -158,13 +164,40 @@ def guarded(what: str, check: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
         yield Diagnostic("GC703", message)
 
 
-def require_sound(store: Store) -> list[Diagnostic]:
-    """Rows that name what is not there, or belong to nothing. Raises `VerificationError` where SQLite finds
-    the file itself damaged: every further finding would be an echo, and reading what is built of pages that
-    name each other has no end."""
-    damage = [Diagnostic("GC605", problem) for problem in store.damage()]
+@contextmanager
+def looked_at(store: Store) -> Iterator[Callable[[], list[Diagnostic]]]:
+    """Look at the file of a store while its rows are read: what is yielded waits for the findings.
+
+    Its pages come first, for reading what is built of pages that name each other has no end. Whether its
+    indexes say what its tables do, and each row names one that is there, SQLite finds out by itself, in a
+    thread. Raises `VerificationError` where the file is damaged: every further finding would be an echo.
+    """
+    _require_undamaged(store.damage(thorough=False))
+    if not store.path.exists():  # a copy, which only this connection has
+        found = _sound(store)
+        yield lambda: found
+        return
+    with Store.open(store.path) as same, ThreadPoolExecutor(1) as thread:
+        sound = thread.submit(_sound, same)
+        try:
+            yield sound.result
+        except GridcError:
+            raise
+        except Exception:
+            sound.result()
+            raise
+        finally:
+            if not sound.done():
+                same.interrupt()  # nobody waits for it any more
+
+
+def _require_undamaged(damage: Sequence[str]) -> None:
     if damage:
-        raise VerificationError(damage)
+        raise VerificationError([Diagnostic("GC605", problem) for problem in damage])
+
+
+def _sound(store: Store) -> list[Diagnostic]:
+    _require_undamaged(store.damage())
     return [Diagnostic("GC704", problem) for problem in store.lost_rows()]
 
 

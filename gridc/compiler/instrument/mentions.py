@@ -54,7 +54,7 @@ class _Finder:
         self._label = re.compile(_labelled(labels))
 
     @staticmethod
-    @lru_cache(maxsize=1024)
+    @lru_cache(maxsize=4096)  # the items of a benchmark are read in turn, in one cell after another
     def of(options: tuple[str, ...], labels: tuple[str, ...]) -> "_Finder":
         return _Finder(options, labels)
 

@@ -52,6 +52,7 @@ from gridc.reports.verification import (
     MOST_JSON,
     Verified,
     guarded,
+    looked_at,
     of_calls,
     of_cells,
     of_digests,
@@ -62,7 +63,6 @@ from gridc.reports.verification import (
     of_witness,
     recorded_at_the_end,
     reports_checked,
-    require_sound,
     stamped_words,
 )
 from gridc.runtime.store.digests import CallRecords
@@ -157,8 +157,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
         raise VerificationError(found)
     passed: list[str] = []
     try:
-        with Store.open(folder / "results" / "store.sqlite") as store:
-            found += require_sound(store)
+        with Store.open(folder / "results" / "store.sqlite") as store, looked_at(store) as sound:
             compiled, lock = _recorded(folder, store)
             found += _described(compiled, folder)
             found += _reconciled(compiled, lock, folder)
@@ -179,6 +178,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             else:
                 ends = of_digests(store, conclusion, progress.complete, results, records)
                 found += guarded("the digests", ends)
+            del records
             found += guarded("the manifests", _derived(compiled, lock, store, events, folder))
             found += _named(conclusion, folder)
             shown = check_ties(
@@ -187,6 +187,7 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             found += shown.findings
             found += of_cells(plan, store)
             found += guarded("the samples", _sampled(plan, store))
+            found = [*sound(), *found]
             if not found:
                 reported = folder / "results"
                 reports = of_reports(compiled, lock, store, reported, events, results, passed)

@@ -23,9 +23,11 @@ _USED = {
 class CheckReader(Reader):
     """What is asked of a store that nobody is believed about."""
 
-    def damage(self) -> list[str]:
-        """What SQLite itself finds wrong with the file."""
-        rows = self._db.execute("PRAGMA integrity_check(20)")
+    def damage(self, thorough: bool = True) -> list[str]:
+        """What SQLite itself finds wrong with the file: in its pages, and if `thorough` whether its indexes
+        say what its tables do."""
+        check = "integrity_check" if thorough else "quick_check"
+        rows = self._db.execute(f"PRAGMA {check}(20)")
         return [f"SQLite says: {problem}" for (problem,) in rows if problem != "ok"]
 
     def lost_rows(self) -> Iterator[str]:
@@ -81,15 +83,16 @@ class CheckReader(Reader):
     def samples_of(self, stamp: str, cell: str) -> Iterator[CheckedSample]:
         """The samples of one cell with their calls and the answers (JSON) to these, by item and replicate."""
         rows = self._db.execute(
-            f"""SELECT s.item, s.replicate, choice, score, evidence, call, answer, name, {RESULT}
+            f"""SELECT s.item, s.replicate, choice, score, evidence, call, answer, name, {RESULT}, step
                FROM sample s LEFT JOIN trace t USING (cell, item, replicate) LEFT JOIN call ON call.id = call
                WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?)
-               ORDER BY s.item, s.replicate, step""",
+               ORDER BY s.item, s.replicate""",
             [stamp, cell],
         )
         for (item, replicate), found in groupby(rows, itemgetter(0, 1)):
             first, *more = found
             if more:
+                first, *more = sorted((first, *more), key=itemgetter(9))  # faster than in SQL, for each
                 steps = [step for step in (first, *more) if step[5] is not None]
                 calls, names = tuple([step[5] for step in steps]), tuple([step[7] for step in steps])
             else:

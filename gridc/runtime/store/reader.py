@@ -50,6 +50,15 @@ class Reader:
         finally:
             self._close()
 
+    @property
+    def path(self) -> Path:
+        """The file that is read."""
+        return Path(self._db.execute("PRAGMA database_list").fetchone()[2])
+
+    def interrupt(self) -> None:
+        """Stop what another thread is asking."""
+        self._db.conn.interrupt()
+
     def copy_to(self, path: Path) -> None:
         """A copy of the whole store as one file, consistent even while another process writes."""
         copy = sqlite3.connect(path)

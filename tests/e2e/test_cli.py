@@ -159,7 +159,9 @@ def test_a_second_process_is_refused_and_ctrl_c_leaves_a_store_that_resumes(stud
     assert running.stderr is not None
     while "tokens" not in running.stderr.readline():
         assert running.poll() is None
+    running.send_signal(signal.SIGSTOP)  # or it comes to its end while a slow machine starts the second one
     second = gridc("run", cwd=study)
+    running.send_signal(signal.SIGCONT)
     assert second.returncode == 6
     assert "error[GC601]" in second.stderr
     time.sleep(0.2)

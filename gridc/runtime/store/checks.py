@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from gridc.runtime.store.digests import RESULT, CallRecords
+from sqlite_utils import Database
+
+from gridc.runtime.store.digests import CallRecords
 from gridc.runtime.store.reader import Reader
 from gridc.runtime.store.rows import CheckedCall, CheckedSample
 from gridc.runtime.store.tables import TABLES
@@ -82,25 +84,25 @@ class CheckReader(Reader):
 
     def samples_of(self, stamp: str, cell: str) -> Iterator[CheckedSample]:
         """The samples of one cell with their calls and the answers (JSON) to these, by item and replicate."""
-        rows = self._db.execute(
-            f"""SELECT s.item, s.replicate, choice, score, evidence, call, answer, name, {RESULT}, step
-               FROM sample s LEFT JOIN trace t USING (cell, item, replicate) LEFT JOIN call ON call.id = call
-               WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?)
-               ORDER BY s.item, s.replicate""",
-            [stamp, cell],
-        )
-        for (item, replicate), found in groupby(rows, itemgetter(0, 1)):
-            first, *more = found
-            if more:
-                first, *more = sorted((first, *more), key=itemgetter(9))  # faster than in SQL, for each
-                steps = [step for step in (first, *more) if step[5] is not None]
-                calls, names = tuple([step[5] for step in steps]), tuple([step[7] for step in steps])
-            else:
-                calls, names = ((), ()) if first[5] is None else (first[5:6], first[7:8])
-            answers = [first[6], *(step[6] for step in more)]
-            choice, outcome, evidence = first[2:5]
-            result = (more[-1] if more else first)[8]
-            yield CheckedSample(item, replicate, choice, outcome, evidence, calls, names, answers, result)
+        named = "SELECT id FROM cell WHERE stamp = ? AND key = ?"
+        for (number,) in self._db.execute(named, [stamp, cell]).fetchall():
+            answers = _Answers(self._db, number)
+            rows = self._db.execute(
+                """SELECT s.item, s.replicate, choice, score, evidence, call, name, step
+                   FROM sample s LEFT JOIN trace t USING (cell, item, replicate)
+                   WHERE s.cell = ? ORDER BY s.item, s.replicate""",
+                [number],
+            )
+            for (item, replicate), found in groupby(rows, itemgetter(0, 1)):
+                steps = sorted(found, key=itemgetter(7))  # a few, faster than SQLite does it for each sample
+                choice, outcome, evidence = steps[0][2:5]
+                calls = tuple([step[5] for step in steps if step[5] is not None])
+                names = tuple([step[6] for step in steps if step[5] is not None])
+                answered = [answers.to(call) for call in calls] or [_NO_CALL]
+                _, kind, text = answered[-1]
+                result = text if kind == "generate" else choice
+                texts = [answer for answer, _, _ in answered]
+                yield CheckedSample(item, replicate, choice, outcome, evidence, calls, names, texts, result)
 
     def prompts(self) -> Iterator[tuple[str, str]]:
         """(id, content) of every prompt."""
@@ -117,3 +119,45 @@ class CheckReader(Reader):
             [stamp, call],
         ).fetchone()
         return "{}, item {}, replicate {}".format(*row) if row else "no sample"
+
+
+_Answer = tuple[str | None, str | None, str | None]
+"""An answer (JSON), the kind of its call, and the text that was generated."""
+
+_NO_CALL: _Answer = (None, None, None)
+_ANSWERED = "answer, kind, CASE kind WHEN 'generate' THEN json_extract(answer, '$.text') END"
+_MOST_AT_ONCE = 2**15
+"""The calls of a cell whose answers are held in memory."""
+
+
+class _Answers:
+    """The answers to the calls of a cell. A run writes these one behind the other, so they are read in one
+    sweep; the digest of each would be looked up at random in an index of all calls, which takes twice the
+    time of the whole sample."""
+
+    def __init__(self, db: Database, cell: int) -> None:
+        self._db = db
+        ends = "SELECT call FROM (SELECT call FROM trace WHERE cell = ?1 ORDER BY item {} LIMIT 16)"
+        (calls,) = db.execute("SELECT count(*) FROM trace WHERE cell = ?", [cell]).fetchone()
+        first, last = db.execute(
+            f"""SELECT min(rowid), max(rowid) FROM call
+                WHERE id IN ({ends.format("")} UNION {ends.format("DESC")})""",
+            [cell],
+        ).fetchone()
+        self._swept: dict[str, _Answer] = {}
+        if first is not None and last - first < calls <= _MOST_AT_ONCE:
+            swept = db.execute(
+                f"SELECT id, {_ANSWERED} FROM call WHERE rowid BETWEEN ? AND ?",
+                [last - calls + 1, first + calls - 1],
+            )
+            self._swept = {row[0]: row[1:] for row in swept}
+
+    def to(self, call: str) -> _Answer:
+        """The answer to a call, empty where there is no such call."""
+        swept = self._swept.get(call)
+        if swept is not None:
+            return swept
+        found: _Answer | None = self._db.execute(
+            f"SELECT {_ANSWERED} FROM call WHERE id = ?", [call]
+        ).fetchone()
+        return found or _NO_CALL

@@ -135,10 +135,6 @@ def _judgements(db: Database, stamp: str) -> Iterator[tuple[Any, ...]]:
     )
 
 
-RESULT = "CASE call.kind WHEN 'generate' THEN json_extract(answer, '$.text') ELSE choice END"
-"""What came of a sample, by its last call."""
-
-
 class CellResults:
     """The results of cells, which are added in the order of their keys, each sample in that of the store."""
 
@@ -149,7 +145,7 @@ class CellResults:
     def add(
         self, cell: str, item: str, replicate: int, result: str | int | None, outcome: int | None
     ) -> None:
-        """Add a sample: what `RESULT` says of it, and its score."""
+        """Add a sample: what its last call generated, or the option that was chosen, and its score."""
         self._total.update(canonical_row((cell, item, replicate, result, outcome)) + b"\n")
 
     def end(self, cell: str) -> None:
@@ -176,7 +172,9 @@ def of_results(db: Database, stamp: str, read: CellResults | None = None) -> str
         read = CellResults()
         for key, cell in cells:
             rows = db.execute(
-                f"""SELECT s.item, s.replicate, {RESULT}, score
+                """SELECT s.item, s.replicate,
+                          CASE call.kind WHEN 'generate' THEN json_extract(answer, '$.text') ELSE choice END,
+                          score
                     FROM sample s JOIN trace t USING (cell, item, replicate) JOIN call ON call.id = t.call
                     WHERE s.cell = ? ORDER BY s.item, s.replicate, t.step""",
                 [cell],

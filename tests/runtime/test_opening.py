@@ -11,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlite_utils import Database
 
 from gridc.diagnostics.errors import StoreError
 from gridc.runtime.store.store import Store
-from gridc.runtime.store.tables import APPLICATION_ID
+from gridc.runtime.store.tables import APPLICATION_ID, migrations
 from gridc.runtime.store.write import Writer
 from tests.runtime.test_formats import FIRST
 
@@ -64,6 +65,20 @@ def test_a_strange_schema_is_refused_before_anything_in_it_runs(
     assert [finding.code for finding in caught.value.diagnostics] == ["GC605"]
     assert time.monotonic() - begun < 5
     assert store.read_bytes() == before
+
+
+def test_a_store_that_a_full_disk_left_without_an_index_is_used(tmp_path: Path) -> None:
+    """sqlite-utils makes its table and then its index, which nobody makes once the table is there."""
+    path = tmp_path / "store.sqlite"
+    begun = Database(path)
+    begun.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    migrations.ensure_migrations_table(begun)
+    begun.execute("DROP INDEX idx__sqlite_migrations_migration_set_name")
+    begun.close()
+    for _ in range(2):
+        with Writer(path):
+            pass
+        opened(path)
 
 
 def test_a_schema_whose_own_reading_never_ends_is_interrupted(tmp_path: Path) -> None:

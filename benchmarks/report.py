@@ -4,8 +4,9 @@ memory that each command held, Python and all its libraries included.
     python -m benchmarks.report FOLDER [ITEMS] [COMMAND ...]     # or: make bench-report ITEMS=2950
 
 FOLDER is filled by `benchmarks.filler` where it holds no study yet, with ITEMS a benchmark: 295 give 520,380
-calls, 2950 ten times as many. One line `name: value` a figure. A busy machine stretches the clock, so ratios
-are of CPU seconds of one run. MB are 1,000,000 bytes. `hash_every_row` reads every row of the store once and
+calls, 2950 ten times as many. One line `name: value` a figure. Verifying uses a second core for what SQLite
+checks by itself, so its ratio to the report is printed in CPU seconds and by the clock; a busy machine
+stretches the clock. MB are 1,000,000 bytes. `hash_every_row` reads every row of the store once and
 hashes it: nothing that checks every byte takes less.
 """
 
@@ -29,7 +30,7 @@ MOST_MB = 1000
 """The most memory that a command may hold, at any number of calls."""
 
 MOST_RATIO = 3
-"""Verifying may take so many times the CPU of the report."""
+"""Verifying may take so many times as long as the report, by the clock."""
 
 STORE = Path("results") / "synthetic" / "store.sqlite"
 
@@ -115,8 +116,9 @@ def main(folder: Path, items: Sequence[int], wanted: Sequence[str]) -> None:
             if name == "verify_bundle":
                 shutil.rmtree(Path(scratch) / "bundle")
     if {"report", "verify"} <= found.keys():
-        ratio = found["verify"].cpu / found["report"].cpu
-        print(f"verify_over_report: {ratio:.2f}")
+        print(f"verify_over_report_cpu: {found['verify'].cpu / found['report'].cpu:.2f}")
+        ratio = found["verify"].clock / found["report"].clock
+        print(f"verify_over_report_clock: {ratio:.2f}")
         print(f"verify_within_{MOST_RATIO}_times_the_report: {'yes' if ratio <= MOST_RATIO else 'NO'}")
     most = max(cost.memory for cost in found.values())
     print(f"most_memory_mb: {most:.0f}")

@@ -211,6 +211,11 @@ def _migrated_copy(db: Database, path: Path) -> tuple[Database, Callable[[], Non
     copy = Database(_reading((Path(folder.name) / "store.sqlite").as_uri()))
     db.conn.backup(copy.conn)
     db.close()
+    damage = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if damage != "ok":  # what migrations read may have no end
+        copy.close()
+        folder.cleanup()
+        raise StoreError([Diagnostic("GC605", f"SQLite says: {damage}", str(path))])
     migrations.apply(copy)
     copy.execute("PRAGMA query_only = ON")
 

@@ -1,6 +1,7 @@
 """The read side of a store against plain loops over its rows, with one study and with two."""
 
 import hashlib
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from benchmarks.synthetic import fill, make
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.verification import looked_at
+from gridc.runtime.store import checks
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical
 
@@ -71,6 +74,53 @@ def test_the_results_digest_is_that_of_the_sorted_rows(store: Store, stamp: str,
     for row in sorted(rows, key=lambda row: row[:3]):
         total.update(canonical(list(row)) + b"\n")
     assert store.results_digest(stamp) == total.hexdigest()
+
+
+SAMPLES = """SELECT s.item, s.replicate, choice, score, evidence, call, answer,
+       CASE kind WHEN 'generate' THEN json_extract(answer, '$.text') ELSE choice END
+    FROM sample s JOIN cell ON cell.id = s.cell JOIN trace t USING (cell, item, replicate)
+    JOIN call ON call.id = call WHERE stamp = ? AND key = ? ORDER BY s.item, s.replicate"""
+
+
+@pytest.mark.parametrize("most", [0, 2**15])
+@pytest.mark.parametrize("order", ["rowid", "random()"])
+def test_the_samples_to_check_are_those_of_a_plain_join(
+    folder: Path, stamp: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, order: str
+) -> None:
+    """However the calls of a cell lie in the file, and whether they are read in one sweep or each alone."""
+    monkeypatch.setattr(checks, "_MOST_AT_ONCE", most)
+    path = tmp_path / "store.sqlite"
+    shutil.copy(folder / "results" / "synthetic" / "store.sqlite", path)
+    plain = sqlite3.connect(path)
+    plain.execute("PRAGMA foreign_keys = OFF")
+    rows = plain.execute(f"SELECT * FROM call ORDER BY {order}").fetchall()
+    plain.execute("DELETE FROM call")
+    plain.executemany(f"INSERT INTO call VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    plain.commit()
+    with Store.open(path) as store:
+        for cell in sorted(store.cell_rows(stamp))[::60]:
+            found = [
+                (*row[:5], *row.calls, *row.answers, row.result) for row in store.samples_of(stamp, cell)
+            ]
+            assert found == plain.execute(SAMPLES, [stamp, cell]).fetchall()
+    plain.close()
+
+
+def test_a_store_that_only_its_reader_has_is_looked_at_all_the_same(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    shutil.copy(folder / "results" / "synthetic" / "store.sqlite", path)
+    plain = sqlite3.connect(path)
+    plain.execute("PRAGMA journal_mode = DELETE")
+    plain.execute("DELETE FROM prompt WHERE id = (SELECT min(id) FROM prompt)")
+    plain.commit()
+    plain.close()
+    for gone in (False, True):
+        with Store.open(path) as store:
+            if gone:
+                path.unlink()
+            with looked_at(store) as sound:
+                (lost,) = sound()
+            assert lost.message.endswith("name a `prompt` that is not there")
 
 
 def test_a_second_study_in_the_store_changes_nothing_of_the_first(

@@ -10,22 +10,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from itertools import zip_longest
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.grid.cell import Cell
-from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lock.deviations import log_path, reconcile
 from gridc.compiler.lock.diff import brief, differences
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lock.trust import NOBODY, Trust
-from gridc.compiler.lowering.calls import Sample
-from gridc.compiler.lowering.judging import Judged, is_judged
+from gridc.compiler.lowering.judging import Judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports.claims import check_ties, claimed, claimed_of_results
@@ -33,6 +29,7 @@ from gridc.reports.files import NAMES, texts
 from gridc.reports.findings.attribution import Attribution
 from gridc.reports.findings.find import find
 from gridc.reports.seals import of_blinding
+from gridc.reports.verified_samples import of_samples
 from gridc.runtime.adaptive_race import document, from_store, race_study
 from gridc.runtime.judgements import judged
 from gridc.runtime.store.digests import CallRecords, CellResults
@@ -49,9 +46,9 @@ from gridc.runtime.store.events import (
     recorded,
 )
 from gridc.runtime.store.items import item_rows, named_digest, shown_rows
-from gridc.runtime.store.rows import CheckedCall, CheckedSample, Progress
+from gridc.runtime.store.rows import CheckedCall, Progress
 from gridc.runtime.store.store import Store
-from gridc.schema.canonical import canonical, digest, digest_bytes, has_one_reading
+from gridc.schema.canonical import digest, digest_bytes, has_one_reading
 
 MOST_JSON = 2**26
 """The most bytes of a stranger's document that are read."""
@@ -349,93 +346,6 @@ def of_judgements(plan: Plan, store: Store, judgements: Judged) -> Iterator[Diag
 
 
 _UNREAD = (None, None, None)
-
-
-def of_samples(
-    plan: Plan, store: Store, concluded: bool, judgements: Judged | None, outcomes: CellResults
-) -> Iterator[Diagnostic]:
-    """The samples against the plan's, and each outcome against what its answers score to. A run that is under
-    way, or was stopped, has answers that nobody has scored or judged yet. What is stored is added to
-    `outcomes`, so that it is read once."""
-    rulings = judgements.rulings if judgements is not None and judgements.complete else None
-    for cell in sorted(plan.cells(), key=attrgetter("key")):
-        key, last, scored = cell.key, "", dict[tuple[str, ...], _Outcome]()
-        for where, sample, stored in _abreast(
-            plan.samples(cell, by_id=True), store.samples_of(plan.study_digest, key)
-        ):
-            if stored is None:
-                message = f"{_name(cell, *where)}: the store does not have the calls of the plan"
-                yield Diagnostic("GC704", message)
-                continue
-            if stored.calls:
-                outcomes.add(key, *where, stored.result, stored.score)
-            if sample is None:
-                yield Diagnostic("GC704", f"{_name(cell, *where)}: not in the plan")
-                continue
-            if not _asked(sample, stored, store, concluded):
-                message = f"{_name(cell, *where)}: the store does not have the calls of the plan"
-                yield Diagnostic("GC704", message)
-                continue
-            if stored.item != last:
-                last, scored = stored.item, {}  # replicates often answer alike
-            outcome, expected = stored[2:5], _UNSCORED
-            answers = tuple([answer for answer in stored.answers if answer is not None])
-            whole = len(answers) == len(stored.answers) and not (is_judged(cell) and rulings is None)
-            if whole and (concluded or outcome != _UNSCORED):
-                ruling = None if rulings is None else rulings.get((key, *where))
-                given = answers if ruling is None else (*answers, repr(ruling))
-                if given not in scored:
-                    documents = [json.loads(answer) for answer in answers]
-                    again = score(cell.setting, sample.item, documents, ruling)
-                    scored[given] = (again.choice, again.score, canonical(again.evidence).decode())
-                expected = scored[given]
-            if outcome != expected:
-                message = f"{_name(cell, *where)}: the stored outcome is not what the answer scores to"
-                yield Diagnostic("GC705", message)
-        outcomes.end(key)
-
-
-def _abreast(
-    planned: Iterator[Sample], stored: Iterator[CheckedSample]
-) -> Iterator[tuple[tuple[str, int], Sample | None, CheckedSample | None]]:
-    """(item, replicate) in order with the sample of the plan and that of the store, and None for one that a
-    side lacks. Both come in this order."""
-    row = next(stored, None)
-    for sample in planned:
-        where = sample.item.id, sample.replicate
-        while row is not None and row[:2] < where:
-            yield row[:2], None, row
-            row = next(stored, None)
-        if row is None or row[:2] > where:
-            yield where, sample, None
-        else:
-            yield where, sample, row
-            row = next(stored, None)
-    while row is not None:
-        yield row[:2], None, row
-        row = next(stored, None)
-
-
-_Outcome = tuple[int | None, int | None, str | None]
-_UNSCORED: _Outcome = (None, None, None)
-
-
-def _name(cell: Cell, item: str, replicate: int) -> str:
-    return f"{cell.key}, item {item}, replicate {replicate}"
-
-
-def _asked(sample: Sample, stored: CheckedSample, store: Store, concluded: bool) -> bool:
-    """Whether the stored calls are those that the plan asks, each under its step: of a scaffold, those that
-    follow from the stored answers. While a run is under way the last ones may not be written yet."""
-    if sample.scaffolded is None:
-        asked = tuple([request.id for request in sample.requests])
-        return stored.calls == asked and stored.steps == (None,) * len(asked)
-    rows = sample.trace(store.answer_to).rows
-    expected = [(request.id, name) for name, request in rows]
-    found = list(zip(stored.calls, stored.steps, strict=True))
-    if concluded:
-        return found == expected
-    return len(found) >= len(sample.requests) and found == expected[: len(found)]
 
 
 REPORT_AGAIN = "`gridc report` writes it again from the store"

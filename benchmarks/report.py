@@ -119,9 +119,8 @@ def main(folder: Path, items: Sequence[int], wanted: Sequence[str]) -> None:
         for kind in ("cpu", "clock"):
             ratio = getattr(found["verify"], kind) / getattr(found["report"], kind)
             print(f"verify_over_report_{kind}: {ratio:.2f}")
-            print(
-                f"verify_within_{MOST_RATIO}_times_the_report_{kind}: {'yes' if ratio <= MOST_RATIO else 'NO'}"
-            )
+            within = "yes" if ratio <= MOST_RATIO else "NO"
+            print(f"verify_within_{MOST_RATIO}_times_the_report_{kind}: {within}")
     most = max(cost.memory for cost in found.values())
     print(f"most_memory_mb: {most:.0f}")
     print(f"memory_under_{MOST_MB}_mb: {'yes' if most < MOST_MB else 'NO'}")

@@ -57,9 +57,16 @@ mutants: .venv/installed
 bench-engine: .venv/installed .venv-lm-eval/installed
 	$(BIN)/python -m benchmarks.engine $(BENCH)
 
-# Confirmatory statistics beside statsmodels on rows. BENCH passes options.
-bench-stats: .venv/installed
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.stats $(BENCH)
+# The libraries beside which gridc's statistics are measured, and gridc, in an environment of their own.
+.venv-peers/installed: constraints.txt pyproject.toml
+	$(PYTHON) -m venv .venv-peers
+	PIP_CONSTRAINT=constraints.txt .venv-peers/bin/pip install --quiet --disable-pip-version-check \
+		--editable . glum==3.4.1 numba==0.68.1 pandas pyfixest==0.60.0
+	touch $@
+
+# Confirmatory statistics beside the fastest ways of other libraries. BENCH passes options.
+bench-stats: .venv-peers/installed
+	OMP_NUM_THREADS=1 .venv-peers/bin/python -m benchmarks.stats $(BENCH)
 
 # The engine for models behind an address beside a bare httpx loop, and 1,024 calls on a server that fails.
 bench-api: .venv/installed
@@ -91,4 +98,4 @@ bench-view: .venv/installed
 	$(BIN)/python -m benchmarks.view results/bench-report $(ITEMS)
 
 clean:
-	rm -rf .venv .venv-lm-eval results
+	rm -rf .venv .venv-lm-eval .venv-peers results

@@ -18,7 +18,8 @@ from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lowering.calls import Prompt, Sample
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.store.events import RunFinished, RunStarted
+from gridc.runtime.run import end_of
+from gridc.runtime.store.events import RunStarted
 from gridc.runtime.store.write import Writer
 from gridc.schema.canonical import canonical, digest, digest_bytes
 
@@ -34,18 +35,8 @@ def fill_at_once(compiled: Compiled, path: Path) -> None:
     stamp = plan.study_digest
     with Filler(path, plan) as store:
         store.ingest(plan, lock)
-        progress = store.progress(stamp)
         store.record(RunStarted(stamp=stamp, gridc=lock.gridc, answered=0))
-        store.record(
-            RunFinished(
-                stamp=stamp,
-                results=store.results_digest(stamp),
-                answers=store.answers_digest(stamp),
-                records=store.records_digest(stamp),
-                answered=progress.answered,
-                total=progress.total,
-            )
-        )
+        store.record(end_of(plan, store))
 
 
 class Filler(Writer):

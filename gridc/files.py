@@ -13,6 +13,16 @@ STALE = 3600
 """Seconds after which a draft is a crashed writer's: writing one takes a moment."""
 
 
+def cache_folder() -> Path | None:
+    """The user's cache folder of gridc; GRIDC_CACHE names another one, and empty, nothing is kept: None."""
+    folder = os.environ.get("GRIDC_CACHE")
+    if folder == "":
+        return None
+    return (
+        Path(folder) if folder else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gridc"
+    )
+
+
 def is_there(path: Path, kind: Callable[[Path], bool]) -> bool:
     """Whether there is such a thing; a name that no file system takes is a thing that is not there."""
     try:

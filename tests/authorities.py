@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -68,8 +69,26 @@ def make_authority(folder: Path, name: str) -> Path:
     return place
 
 
-def time_stamp(authority: Path, lock: Path) -> None:
+def make_chain(authority: Path, names: Sequence[str]) -> Path:
+    """An authority whose signing certificate stands under its root by way of these intermediate ones, the
+    first under the root. In its folder `all.pem` has all of them and the root."""
+    (authority / "serial").write_text("01")
+    above = "root"
+    for name in (*names, "tsa"):
+        new = ("openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-sha256", "-config", "conf")
+        shell(authority, *new, "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        sign = ("-CA", f"{above}.pem", "-CAkey", f"{above}.key", "-CAcreateserial", "-days", "2")
+        shell(authority, "openssl", "x509", "-req", "-in", f"{name}.csr", *sign, "-out", f"{name}.pem",
+              "-extfile", "conf", "-extensions", "tsa_cert" if name == "tsa" else "ca")  # fmt: skip
+        above = name
+    return authority
+
+
+def time_stamp(authority: Path, lock: Path, chain: Sequence[str] = ()) -> None:
+    """Write a token beside the lock, with these certificates of the authority in it, in this order."""
     query = ("openssl", "ts", "-query", "-data", str(lock), "-sha256", "-cert", "-out", "query")
     shell(authority, *query)
+    texts = [(authority / f"{name}.pem").read_text() for name in chain]
+    (authority / "chain.pem").write_text("".join(texts))
     shell(authority, "openssl", "ts", "-reply", "-queryfile", "query", "-config", "conf", "-section", "main",
-          "-out", f"{lock}.tsr")  # fmt: skip
+          *(("-chain", "chain.pem") if chain else ()), "-out", f"{lock}.tsr")  # fmt: skip

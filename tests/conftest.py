@@ -34,3 +34,9 @@ class Golden:
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     return Golden(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(autouse=True)
+def no_consent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test starts with consents of the person or of the test before it."""
+    monkeypatch.delenv("GRIDC_ALLOW", raising=False)

@@ -14,10 +14,11 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import click
+from click.exceptions import Exit
 
 from gridc import __version__
 from gridc.diagnostics.errors import GridcError
-from gridc.study.failures import coded
+from gridc.study.failures import TRACEBACK, coded, crashed
 
 COMMANDS = (
     "init",
@@ -95,6 +96,12 @@ class Commands(click.Group):
         except BrokenPipeError:
             sys.stderr.close()  # whoever read the output has seen enough
             raise SystemExit(0) from None
+        except (click.ClickException, click.Abort, Exit):
+            raise
+        except BaseException as error:  # a panic of Rust is no `Exception`
+            if os.environ.get(TRACEBACK):
+                raise
+            _fail(crashed(error))
 
 
 EPILOG = """\b

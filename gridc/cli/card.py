@@ -59,3 +59,5 @@ def check(
     shown = "" if checked.shown_by else "; nothing here shows that these cards say what was measured"
     about = f"`{checked.model}` in the results {cards.results[:12]} of stamp {cards.stamp[:12]}"
     click.echo(f"{readme}: agrees with {about}, as the {checked.shown_by or 'file'} says{shown}")
+    if checked.unchecked:
+        click.echo(f"not checked: {'; '.join(checked.unchecked)}")

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, believes, print_json, resumable
+from gridc.cli.options import ALLOW, FOLDERS, JSON, OUT, SPEC, believes, print_json, resumable
 from gridc.study import OpenStudy, Trust
 
 
@@ -16,6 +16,7 @@ from gridc.study import OpenStudy, Trust
 @OUT
 @JSON
 @click.option("--until-decided", is_flag=True, help="Ask only what certifies reversals, and stop.")
+@ALLOW
 @believes
 def certify(
     spec: Path,
@@ -24,12 +25,13 @@ def certify(
     out: Path | None,
     as_json: bool,
     until_decided: bool,
+    allow: tuple[str, ...],
     trust: Trust,
 ) -> None:
     """Say which orders and reversals the items certify. With --until-decided, run as little as it takes."""
     study = OpenStudy(spec, data, out, trust, models=models)
     if until_decided:
-        _until_decided(study, as_json)
+        _until_decided(study, as_json, allow)
         return
     certified = study.certify()
     if as_json:
@@ -39,9 +41,9 @@ def certify(
         click.echo(terminal.bullet(statement))
 
 
-def _until_decided(study: OpenStudy, as_json: bool) -> None:
+def _until_decided(study: OpenStudy, as_json: bool, allow: tuple[str, ...]) -> None:
     with resumable():
-        raced = study.certify_until_decided(_show)
+        raced = study.certify_until_decided(_show, terminal.note, allow, terminal.consent)
     if as_json:
         print_json(raced.as_json())
         return

@@ -73,6 +73,13 @@ ACKNOWLEDGE = click.option(
     help="environments: take answers from machines that differ, and record it as an observed deviation; "
     "lost-batches: ask calls again whose batch may have been paid and cannot be found.",
 )
+ALLOW = click.option(
+    "--allow",
+    metavar="HOST:VARIABLE",
+    multiple=True,
+    help="This host may get the prompts, and the value of this environment variable as a key (HOST alone: no "
+    "key). For this command; `gridc run` on a terminal asks, and keeps the answer.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from gridc.cli import terminal
-from gridc.cli.options import ACKNOWLEDGE, FOLDERS, JSON, OUT, SPEC, print_json, resumable
+from gridc.cli.options import ACKNOWLEDGE, ALLOW, FOLDERS, JSON, OUT, SPEC, print_json, resumable
 from gridc.study import OpenStudy, RayCluster
 
 
@@ -28,6 +28,7 @@ from gridc.study import OpenStudy, RayCluster
     "--workers", type=click.IntRange(1), help="Replicas on Ray. Default: one for each GPU, or else node."
 )
 @ACKNOWLEDGE
+@ALLOW
 def run(
     spec: Path,
     data: Path | None,
@@ -39,6 +40,7 @@ def run(
     address: str | None,
     workers: int | None,
     acknowledge: tuple[str, ...],
+    allow: tuple[str, ...],
 ) -> None:
     """Execute the plan into the store. Run it again to resume a run that was stopped."""
     if engine != "ray" and (address or workers):
@@ -46,7 +48,7 @@ def run(
     ray = RayCluster(address, workers) if engine == "ray" else None
     study = OpenStudy(spec, data, out, models=models)
     with resumable(), terminal.progress() as watch:
-        done = study.run(shard, watch, lambda text: click.echo(text, err=True), ray, acknowledge)
+        done = study.run(shard, watch, terminal.note, ray, acknowledge, allow, terminal.consent)
     if as_json:
         print_json(done.as_json())
         return

@@ -55,5 +55,7 @@ def _check(study: OpenStudy, as_json: bool) -> None:
     departures = f"{len(checked.explained)} departures, all explained in {checked.log}"
     click.echo(terminal.visible(f"{checked.lock}: {'current' if checked.current else departures}"))
     click.echo(f"stamp {checked.stamp}")
+    if checked.uncovered:
+        click.echo(f"note: {checked.uncovered}")
     for name, reason in checked.unchecked.items():
         click.echo(terminal.visible(f"not checked: {name} ({reason})"))

@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from rich.console import Console
+    from rich.progress import Progress
     from rich.table import Table as RichTable
 
+    from gridc.study.consenting import Leaving
     from gridc.study.measurands import Measurand
+    from gridc.study.planning import Alone, Cost, Design, DesignAnswer
     from gridc.study.running import Spent, StatusReport, Step
     from gridc.study.scaffolding import ScaffoldReport
     from gridc.study.stamping import DeviationReport
@@ -143,9 +146,85 @@ def plan_table(manifest: dict[str, Any]) -> None:
             console.print(escape(line))
     for name, reason in manifest["unpinned"].items():
         console.print(escape(f"unpinned: {name} ({reason})"))
+    for line in manifest["leaves"]:
+        console.print(escape(line))
     console.print(f"stamp {manifest['stamp']}")
     if "against" in manifest:
         _against(console, manifest["against"])
+
+
+def design(found: "DesignAnswer") -> None:
+    """Print the cheapest design, or why there is none."""
+    import click
+
+    for line in _design_lines(found):
+        click.echo(visible(line))
+
+
+def _design_lines(found: "DesignAnswer") -> Iterator[str]:
+    wanted, design = found.wanted, found.design
+    names = ", ".join(wanted.decide)
+    limit = "".join(f" within {_limit(name, most)}" for name, most in wanted.limits.items())
+    if design is None:
+        yield f"no design{limit} decides {names} with probability {wanted.power:g}"
+        for alone in found.alone:
+            yield f"  {alone.id}, {found.effects[alone.id]}: {_alone(alone, bool(wanted.limits))}"
+    else:
+        yield f"the cheapest design that decides {names} with probability {wanted.power:g}{limit}"
+        yield f"  {_design_words(design, found.whole)}"
+        yield f"  cost: {_cost(design.cost)}"
+        for name in wanted.decide:
+            yield f"  {name}, {found.effects[name]}: {design.power[name]:.2f}"
+    yield f"assumed: {found.assumed}"
+    for wrong in found.wrong:
+        powers = ", ".join(f"{name} {chance:.2f}" for name, chance in wrong.power.items())
+        cost = (
+            f"no number of these items has {wanted.power:g}"
+            if wrong.cost is None
+            else f"{wanted.power:g} would take {_cost(wrong.cost, short=True)}"
+        )
+        yield f"if {wrong.what}: {powers}; {cost}"
+    powers = ", ".join(f"{name} {chance:.2f}" for name, chance in found.whole.power.items())
+    yield f"the spec as it stands: {powers}; {_cost(found.whole.cost, short=True)}"
+
+
+def _limit(name: str, most: float) -> str:
+    return f"US $ {_dollars(most)}" if name == "usd" else f"{most:,.10g} {name}"
+
+
+def _alone(alone: "Alone", limited: bool) -> str:
+    if alone.design is None:
+        return f"not with all items of the data: {alone.power_at_most:.2f} there"
+    enough = ", ".join(f"{count:,} items of {name}" for name, count in alone.design.items.items())
+    within = f"; within the limit {alone.power_within:.2f}" if limited else ""
+    return f"by itself it takes {_cost(alone.design.cost, short=True)} ({enough}){within}"
+
+
+def _design_words(design: "Design", whole: "Design") -> str:
+    """`120 of 400 items of bbq (30 units), template T1 (of 4), 1 answer to each (not 5)`."""
+    told = [
+        f"{count:,} items of {name} ({design.units[name]:,} units; the spec asks {whole.items[name]:,})"
+        for name, count in design.items.items()
+    ]
+    told += [
+        f"{axis} {', '.join(kept)} alone (of {len(whole.levels[axis])})"
+        for axis, kept in design.levels.items()
+        if len(kept) < len(whole.levels[axis])
+    ]
+    answers = f"1 answer to each{'' if whole.replicates == 1 else f' (not {whole.replicates})'}"
+    return f"{'; '.join([*told, answers])}; {design.cells:,} cells (of {whole.cells:,})"
+
+
+def _cost(cost: "Cost", short: bool = False) -> str:
+    told = [] if cost.usd is None or not (cost.usd or cost.usd_most) else [f"US $ {_dollars(cost.usd)}"]
+    if told and not short and cost.usd_most is not None:
+        told.append(f"at most US $ {_dollars(cost.usd_most)}")
+    told.append(f"{cost.tokens:,.0f} tokens")
+    if cost.hours is not None:
+        told.append(f"{cost.hours:,.2g} hours")
+    if not short:
+        told.append(f"{cost.calls:,.0f} calls")
+    return ", ".join(told)
 
 
 def propagation(rows: "Iterable[Mapping[str, Any]]") -> "Iterator[str]":
@@ -236,7 +315,9 @@ def _tested(hypothesis: dict[str, Any]) -> str:
     told = "an unknown number of items" if items is None else f"{items:,} items"
     if items != units:
         told += f" in {units:,} units"
-    return told if hypothesis["margin_pp"] is None else f"{told}, margin {hypothesis['margin_pp']:g} pp"
+    if hypothesis["margin_pp"] is None:
+        return told
+    return f"{told}, margin {hypothesis['margin_pp']:g} pp between levels of {hypothesis['axis']}"
 
 
 def _later(estimates: "Mapping[str, Mapping[str, Any]]") -> "Iterator[str]":
@@ -340,6 +421,8 @@ def deviations(shown: "DeviationReport") -> None:
         for each in departures:
             click.echo(visible(f"    {each.path}: {brief(each.registered)} -> {brief(each.implemented)}"))
         click.echo(click.wrap_text(visible(entry.reason or "no reason yet"), WIDTH, "    ", "    "))
+    if shown.uncovered:
+        click.echo(f"note: {shown.uncovered}")
     for sentence in shown.observed or ():
         click.echo(visible(f"observed: {sentence}"))
     if shown.observed is None:
@@ -430,6 +513,44 @@ def _known(number: int | None) -> str:
     return "unknown: items are absent" if number is None else f"{number:,}"
 
 
+def note(sentence: str) -> None:
+    """Tell the person something beside the result."""
+    print(visible(sentence), file=sys.stderr, flush=True)
+
+
+def consent(what: "Leaving") -> bool:
+    """Ask the person whether something may leave the machine, if there is a terminal to ask on. For a
+    variable that is not the usual key of its host they type its name."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    for bar in _LIVE:
+        bar.stop()
+    try:
+        return _consent(what)
+    finally:
+        for bar in _LIVE:
+            bar.start()
+
+
+_LIVE: "list[Progress]" = []
+"""The bars on the terminal: they draw over what is asked."""
+
+
+def _consent(what: "Leaving") -> bool:
+    import click
+
+    click.echo(paint(str(what), err=True, bold=True), err=True)
+    name = what.reach.variable
+    if name is None or what.reach.usual:
+        return click.confirm("May it leave? You are not asked again", default=False, err=True)
+    warning = f"The spec chose {name}. Whoever has {what.reach.host} will know what is in it."
+    click.echo(paint(warning, err=True, fg="red", bold=True), err=True)
+    answer = click.prompt(
+        "Type the name of the variable to allow it", default="", show_default=False, err=True
+    )
+    return str(answer).strip() == name
+
+
 @contextmanager
 def progress() -> "Iterator[Callable[[Step], None]]":
     """Shows a run's progress with the time left: a bar on a terminal, else a line each tenth."""
@@ -447,6 +568,7 @@ def progress() -> "Iterator[Callable[[Step], None]]":
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
+        _LIVE.append(bar)
         task = bar.add_task("reading the spec", total=None)
 
         def show(step: "Step") -> None:
@@ -456,7 +578,10 @@ def progress() -> "Iterator[Callable[[Step], None]]":
             said = f"{step.model}: {step.doing}" if step.model and step.doing else step.doing or step.model
             bar.update(task, description=visible(said), completed=step.done, total=step.total or None)
 
-        yield show
+        try:
+            yield show
+        finally:
+            _LIVE.remove(bar)
 
 
 class _Lines:

@@ -43,7 +43,8 @@ def resolve_spec(
     """
     checked = read_spec(path, data_folder, models_folder)
     lock = read_lock(lock_path(path))
-    return Compiled(checked, resolve(checked, lock.pins() if lock else {}, online), lock)
+    covers_behaviour = lock is None or lock.covers_behaviour
+    return Compiled(checked, resolve(checked, lock.pins() if lock else {}, online, covers_behaviour), lock)
 
 
 def compile_spec(

@@ -209,6 +209,24 @@ CODES: dict[str, Code] = {
         "The point score of a card is the score under the anchor configuration, so `analysis.anchor` selects "
         "a configuration on every benchmark, of those that all models share after the exclusions.",
     ),
+    "GC324": Code(
+        "no power can be planned for this hypothesis",
+        "`gridc plan --decide` looks for the cheapest design in which hypotheses of the spec can be decided. "
+        "A difference, a trend, an interaction or a ranking needs to say how large an effect is to be found "
+        "(--effect 5, --effect H1=5, or a margin in the spec); an equivalence and a non-inferiority have a "
+        "margin and no effect. Where no test decides, as of a descriptive ranking, no design does.",
+    ),
+    "GC325": Code(
+        "the limit of a design cannot be held",
+        "--usd needs a price of every provider's model that is asked (`price` in [[model]], or litellm's "
+        "table), and --hours the time of calls, which a store knows once a run has begun. Nothing is "
+        "guessed: --tokens limits what is sent and written, and needs neither.",
+    ),
+    "GC326": Code(
+        "a design needs the items",
+        "What units of which sizes can show, and what their calls cost, is counted on the items themselves. "
+        "Name the folder of the benchmarks with --data.",
+    ),
     "GC331": Code(
         "the options cannot stand in this order",
         "`gold_at:D` needs a right option and at least four options in every item that it applies to. "
@@ -297,6 +315,12 @@ CODES: dict[str, Code] = {
         "OpenAI and Anthropic, and of a server at `base_url` that serves /files and /batches as OpenAI does; "
         "vLLM, SGLang and llama.cpp serve none. Rankings of given candidates are asked one by one.",
     ),
+    "GC354": Code(
+        "a provider's address is not known",
+        "gridc states the address to which a key goes, so that no variable and no `.env` file can redirect "
+        "it. It knows that of the providers which the message lists, whose requests go through its own "
+        "client. Any other that speaks OpenAI's protocol is reached with `base_url` and `key_env`.",
+    ),
     "GC361": Code(
         "a label and its score do not fit",
         "`scores` maps what a response is read to onto scores from 0 to 1. Every label of a judge, both "
@@ -349,6 +373,14 @@ CODES: dict[str, Code] = {
         "a deviation states other values",
         "The log states registered or implemented values that are not those of the difference. `gridc "
         "deviations --write` fills in both values and leaves the rest as it is.",
+    ),
+    "GC409": Code(
+        "gridc behaves otherwise than when the study was stamped",
+        "The stamp holds a fingerprint of each part of gridc that decides the study's prompts and scores: "
+        "what it does with fixed inputs and replies. This gridc does something else there, so the same spec "
+        "would now measure something else. Use the version of gridc that the lock names; or explain the "
+        "difference with `gridc deviations --write`; or, before there are data, run `gridc stamp "
+        "--supersede`.",
     ),
     # GC5xx: hazards
     "GC501": Code(
@@ -506,6 +538,20 @@ CODES: dict[str, Code] = {
         "over before the model answers, and every likelihood would be of a candidate with that token behind "
         "it. Use a copy of the model whose tokenizer adds none, or ask through the chat template.",
     ),
+    "GC534": Code(
+        "a unit is finer than the data document",
+        "Items that were made together, such as the fillings of one question template, are taken as "
+        "independent of each other: intervals are then too narrow, and tests find what is not there (with 25 "
+        "templates and a correlation of .02 within them .12 of studies of 800 items certify falsely). Leave "
+        "`unit` out, so that it is the coarsest level that the data document; or waive this with the reason, "
+        "which is printed with the results.",
+    ),
+    "GC535": Code(
+        "the bootstrap draws less than a unit",
+        "`[analysis] bootstrap` resamples groups finer than the benchmark's unit, so intervals are of "
+        "draws that are not independent, and too narrow. Leave its `unit` out, or name the benchmark's; or "
+        "waive this with a reason, as where a paper's intervals are reproduced.",
+    ),
     # GC6xx: the run
     "GC601": Code(
         "the store is in use",
@@ -592,6 +638,26 @@ CODES: dict[str, Code] = {
         "Both have an answer to the same call, and the answers differ. Shards do not overlap, so one of "
         "them was run with other settings, versions or hardware. Merge only one of the two.",
     ),
+    "GC619": Code(
+        "the files of a model take more than they may",
+        "Tokenizers and configurations are read in a process of their own, which may take 60 seconds of CPU "
+        "time, more for long texts, and 4 GiB of memory, and ends without harm. Sound files take a twentieth "
+        "of that, on a loaded machine too, because only CPU time counts. Take these files as hostile or "
+        "damaged: fetch the model anew from its source.",
+    ),
+    "GC620": Code(
+        "there is too little memory",
+        "The system gave no more memory to this process. What was stored before is intact; run `gridc run` "
+        "to resume where there is more. gridc by itself needs about 1 GiB of address space, local models "
+        "2 GiB and their weights.",
+    ),
+    "GC621": Code(
+        "gridc made a mistake",
+        "Something happened that gridc does not foresee, so what was asked for is not finished. That is a "
+        "mistake of gridc or of a library, not of the study; what was stored before is intact. Run the "
+        "command again with GRIDC_TRACEBACK=1 and report what it prints. SECURITY.md says how, where a file "
+        "causes it on purpose.",
+    ),
     "GC641": Code(
         "a model gives no numbers",
         "Its logits are NaN or infinite, so there is no most likely token and no likelihood to store. "
@@ -663,6 +729,41 @@ CODES: dict[str, Code] = {
         "calls without an answer were not paid. The message holds what the provider said. `gridc run` "
         "submits what is missing again.",
     ),
+    "GC643": Code(
+        "nobody has consented to what would leave",
+        "A spec names the server that gets the prompts, and the environment variable whose value goes along "
+        "as a key. A stranger's spec could so send any secret and any of your files to anyone. Each host "
+        "with its variable is allowed once, by you: `gridc run` asks on a terminal and keeps the answer in "
+        "your configuration folder, and elsewhere `--allow HOST:VARIABLE` or GRIDC_ALLOW says it. A server "
+        "on this machine that gets no key needs no consent.",
+    ),
+    "GC644": Code(
+        "the file of consents cannot be used",
+        "gridc keeps what you have allowed in gridc/consent.json in your configuration folder "
+        "(XDG_CONFIG_HOME, or ~/.config). It must be a regular file of yours that nobody else may write, "
+        "because who writes it decides where your keys go.",
+    ),
+    "GC645": Code(
+        "a request would have gone elsewhere",
+        "Something made a request for another address than the one that was consented to: a variable or a "
+        "file that a library reads, or an address in a response. It did not leave. To use another server, "
+        "state it as `base_url`.",
+    ),
+    "GC646": Code(
+        "an endpoint asks to wait too long",
+        "It said with Retry-After to wait, and an hour would pass without an answer, or a minute before the "
+        "first call. What was answered is stored, and `gridc run` resumes.",
+    ),
+    "GC647": Code(
+        "an answer is far longer than it may be",
+        "It has more than 256 characters for each token of `max_tokens`, which no tokenizer gives: the "
+        "server does not keep to the limit, or answers something else. It is a failure, and not scored.",
+    ),
+    "GC648": Code(
+        "a proxy or a file of certificates cannot be used",
+        "HTTP_PROXY or HTTPS_PROXY names a proxy of a kind that is not known here, or SSL_CERT_FILE or "
+        "SSL_CERT_DIR what cannot be read. Nothing was asked.",
+    ),
     "GC650": Code(
         "a Ray cluster cannot be used",
         "gridc starts a cluster on this machine, or joins the one that --address names. Nothing listens "
@@ -713,6 +814,13 @@ CODES: dict[str, Code] = {
         "Either it stands twice in the file, or the labels of its sheet were taken back before: then its map "
         "is open, and whoever labels it now could know the condition. Draw another sheet.",
     ),
+    "GC666": Code(
+        "a model card shows another card",
+        "A GRID card counts as attached where readers see it: once, at the top level of the page as it is "
+        "rendered, inside no other element, list, comment or code, and as `gridc card attach` wrote it. "
+        "Close what is left open above it. Nothing else in the file, shown or hidden, may be called a GRID "
+        "card or name the study's digests, because a reader could take it for the card: use other words.",
+    ),
     # GC7xx: verification
     "GC701": Code(
         "an input differs",
@@ -742,8 +850,8 @@ CODES: dict[str, Code] = {
     ),
     "GC706": Code(
         "the results digest differs",
-        "The stored samples do not hash to the digest that the run recorded at its end: an outcome "
-        "was changed afterwards. Restore a copy of the store, or run the study again.",
+        "The stored samples, or the rows of a table, do not hash to the digest that the run recorded at its "
+        "end: something was changed afterwards. Restore a copy of the store, or run the study again.",
     ),
     "GC707": Code(
         "a report differs",
@@ -753,8 +861,9 @@ CODES: dict[str, Code] = {
     "GC708": Code(
         "a repeated call has another answer",
         "The call was made again, with the model that is here and in fp32, and the answer is not the "
-        "stored one: the text differs although no token choice depended on less than 1e-4, or a "
-        "log-likelihood moved by more than 1e-3 nats. Either the stored answers are not this model's, or "
+        "stored one: a text, its end or a ranking differs although no near tie could turn it, a "
+        "log-likelihood moved by more than the noise measured here allows, or near ties are counted that "
+        "are none. Either the stored answers are not this model's, or "
         "another version of torch or transformers computes them differently; the report's environment "
         "says which versions ran.",
     ),
@@ -788,5 +897,10 @@ CODES: dict[str, Code] = {
         "A map is sealed before the first label and opened after the last one is locked: events seal, lock, "
         "unblind, each once and in this order. Another order means that somebody knew the conditions while "
         "labels could still change.",
+    ),
+    "GC714": Code(
+        "a figure differs",
+        "The file in the folder of figures is not what the store gives now: it was edited, or drawn at an "
+        "earlier state. `gridc report --figures` draws it again.",
     ),
 }

@@ -250,9 +250,12 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
     )
     known = {
         key: str(ran[key])
-        for key in ("architecture", "dtype", "device", "threads", "attention", "chat_template")
+        for key in (
+            "architecture", "dtype", "device", "threads", "attention", "chat_template", "endpoint", "address",
+            "leaves", "consent",
+        )
         if ran.get(key) is not None
-    }
+    }  # fmt: skip
     asked = unused_generation(ran)
     if asked:
         known["its own generation config, not used"] = asked

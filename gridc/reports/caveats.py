@@ -12,13 +12,16 @@ from gridc.reports.judging import judging_sentences
 from gridc.reports.templates import floor, percent
 from gridc.reports.words import LIMITS, PLURAL, model_at, whole_percent
 from gridc.schema.effects import EXACT
-from gridc.schema.items import UnitLevel
+from gridc.schema.items import UNIT_LEVELS, UnitLevel
 from gridc.schema.models import SERVED
 from gridc.schema.scores import ByExpected, Scores
 
 QUIET: Mapping[str, str] = {EXACT: "in another batch shape", SERVED: "asked again"}
 """By the precisions in which answers are expected to stay: how calls were answered once more."""
 INTERVAL_METHOD = "bootstrap of units, percentiles expanded for their number (Hesterberg 2015)"
+AT_BOUND = (
+    "of a rate of 0 or 1 exact and one-sided, for units of any size (Clopper-Pearson where all are alike)"
+)
 
 
 def caveats(findings: Findings) -> Iterator[str]:
@@ -92,7 +95,14 @@ def _left_out(findings: Findings, benchmark: str) -> Iterator[str]:
 
 
 def _passed_over(benchmark: BenchmarkFinding) -> Iterator[str]:
-    """Where the spec names a finer unit than the data document."""
+    """Where the spec names a finer unit than the data document, or a bootstrap of less than a unit."""
+    drawn = benchmark.intervals.unit
+    if UNIT_LEVELS.index(drawn) < UNIT_LEVELS.index(benchmark.unit):
+        yield (
+            f"On {benchmark.benchmark} every interval, and every p at a margin, is of resamples of each "
+            f"{drawn}, though the unit is the {benchmark.unit}: they assume that the {PLURAL[drawn]} of one "
+            f"{benchmark.unit} are independent."
+        )
     if benchmark.coarser:
         yield (
             f"On {benchmark.benchmark} the spec takes each {benchmark.unit} as independent, though the data "

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from gridc.compiler.lock.anchor import in_words, strongest
-from gridc.reports.caveats import INTERVAL_METHOD, interval_assumption
+from gridc.reports.caveats import AT_BOUND, INTERVAL_METHOD, interval_assumption
 from gridc.reports.findings.analysis import Between
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.intervals import UnitIntervals
@@ -182,7 +182,9 @@ def _rate(found: RateFinding) -> RateRow:
 
 
 def _intervals(found: UnitIntervals) -> IntervalsRow:
-    return IntervalsRow.of(found, method=INTERVAL_METHOD, assumption=interval_assumption(found.unit))
+    return IntervalsRow.of(
+        found, method=f"{INTERVAL_METHOD}; {AT_BOUND}", assumption=interval_assumption(found.unit)
+    )
 
 
 def _between(found: Between) -> BetweenRow:

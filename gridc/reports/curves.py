@@ -122,7 +122,7 @@ def _whole(curve: CurveFinding) -> Iterator[EstimateRow]:
         "log_odds_third_quartile": (summary.high, None),
         "share_significant_below": (summary.below, None),
         "share_significant_above": (summary.above, None),
-        "share_significant": (max(summary.below, summary.above), None if found is None else found.p_share),
+        "share_significant": (summary.share, None if found is None else found.p_share),
         "share_same_sign": (curve.same_sign, None),
     }
     for kind, (value, p) in values.items():

@@ -8,6 +8,7 @@ from gridc.reports.caveats import INTERVAL_METHOD
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, Needed, Recovery
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
+from gridc.reports.findings.hypotheses.sentences import pairs_words
 from gridc.schema.estimates import EstimateRow, estimate_row
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import NumberNeeded
@@ -200,6 +201,8 @@ class _Rows:
     def _change(self, name: str, change: Change, reading: str) -> Iterator[EstimateRow]:
         where = "" if change.part is None else f" in {change.part}"
         about = f"{change.level} against {change.reference}{where}, {reading}"
+        if change.pairs is not None:
+            about = f"{about} {pairs_words(change)}"
         sides = (
             (f"rate/{change.level}", change.level, change.rate),
             (f"rate/{change.reference}", change.reference, change.reference_rate),

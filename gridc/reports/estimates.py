@@ -5,7 +5,7 @@ A source is a function of the findings; what a report estimates is added as a ro
 
 from collections.abc import Callable, Iterable, Iterator
 
-from gridc.reports.caveats import INTERVAL_METHOD, interval_assumption
+from gridc.reports.caveats import AT_BOUND, INTERVAL_METHOD, interval_assumption
 from gridc.reports.components import component_estimates
 from gridc.reports.curves import curve_estimates
 from gridc.reports.effect_estimates import effect_estimates
@@ -44,6 +44,7 @@ def _scores(findings: Findings) -> Iterator[EstimateRow]:
             if not cell.shared or score.score is None:
                 continue
             interval = intervals.scores.get((cell.model, cell.configuration))
+            made = AT_BOUND if score.score in (0, 1) else INTERVAL_METHOD
             yield estimate_row(
                 id=f"score/{cell.key}",
                 kind="score",
@@ -51,7 +52,7 @@ def _scores(findings: Findings) -> Iterator[EstimateRow]:
                 estimate=float(score.score),
                 interval=interval,
                 level=None if interval is None else intervals.level,
-                method=SCORE if interval is None else f"{SCORE}; {INTERVAL_METHOD}",
+                method=SCORE if interval is None else f"{SCORE}; {made}",
                 assumption="" if interval is None else interval_assumption(intervals.unit),
                 rows=score.rows,
                 n=score.scored,

@@ -22,6 +22,9 @@ from gridc.schema.canonical import digest_bytes
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
 
+FIGURES = "figures"
+"""The folder of the figures that are written as files, beside the reports."""
+
 NAMES = {
     "report.html": "report page",
     "certificate.json": "certificate",
@@ -98,20 +101,26 @@ def texts(findings: Findings) -> dict[str, str]:
 def draw(findings: Findings, folder: Path, pdf: bool = False) -> list[Path]:
     """Write every figure of the page as SVG, and as PDF with `pdf`, into `folder`; the paths. Raises
     `UnavailableError` (GC604) where the converter to PDF is not installed."""
-    made = documents(findings)
     convert = _pdf_converter() if pdf else None
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    sections = lay_out(findings, made.certificate, made.deck)
-    curves = (figure for *_, figure in drawn_curves(findings) if figure is not None)
-    for figure in (*(figure for section in sections for figure in section.figures), *curves):
-        path = folder / f"{figure.name}.svg"
-        write_atomic(path, figure.svg)
+    for name, svg in drawings(findings).items():
+        path = folder / name
+        write_atomic(path, svg)
         written.append(path)
         if convert is not None:
-            path.with_suffix(".pdf").write_bytes(convert(figure.svg))
+            path.with_suffix(".pdf").write_bytes(convert(svg))
             written.append(path.with_suffix(".pdf"))
     return written
+
+
+def drawings(findings: Findings) -> dict[str, str]:
+    """Every figure of the page as SVG, by the name of its file."""
+    made = documents(findings)
+    sections = lay_out(findings, made.certificate, made.deck)
+    curves = (figure for *_, figure in drawn_curves(findings) if figure is not None)
+    drawn = (*(figure for section in sections for figure in section.figures), *curves)
+    return {f"{figure.name}.svg": figure.svg for figure in drawn}
 
 
 def _pdf_converter() -> Callable[[str], bytes]:

@@ -11,7 +11,7 @@ from gridc.schema.judging import SECOND
 from gridc.statistics.raters import Kappa
 
 METHOD = f"Cohen's kappa; {KAPPA_INTERVAL}"
-ASSUMPTION = "responses are drawn independently"
+ASSUMPTION = "units of items are drawn independently"
 
 
 def judging_sentences(found: JudgingFinding | None) -> Iterator[str]:
@@ -65,8 +65,9 @@ def _second(found: JudgingFinding) -> Iterator[str]:
         asked = f"of {second.asked:,} responses that both were asked about, {_agreement(second.agreement)}"
         outcome = {
             None: "whether that reaches the least kappa that the spec asks for cannot be said",
-            True: f"the spec asks for {found.least:g} at least, which is reached",
-            False: f"the spec asks for {found.least:g} at least, which is not reached",
+            True: f"the spec asks for {found.least:g} at least, which is reached, by the lower limit too",
+            False: f"the spec asks for {found.least:g} at least, which "
+            + ("kappa reaches and its lower limit does not" if second.above else "is not reached"),
         }[second.passes]
         yield f"{SECOND} against the first verdict: {asked}; {outcome}."
     if second.rescored:

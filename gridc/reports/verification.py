@@ -5,7 +5,7 @@ Each check yields its findings; none stops the others, so one look shows all tha
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
@@ -16,22 +16,25 @@ from typing import Any
 from pydantic_core import from_json
 
 from gridc.compiler.compile import Compiled
-from gridc.compiler.lock.anchor import Anchor
+from gridc.compiler.instrument.propagation import StepShares
+from gridc.compiler.lock.anchor import SUFFIXES, Anchor
 from gridc.compiler.lock.deviations import log_path, reconcile
-from gridc.compiler.lock.diff import brief, differences
+from gridc.compiler.lock.diff import behaviour_differences, brief, differences
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.compiler.lowering.judging import Judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
-from gridc.reports.claims import check_ties, claimed, claimed_of_results
-from gridc.reports.files import NAMES, texts
+from gridc.reports.claims import FINISH, check_ties, claimed, claimed_of_results
+from gridc.reports.files import FIGURES, NAMES, drawings, texts
 from gridc.reports.findings.attribution import Attribution
 from gridc.reports.findings.find import find
+from gridc.reports.findings.scaffolds import Step
 from gridc.reports.seals import of_blinding
 from gridc.reports.verified_samples import of_samples
 from gridc.runtime.adaptive_race import document, from_store, race_study
 from gridc.runtime.judgements import judged
+from gridc.runtime.store import recorded_before
 from gridc.runtime.store.digests import CallRecords, CellResults
 from gridc.runtime.store.events import (
     Event,
@@ -46,6 +49,7 @@ from gridc.runtime.store.events import (
     recorded,
 )
 from gridc.runtime.store.items import item_rows, named_digest, shown_rows
+from gridc.runtime.store.opening import BESIDE
 from gridc.runtime.store.rows import CheckedCall, Progress
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest, digest_bytes, has_one_reading
@@ -79,14 +83,15 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         inputs = list(guarded("the study", _inputs(compiled, lock, store, stamp, events)))
         found = list(inputs)
         found += of_events(events)
-        records, outcomes = CallRecords(), CellResults()
+        records, outcomes = CallRecords(columns_of_calls(store, conclusion)), CellResults()
         found += of_calls(store, stamp, records)
         shown = check_ties(compiled.lock_path, compiled.source.path, folder, events, stamp, trust)
         found += shown.findings
         plan = Plan(compiled.study)
         if not inputs:
-            found += guarded("the items", of_items(plan, store))
-            found += guarded("the options", _shown(plan, store))
+            whole = conclusion is not None and conclusion.tables is not None
+            found += guarded("the items", of_items(plan, store, whole))
+            found += guarded("the options", _shown(plan, store, whole))
             if conclusion is not None and conclusion.named not in (None, named_digest(plan)):
                 message = (
                     "the tags, labels and numbers of rows that the run recorded are not those of the items"
@@ -108,8 +113,9 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         del records  # 160 MB of five million calls
         found = [*sound(), *found]
     passed: list[str] = []
+    checked: set[str] = set()
     if not found:
-        reports = of_reports(compiled, lock, store, folder, events, results, passed)
+        reports = of_reports(compiled, lock, store, folder, events, results, passed, checked)
         found += guarded("the reports", reports)
         found += guarded("the race", of_witness(plan, store, folder, events))
     if found:
@@ -124,8 +130,10 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
             "right",
             "the items with their groups and right options, and the samples, are those of the plan; scoring "
             "the answers again gives the same outcomes",
-            recorded_at_the_end(progress, conclusion),
+            recorded_at_the_end(store, progress, conclusion),
             reports_checked(passed),
+            behaves(lock, compiled.study.stamped()),
+            *unchecked(folder, checked),
             *shown.lines,
         ),
         progress.complete and conclusion is not None,
@@ -141,15 +149,39 @@ def stamped_words(lock: Lock, ran: str) -> str:
     return "were run, and depart from the stamp as the deviation log says"
 
 
-def recorded_at_the_end(progress: Progress, conclusion: RunFinished | None) -> str:
-    """What the digests of the last `finish` event cover, in words."""
+def behaves(lock: Lock, ran: Mapping[str, Any]) -> str:
+    """Whether gridc's own code does what it did when the study ran, as far as the stamp covers that."""
+    from gridc.compiler.instrument.fingerprints import PARTS, fingerprint
+
+    uncovered, then = lock.uncovered(), ran.get("behaviour")
+    if uncovered is not None or then is None:
+        return f"not covered: {uncovered}"
+    now = {part: fingerprint(part) for part in then if part in PARTS}
+    changed = [path for path, *_ in behaviour_differences(then, now)]
+    if changed:
+        return f"gridc behaves otherwise here than when the study ran: {', '.join(changed)}"
+    return (
+        "on fixed inputs gridc's own code does what it did when the study ran "
+        f"({len(now)} fingerprints; what no such input meets is not seen)"
+    )
+
+
+def recorded_at_the_end(store: Store, progress: Progress, conclusion: RunFinished | None) -> str:
+    """What the digests of the last `finish` event cover and what they do not, in words."""
     if not progress.complete or conclusion is None:
         state = f"{progress.answered:,} of {progress.total:,} calls answered"
         unscored = f", {progress.unscored:,} samples not scored" if progress.unscored else ""
         return f"the run is incomplete ({state}{unscored}), so its results are not final"
-    if conclusion.records is None:
+    if conclusion.tables is None and conclusion.records is None:
         return "the results digest is the recorded one; the store is too old to hold one of its other columns"
-    return "the results digest is the recorded one, and so is that of every other row the study rests on"
+    left_out: Sequence[str]
+    if conclusion.tables is None:
+        left_out, others = recorded_before.LEFT_OUT, "all other rows"
+    else:
+        left_out = store.uncovered({name: each.columns for name, each in conclusion.tables.items()})
+        others = "every table and column"
+    told = f"the results digest is the recorded one, and so are those of {others}"
+    return f"{told} but what the run recorded none of: {', '.join(left_out)}" if left_out else told
 
 
 def guarded(what: str, check: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
@@ -174,7 +206,7 @@ def looked_at(store: Store) -> Iterator[Callable[[], list[Diagnostic]]]:
         found = _sound(store)
         yield lambda: found
         return
-    with Store.open(store.path) as same, ThreadPoolExecutor(1) as thread:
+    with Store.open(store.path, look=False) as same, ThreadPoolExecutor(1) as thread:
         sound = thread.submit(_sound, same)
         try:
             yield sound.result
@@ -259,22 +291,22 @@ def _wrong(call: CheckedCall) -> Iterator[str]:
         yield "record"
 
 
-def of_items(plan: Plan, store: Store) -> Iterator[Diagnostic]:
+def of_items(plan: Plan, store: Store, whole: bool) -> Iterator[Diagnostic]:
     """The groups of the items in the store against the study's: a recount from the store alone rests on
-    them."""
+    them. Only a store that is not `whole`, as an older gridc ended it, may have none."""
     stored = store.groups(plan.study_digest)
     expected = sorted(row[1:] for row in item_rows(plan))
-    if stored and stored != [tuple(row) for row in expected]:
+    if (stored or whole) and stored != [tuple(row) for row in expected]:
         changed = next(ours for ours, theirs in zip_longest(expected, stored) if ours != theirs)
         name = "an item that is not in the study" if changed is None else f"{changed[0]}, item {changed[1]}"
         yield Diagnostic("GC704", f"{name}: the store does not have the groups of the study's items")
 
 
-def _shown(plan: Plan, store: Store) -> Iterator[Diagnostic]:
+def _shown(plan: Plan, store: Store, whole: bool) -> Iterator[Diagnostic]:
     """Which options earn the point, by item and order, in the store against the study's."""
     stored = {row[:3]: row[3:] for row in store.shown(plan.study_digest)}
     expected = {tuple(row[1:4]): tuple(row[4:]) for row in shown_rows(plan)}
-    for where in sorted(stored.keys() | expected.keys()) if stored else ():
+    for where in sorted(stored.keys() | expected.keys()) if stored or whole else ():
         if stored.get(where) != expected.get(where):
             benchmark, item, order = where
             name = f"{benchmark}, item {item}, options {order}"
@@ -294,13 +326,29 @@ def of_digests(
     `records` holds every call."""
     if not complete and conclusion.answered is None:
         return  # an older gridc recorded no count, so what was answered since cannot be told from it
-    actual = {"results": results, "answers": store.answers_digest(conclusion.stamp)}
+    actual: dict[str, tuple[str | None, str]] = {"results": (results, conclusion.results)}
+    if conclusion.answers is not None:
+        actual["answers"] = store.answers_digest(conclusion.stamp), conclusion.answers
     if conclusion.records is not None:
-        actual["records"] = store.records_digest(conclusion.stamp, records)
-    for name, value in actual.items():
-        noted = getattr(conclusion, name)
-        if noted != value:
-            yield Diagnostic("GC706", f"the {name} hash to {value[:12]}, recorded is {noted[:12]}")
+        actual["records"] = store.records_digest(conclusion.stamp, records), conclusion.records
+    tables = conclusion.tables or {}
+    columns = {name: each.columns for name, each in tables.items()}
+    for name, value in store.table_digests(conclusion.stamp, columns, records).items():
+        actual[f"rows of `{name}`"] = value, tables[name].sha256
+    for what, (value, noted) in actual.items():
+        if value is None:
+            yield Diagnostic("GC706", f"the run recorded a digest of {what} with a column that is not there")
+        elif value != noted:
+            yield Diagnostic("GC706", f"the {what} hash to {value[:12]}, recorded is {noted[:12]}")
+
+
+def columns_of_calls(store: Store, conclusion: RunFinished | None) -> Sequence[str]:
+    """The columns of calls that the run recorded a digest of."""
+    if conclusion is None or conclusion.tables is None:
+        return recorded_before.CALL
+    there = store.covered()["call"]
+    recorded = conclusion.tables.get("call")
+    return there if recorded is None or not set(recorded.columns) <= set(there) else recorded.columns
 
 
 def _reported(events: Sequence[Event], stamp: str) -> bool:
@@ -359,11 +407,16 @@ def of_reports(
     events: Sequence[Event],
     results: str,
     passed: list[str],
+    checked: set[str],
+    without_items: bool = False,
 ) -> Iterator[Diagnostic]:
-    """The reports that are there against what the store says now. `results` is the digest of its results.
-    What cannot be made again and is passed over is added to `passed`."""
+    """The reports and figures that are there against what the store says now. `results` is the digest of its
+    results. What cannot be made again and is passed over is added to `passed`, and every file that was looked
+    at to `checked`. `without_items`, as in a bundle, what reached the steps of scaffolds is taken as it was
+    recorded."""
     here = [folder / name for name in NAMES if name != "store.sqlite" and os.path.lexists(folder / name)]
-    if not here:
+    figures = _figures(folder)
+    if not here and not figures:
         return
     plan = Plan(compiled.study)
     looks = [
@@ -384,13 +437,20 @@ def of_reports(
             if looks
             else "there is a report, and no event records that it was made"
         )
-        yield Diagnostic("GC707", message, str(here[0]), help=REPORT_AGAIN)
+        yield Diagnostic("GC707", message, str([*here, *figures][0]), help=REPORT_AGAIN)
         return
     earlier = {digest for look in looks for digest in look.files.values()}
     tied = claimed(events, plan.study_digest)
     results_tied = claimed_of_results(events, plan.study_digest)
-    expected = texts(find(compiled, lock, store, tied, explained, results, results_tied))
+    traced: tuple[Step, ...] | None = None
+    if without_items:
+        traced = tuple(Step(StepShares(**step["shares"]), step["rows"]) for step in looks[-1].propagation)
+        if traced:
+            passed.append("what reached the steps of scaffolds")
+    findings = find(compiled, lock, store, tied, explained, results, results_tied, traced)
+    expected = texts(findings)
     for path in here:
+        checked.add(path.name)
         data = _bytes(path, len(expected[path.name].encode()) + MOST_JSON)
         if data == expected[path.name].encode():
             continue
@@ -403,6 +463,57 @@ def of_reports(
             changed = f": {', '.join(paths[:5])}{' and more' if len(paths) > 5 else ''}"
         message = f"{path.name} is not what the store says{changed}"
         yield Diagnostic("GC707", message, str(path), help=REPORT_AGAIN)
+
+    drawn = drawings(findings) if figures else {}
+    for path in figures:
+        if path.name not in drawn:
+            continue  # no figure of the study
+        checked.add(f"{FIGURES}/{path.name}")
+        if _bytes(path, MOST_JSON) == drawn[path.name].encode():
+            continue
+        if complete:
+            message = f"{path.name} is not what the store says"
+            help = "`gridc report --figures` draws it again from the store"
+            yield Diagnostic("GC714", message, str(path), help=help)
+        else:
+            passed.append(f"{FIGURES}/{path.name}")
+
+
+def _figures(folder: Path) -> list[Path]:
+    """What lies in the folder of figures and is named like one."""
+    return [] if (folder / FIGURES).is_symlink() else sorted((folder / FIGURES).glob("*.svg"))
+
+
+def unchecked(folder: Path, checked: Collection[str]) -> list[str]:
+    """In a line, what else lies in a results folder than the store, what was `checked`, and the record of
+    the results with what ties it; none where there is nothing."""
+    own = {"store.lock", "witness.json", FINISH, *(f"{FINISH}{suffix}" for suffix in SUFFIXES)}
+    own |= {f"store.sqlite{suffix}" for suffix in ("", *BESIDE)}
+    names = sorted(set(files_below(folder)) - own - set(checked))
+    names.sort(key=_is_shown, reverse=True)
+    shown = ", ".join(name.encode("utf-8", "backslashreplace").decode() for name in names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return [f"not checked, as nothing in the study says what it is: {shown}{more}"] if names else []
+
+
+_MOST_NAMES = 100
+"""How many files a line names."""
+
+
+def _is_shown(name: str) -> bool:
+    """Whether a file may pass for a report or a figure: such are named first."""
+    return name.lower().startswith(f"{FIGURES}/") or name.lower().endswith(_LOOKED_AT)
+
+
+_LOOKED_AT = (".html", ".htm", ".md", ".pdf", ".svg", ".png", ".jpg", ".json", ".csv", ".tex", ".txt")
+
+
+def files_below(folder: Path) -> Iterator[str]:
+    """Everything but folders, whatever it is; links are not followed."""
+    for parent, folders, names in os.walk(folder):
+        links = [name for name in folders if (Path(parent) / name).is_symlink()]
+        for name in (*names, *links):
+            yield (Path(parent) / name).relative_to(folder).as_posix()
 
 
 def reports_checked(passed: Sequence[str]) -> str:

@@ -19,7 +19,10 @@ LIMITS = (
 """What SafetyRepro's Prop. 1 does not say."""
 ASSUMED = "many units, or models whose answers could be swapped"
 """What joint sign flips assume beside independent units."""
-KAPPA_INTERVAL = "interval: kappa at the exact limits of the agreement, agreement by chance as it is here"
+KAPPA_INTERVAL = (
+    "interval: kappa at the exact limits of the agreement, agreement by chance as it is here; where units "
+    "repeat, of as many independent responses as give kappa its jackknife variance over units"
+)
 """How Cohen's kappa has its interval (`statistics.raters.Kappa`)."""
 
 PLURAL: Mapping[UnitLevel, str] = {

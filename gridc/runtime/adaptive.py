@@ -14,11 +14,12 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.consent import NONE_GIVEN, Consents
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Call, Engine, Task, answered
-from gridc.runtime.paying import connecting
+from gridc.runtime.paying import Say, connecting
 from gridc.runtime.run import note_deviations, stop_at_cap
 from gridc.runtime.scaffolds import call_of, waves
 from gridc.runtime.store.events import Body, ModelLoaded
@@ -26,6 +27,10 @@ from gridc.runtime.store.write import Writer
 
 Wanted = Iterable[tuple[Cell, frozenset[str]]]
 """Cells, each with the ids of the items that are asked under it."""
+
+
+def _ignore(model: str, sentence: str) -> None:
+    """Nobody listens."""
 
 
 def _require_rules(plan: Plan) -> None:
@@ -40,7 +45,15 @@ class ChosenSamples:
     """Answers replicate 0 of chosen items under chosen cells. Use as a context manager; engines stay open
     between blocks. A call whose answer is in the store is not executed again."""
 
-    def __init__(self, compiled: Compiled, lock: Lock, departures: Reconciled, path: Path) -> None:
+    def __init__(
+        self,
+        compiled: Compiled,
+        lock: Lock,
+        departures: Reconciled,
+        path: Path,
+        consents: Consents = NONE_GIVEN,
+        say: Say = _ignore,
+    ) -> None:
         require_files(compiled.study, compiled.source)
         self.plan = Plan(compiled.study)
         _require_rules(self.plan)
@@ -51,7 +64,8 @@ class ChosenSamples:
         self.calls_in_grid = self._store.progress(self.plan.study_digest).total
         self._store.note_lost()
         self._meter = Meter(self.plan.study.spec.budget, self._store.paid_usd())
-        self._open = connecting(open_engine, lock, self._store, self._meter, self.plan.study.spec)
+        spec = self.plan.study.spec
+        self._open = connecting(open_engine, lock, self._store, self._meter, spec, consents, say)
         self._names = {identity.digest: name for name, identity in self.plan.study.models.items()}
         self._engines: dict[tuple[str, str], Engine] = {}
 

@@ -1,27 +1,41 @@
 """What engines that pay for requests are given: where to write them down, what they may spend, and the
 price."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from gridc.compiler.grid.configurations import has_judged
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.prices import Price, prices_of
+from gridc.compiler.inputs.reach import reach_of
 from gridc.compiler.lock.lock import Lock
+from gridc.compiler.preflight.consent import Consents
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.budget import Meter
-from gridc.runtime.engines.api.records import Paying
+from gridc.runtime.engines.api.records import Paying, Terms
 from gridc.runtime.engines.protocol import Engine
 from gridc.runtime.stages import Open
 from gridc.runtime.store.write import Writer
 from gridc.schema.engines import engine_kind
 from gridc.schema.spec import Spec
 
+Say = Callable[[str, str], None]
+"""Told a model and what it waits for."""
+
 
 def connecting(
-    open_engine: Open, lock: Lock, store: Writer, meter: Meter, spec: Spec, repeat_lost: bool = False
+    open_engine: Open,
+    lock: Lock,
+    store: Writer,
+    meter: Meter,
+    spec: Spec,
+    consents: Consents,
+    say: Say,
+    repeat_lost: bool = False,
 ) -> Open:
-    """Opens engines as `open_engine` does, and connects those that pay for requests. `repeat_lost`: calls of
-    a batch that may have been paid and cannot be found are asked again.
+    """Opens engines as `open_engine` does, and connects those that pay for requests. `consents` says to what
+    the person consented, `say` is told by which model something is waited for; `repeat_lost`: calls of a
+    batch that may have been paid and cannot be found are asked again.
 
     Raises `UnavailableError` (GC637) where money is limited and a model has no price.
     """
@@ -31,7 +45,10 @@ def connecting(
     def open_connected(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
         engine = open_engine(name, identity, precision, spec)
         if isinstance(engine, Paying):
-            engine.connect(store, meter, prices.get(name), repeat_lost)
+            reach = reach_of(identity)
+            consent = None if reach is None else consents.get(reach.pair)
+            terms = Terms(consent, repeat_lost, partial(say, name))
+            engine.connect(store, meter, prices.get(name), terms)
         return engine
 
     return open_connected

@@ -14,9 +14,13 @@ from math import ceil
 from typing import Any
 
 from gridc.compiler.compile import Compiled
+from gridc.compiler.instrument.candidates import candidates
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines import open_engine
-from gridc.runtime.engines.protocol import Answer, Call, Engine, Task, answered
+from gridc.runtime.engines.protocol import NEAR_TIE, Answer, Call, Engine, Task, answered
 from gridc.runtime.judgements import judged
 from gridc.runtime.scaffolds import call_of
 from gridc.runtime.store.store import Store
@@ -25,8 +29,27 @@ from gridc.schema.engines import engine_kind
 from gridc.statistics.detection import detection, exceeds, least_detected, least_exceeding
 from gridc.statistics.seeded import first
 
-TOLERANCE = 1e-3
-"""How far a log-likelihood (nats) may move in fp32 from one machine to another."""
+FACTOR, LEAST = 10, 1e-5
+"""In fp32 a log-likelihood may move by so many times what batch shape moves it here, and by so many nats at
+least: another machine adds in another order everywhere, batch shape only in places."""
+
+REDUCED_LEAST = 1.0
+"""The same in reduced precision, where a sum over many tokens moves as far on other hardware."""
+
+ALONE = 32
+"""So many rankings are made once more, each alone, to measure that noise in fp32."""
+
+FIELDS = {
+    "text": "same",
+    "tokens": "same",
+    "finish": "same",
+    "end": "same",
+    "near_ties": "near ties",
+    "loglikelihoods": "within the tolerance",
+    "greedy": "near ties",
+    "refused": "only a provider's answer has it, and none is made again",
+}
+"""How each field of an answer is compared with that of now."""
 
 SHARES = (0.001, 0.01, 0.05, 0.1)
 """Shares of changed answers for which the probability of finding one is told."""
@@ -53,11 +76,12 @@ class Draw:
 class Repeated:
     """What repeating the calls of a model at a precision came to.
 
-    Of `calls` of all `of`, `texts` were generated; `changed` answers differ, `ties` of them in fp32 where the
-    present answer depended on less than 1e-4 at some token, which cannot be judged; `unjudged` is how many of
-    the drawn calls come to such a token. `max_moved` is the most move of a log-likelihood, in nats.
-    `differing` are the calls whose answers are not this model's: in fp32 those that changed otherwise, or
-    moved by more than `TOLERANCE`.
+    Of `calls` of all `of`, `texts` were generated; `changed` answers differ, `ties` of them in fp32 at a near
+    tie of the present answer, where they cannot be judged: a token that depended on less than 1e-4, or a
+    choice that likelihoods within the `tolerance` (nats) turn. `unjudged` of the drawn calls come to one.
+    `max_moved` is the most move of a log-likelihood, in nats. `differing` are the calls whose answers are not
+    this model's: in fp32 those that changed otherwise, or moved by more than the tolerance, which follows
+    from how far batch shape moves likelihoods of this model here.
 
     In reduced precision the shape of a batch moves answers too. There the calls are made twice, together and
     each alone; `floor` of them differ between the two, and all that changed are `differing` if they are more
@@ -74,6 +98,7 @@ class Repeated:
     unjudged: int
     floor: int | None
     max_moved: float | None
+    tolerance: float | None
     differing: tuple[str, ...]
 
     @property
@@ -84,7 +109,7 @@ class Repeated:
     @property
     def found(self) -> dict[str, float]:
         """The probability that this draw would have held so many of the changed answers, by the share
-        changed."""
+        changed. Such as are at a near tie, or moved no further than is tolerated, do not count."""
         return {
             f"{share:g}": detection(self.of, ceil(share * self.of), self.calls, self.needed)
             for share in SHARES
@@ -119,11 +144,19 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
         if not chosen:
             continue
         with closing(open_engine(name, identity, precision, plan.study.spec)) as engine:
-            calls = list(_calls(plan, store, name, precision, chosen))
+            uses = list(_rankings(plan, name, precision, chosen))
+            beside = {call for use in uses for call in use.calls}
+            calls = list(_calls(plan, store, name, precision, chosen | beside))
             together = _ask(engine, calls)
-            alone = _ask(engine, *([call] for call in calls)) if precision != EXACT else None
-        before = {call: store.answered_with(call) for call in chosen}
-        yield _compare(name, precision, total, before, together, alone)
+            if precision == EXACT:
+                ranked = [call for call in calls if "loglikelihoods" in together[call.id].content]
+                alone = _ask(engine, *([call] for call in ranked[:ALONE]))
+            else:
+                alone = _ask(engine, *([call] for call in calls))
+        before, others = (
+            {call: store.answered_with(call) for call in part} for part in (chosen, beside - chosen)
+        )
+        yield _compare(name, precision, total, before, together, alone, uses, others)
 
 
 def of_providers(compiled: Compiled) -> list[str]:
@@ -131,6 +164,49 @@ def of_providers(compiled: Compiled) -> list[str]:
     money."""
     asked = compiled.study.spec.asked_models
     return list(dict.fromkeys(model.id for model in asked if engine_kind(model.engine).provider))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A sample that is scored by likelihoods: its setting, its item, and its calls in order."""
+
+    setting: Setting
+    item: Item
+    calls: tuple[str, ...]
+
+    def is_tie(self, answers: Sequence[Mapping[str, Any]], tolerance: float) -> bool:
+        """Whether likelihoods that move by no more than the tolerance (nats) change the choice, or whether it
+        is counted as a near tie."""
+        outcome = score(self.setting, self.item, answers)
+        if outcome.choice is None:
+            return False
+        ranked = candidates(self.setting.candidates, self.item, self.setting.enumerator)
+        against = [tolerance if each.option != outcome.choice else -tolerance for each in ranked]
+        moved = []
+        for sign, answer in zip((1.01, -1.01), answers, strict=False):  # a prior counts the other way round
+            values = zip(answer["loglikelihoods"], against, strict=True)
+            likelihoods = [None if value is None else value + sign * step for value, step in values]
+            moved.append({**answer, "loglikelihoods": likelihoods})
+        margin = outcome.evidence["margin"]
+        counted = margin is not None and abs(margin - NEAR_TIE) <= 2 * len(moved) * tolerance
+        return counted or score(self.setting, self.item, moved).choice != outcome.choice
+
+    def choice(self, answers: Mapping[str, Any], now: Mapping[str, Answer]) -> int | str | None:
+        """The option that these answers (contents) are scored to; in words where one of them cannot be."""
+        held: list[Any] = [answers.get(call) for call in self.calls]
+        wrong = [_moves(each, now[call].content) is None for call, each in zip(self.calls, held, strict=True)]
+        return "unreadable" if any(wrong) else score(self.setting, self.item, held).choice
+
+
+def _rankings(plan: Plan, model: str, precision: str, chosen: frozenset[str]) -> Iterator[Ranking]:
+    """The samples that the chosen calls rank options for."""
+    for cell in plan.cells():
+        if cell.model != model or cell.setting.precision != precision or cell.setting.scaffolding is not None:
+            continue
+        for sample in plan.samples(cell) if cell.setting.ranks else ():
+            calls = tuple(request.id for request in sample.requests)
+            if not chosen.isdisjoint(calls):
+                yield Ranking(cell.setting, sample.item, calls)
 
 
 def _calls(plan: Plan, store: Store, model: str, precision: str, chosen: frozenset[str]) -> Iterator[Call]:
@@ -165,40 +241,98 @@ def _compare(
     total: int,
     stored: Mapping[str, tuple[Any, Any]],
     together: Mapping[str, Answer],
-    alone: Mapping[str, Answer] | None,
+    alone: Mapping[str, Answer],
+    rankings: Sequence[Ranking] = (),
+    others: Mapping[str, tuple[Any, Any]] | None = None,
 ) -> Repeated:
-    changed, ties, moved, misfits = [], 0, [0.0], []
+    """`others` are the stored answers that rankings read beside those that were drawn."""
+    exact = precision == EXACT
+    shaped = [move for call in alone for move in _moves(alone[call].content, together[call].content) or ()]
+    furthest = max(LEAST if exact else REDUCED_LEAST, FACTOR * max(shaped, default=0.0))
+    tolerance = furthest if exact else None
+    tied = _tied(together, rankings, tolerance) if tolerance is not None else set[str]()
+    turned, turned_by_shape = set[str](), set[str]()
+    if not exact:
+        own = {call: answer.content for call, answer in together.items()}
+        for found, given in (
+            (turned, {call: content for call, (_, content) in (*stored.items(), *(others or {}).items())}),
+            (turned_by_shape, {call: answer.content for call, answer in alone.items()}),
+        ):
+            for ranking in rankings:
+                if ranking.choice(given, together) != ranking.choice(own, together):
+                    found.update(ranking.calls)
+    changed, noted, moved, misfits = [], [], [0.0], []
     for call, (sent, content) in sorted(stored.items()):
         now = together[call]
         moves = _moves(content, now.content)
-        if moves is None or ("error" not in content and not _same_prompt(sent, now.sent)):
+        if moves is None or not _same_prompt(sent, now.sent, "error" in content):
             misfits.append(call)
             continue
         moved += moves
-        if _answer(content) != _answer(now.content):
+        if _answer(content) != _answer(now.content) or call in turned:
             changed.append(call)
-            tied = now.content.get("near_ties", 0) > 0
-            ties += tied
-            if precision == EXACT and not tied and "text" in now.content:
+            if exact and call not in tied:
                 misfits.append(call)
-        if precision == EXACT and max(moves, default=0.0) > TOLERANCE:
+        elif not _counts_agree(content, now, exact) or max(moves, default=0.0) > furthest:
+            noted.append(call)
+        if tolerance is not None and max(moves, default=0.0) > tolerance:
             misfits.append(call)
     floor = None
-    if alone is not None:
-        floor = sum(_answer(alone[call].content) != _answer(together[call].content) for call in stored)
-        if exceeds(len(changed), floor, len(stored)) < FLOOR_ALPHA:
-            misfits += changed
-    texts = sum("text" in answer.content for answer in together.values())
-    unjudged = sum(
-        precision == EXACT and "text" in answer.content and answer.content.get("near_ties", 0) > 0
-        for answer in together.values()
-    )
-    ranked = any("loglikelihoods" in answer.content for answer in together.values())
-    most = max(moved) if ranked else None
+    if exact:
+        misfits += noted
+    else:
+        floor = sum(
+            _answer(alone[call].content) != _answer(together[call].content) or call in turned_by_shape
+            for call in stored
+        )
+        counts = sum(not _counts_agree(alone[call].content, together[call], exact) for call in stored)
+        for calls, by_shape in ((changed, floor), (noted, counts)):
+            if exceeds(len(calls), by_shape, len(stored)) < FLOOR_ALPHA:
+                misfits += calls
+    answers = [together[call].content for call in stored]
+    most = max(moved) if any("loglikelihoods" in answer for answer in answers) else None
     return Repeated(
-        model, precision, len(stored), total, texts, len(changed), ties, unjudged, floor, most,
-        tuple(dict.fromkeys(misfits)),
-    )  # fmt: skip
+        model,
+        precision,
+        calls=len(stored),
+        of=total,
+        texts=sum("text" in answer for answer in answers),
+        changed=len(changed),
+        ties=len(tied.intersection(changed)),
+        unjudged=len(tied.intersection(stored)),
+        floor=floor,
+        max_moved=most,
+        tolerance=None if most is None else tolerance,
+        differing=tuple(dict.fromkeys(misfits)),
+    )
+
+
+def _tied(together: Mapping[str, Answer], rankings: Sequence[Ranking], tolerance: float) -> set[str]:
+    """The calls at which something may be changed that is not found, by the answers of now alone."""
+    tied = {
+        call
+        for call, answer in together.items()
+        if answer.content.get("near_ties", 0) > 0 or (answer.ties and answer.ties[0] != answer.ties[1])
+    }
+    for ranking in rankings:
+        if ranking.is_tie([together[call].content for call in ranking.calls], tolerance):
+            tied.update(ranking.calls)
+    return tied
+
+
+def _counts_agree(before: Mapping[str, Any], now: Answer, exact: bool) -> bool:
+    """Whether what an answer notes of its near ties, or of its candidates, fits the answer of now: a choice
+    whose margin is between half and twice that of a near tie may count or not."""
+    fewest, most = now.ties or (now.content.get("near_ties", 0),) * 2
+    if "text" in now.content:
+        stored = before.get("near_ties", 0)
+        if not exact:
+            return bool(stored == now.content.get("near_ties", 0))
+        return type(stored) is int and fewest <= stored <= most
+    stored, own = before.get("greedy"), now.content.get("greedy", [])
+    if not exact or most == 0 or not isinstance(stored, list) or list(map(type, stored)) != [bool] * len(own):
+        return bool(stored == now.content.get("greedy"))
+    return bool(sum(left != right for left, right in zip(stored, own, strict=True)) <= most)
 
 
 def _answer(content: Mapping[str, Any]) -> Any:
@@ -206,7 +340,7 @@ def _answer(content: Mapping[str, Any]) -> Any:
     if "error" in content:
         return _failure(content)
     if "text" in content:
-        return [content.get(key) for key in ("text", "tokens", "finish")]
+        return [content.get(key) for key in FIELDS if FIELDS[key] == "same"]
     values = content["loglikelihoods"]
     return [values.index(max(values, key=lambda value: (value is not None, value)))] if values else []
 
@@ -218,9 +352,10 @@ def _failure(content: Mapping[str, Any]) -> Any:
 
 
 def _moves(before: Any, after: Mapping[str, Any]) -> list[float] | None:
-    """How far each log-likelihood moved; None where the stored answer is of another kind, has another number
-    of candidates or tokens, or a likelihood where there is none, or none where there is one."""
-    if not isinstance(before, dict) or ("text" in before) != ("text" in after):
+    """How far each log-likelihood moved; None where the stored answer is of another kind, has other fields,
+    another number of candidates or tokens, or a likelihood where there is none, or none where there is
+    one."""
+    if not isinstance(before, dict) or (before.keys() != after.keys()):
         return None
     if "error" in before or "error" in after:
         return [] if _failure(before) == _failure(after) else None
@@ -234,11 +369,15 @@ def _moves(before: Any, after: Mapping[str, Any]) -> list[float] | None:
     return [abs(left - right) for left, right in zip(was, now, strict=True) if right is not None]
 
 
-def _same_prompt(stored: Any, now: Mapping[str, Any]) -> bool:
-    """Whether the model was sent the same tokens, with as many exemplars left out. Versions may differ in
-    what else they note."""
-    if not isinstance(stored, dict) or "prompt_token_digest" not in stored:
+def _same_prompt(stored: Any, now: Mapping[str, Any], failed: bool) -> bool:
+    """Whether the model was sent the same tokens, unless it `failed` to take them, with as many exemplars
+    left out. Reports read what providers note here, so nothing stands here that is not noted now."""
+    dropped = "exemplars_dropped"
+    if not isinstance(stored, dict) or stored.keys() - now.keys() - {dropped}:
+        return False
+    if failed:
+        return True
+    if "prompt_token_digest" not in stored:
         return False
     noted = (stored.keys() & now.keys()) | {"prompt_token_digest"}
-    dropped = "exemplars_dropped"
     return all(stored[key] == now[key] for key in noted) and stored.get(dropped, 0) == now.get(dropped, 0)

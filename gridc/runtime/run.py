@@ -18,6 +18,7 @@ from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.judging import Judged, is_judged
 from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.consent import NONE_GIVEN, Consents
 from gridc.diagnostics.errors import BudgetError, Diagnostic, StoreError
 from gridc.runtime import judgements, judging
 from gridc.runtime.budget import Meter
@@ -32,6 +33,7 @@ from gridc.runtime.store import events
 from gridc.runtime.store.items import named_digest
 from gridc.runtime.store.provider_observations import not_honoured
 from gridc.runtime.store.rows import Spent
+from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
 from gridc.schema.spec import Spec
 
@@ -104,10 +106,11 @@ def run(
     shard: Shard = WHOLE,
     open_engine: Open = open_engine,
     repeat_lost: bool = False,
+    consents: Consents = NONE_GIVEN,
 ) -> Finished:
     """Execute the plan of a stamped study, or a part of it, into the store at `path`, with the engines that
     `open_engine` opens. `repeat_lost`: ask the calls of provider batches again that may have been paid and
-    cannot be found.
+    cannot be found. `consents`: to what the person consented.
 
     Raises `SpecError` when items are missing, `HazardError` before the first call when a prompt cannot
     be asked as it is, `StoreError` when the store cannot be used and `UnavailableError` when a model cannot.
@@ -120,7 +123,12 @@ def run(
         note_deviations(store, plan.study_digest, departures)
         reused = store.progress(plan.study_digest).answered
         meter = Meter(plan.study.spec.budget, store.paid_usd())
-        opens = connecting(_announced(open_engine, watch), lock, store, meter, compiled.spec, repeat_lost)
+
+        def say(model: str, sentence: str) -> None:
+            watch(Step(model, 0, 0, sentence, found=True))
+
+        announced = _announced(open_engine, watch)
+        opens = connecting(announced, lock, store, meter, compiled.spec, consents, say, repeat_lost)
         stages = open_stages(plan, store, shard, opens)
         start = events.RunStarted(stamp=plan.study_digest, gridc=__version__, answered=reused)
         if any(stage.tasks for stage in stages):
@@ -142,22 +150,32 @@ def conclude(plan: Plan, store: Writer, reused: int) -> Finished:
         judging.close(plan, store, judged, lambda: score_answers(plan, store, judged))
     else:
         score_answers(plan, store)
-    results = store.results_digest(plan.study_digest)
-    progress = store.progress(plan.study_digest)
-    finish = events.RunFinished(
-        stamp=plan.study_digest,
-        results=results,
-        answers=store.answers_digest(plan.study_digest),
-        records=store.records_digest(plan.study_digest),
+    finish = end_of(plan, store)
+    if store.conclusion(plan.study_digest) != finish:
+        store.record(finish)
+    new = store.progress(plan.study_digest).answered - reused
+    spent = tuple(store.spent(plan.study_digest))
+    return Finished(plan.study_digest, new, reused, store.near_ties(plan.study_digest), spent, finish.results)
+
+
+def end_of(plan: Plan, store: Store) -> events.RunFinished:
+    """What is recorded of a study at the end of a run."""
+    stamp = plan.study_digest
+    progress, columns = store.progress(stamp), store.covered()
+    tables = {
+        table: events.TableDigest(columns=columns[table], sha256=value)
+        for table, value in store.table_digests(stamp, columns).items()
+        if value is not None
+    }
+    return events.RunFinished(
+        stamp=stamp,
+        results=store.results_digest(stamp),
+        tables=tables,
         answered=progress.answered,
+        attempts=store.attempts_made(stamp),
         total=progress.total,
         named=named_digest(plan),
     )
-    if store.conclusion(plan.study_digest) != finish:
-        store.record(finish)
-    new = progress.answered - reused
-    spent = tuple(store.spent(plan.study_digest))
-    return Finished(plan.study_digest, new, reused, store.near_ties(plan.study_digest), spent, results)
 
 
 def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> None:

@@ -38,6 +38,21 @@ class MarginRow(Part):
     holds: Annotated[bool, Field(description="Whether that is at most the level of the hypothesis.")]
 
 
+class PairsRow(Part):
+    """What a per-protocol difference is of."""
+
+    compared: Annotated[
+        Count,
+        Field(
+            description="Pairs (an item of a model, all else the same) with a readable answer under every "
+            "level that is compared. Only these count, each weighing the same under every level."
+        ),
+    ]
+    asked: Annotated[Count, Field(description="Pairs that were asked.")]
+    readable: Annotated[Share, Field(description="Of all answers under the level, the readable share.")]
+    reference_readable: Share
+
+
 class RateChangeRow(Part):
     """Two rates on the same items, under a level and under the reference."""
 
@@ -53,6 +68,25 @@ class RateChangeRow(Part):
     difference: Annotated[Finite, Field(description="rate less reference_rate: the risk difference.")]
     interval: Span
     margins: Annotated[tuple[MarginRow, ...], Field(description="The stated one first, then sensitivity.")]
+    pairs: Annotated[PairsRow | None, Field(description="Per protocol; null by intention to treat.")] = None
+    limits: Annotated[
+        tuple[Finite, Finite] | None,
+        Field(
+            description="Of the tests at the margins, each missed with probability alpha: inside a margin "
+            "exactly where its p is at most alpha. Null without a margin."
+        ),
+    ] = None
+
+
+class SpreadRow(Part):
+    """How evenly units carry an estimate."""
+
+    effective: Annotated[
+        Rounded,
+        Field(description="How many equal units would tell as much (Carter, Schnepel & Steigerwald 2017)."),
+    ]
+    largest: Annotated[Rounded, Field(description="Share of the information that one unit has.")]
+    enough: Annotated[bool, Field(description="Whether a test of so many decides.")]
 
 
 class OddsRow(Part):
@@ -64,7 +98,18 @@ class OddsRow(Part):
     z: Rounded
     p: Annotated[Rounded, Field(description="Two-sided, uncorrected.")]
     ratio: Finite
-    interval: Annotated[tuple[Finite, Finite], Field(description="Of the ratio, 95 %, normal on log odds.")]
+    interval: Annotated[
+        tuple[Finite, Finite],
+        Field(description="Of the ratio, 95 %, by the distribution that p is of: without 1 where p <= .05."),
+    ]
+    freedom: Annotated[
+        Finite,
+        Field(
+            description="Degrees of freedom of Student's t that z is compared with: Satterthwaite's, of "
+            "units that react each in its own way. Null for a random intercept, where z is normal."
+        ),
+    ] = None
+    spread: Annotated[SpreadRow | None, Field(description="Null for a random intercept.")] = None
 
 
 class NumberNeededRow(Part):
@@ -151,14 +196,19 @@ class ContrastRow(Part):
 
 
 class TestRow(Part):
-    """The test of the estimator. With errors clustered by G units, `wald_z` is compared with Student's t of
-    G - 1 and `wald_chi2`, of `df` coefficients, with Hotelling's T-squared of G units; of a random intercept
-    z with a normal and the likelihood ratio with chi-squared."""
+    """The test of the estimator. With errors by leaving out units, `wald_z` is compared with Student's t of
+    `freedom`, and `wald_chi2`, of `df` coefficients, with Hotelling's T-squared of as many; of a random
+    intercept z with a normal and the likelihood ratio with chi-squared."""
 
     name: Literal["wald_z", "wald_chi2", "likelihood_ratio"]
     statistic: Rounded
     df: Annotated[int, Field(ge=1)]
     p: Annotated[Rounded, Field(description="Two-sided, uncorrected.")]
+    freedom: Finite = None
+    spread: Annotated[
+        SpreadRow | None,
+        Field(description="Of several coefficients, of the one that is carried least evenly."),
+    ]
 
 
 class TrendRow(Part):
@@ -216,11 +266,23 @@ class HypothesisRow(Part):
     ]
     alpha: Annotated[float, Field(description="The level that a corrected p-value is compared with.")]
     members: Annotated[
-        int, Field(ge=1, description="Of its family; of a ranking without one, two for each such ranking.")
+        int,
+        Field(
+            ge=1,
+            description="Claims, for and against, that can be false at once (bh: all of them): of its "
+            "family, of all rankings without one, else its own.",
+        ),
     ]
     verdict: Annotated[
         Verdict,
         Field(description="By the rule of its kind, or the strength of evidence that the spec asks for."),
+    ]
+    otherwise: Annotated[
+        Verdict | None,
+        Field(
+            description="Of an effect, by the other reading of unreadable answers. Null for a ranking, where "
+            "every answer is readable, and while the run is incomplete."
+        ),
     ]
     support: Annotated[
         Share | None,

@@ -1,8 +1,9 @@
 """Where a model behind an address is reached, what it takes, and what it costs."""
 
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from gridc.schema.base import Table
 
@@ -39,17 +40,24 @@ class Price(Table):
         return self
 
 
+def _splits(address: str) -> str:
+    """An address that has a host and, if any, a port. Raises `ValueError`."""
+    _ = urlsplit(address).port
+    return address
+
+
 class Endpoint(Table):
     """Keys of a model that answers over a network."""
 
     base_url: Annotated[
         str | None,
         Field(
-            pattern=r"^https?://[^\s@?#]+[^\s@?#/]$",
+            pattern=r"^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[!\"$->A-~]*[!\"$-.0->A-~])?$",
             description="Address of an OpenAI-compatible server, without a slash at its end. Default: the "
             "provider, through litellm.",
             examples=["http://127.0.0.1:8000/v1"],
         ),
+        AfterValidator(_splits),
     ] = None
     server: Annotated[
         Server | None,

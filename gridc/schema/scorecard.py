@@ -121,6 +121,7 @@ class IntegrityRow(Part):
     right_interval: Ends | None
     kept: Kept
     rows: Digest
+    n: Annotated[Count, Field(description="Samples in those rows.")]
 
 
 class WithoutRow(Part):

@@ -6,9 +6,14 @@ lambda X_u) is never negative, and where the differences are 0 or below on avera
 Neither symmetry nor equal distributions are needed. The stakes are constant and mixed evenly (Waudby-Smith
 & Ramdas 2024, sec. 4; Cover's universal portfolio), so the order of units does not matter and nothing is
 tuned to the data. Such an e-value e gives the p-value 1 / e (Markov), and a mean of e-values is one,
-whatever their dependence."""
+whatever their dependence.
 
-from math import log
+Stakes that follow the data, as most strategies of Waudby-Smith & Ramdas have them, need every unit's mean to
+be 0 or below given the units before; so do a maximum over time and Orabona & Jun's portfolios. The bound of
+Phan, Thomas & Learned-Miller (2021) needs units of one distribution. Neither holds where units are
+independent and nothing else."""
+
+from math import log, log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +21,29 @@ from numpy.typing import NDArray
 Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-STAKES = np.arange(1, 40, 2) / 40
+PLACES = np.arange(1, 40, 2) / 40
 LEAST = 1e-300
 """No p-value is printed as 0."""
 
 
-def log_e_values(differences: Whole, span: int) -> Floats:
-    """log of the e-value against "the mean difference is 0 or below", by configuration.
+def stakes(items: float) -> Floats:
+    """What is staked on units of `items` >= 1 items on average, a number that is known before the data:
+    1 - v^k for v = 1/40, 3/40 .. 39/40, where k = 1 + log2(items) / 2, at most 4. The best constant stake is
+    about the mean of the differences over that of their squares: small for single items, and as large as is
+    allowed for units of many, whose differences scatter little. Any stakes are valid; these win."""
+    if items <= 1:
+        return PLACES  # as 1 - v has them, to the last digit: recorded races are replayed
+    found: Floats = 1 - PLACES[::-1] ** min(1 + log2(items) / 2, 4)
+    return found
+
+
+STAKES = stakes(1)
+"""On single items: evenly from 0 to 1."""
+
+
+def log_e_values(differences: Whole, span: int, staked: Floats) -> Floats:
+    """log of the e-value against "the mean difference is 0 or below", by configuration, for even wealth on
+    each of the stakes.
 
     `differences` has shape (configurations, units), in units of 1 / `span`, none larger than `span`. Raises
     `ValueError` where one is.
@@ -33,7 +54,7 @@ def log_e_values(differences: Whole, span: int) -> Floats:
     counts = np.zeros((len(differences), len(values)))
     rows = np.repeat(np.arange(len(differences)), differences.shape[1])
     np.add.at(counts, (rows, places.ravel()), 1)
-    return log_mean(counts @ np.log1p(values[:, None] * STAKES / span))
+    return log_mean(counts @ np.log1p(values[:, None] * staked / span))
 
 
 def p_values(log_e: Floats) -> Floats:
@@ -49,7 +70,7 @@ def log_mean(values: Floats) -> Floats:
     return mean
 
 
-def smallest_gap(differences: Whole, span: int, level: float) -> float | None:
+def smallest_gap(differences: Whole, span: int, level: float, staked: Floats) -> float | None:
     """The smallest mean difference, as a share, at which units that scatter like these (units,) reach an
     e-value of 1 / level: they are moved up together, no further than 1. None when even all at 1 would not
     do."""
@@ -61,7 +82,7 @@ def smallest_gap(differences: Whole, span: int, level: float) -> float | None:
         return shifted
 
     def certified(by: float) -> bool:
-        wealth: Floats = counts.astype(np.float64) @ np.log1p(moved(by)[:, None] * STAKES)
+        wealth: Floats = counts.astype(np.float64) @ np.log1p(moved(by)[:, None] * staked)
         return bool(log_mean(wealth) >= -log(level))
 
     low, high = 0.0, 2.0

@@ -10,6 +10,8 @@ them. They suffice to recompute every Wald test of a study without its items.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+TOGETHER = 256
+"""Cases whose Gram matrices are added up at a time: a table of them stays in a processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,8 +74,6 @@ def collapse(
     """The totals of rows: `cases` and `patterns` are whole numbers from 0, `outcomes` lie in [0, 1], all of
     shape (N,); there are `count` patterns. An entry may stand for several rows of its case and pattern:
     `counts` of them, whose outcomes add up to what `outcomes` says. A ValueError names what does not fit."""
-    from scipy.sparse import csr_array
-
     case, pattern = np.asarray(cases, np.int64), np.asarray(patterns, np.int64)
     outcome = np.asarray(outcomes, np.float64)
     held = np.broadcast_to(np.asarray(counts, np.float64), outcome.shape)
@@ -82,24 +85,63 @@ def collapse(
         raise ValueError(f"a case is below 0 or a pattern is not one of {count}")
     if not ((outcome >= 0) & (outcome <= held)).all():
         raise ValueError("an outcome is not between 0 and 1")
-    some = held > 0
-    case, pattern, outcome, held = case[some], pattern[some], outcome[some], held[some]
-    _, named = np.unique(case, return_inverse=True)
-    shape = (int(named.max()) + 1, count)
-    n = csr_array((held, (named, pattern)), shape=shape)
-    s = csr_array((outcome, (named, pattern)), shape=shape)
-    n.sum_duplicates()
-    s.sum_duplicates()
-    profiles, members = _profiles(n.indptr, n.indices, count)
+    if not held.all():
+        some = held > 0
+        case, pattern, outcome, held = case[some], pattern[some], outcome[some], held[some]
+    case = _alike_together(numbered(case), pattern)
+    order = np.argsort(case, kind="stable")
+    case, pattern, outcome, held = case[order], pattern[order], outcome[order], held[order]
+    ss, sn, nn = (np.zeros((count, count)) for _ in range(3))
+    packed: list[NDArray[np.uint8]] = []
+    ends = np.searchsorted(case, np.arange(0, int(case[-1]) + 1 + TOGETHER, TOGETHER))
+    for start, end in pairwise(ends.tolist()):
+        here = slice(start, end)
+        own = np.flatnonzero(np.bincount(pattern[here], minlength=count))
+        place = np.zeros(count, np.int64)
+        place[own] = np.arange(len(own))
+        rows, sums = _by_case(
+            case[here] - case[start], place[pattern[here]], outcome[here], len(own), held[here]
+        )
+        square = np.ix_(own, own)
+        ss[square] += sums.T @ sums
+        sn[square] += sums.T @ rows
+        nn[square] += rows.T @ rows
+        occupied = np.zeros((len(rows), count), np.bool_)
+        occupied[:, own] = rows > 0
+        packed.append(np.packbits(occupied, axis=1))
+    profiles, of_case = distinct(np.concatenate(packed))
     return CaseTotals(
         np.bincount(pattern, held, minlength=count).astype(np.float64),
-        np.asarray(s.sum(axis=0), np.float64),
-        (s.T @ s).toarray(),
-        (s.T @ n).toarray(),
-        (n.T @ n).toarray(),
-        profiles,
-        members,
+        np.bincount(pattern, outcome, minlength=count).astype(np.float64),
+        ss,
+        sn,
+        nn,
+        np.unpackbits(profiles, axis=1, count=count).astype(np.bool_),
+        np.bincount(of_case),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CaseTable:
+    """Kinds of cases: their `rows` and the `sums` of their outcomes by pattern, (F, P), and of how many
+    `cases` each kind is, (F,). What leaving out one case after the other takes (`jackknife`)."""
+
+    rows: Floats
+    sums: Floats
+    cases: Whole
+
+
+def case_table(
+    cases: ArrayLike, patterns: ArrayLike, outcomes: ArrayLike, count: int, counts: ArrayLike = 1
+) -> CaseTable:
+    """The kinds of cases of rows, given as to `collapse`. Cases without a row that counts are left out."""
+    case, pattern = np.asarray(cases, np.int64), np.asarray(patterns, np.int64)
+    outcome = np.asarray(outcomes, np.float64)
+    held = np.broadcast_to(np.asarray(counts, np.float64), outcome.shape)
+    some = held > 0
+    rows, sums = _by_case(numbered(case[some]), pattern[some], outcome[some], count, held[some])
+    kinds, of_case = distinct(np.hstack([rows, sums]))
+    return CaseTable(kinds[:, :count], kinds[:, count:], np.bincount(of_case))
 
 
 def nothing(count: int) -> CaseTotals:
@@ -110,13 +152,46 @@ def nothing(count: int) -> CaseTotals:
     )
 
 
-def _profiles(starts: NDArray[np.int32], places: NDArray[np.int32], count: int) -> tuple[Flags, Whole]:
-    """The distinct sets of patterns that cases have rows in, (F, P), and of how many cases each."""
-    occupied = np.zeros((len(starts) - 1, count), np.bool_)
-    occupied[np.repeat(np.arange(len(starts) - 1), np.diff(starts)), places] = True
-    packed = np.packbits(occupied, axis=1)
-    _, first, members = np.unique(packed, axis=0, return_index=True, return_counts=True)
-    return occupied[first], members.astype(np.int64)
+def numbered(names: Whole) -> Whole:
+    """The place of each name, shape (N,), among all that occur: whole numbers from 0, none left out. `names`
+    are whole numbers from 0; where they are not far apart, nothing is sorted."""
+    largest = int(names.max(initial=-1))
+    if largest > 8 * len(names):
+        return np.unique(names, return_inverse=True)[1].ravel()
+    occurs = np.zeros(largest + 1, np.int64)
+    occurs[names] = 1
+    places: Whole = (np.cumsum(occurs) - 1)[names]
+    return places
+
+
+def distinct(table: NDArray[Any]) -> tuple[NDArray[Any], Whole]:
+    """The rows of a table (N, K) that differ, in the order in which they come first, (F, K), and which of
+    them each row is, (N,)."""
+    rows = np.ascontiguousarray(table)
+    keys = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
+    kinds: dict[bytes, int] = {}
+    of_row = np.array([kinds.setdefault(key, len(kinds)) for key in keys], np.int64)
+    return table[np.unique(of_row, return_index=True)[1]], of_row
+
+
+def _alike_together(case: Whole, pattern: Whole) -> Whole:
+    """Other numbers for cases, by which those that share a pattern lie near each other."""
+    some = np.zeros(int(case.max()) + 1, np.int64)
+    some[case] = pattern
+    place = np.empty_like(some)
+    place[np.argsort(some, kind="stable")] = np.arange(len(some))
+    renumbered: Whole = place[case]
+    return renumbered
+
+
+def _by_case(case: Whole, pattern: Whole, outcome: Floats, count: int, held: Floats) -> tuple[Floats, Floats]:
+    """Rows and sums of outcomes by case and pattern, (cases, `count`) both."""
+    cases = int(case.max(initial=-1)) + 1
+    place = case * count + pattern
+    rows, sums = (
+        np.bincount(place, values, cases * count).reshape(cases, count) for values in (held, outcome)
+    )
+    return rows.astype(np.float64), sums.astype(np.float64)
 
 
 def totals_of_counts(rows: Sequence[int], sums: Sequence[int]) -> CaseTotals:

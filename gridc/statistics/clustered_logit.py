@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gridc.statistics.case_totals import CaseTotals
+from gridc.statistics.case_totals import CaseTable, CaseTotals
 
 Floats = NDArray[np.float64]
 
@@ -137,11 +137,8 @@ def fit_many(
     """`fit` for B outcomes of the same cases at once, such as permutations: their `sums`, (B, P), and Gram
     matrices `ss` and `sn`, (B, P, P), in place of those of `totals`; where rows moved too, `rows`, (B, P),
     and `nn`, (B, P, P)."""
-    every = np.asarray(design, np.float64)
-    if every.ndim != 2 or len(every) != len(totals.rows):
-        raise ValueError(f"the design has shape {every.shape}, for {len(totals.rows)} patterns")
     used = totals.rows > 0
-    x, s = every[used], sums[:, used]
+    x, s = _on_patterns(design, len(used))[used], sums[:, used]
     n = np.broadcast_to(totals.rows if rows is None else rows, sums.shape)[:, used]
     _refuse_undetermined(x, n, s, totals.clusters)
     beta = _maximise(x, n, s)
@@ -159,6 +156,16 @@ def fit_many(
     covariance = bread @ (x.T @ gram @ x) @ bread * factor
     symmetric: Floats = (covariance + covariance.transpose(0, 2, 1)) / 2
     return ManyFits(beta, symmetric, np.asarray(bread, np.float64))
+
+
+def maximum(design: ArrayLike, table: CaseTable) -> Floats:
+    """The coefficients of `fit` alone, (K,), of the cases of `table`: what `Jackknife` starts from."""
+    rows, sums = table.cases @ table.rows, table.cases @ table.sums
+    used = rows > 0
+    x, n, s = _on_patterns(design, len(used))[used], rows[None, used], sums[None, used]
+    _refuse_undetermined(x, n, s, int(table.cases.sum()))
+    beta: Floats = _maximise(x, n, s)[0]
+    return beta
 
 
 def wald(fitted: LogitFit, restriction: ArrayLike) -> Wald:
@@ -198,6 +205,13 @@ def unit(place: int | Sequence[int], width: int) -> Floats:
     """Weights that pick one coefficient of `width`, shape (width,), or several, (q, width)."""
     picked: Floats = np.eye(width)[place]
     return picked
+
+
+def _on_patterns(design: ArrayLike, patterns: int) -> Floats:
+    every = np.asarray(design, np.float64)
+    if every.ndim != 2 or len(every) != patterns:
+        raise ValueError(f"the design has shape {every.shape}, for {patterns} patterns")
+    return every
 
 
 def _refuse_undetermined(x: Floats, n: Floats, s: Floats, clusters: int) -> None:

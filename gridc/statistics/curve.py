@@ -1,11 +1,11 @@
 """Specification curves: one estimate under every combination of analytic choices (Simonsohn et al. 2020).
 
 Every specification is a fit of its own on the totals of the rows that it keeps (`CaseTotals.of_patterns`).
-Inference about the whole curve exchanges the two arms that it compares within groups (a case under one
-model), under which nothing but the arm's label moves, and refits *all* specifications on the same shuffled
-entries, so that a statistic of the curve is compared with itself. An entry moves whole, with what it counts
-under every reading of it: an unreadable answer is left out wherever it comes to lie. It is exact where the
-arms could be exchanged in every group without changing the distribution of anything.
+Inference about the whole curve exchanges the two arms that it compares within each case: all that the case
+answered changes places together, over models, items, specifications and readings, so that whatever ties its
+answers is kept. *All* specifications are fitted again to the same shuffled entries, and a statistic of the
+curve is compared with itself. It is exact where, under no effect, the arms could be exchanged within every
+case without changing the distribution of anything.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,6 +52,11 @@ class Summary(NamedTuple):
     below: float
     above: float
 
+    @property
+    def share(self) -> float:
+        """The larger of both shares."""
+        return max(self.below, self.above)
+
 
 def estimates(
     specifications: Sequence[Specification], rows: Mapping[str, CaseTotals], level: float = 0.95
@@ -83,11 +88,9 @@ def summarise(log_odds: Floats, p: Floats, alpha: float) -> Summary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Entries of two arms whose labels may be exchanged: N pairs, the case of each and the group of pairs
-    that it moves with, (N,), and the patterns of its two entries, (N, 2)."""
+    """Entries of two arms: N pairs, the case of each, (N,), and the patterns of its two entries, (N, 2)."""
 
     cases: Whole
-    groups: Whole
     patterns: Whole
 
 
@@ -101,19 +104,16 @@ class Entries:
 
 class Shuffled(NamedTuple):
     """B shuffles: sums by pattern, (B, P), and Gram matrices of per-case sums with sums and with rows,
-    (B, P, P); rows, (B, P), and their Gram matrix too where they moved."""
+    (B, P, P)."""
 
     sums: Floats
     ss: Floats
     sn: Floats
-    rows: Floats | None
-    nn: Floats | None
 
     def only(self, at: int) -> "Shuffled":
         """One of the shuffles."""
         one = slice(at, at + 1)
-        rows, nn = (None if each is None else each[one] for each in (self.rows, self.nn))
-        return Shuffled(self.sums[one], self.ss[one], self.sn[one], rows, nn)
+        return Shuffled(self.sums[one], self.ss[one], self.sn[one])
 
 
 def shuffles(
@@ -123,19 +123,20 @@ def shuffles(
     count: int,
     seed: int,
 ) -> Iterator[dict[str, Shuffled]]:
-    """`count` shuffles of rows in `width` patterns, in batches: the arms of each group exchanged or not, at
-    random; the same under every reading, by whose name the entries are given. Entries of one case and
-    pattern are of one group, or a ValueError says so."""
+    """`count` shuffles of rows in `width` patterns, in batches: the arms of each case exchanged or not, at
+    random; the same under every reading, by whose name the entries are given. ValueError where a pair has not
+    as many rows in one arm as in the other: its labels cannot be exchanged."""
+    if any((held.rows[:, 0] != held.rows[:, 1]).any() for held in entries.values()):
+        raise ValueError("some pair has other numbers of rows in its two arms")
     generator = np.random.default_rng(seed)
-    names, groups = np.unique(pairs.groups, return_inverse=True)
-    islands = list(_islands(pairs, groups.ravel(), width))
+    names, case = np.unique(pairs.cases, return_inverse=True)
+    islands = list(_islands(case.ravel(), pairs.patterns, width))
     tables = {name: [each.tables(held) for each in islands] for name, held in entries.items()}
-    moving = {name: bool((held.rows[:, 0] != held.rows[:, 1]).any()) for name, held in entries.items()}
     most = max(1, min(BATCH, NUMBERS // width**2))
     for start in range(0, count, most):
         size = min(most, count - start)
         coins = generator.integers(0, 2, (size, len(names))).astype(np.bool_)
-        made = {name: _empty(size, width, moving[name]) for name in entries}
+        made = {name: _empty(size, width) for name in entries}
         for name, shuffled in made.items():
             for island, table in zip(islands, tables[name], strict=True):
                 at_once = max(1, CACHED // table.sums.size)
@@ -167,6 +168,19 @@ def refits(
     return log_odds, p
 
 
+def extremes(log_odds: Floats, p: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """What the test of a curve compares, over the specifications on the last axis: how far their median lies
+    from zero, and the larger of the shares that are significantly below and above it. Not a number where an
+    estimate is none."""
+    with np.errstate(invalid="ignore"):
+        sure = p <= alpha
+        below, above = ((sure & side).mean(axis=-1) for side in (log_odds < 0, log_odds > 0))
+    sound = ~np.isnan(log_odds).any(axis=-1)
+    median: Floats = np.where(sound, np.abs(np.median(log_odds, axis=-1)), np.nan)
+    share: Floats = np.where(sound, np.maximum(below, above), np.nan)
+    return median, share
+
+
 def permutation_p(observed: float, shuffled: Floats) -> float:
     """(1 + shuffles whose statistic is `observed` or more) / (1 + shuffles); one that is not a number counts
     among them."""
@@ -178,11 +192,8 @@ def _refit(each: Specification, kept: CaseTotals, part: Whole, batch: Shuffled) 
     from scipy.special import stdtr
 
     square = (slice(None), part[:, None], part[None, :])
-    rows = None if batch.rows is None else batch.rows[:, part]
-    nn = None if batch.nn is None else batch.nn[square]
-    given = (batch.sums[:, part], batch.ss[square], batch.sn[square], rows, nn)
     try:
-        many = fit_many(each.design, kept, *given)
+        many = fit_many(each.design, kept, batch.sums[:, part], batch.ss[square], batch.sn[square])
     except NotEstimable:
         if len(batch.sums) == 1:
             nothing = np.full((1, len(each.contrasts)), np.nan)
@@ -197,79 +208,66 @@ def _refit(each: Specification, kept: CaseTotals, part: Whole, batch: Shuffled) 
 
 
 class _Tables(NamedTuple):
-    """What the cases of an island hold by pattern, (cases, patterns): rows and sums, and what these gain
-    where the entry's group is exchanged."""
+    """What the cases of an island hold by pattern, (cases, patterns): rows and sums, and what the sums gain
+    where the case is exchanged."""
 
     rows: Numbers
-    more_rows: Numbers
     sums: Numbers
-    more_sums: Numbers
+    more: Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Island:
-    """Cases whose patterns no other cases have: which pairs are theirs, the places of these pairs' entries in
-    a table (cases, patterns), laid flat, (n, 2), and the group that each place of the table moves with."""
+    """Cases whose patterns no other cases have: their numbers, which pairs are theirs, and the places of
+    these pairs' entries in a table (cases, patterns), laid flat, (n, 2)."""
 
+    cases: Whole
     patterns: Whole
     pairs: Whole
     places: Whole
-    groups: Whole
 
     def tables(self, held: Entries) -> _Tables:
         """In single precision where whole numbers are so small that it is exact."""
-        values = [self._table(each) for own in (held.rows, held.sums) for each in (own, own[:, ::-1] - own)]
+        values = [self._table(each) for each in (held.rows, held.sums, held.sums[:, ::-1] - held.sums)]
         largest = max(float(np.abs(each).max()) for each in values)
         whole = all(bool((each == np.rint(each)).all()) for each in values)
-        small = whole and 4 * largest**2 * len(self.groups) < 2**24
-        rows, more_rows, sums, more_sums = (each.astype(np.float32) if small else each for each in values)
-        return _Tables(rows, more_rows, sums, more_sums)
+        small = whole and 4 * largest**2 * len(self.cases) < 2**24
+        return _Tables(*(each.astype(np.float32) if small else each for each in values))
 
     def _table(self, values: Floats) -> Floats:
-        flat = np.bincount(self.places.ravel(), values[self.pairs].ravel(), self.groups.size)
-        table: Floats = flat.astype(np.float64).reshape(self.groups.shape)
+        shape = len(self.cases), len(self.patterns)
+        flat = np.bincount(self.places.ravel(), values[self.pairs].ravel(), shape[0] * shape[1])
+        table: Floats = flat.astype(np.float64).reshape(shape)
         return table
 
 
-def _islands(pairs: Pairs, groups: Whole, width: int) -> Iterator[_Island]:
+def _islands(case: Whole, patterns: Whole, width: int) -> Iterator[_Island]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    _, case = np.unique(pairs.cases, return_inverse=True)
     count = int(case.max()) + 1
-    ends = np.repeat(case.ravel(), 2), count + pairs.patterns.ravel()
+    ends = np.repeat(case, 2), count + patterns.ravel()
     link = csr_array((np.ones(len(ends[0])), ends), shape=(count + width, count + width))
-    home = connected_components(link, directed=False)[1][case.ravel()]
+    home = connected_components(link, directed=False)[1][case]
     for island in np.unique(home):
         members = np.flatnonzero(home == island)
-        patterns, column = np.unique(pairs.patterns[members], return_inverse=True)
-        own, row = np.unique(case.ravel()[members], return_inverse=True)
-        places = row.ravel()[:, None] * len(patterns) + column.reshape(-1, 2)
-        moves_with = np.zeros((len(own), len(patterns)), np.int64)
-        moves_with.ravel()[places] = groups[members][:, None]
-        if (moves_with.ravel()[places] != groups[members][:, None]).any():
-            raise ValueError("entries of one case and pattern move with several groups")
-        yield _Island(patterns, members, places, moves_with)
+        here, column = np.unique(patterns[members], return_inverse=True)
+        own, row = np.unique(case[members], return_inverse=True)
+        yield _Island(own, here, members, row.ravel()[:, None] * len(here) + column.reshape(-1, 2))
 
 
-def _empty(size: int, width: int, moving: bool) -> Shuffled:
+def _empty(size: int, width: int) -> Shuffled:
     def square() -> Floats:
         return np.zeros((size, width, width))
 
-    wide: Floats | None = np.zeros((size, width)) if moving else None
-    return Shuffled(np.zeros((size, width)), square(), square(), wide, square() if moving else None)
+    return Shuffled(np.zeros((size, width)), square(), square())
 
 
 def _add(made: Shuffled, some: slice, island: _Island, table: _Tables, coins: Flags) -> None:
-    """The totals of an island's cases, for some of the shuffles: the coin of each group, (b, groups)."""
-    exchanged = coins[:, island.groups]
-    s = table.sums + exchanged * table.more_sums
+    """The totals of an island's cases, for some of the shuffles: the coin of each case, (b, cases)."""
+    s = table.sums + coins[:, island.cases, None] * table.more
     across = s.transpose(0, 2, 1)
-    n = table.rows if made.rows is None else table.rows + exchanged * table.more_rows
     square = (some, island.patterns[:, None], island.patterns[None, :])
     made.sums[some, island.patterns] = s.sum(axis=1)
     made.ss[square] = across @ s
-    made.sn[square] = across @ n
-    if made.rows is not None and made.nn is not None:
-        made.rows[some, island.patterns] = n.sum(axis=1)
-        made.nn[square] = n.transpose(0, 2, 1) @ n
+    made.sn[square] = across @ table.rows

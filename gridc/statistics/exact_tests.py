@@ -67,12 +67,13 @@ def mcnemar(differences: Whole) -> PairTests:
     return PairTests("mcnemar", ahead, behind, plus, minus)
 
 
-def bets(differences: Whole, span: int) -> PairTests:
-    """Betting tests of differences in units of 1 / `span`, shape (configurations, units). Raises
-    `ValueError` where one is larger."""
+def bets(differences: Whole, span: int, items: float) -> PairTests:
+    """Betting tests of differences in units of 1 / `span`, shape (configurations, units), whose units have
+    `items` items on average. Raises `ValueError` where a difference is larger than 1."""
+    staked = betting.stakes(items)
     ahead, behind = (differences > 0).sum(axis=1), (differences < 0).sum(axis=1)
-    plus = betting.p_values(betting.log_e_values(differences, span))
-    minus = betting.p_values(betting.log_e_values(-differences, span))
+    plus = betting.p_values(betting.log_e_values(differences, span, staked))
+    minus = betting.p_values(betting.log_e_values(-differences, span, staked))
     return PairTests("betting", ahead, behind, plus, minus)
 
 

@@ -21,10 +21,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gridc.statistics.betting import log_e_values, p_values
-from gridc.statistics.case_totals import CaseTotals
+from gridc.statistics.betting import log_e_values, p_values, stakes
+from gridc.statistics.case_totals import CaseTable, CaseTotals
 from gridc.statistics.clustered_logit import NotEstimable, fit, unit, wald
 from gridc.statistics.designs import Design, factor, scored, treatment
+from gridc.statistics.jackknife import Jackknife
 from gridc.statistics.power import POWER, Claim, Side, mcnemar_power
 
 Floats = NDArray[np.float64]
@@ -43,10 +44,13 @@ NODES = 60
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Units of one benchmark, and how many answers to each are under every (block, level)."""
+    """Units of one benchmark: how many answers to each are under every (block, level)."""
 
-    units: int
-    answers: float
+    answers: tuple[float, ...]
+
+    @property
+    def units(self) -> int:
+        return len(self.answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +144,7 @@ def smallest_gap(
 
     McNemar's power is exact; that of bets and of sign flips (by their normal approximation) is that of a
     seeded simulation."""
-    chance: Callable[[float, float], tuple[float, float]]
-    if kind == "mcnemar":
-        chance = lambda toward, away: (mcnemar_power(alpha, len(sizes), toward, away), 0.0)  # noqa: E731
-    else:
-        chance = partial(_simulated, kind, alpha, sizes, _draws(sizes, together))
-
-    def found(gap: float) -> tuple[float, float]:
-        share = max(changing, gap)
-        power, error = chance((share + gap) / 2, (share - gap) / 2)
-        return 1 - tests * (1 - power), tests * error
-
+    found = partial(order_power, kind, tests, alpha, sizes, changing, together)
     low, high = 0, round(1 / STEP)
     if found(high * STEP)[0] < POWER:
         return Gap(None, 0.0)
@@ -160,6 +154,27 @@ def smallest_gap(
     return Gap(high * STEP, found(high * STEP)[1])
 
 
+def order_power(
+    kind: OrderTest,
+    tests: int,
+    alpha: float,
+    sizes: tuple[int, ...],
+    changing: float,
+    together: float,
+    gap: float,
+) -> tuple[float, float]:
+    """The probability, at least, with which every one of `tests` finds `gap`, as `smallest_gap` has it, and
+    its Monte Carlo standard error. It is below 0 where the bound says nothing."""
+    share = max(changing, gap)
+    toward, away = (share + gap) / 2, (share - gap) / 2
+    if kind == "mcnemar":
+        power, error = mcnemar_power(alpha, len(sizes), toward, away), 0.0
+    else:
+        power, error = _simulated(kind, alpha, sizes, _draws(sizes, together), toward, away)
+    return 1 - tests * (1 - power), tests * error
+
+
+@lru_cache(maxsize=2)
 def _draws(sizes: tuple[int, ...], together: float) -> Floats:
     """A draw from 0 to 1 for each item of many studies, (studies, items), some shared by a unit's items."""
     random, items = np.random.default_rng(SEED), sum(sizes)
@@ -179,7 +194,7 @@ def _simulated(
     items = (draws < toward).astype(np.int64) - (draws > 1 - away)
     differences = np.add.reduceat(items, np.r_[0, np.cumsum(sizes)[:-1]], axis=1)
     if kind == "bets":
-        p = p_values(log_e_values(differences, max(sizes)))
+        p = p_values(log_e_values(differences, max(sizes), stakes(sum(sizes) / len(sizes))))
     else:
         norms = np.sqrt((differences**2).sum(axis=1))
         p = ndtr(-differences.sum(axis=1) / np.maximum(norms, 1e-300))
@@ -218,19 +233,20 @@ def _totals(layout: Layout, assumed: Assumed, rates: Floats) -> CaseTotals:
     levels = like + (1 - like) * np.eye(layout.levels)
     for at, stratum in enumerate(layout.strata):
         here = slice(at * width, (at + 1) * width)
-        n, mean = stratum.answers, rates[at].ravel()
-        across = assumed.together * n * n
-        blocks = across + (n * (1 + (n - 1) * assumed.together) - across) * np.eye(layout.blocks)
+        mean = rates[at].ravel()
+        n, squares = sum(stratum.answers), sum(size * size for size in stratum.answers)
+        across = assumed.together * squares
+        blocks = across + (n + (squares - n) * assumed.together - across) * np.eye(layout.blocks)
         covariance = np.kron(blocks, levels) * (np.minimum.outer(mean, mean) - np.outer(mean, mean))
-        rows[here], sums[here] = stratum.units * n, stratum.units * n * mean
-        ss[here, here] = stratum.units * (covariance + n * n * np.outer(mean, mean))
-        sn[here, here] = stratum.units * n * n * mean[:, None]
-        nn[here, here] = stratum.units * n * n
+        rows[here], sums[here] = n, n * mean
+        ss[here, here] = covariance + squares * np.outer(mean, mean)
+        sn[here, here] = squares * mean[:, None]
+        nn[here, here] = squares
     profiles = np.kron(np.eye(len(layout.strata)), np.ones(width)).astype(np.bool_)
     return CaseTotals(rows, sums, ss, sn, nn, profiles, np.array([each.units for each in layout.strata]))
 
 
-def _design(test: DecidingTest, layout: Layout) -> Design:
+def design_of(test: DecidingTest, layout: Layout) -> Design:
     """Main effects of axis, block and stratum, as the estimator has them; the interaction where it is
     tested."""
     shape = (len(layout.strata), layout.blocks, layout.levels)
@@ -248,23 +264,46 @@ def _design(test: DecidingTest, layout: Layout) -> Design:
     return treatment(list(named.values()), [("axis", by)] if test.claim == "interaction" else [])
 
 
-def _wald(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
-    """By the clustered logit: Student's t of one coefficient, Hotelling's T-squared of several."""
-    from scipy.stats import f, ncf, nct, t
-
-    design = _design(test, layout)
-    totals = _totals(layout, assumed, _rates(test, layout, effect))
+def coefficients_of(test: DecidingTest, layout: Layout, design: Design) -> list[int]:
+    """The coefficients of the design that are tested."""
     by = "stratum" if layout.by == "stratum" else "block"
     names = ("axis", by) if test.claim == "interaction" else ("dose",) if layout.doses else ("axis",)
-    columns, cases = design.places(*names), totals.clusters
+    return list(design.places(*names))
+
+
+def _wald(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
+    """By the clustered logit: Student's t of one coefficient, Hotelling's T-squared of several, with the
+    degrees of freedom that the sizes of units leave. Units that decide nothing find nothing."""
+    from scipy.stats import f, ncf, nct, t
+
+    design = design_of(test, layout)
+    totals = _totals(layout, assumed, _rates(test, layout, effect))
+    columns = coefficients_of(test, layout, design)
     sided = test.side != "two-sided" and test.claim == "effect"
     if sided:  # one of several levels is found at its share of alpha
         level, columns = test.alpha / len(columns), columns[-1:]
-    found = wald(fit(design.matrix, totals), unit(columns, len(design.columns)))
-    q, noncentrality = found.df, found.chi2  # wald refuses where cases are no more than q
+    fitted, restriction = fit(design.matrix, totals), unit(columns, len(design.columns))
+    found = wald(fitted, restriction)
+    df, spread = Jackknife(design.matrix, _cases(layout), fitted.coefficients).known(restriction)
+    q, noncentrality, rest = found.df, found.chi2, df - found.df + 1
+    if not spread.enough or rest <= 0:
+        return 0.0
     if sided:
-        return float(nct.sf(t.isf(level, cases - 1), cases - 1, sqrt(noncentrality)))
-    return float(ncf.sf(f.isf(test.alpha, q, cases - q), q, cases - q, noncentrality))
+        return float(nct.sf(t.isf(level, df), df, sqrt(noncentrality)))
+    return float(ncf.sf(f.isf(test.alpha, q, rest), q, rest, noncentrality))
+
+
+def _cases(layout: Layout) -> CaseTable:
+    """The units by kind, of which the rows alone are known."""
+    width = layout.blocks * layout.levels
+    rows, cases = [], []
+    for at, stratum in enumerate(layout.strata):
+        sizes, counts = np.unique(stratum.answers, return_counts=True)
+        place = np.eye(len(layout.strata))[at].repeat(width)
+        rows.append(sizes[:, None] * place)
+        cases.append(counts)
+    every: Floats = np.concatenate(rows)
+    return CaseTable(every, np.zeros_like(every), np.concatenate(cases).astype(np.int64))
 
 
 def _margins(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:

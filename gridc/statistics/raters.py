@@ -1,6 +1,6 @@
 """Agreement of two raters, and whether blinded raters knew: Cohen's kappa, Bang's index, chi-squared."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,9 @@ class Kappa:
     The interval is kappa at the exact (Clopper-Pearson) limits of the share of agreement, chance agreement
     being what it is here: in simulations of 5 to 300 responses it covers .958 of the time or more, where
     kappa with 1.96 errors to each side covers .31 to .95 and shrinks to a point at full agreement.
+    Where several responses are of one of the `units`, the limits are those of as many independent responses
+    as would give kappa its jackknife variance over units, with Student's t for the normal (Korn & Graubard
+    1998): .93 or more of the time for 10 units or more, where limits of all responses cover .34 to .75.
     """
 
     n: int
@@ -25,26 +28,81 @@ class Kappa:
     error: float | None
     low: float | None
     high: float | None
+    units: int
 
 
-def kappa(first: Sequence[str], second: Sequence[str], level: float = 0.95) -> Kappa:
-    """Two raters' labels of the same responses, in one order."""
+def kappa(
+    first: Sequence[str],
+    second: Sequence[str],
+    units: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+) -> Kappa:
+    """Two raters' labels of the same responses, in one order, and the unit of each response: what is
+    independent. None: every response."""
     from statsmodels.stats.inter_rater import cohens_kappa
 
     if len(first) != len(second) or not first:
         raise ValueError("the raters did not label the same responses")
     table = crossed(first, second)
     n = int(table.sum())
+    independent = n if units is None else len(set(units))
     agreement, value = float(np.trace(table) / n), cohen(table)
     if value is None or 1 in ((table.sum(axis=0) > 0).sum(), (table.sum(axis=1) > 0).sum()):
-        return Kappa(n, agreement, value, None, None, None)
+        return Kappa(n, agreement, value, None, None, None, independent)
     chance = float(table.sum(axis=0) @ table.sum(axis=1)) / n**2
     low, high = (
-        (limit - chance) / (1 - chance) for limit in _clopper_pearson(int(np.trace(table)), n, 1 - level)
+        (limit - chance) / (1 - chance)
+        for limit in (
+            _clopper_pearson(int(np.trace(table)), n, 1 - level)
+            if units is None or independent == n
+            else _limits(
+                agreement, _worth(first, second, units, level) if independent > 1 else 1.0, 1 - level
+            )
+        )
     )
     with np.errstate(invalid="ignore"):  # its z is 0 / 0 where the raters have no label in common
         error = float(cohens_kappa(table).std_kappa)
-    return Kappa(n, agreement, value, error, low, high)
+    return Kappa(n, agreement, value, error, low, high, independent)
+
+
+def _worth(first: Sequence[str], second: Sequence[str], units: Sequence[Hashable], level: float) -> float:
+    """How many independent responses show as much of kappa as these of several units: their variance of
+    kappa at this agreement over its jackknife variance, less what Student's t adds for few units. Where no
+    unit matters, one for each unit: no spread in the sample is no evidence of none."""
+    from scipy.stats import norm, t
+
+    table = crossed(first, second)
+    labels, places = sorted({*first, *second}), {unit: at for at, unit in enumerate(dict.fromkeys(units))}
+    number = {label: at for at, label in enumerate(labels)}
+    by_unit = np.zeros((len(places), *table.shape), np.int64)
+    at = [places[unit] for unit in units], [number[x] for x in first], [number[x] for x in second]
+    np.add.at(by_unit, at, 1)
+    without = table - by_unit
+    n = without.sum(axis=(1, 2))
+    chance = (without.sum(axis=1) * without.sum(axis=2)).sum(axis=1)
+    agreed = without.trace(axis1=1, axis2=2) * n
+    if (n**2 == chance).any():
+        return float(len(places))
+    left_out = (agreed - chance) / (n**2 - chance)
+    spread = (len(places) - 1) / len(places) * float(((left_out - left_out.mean()) ** 2).sum())
+    total = int(table.sum())
+    share = float(np.trace(table) / total)
+    by_chance = float(table.sum(axis=0) @ table.sum(axis=1)) / total**2
+    alone = share * (1 - share) / total / (1 - by_chance) ** 2
+    if spread <= 0 or alone <= 0:
+        return float(len(places))
+    tail = (1 + level) / 2
+    few = float(norm.ppf(tail) / t.ppf(tail, len(places) - 1)) ** 2
+    return min(float(total), total * alone / spread * few)
+
+
+def _limits(share: float, n: float, error: float) -> tuple[float, float]:
+    """Clopper-Pearson limits of a share of n trials, which need not be whole numbers."""
+    from scipy.stats import beta
+
+    low = 0.0 if share <= 0 else float(beta.ppf(error / 2, share * n, n - share * n + 1))
+    high = 1.0 if share >= 1 else float(beta.ppf(1 - error / 2, share * n + 1, n - share * n))
+    return low, high
 
 
 def cohen(table: Whole) -> float | None:

@@ -6,12 +6,14 @@ resample is a multinomial draw of kinds, which has the law of drawing the cases 
 faster of the two is done.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, floor, inf, isfinite, sqrt
+from math import ceil, floor, inf, isfinite, log2, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gridc.statistics.case_totals import distinct, numbered
 from gridc.statistics.unit_bootstrap import tail_of
 
 Floats = NDArray[np.float64]
@@ -59,15 +61,20 @@ def arm_sums(
     """Collapse rows: `cases` and `arms` are whole numbers from 0, `outcomes` lie in [0, 1], shape (N,). An
     entry may stand for several rows: `counts` of them, whose outcomes add up to what `outcomes` says."""
     case, arm = np.asarray(cases, np.int64), np.asarray(arms, np.int64)
-    _, named = np.unique(case, return_inverse=True)
-    size, places = int(named.max()) + 1, named * count + arm
+    named = numbered(case)
+    size, places = int(named.max(initial=-1)) + 1, named * count + arm
     held = np.broadcast_to(np.asarray(counts, np.float64), places.shape)
     rows = np.bincount(places, held, minlength=size * count).reshape(size, count)
-    sums: Floats = np.zeros(size * count)
-    np.add.at(sums, places, np.asarray(outcomes, np.float64))
-    both: Floats
-    both, cases_of = np.unique(np.hstack([rows, sums.reshape(size, count)]), axis=0, return_counts=True)
-    return ArmSums(both[:, :count].astype(np.int64), both[:, count:], cases_of.astype(np.int64))
+    sums = np.bincount(places, np.asarray(outcomes, np.float64), size * count)
+    sums = np.round(sums, 12)  # so that what is equal is one kind, in whatever order it was added up
+    kinds, of_case = distinct(np.hstack([rows, sums.reshape(size, count)]))
+    order = np.lexsort(kinds.T[::-1])
+    kinds = kinds[order]
+    return ArmSums(
+        kinds[:, :count].astype(np.int64),
+        kinds[:, count:],
+        np.bincount(of_case, minlength=len(kinds))[order],
+    )
 
 
 def resampled_rates(sums: ArmSums, resamples: int, seed: int) -> Floats:
@@ -98,13 +105,31 @@ def _single_cases(sums: ArmSums, resamples: int, generator: np.random.Generator)
     cases = columns.shape[1]
     found = np.tile(cases * columns[:, 0], (resamples, 1))
     differing = np.flatnonzero((columns != columns[:, :1]).any(axis=1))
+    together = list(_in_one_number(columns[differing]))
     at_once = max(1, CACHED // cases)
     for start in range(0, resamples, at_once):
         some = slice(start, min(start + at_once, resamples))
         drawn = generator.integers(0, cases, size=(some.stop - start, cases))
-        for column in differing:
-            found[some, column] = columns[column].take(drawn).sum(axis=1)
+        for places, numbers, base in together:
+            total = numbers.take(drawn).sum(axis=1)
+            for place in places[:0:-1]:
+                total, found[some, differing[place]] = np.divmod(total, base)
+            found[some, differing[places[0]]] = total
     return found
+
+
+def _in_one_number(columns: Floats) -> Iterator[tuple[list[int], Floats | Whole, int]]:
+    """Columns of whole numbers from 0 as the digits of one number, so that one sum adds up all of them: which
+    columns, the number of each case, and the base, above every sum. Other columns stay alone."""
+    whole = bool(((columns == np.rint(columns)) & (columns >= 0)).all())
+    base = int(columns.max(initial=0)) * columns.shape[1] + 1
+    most = max(1, int(62 // log2(base))) if whole and base > 1 else 1
+    for first in range(0, len(columns), most):
+        places = list(range(first, min(first + most, len(columns))))
+        number: Floats | Whole = columns[first].astype(np.int64) if len(places) > 1 else columns[first]
+        for place in places[1:]:
+            number = number * base + columns[place].astype(np.int64)
+        yield places, number, base
 
 
 def percentile_interval(values: Floats, cases: int, level: float) -> Interval | None:
@@ -156,17 +181,6 @@ def outside(differences: Floats, cases: int, margin: float) -> float:
         return 1.0
     inside = min(int((differences <= margin).sum()), int((differences >= -margin).sum()))
     return 1.0 if cases < 2 else _dual(inside, len(differences), cases)
-
-
-def unchanged_p(sizes: ArrayLike, margin: float) -> float:
-    """The p-value of: a difference is inside (-margin, margin), where no case changes at all, so that
-    resamples show no spread. A case of `sizes` (cases,) rows moves the difference by its share of them at
-    most: were the difference as large as the margin, a case would change with probability margin x mean size
-    / largest size."""
-    rows = np.asarray(sizes, np.float64)
-    if len(rows) == 0:
-        return 1.0
-    return float((1 - min(margin, 1.0) * rows.mean() / rows.max()) ** len(rows))
 
 
 def _within(beyond: int, resamples: int, cases: int, margin: float, alpha: float) -> Equivalence:

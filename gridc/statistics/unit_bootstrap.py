@@ -60,7 +60,8 @@ def tail_of(units: int, level: float) -> float:
 
 def intervals(values: Floats, units: int, level: float) -> list[tuple[float, float] | None]:
     """The interval of every column of `values`, (resamples, columns). None where there are fewer than two
-    units, or where no resample differs from another: no spread in the sample is no evidence of none."""
+    units, or where no resample differs from another: no spread in the sample is no evidence of none.
+    Of a rate of 0 or 1 see `at_bound`."""
     if units < 2 or not values.size:
         return [None] * values.shape[1]
     tail = tail_of(units, level)
@@ -75,6 +76,27 @@ def intervals(values: Floats, units: int, level: float) -> list[tuple[float, flo
         ends = ordered[skipped, column], ordered[count - 1 - skipped, column]
         found.append((_digits(ends[0]), _digits(ends[1])))
     return found
+
+
+def at_bound(earned: Whole, most: Whole, level: float) -> tuple[float, float] | None:
+    """The exact one-sided interval of a rate of 0 or 1, of what units `earned` and what they could at most,
+    (units,); None of any other rate.
+
+    A unit that is expected to earn a share p of its most earns nothing at all with a chance of 1 - p or less,
+    whatever ties its answers. So rates are left out under which all units would earn nothing with a chance
+    below 1 - level: the largest that is not is max sum(most p) / sum(most) over prod(1 - p) >= 1 - level,
+    which has 1 - p = min(1, c / most). Of units of one size it is 1 - (1 - level)^(1 / units), the limit of
+    Clopper and Pearson."""
+    sizes = np.sort(most[most > 0])[::-1].astype(np.float64)
+    total = float(earned.sum())
+    if not len(sizes) or total not in (0.0, float(most.sum())):
+        return None
+    ranks = np.arange(1, len(sizes) + 1)
+    cuts = np.exp((np.log(1 - level) + np.cumsum(np.log(sizes))) / ranks)
+    # The units with p > 0 are the largest ones, down to the first whose next one the cut leaves out.
+    cut = cuts[np.flatnonzero(np.append(sizes[1:], 0.0) <= cuts)[0]]
+    reach = float(np.maximum(sizes - cut, 0.0).sum() / sizes.sum())
+    return (0.0, _digits(reach)) if total == 0 else (_digits(1 - reach), 1.0)
 
 
 def _digits(value: float) -> float:

@@ -22,11 +22,12 @@ from gridc.study.place import Place, place_of, spec_in
 if TYPE_CHECKING:
     import pyarrow
 
+    from gridc.compiler.preflight.consent import Leaving
     from gridc.study.anchoring import AnchorReport
     from gridc.study.auditing import DrawnSheet, TakenLabels
     from gridc.study.comparing import Comparison
     from gridc.study.measurands import Measurand
-    from gridc.study.planning import PlanReport
+    from gridc.study.planning import DesignAnswer, PlanReport
     from gridc.study.racing import RaceReport
     from gridc.study.reporting import (
         AttachedCards,
@@ -66,6 +67,11 @@ AnyPath = str | PathLike[str]
 
 def _ignore(*_: object) -> None:
     """A callback that does nothing."""
+
+
+def _no(what: "Leaving") -> bool:
+    """Nobody is there to be asked."""
+    return False
 
 
 class OpenStudy:
@@ -122,6 +128,31 @@ class OpenStudy:
         from gridc.study.planning import plan
 
         return plan(self._place, against)
+
+    @coded()
+    def design(
+        self,
+        decide: Sequence[str],
+        power: float = 0.8,
+        usd: float | None = None,
+        tokens: float | None = None,
+        hours: float | None = None,
+        effect: float | Mapping[str, float] | None = None,
+        changing: float = 0.2,
+    ) -> "DesignAnswer":
+        """The cheapest design of items, configurations and replicates in which each hypothesis of `decide` is
+        decided with probability `power` where it is true, and costs no more than `usd`, `tokens` and `hours`.
+        `effect` is what is to be found, in percentage points: of all hypotheses without a margin to show, or
+        by id. `changing` is the share of items on which answers under two levels are assumed to differ.
+
+        Raises `UsageError`: GC324 for a hypothesis without a power, GC325 for a limit that no price or time
+        is known for, GC326 while the items are absent.
+        """
+        from gridc.study.planning import design
+
+        stated = {"usd": usd, "tokens": tokens, "hours": hours}
+        limits: Any = {name: limit for name, limit in stated.items() if limit is not None}
+        return design(self._place, decide, power, limits, effect, changing)
 
     @coded()
     def show(
@@ -188,6 +219,8 @@ class OpenStudy:
         notify: Callable[[str], None] = _ignore,
         ray: RayCluster | None = None,
         acknowledge: Collection[str] = (),
+        allow: Collection[str] = (),
+        ask: "Callable[[Leaving], bool] | None" = None,
     ) -> "RunReport":
         """Execute the plan into the store. What was answered before is not asked again, so that a run which
         was interrupted is resumed by running again.
@@ -196,10 +229,15 @@ class OpenStudy:
         `notify` with what a person should know before the first call. A study without a lock is stamped.
         With `ray` local models are replicated on a cluster; `acknowledge=["environments"]` lets machines that
         differ take part, which is recorded as an observed deviation.
+
+        `allow` has the hosts that may get prompts, each with the variable whose value may go there as a key:
+        `["api.openai.com:OPENAI_API_KEY", "127.0.0.1:8000"]`. `ask` is called for each that is not allowed,
+        and what it allows is kept in the person's configuration folder. Raises `UsageError` (GC643) where
+        something else would leave, before anything is written.
         """
         from gridc.study.running import run
 
-        return run(self._place, shard, progress, notify, ray, acknowledge)
+        return run(self._place, shard, progress, notify, ray, acknowledge, allow, ask or _no)
 
     @coded()
     def merge(self, stores: Iterable[AnyPath], acknowledge: Collection[str] = ()) -> "RunReport":
@@ -258,12 +296,18 @@ class OpenStudy:
         return certify(self._place)
 
     @coded()
-    def certify_until_decided(self, progress: Callable[[str, int, int], None] = _ignore) -> "RaceReport":
+    def certify_until_decided(
+        self,
+        progress: Callable[[str, int, int], None] = _ignore,
+        notify: Callable[[str], None] = _ignore,
+        allow: Collection[str] = (),
+        ask: "Callable[[Leaving], bool] | None" = None,
+    ) -> "RaceReport":
         """Ask only what certifies reversals, and stop. `progress` is told the benchmark, how many of its
-        items were asked, and how many there are."""
+        items were asked, and how many there are; `notify`, `allow` and `ask` as in `run`."""
         from gridc.study.racing import certify_until_decided
 
-        return certify_until_decided(self._place, progress)
+        return certify_until_decided(self._place, progress, notify, allow, ask or _no)
 
     @coded()
     def audit_sample(self, responses: int = 100) -> "DrawnSheet":

@@ -1,21 +1,41 @@
-"""What the operating system and SQLite refuse, as coded errors: no other exception leaves the API."""
+"""What the operating system and SQLite refuse, as coded errors: no other exception that a file or a machine
+can cause leaves the API. What is left is a mistake of gridc's own, which the command line tells as that."""
 
 import errno
+import resource
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from gridc.diagnostics.errors import Diagnostic, FileError, StoreError
+from gridc.diagnostics.errors import Diagnostic, FileError, IncompleteError, StoreError, UnavailableError
+
+TRACEBACK = "GRIDC_TRACEBACK"
+"""The environment variable with which the command line shows where it failed."""
 
 
 @contextmanager
 def coded() -> Iterator[None]:
-    """Turn `OSError` into `FileError` (GC607) and `sqlite3.Error` into `StoreError` (GC605). A pipe that its
-    reader closed is no failure of a study and stays a `BrokenPipeError`."""
+    """Turn `OSError` into `FileError` (GC607), `sqlite3.Error` into `StoreError` (GC605), and too little
+    memory into `UnavailableError` (GC620). A pipe that its reader closed is no failure of a study and stays
+    a `BrokenPipeError`."""
     try:
         yield
     except BrokenPipeError:
         raise
+    except MemoryError as error:
+        raise _no_memory(error) from error
+    except SystemError as error:  # a library in C that was refused memory and does not say so
+        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+            raise _no_memory(error) from error
+        raise
+    except ImportError as error:
+        if any(words in str(error) for words in _NOT_MAPPED):
+            raise _no_memory(error) from error
+        raise
     except OSError as error:
+        if error.errno == errno.ENOMEM:
+            raise _no_memory(error) from error
         file = None if error.filename is None else str(error.filename)
         found = Diagnostic("GC607", str(error.strerror or error), file, help=_way_out(error))
         raise FileError([found]) from error
@@ -25,6 +45,27 @@ def coded() -> Iterator[None]:
         if isinstance(error, Error):
             raise StoreError([Diagnostic("GC605", f"SQLite says: {error}")]) from error
         raise
+
+
+_NOT_MAPPED = ("failed to map", "cannot allocate", "Cannot allocate")
+"""What the loader of libraries says where there is no memory for one."""
+
+
+def _no_memory(error: BaseException) -> UnavailableError:
+    told = str(error) or "more is asked for than there is"
+    help = "`ulimit -v` and the limits of a container say what a process may have"
+    return UnavailableError([Diagnostic("GC620", told, help=help)])
+
+
+def crashed(error: BaseException) -> IncompleteError:
+    """What nobody foresaw, in the words of the command line: what it was, and where in gridc."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "gridc" in Path(frame.filename).parts]
+    place = f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
+    told = str(error).strip().partition("\n")[0][:200]
+    message = f"{type(error).__name__}{place}" + (f": {told}" if told else "")
+    help = f"{TRACEBACK}=1 prints the whole traceback: please report it, with what was being done"
+    return IncompleteError([Diagnostic("GC621", message, help=help)])
 
 
 def _way_out(error: OSError) -> str:

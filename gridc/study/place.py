@@ -9,6 +9,7 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 
 if TYPE_CHECKING:
     from gridc.compiler.compile import Compiled
+    from gridc.compiler.frontend.read import Checked
     from gridc.compiler.lock.lock import Lock
 
 SPEC_NAME = "gridcard.toml"
@@ -41,7 +42,13 @@ class Place:
 
         return resolve_spec(self.spec, self.data, False, self.models)
 
-    def store(self, compiled: "Compiled") -> Path:
+    def checked(self) -> "Checked":
+        """The spec alone, checked; nothing that it names is read. Raises `SpecError`."""
+        from gridc.compiler.frontend.read import read_spec
+
+        return read_spec(self.spec, self.data, self.models)
+
+    def store(self, compiled: "Checked | Compiled") -> Path:
         """The path of the study's store. Raises `StoreError` (GC605) where the results folder of a study is a
         link: whoever made the study would choose where this person's files are written."""
         if self.results is not None:

@@ -1,6 +1,6 @@
 """What a run would execute, and what it will cost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,24 @@ from gridc.compiler.lock.plan_diff import against as compare
 from gridc.compiler.lowering.manifest import Manifest
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight import falsifiability
+from gridc.compiler.preflight.budget_design import (
+    Alone as Alone,
+)
+from gridc.compiler.preflight.budget_design import (
+    Cost as Cost,
+)
+from gridc.compiler.preflight.budget_design import (
+    Currency,
+    Wanted,
+    cheapest_design,
+)
+from gridc.compiler.preflight.budget_design import (
+    Design as Design,
+)
+from gridc.compiler.preflight.budget_design import (
+    DesignAnswer as DesignAnswer,
+)
+from gridc.compiler.preflight.consent import sentences
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place, require_lock
@@ -20,17 +38,18 @@ from gridc.study.place import Place, require_lock
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """A plan in numbers (`manifest`), what the hypotheses can come to (`prospects`), and what it gains and
-    loses `against` an earlier stamp, where one was given."""
+    """A plan in numbers (`manifest`), what the hypotheses can come to (`prospects`), what it gains and
+    loses `against` an earlier stamp, where one was given, and what `leaves` the machine, a sentence each."""
 
     manifest: Manifest
     prospects: Mapping[str, Any]
     against: Against | None
+    leaves: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """As `gridc plan --json` prints it."""
         earlier = {} if self.against is None else {"against": asdict(self.against)}
-        return {**self.manifest.as_json(), **self.prospects, **earlier}
+        return {**self.manifest.as_json(), **self.prospects, "leaves": list(self.leaves), **earlier}
 
     def _repr_html_(self) -> str:
         from gridc.reports.notebook import plan_html
@@ -49,7 +68,45 @@ def plan(place: Place, against: str | None) -> PlanReport:
     else:
         manifest = lowered.manifest(prices=prices)
     compared = None if against is None else compare(compiled.study, *_earlier(compiled, against))
-    return PlanReport(manifest, falsifiability.manifest(lowered), compared)
+    return PlanReport(manifest, falsifiability.manifest(lowered), compared, sentences(compiled.spec))
+
+
+def design(
+    place: Place,
+    decide: Sequence[str],
+    power: float,
+    limits: Mapping[Currency, float],
+    effect: float | Mapping[str, float] | None,
+    changing: float,
+) -> DesignAnswer:
+    """The cheapest design in which the hypotheses `decide` are decided: see `OpenStudy.design`."""
+    compiled = place.compiled()
+    spec = compiled.spec
+    shown = ("equivalence", "noninferiority", "null_control")
+    needy = [each.id for each in spec.hypothesis if each.id in decide and each.kind not in shown]
+    effects = dict.fromkeys(needy, effect) if isinstance(effect, int | float) else dict(effect or {})
+    numbers = {"power": (power, 1.0), "changing": (changing, 0.5)}
+    numbers |= {f"effect of {name}": (value / 100, 0.9) for name, value in effects.items()}
+    for name, (value, most) in numbers.items():
+        if not 0 < value <= most or (name == "power" and value == 1):
+            help = f"{name} lies above 0 and {'below 1' if name == 'power' else f'at most at {most:.0%}'}"
+            raise UsageError([Diagnostic("GC000", f"{name} cannot be {value:.6g}", help=help)])
+    for currency, limit in limits.items():
+        if not 0 < limit < float("inf"):
+            raise UsageError([Diagnostic("GC000", f"{currency} cannot be {limit:g}", help="it is above 0")])
+    if not decide:
+        raise UsageError([Diagnostic("GC324", "no hypothesis is named", help="name those to be decided")])
+    wanted = Wanted(tuple(dict.fromkeys(decide)), power, limits, effects, changing)
+    prices = paid_prices(spec, compiled.lock.prices if compiled.lock else None)
+    return cheapest_design(compiled.study, wanted, _speeds(place.store(compiled)), prices)
+
+
+def _speeds(path: Path) -> Mapping[str, float]:
+    """Seconds for a call, by model digest, as far as the store knows."""
+    if not path.is_file():
+        return {}
+    with Store.open(path) as store:
+        return store.speeds()
 
 
 def _earlier(compiled: Compiled, name: str) -> tuple[str, Mapping[str, Any]]:

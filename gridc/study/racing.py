@@ -1,15 +1,17 @@
 """Certify reversals with as few calls as it takes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gridc.compiler.lock.deviations import require_reconciled
+from gridc.compiler.preflight.consent import Ask
 from gridc.reports.files import write_json
 from gridc.runtime import adaptive_race
 from gridc.runtime.adaptive import ChosenSamples
 from gridc.runtime.store.events import Witnessed
+from gridc.study.consenting import consenting
 from gridc.study.place import Place
 
 Watch = Callable[[str, int, int], None]
@@ -31,12 +33,20 @@ class RaceReport:
         return dict(self.document)
 
 
-def certify_until_decided(place: Place, watch: Watch) -> RaceReport:
-    """Ask only what certifies reversals, and stop."""
+def certify_until_decided(
+    place: Place, watch: Watch, notify: Callable[[str], None], allow: Collection[str], ask: Ask
+) -> RaceReport:
+    """Ask only what certifies reversals, and stop. `notify` is told what leaves, and what is waited for."""
+    terms = consenting(place, allow, ask, notify)
     compiled, lock = place.stamped(online=True)
+    consents = terms(compiled)
+
+    def say(model: str, sentence: str) -> None:
+        notify(f"{model}: {sentence}")
+
     departures = require_reconciled(lock, compiled.study, place.log)
     path = place.store(compiled)
-    with ChosenSamples(compiled, lock, departures, path) as samples:
+    with ChosenSamples(compiled, lock, departures, path, consents, say) as samples:
         races = adaptive_race.race_study(samples.plan, samples.ask, watch)
         document = adaptive_race.document(samples.plan, races)
         document["calls"] = {

@@ -141,11 +141,13 @@ class AttachedCards:
 @dataclass(frozen=True, slots=True)
 class CheckedCards:
     """The cards of one model that a model card agrees with, and what shows that they say what was measured:
-    the study's store, a bundle, or (None) nothing but the gridcard.json that was named."""
+    the study's store, a bundle, or (None) nothing but the gridcard.json that was named. `unchecked` is what
+    the model card has beside them that could say something else."""
 
     cards: CardDeck
     model: str
     shown_by: ShownBy
+    unchecked: tuple[str, ...]
 
 
 def findings(place: Place) -> FindingsReport:
@@ -176,11 +178,13 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         said["results_anchors"] = [record(tie) for tie in found.results_anchors]
         if attribution:
             said["attribution"] = rows
+        if found.propagation:
+            said["propagation"] = [asdict(step) for step in found.propagation]
         texts = documents.texts(found)
         said["files"] = {name: digest_bytes(text.encode()) for name, text in texts.items()}
         store.record(look(stamp=plan.study_digest, **said))
     written = documents.write_texts(texts, path.parent)
-    drawn = documents.draw(found, path.parent / "figures", pdf) if figures or pdf else []
+    drawn = documents.draw(found, path.parent / documents.FIGURES, pdf) if figures or pdf else []
     names = {file: documents.NAMES[file.name] for file in written}
     return WrittenReport(_documented(found), path, names, tuple(drawn), tuple(rows) if attribution else None)
 
@@ -214,10 +218,10 @@ def attach_card(
 def check_card(place: Place, readme: Path, deck: Path | None) -> CheckedCards:
     """The cards that a model card agrees with. Raises `VerificationError` with everything that differs."""
     cards, shown_by = _cards(place, deck)
-    differs = model_card.check(readme, cards)
-    if differs:
-        raise VerificationError(differs)
-    return CheckedCards(cards, model_card.model_in(readme, cards), shown_by)
+    checked = model_card.check(readme, cards)
+    if checked.differs:
+        raise VerificationError(checked.differs)
+    return CheckedCards(cards, model_card.model_in(readme, cards), shown_by, checked.unchecked)
 
 
 def _cards(place: Place, deck: Path | None) -> tuple[CardDeck, ShownBy]:

@@ -14,6 +14,7 @@ from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.lock.deviations import require_current, require_reconciled
 from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.consent import Ask
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.providers import require_taken
 from gridc.diagnostics.errors import Diagnostic, UsageError
@@ -28,6 +29,7 @@ from gridc.runtime.store.store import Store
 from gridc.schema.engines import engine_kind
 from gridc.schema.spec import Spec
 from gridc.study.cluster import RayCluster
+from gridc.study.consenting import consenting
 from gridc.study.place import Place
 from gridc.study.stamping import make_stamp
 
@@ -112,12 +114,16 @@ def run(
     notify: Callable[[str], None],
     ray: RayCluster | None,
     acknowledge: Collection[str],
+    allow: Collection[str],
+    ask: Ask,
 ) -> RunReport:
-    """Execute the plan, or a part of it like `2/3`, into the store, on this machine or a Ray cluster. A study
-    without a lock is stamped first, which `notify` is told."""
+    """Execute the plan, or a part of it like `2/3`, into the store, on this machine or a Ray cluster.
+    `notify` is told what leaves, and that a study without a lock is stamped."""
     part = _shard(shard)
+    terms = consenting(place, allow, ask, notify)
     watch(Step("", 0, 0, "reading the items"))
     compiled = place.compiled(online=True)
+    consents = terms(compiled)
     require_files(compiled.study, compiled.source)
     require_taken(compiled.spec, compiled.source)
     watch(Step("", 0, 0, "trying the instrument"))
@@ -130,7 +136,15 @@ def run(
     path = place.store(compiled)
     with _opener(ray, compiled.spec.engine.threads, ENVIRONMENTS in acknowledge) as open_engine:
         finished = executing.run(
-            compiled, lock, departures, path, watch, part, open_engine, LOST_BATCHES in acknowledge
+            compiled,
+            lock,
+            departures,
+            path,
+            watch,
+            part,
+            open_engine,
+            LOST_BATCHES in acknowledge,
+            consents,
         )
     return RunReport(finished, path, _names(compiled))
 

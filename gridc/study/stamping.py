@@ -1,7 +1,7 @@
 """The stamp of a study, and how the study departs from it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from gridc.compiler.lock.anchor import Anchor, anchors
 from gridc.compiler.lock.deviations import Reconciled, reconcile, require_current, require_same
 from gridc.compiler.lock.diff import brief
 from gridc.compiler.lock.lock import Lock, create_lock, make_lock, read_lock, stamp_of, write_lock
+from gridc.compiler.preflight.consent import sentences, unset_keys
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.providers import require_taken
 from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError
@@ -52,13 +53,15 @@ class StampReport:
 @dataclass(frozen=True, slots=True)
 class StampCheck:
     """A lock that is what the spec says, or from which every departure is explained in `log`. `unchecked`
-    names the inputs that are not here, with the reason."""
+    names the inputs that are not here, with the reason, and `uncovered` says what a lock of an older format
+    does not cover."""
 
     stamp: str
     lock: Path
     log: Path
     explained: tuple[str, ...]
     unchecked: Mapping[str, str]
+    uncovered: str | None = None
 
     @property
     def current(self) -> bool:
@@ -66,19 +69,22 @@ class StampCheck:
 
     def as_json(self) -> dict[str, Any]:
         told = {"stamp": self.stamp, "lock": str(self.lock), "current": self.current}
-        return {**told, "explained": list(self.explained), "unchecked": dict(self.unchecked)}
+        told |= {"explained": list(self.explained), "unchecked": dict(self.unchecked)}
+        return {**told, "uncovered": self.uncovered}
 
 
 @dataclass(frozen=True, slots=True)
 class DeviationReport:
     """The study against its stamp. `observed` is what a run observed, None where there is no run of the study
-    as it is now; `added` counts the entries that were written into the log, None where none was asked for."""
+    as it is now; `added` counts the entries that were written into the log, None where none was asked for.
+    `uncovered` says what a lock of an older format does not cover."""
 
     stamp: str
     log: Path
     reconciled: Reconciled
     observed: tuple[str, ...] | None
     added: int | None = None
+    uncovered: str | None = None
 
     def require_explained(self) -> None:
         """Raise `StampError` with every difference that the log does not explain one to one."""
@@ -91,6 +97,7 @@ class DeviationReport:
             "deviations": self.reconciled.manifest(),
             "observed": None if self.observed is None else list(self.observed),
             "diagnostics": [finding.as_json() for finding in self.reconciled.findings],
+            "uncovered": self.uncovered,
         }
 
 
@@ -100,6 +107,11 @@ def stamp(place: Place, supersede: bool) -> StampReport:
     compiled = place.compiled(online=True)
     prove(compiled.study, compiled.source)
     notes = [
+        *sentences(compiled.spec),
+        *(
+            f"{variable}, the key of `{model.id}`, is not set"
+            for _, model, variable in unset_keys(compiled.spec)
+        ),
         *unsaid(compiled.spec),
         *compiled.study.notes(),
         *_tokenized(compiled),
@@ -109,6 +121,8 @@ def stamp(place: Place, supersede: bool) -> StampReport:
     if supersede and old is not None and lock.stamp != old.stamp:
         answered = _answered(old, place.store(compiled))
     ties = tuple(anchors(compiled.lock_path, place.spec, place.trust))
+    if (uncovered := lock.uncovered()) is not None:
+        notes.append(uncovered)
     unpinned = compiled.study.unpinned()
     return StampReport(lock.stamp, compiled.lock_path, news, ties, unpinned, answered, tuple(notes))
 
@@ -129,7 +143,7 @@ def make_stamp(compiled: Compiled, supersede: bool) -> tuple[Lock, str]:
         require_same(old, compiled.study, compiled.lock_path)
         return old, "already stamped"
     require_taken(compiled.spec, compiled.source)
-    lock = make_lock(compiled.study, compiled.source.path, old)
+    lock = make_lock(replace(compiled.study, covers_behaviour=True), compiled.source.path, old)
     if old is None:
         written = create_lock(lock, compiled.lock_path)
         if written is not lock:
@@ -149,7 +163,8 @@ def check_stamp(place: Place) -> StampCheck:
     compiled, lock = place.stamped()
     departures = require_current(lock, compiled.study, place.log).departures
     explained = tuple(departure.path for departure in departures)
-    return StampCheck(lock.stamp, compiled.lock_path, place.log, explained, compiled.study.unpinned())
+    unpinned = compiled.study.unpinned()
+    return StampCheck(lock.stamp, compiled.lock_path, place.log, explained, unpinned, lock.uncovered())
 
 
 def deviations(place: Place, write: bool) -> DeviationReport:
@@ -162,7 +177,8 @@ def deviations(place: Place, write: bool) -> DeviationReport:
 
         added = write_log(result, place.log)
         result = reconcile(lock, compiled.study, place.log)
-    return DeviationReport(lock.stamp, place.log, result, _observed(compiled, place.store(compiled)), added)
+    observed = _observed(compiled, place.store(compiled))
+    return DeviationReport(lock.stamp, place.log, result, observed, added, lock.uncovered())
 
 
 def _observed(compiled: Compiled, path: Path) -> tuple[str, ...] | None:

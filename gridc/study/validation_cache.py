@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridc.files import write_atomic
+from gridc.files import cache_folder, write_atomic
 from gridc.study.place import Place
 
 if TYPE_CHECKING:
@@ -61,13 +61,9 @@ def keep(place: Place, checked: "Checked", verdict: Verdict) -> None:
 
 def _place(place: Place) -> Path | None:
     """Where the verdict on this spec would lie: under a digest of all that it depends on but named files."""
-    folder = os.environ.get("GRIDC_CACHE")
-    spec = place.spec
-    if folder == "" or not spec.is_file():
+    root, spec = cache_folder(), place.spec
+    if root is None or not spec.is_file():
         return None
-    root = (
-        Path(folder) if folder else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gridc"
-    )
     seen = sha256(spec.read_bytes())
     for each in (*map(_resolved, (spec, place.data, place.models)), sys.version, *_litellm(spec), *_gridc()):
         seen.update(f"{each}\0".encode())

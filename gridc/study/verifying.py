@@ -62,7 +62,7 @@ def verify(place: Place, rerun: float | None, rerun_seed: str | None = None) -> 
     except GridcError as error:
         raise VerificationError(error.diagnostics) from None
     path = place.store(compiled)
-    with Store.open(path) as store:
+    with Store.open(path, look=False) as store:  # verifying looks at more
         found = recompute(compiled, lock, store, path.parent, place.trust)
         verified = _verification(found, lock.stamp)
         if rerun is None:
@@ -104,6 +104,8 @@ def _lines(row: Repeated) -> Iterator[str]:
     moved = ""
     if row.max_moved is not None:
         moved = f"; log-likelihoods moved by at most {row.max_moved:.1e} nats"
+    if row.tolerance is not None:
+        moved += f", of {row.tolerance:.1e} that the noise measured here allows"
     ties = f", {row.ties} of them at a near tie, which is not judged" if row.ties else ""
     shape = "" if row.floor is None else f" (batch shape alone changes {row.floor} of them)"
     yield (
@@ -115,16 +117,17 @@ def _lines(row: Repeated) -> Iterator[str]:
         return
     chances = ", ".join(f"{float(share):.1%}: {chance:.3f}" for share, chance in row.found.items())
     least = (
-        f"; {row.found_95:,} or more of {row.of:,} are found 95 times in 100"
+        f"; {row.found_95:,} or more such of {row.of:,} are found 95 times in 100"
         if row.found_95 <= row.of
         else ""
     )
+    what = "a change" if row.floor is not None else "a change outside of near ties, beyond what is allowed"
     many = f" (which at this precision takes {row.needed:,} in the draw)" if row.floor is not None else ""
     yield (
-        f"probability that this draw finds a change{many}, by the share of answers changed: {chances}{least}"
+        f"probability that this draw finds {what}{many}, by the share of answers so changed: {chances}{least}"
     )
     if row.unjudged:
         yield (
-            f"{row.unjudged:,} of these {row.calls:,} calls come to a near tie: if only such calls were "
-            "changed, no draw finds it"
+            f"{row.unjudged:,} of these {row.calls:,} calls come to a near tie, of a token or of a ranking: "
+            "if only such calls were changed, no draw finds it"
         )

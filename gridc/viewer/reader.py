@@ -12,7 +12,7 @@ from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.store.opening import open_to_read, unusable
 
 PAGE_SECONDS = 20.0
-"""No page reads longer: a store that somebody else made may hold anything."""
+"""CPU time that a page may take: a store that somebody else made may hold anything."""
 
 CACHE_KIB = 64 * 1024
 
@@ -38,17 +38,17 @@ class Reader:
     @contextmanager
     def moment(self, seconds: float = PAGE_SECONDS) -> Iterator["Moment"]:
         """The store as it is now: all that is read in the context is of one moment. Raises `StoreError`
-        (GC605) for what SQLite cannot read, or not within so many seconds."""
-        last = time.monotonic() + seconds
+        (GC605) for what SQLite cannot read, or not within so many seconds of CPU time."""
+        last = time.thread_time() + seconds
         with self._lock:
-            self._connection.set_progress_handler(lambda: time.monotonic() > last, 20_000)
+            self._connection.set_progress_handler(lambda: time.thread_time() > last, 20_000)
             try:
                 self._connection.execute("BEGIN")
                 yield Moment(self._connection)
             except sqlite3.OperationalError as error:
-                if time.monotonic() <= last:
+                if time.thread_time() <= last:
                     raise unusable(self.path, error) from None
-                message = f"the page was not ready after {seconds:.0f} s"
+                message = f"the page was not ready after {seconds:.0f} s of CPU time"
                 raise StoreError([Diagnostic("GC605", message, str(self.path))]) from None
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 raise unusable(self.path, error) from None

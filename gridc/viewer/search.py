@@ -5,7 +5,6 @@ holds words and where they stand, no texts; what a page shows comes from the sto
 are remembered and looked at again, so that a search while a run writes finds what has come in.
 """
 
-import os
 import re
 import sqlite3
 import tempfile
@@ -17,6 +16,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
+from gridc.files import cache_folder
 from gridc.viewer.cells import Cell, StoredStudy, absent
 from gridc.viewer.filters import Filters
 from gridc.viewer.items import Items
@@ -166,13 +166,12 @@ class Index:
         return [call for (call,) in rows]
 
     def _file(self, identity: str) -> Path:
-        folder = os.environ.get("GRIDC_CACHE")
-        if folder == "":
+        folder = cache_folder()
+        if folder is None:
             self._temporary = tempfile.TemporaryDirectory()
             return Path(self._temporary.name) / "search.sqlite"
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gridc"
         name = sha256(f"{FORMAT}\0{self._store.resolve()}\0{identity}".encode()).hexdigest()
-        return (Path(folder) if folder else home) / "search" / f"{name}.sqlite"
+        return folder / "search" / f"{name}.sqlite"
 
     def _open(self) -> sqlite3.Connection:
         """The file of the index, made where there is none. A home that cannot be written has it in a

@@ -12,11 +12,11 @@ from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.diagnostics.codes import CODES
 from tests.adversary.attack import ATTACKS, Attack
-from tests.adversary.rooms import blinding, bundles, cards, clones, stores, ties
+from tests.adversary.rooms import blinding, bundles, cards, clones, code, leaks, models, stores, ties
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "threat-model.md"
 HEAD = "| who | attack | caught by |"
-ROOMS = (clones, ties, cards, stores, bundles, blinding)
+ROOMS = (clones, leaks, models, ties, code, cards, stores, bundles, blinding)
 CATALOGUE = [each for room in ROOMS for each in ATTACKS if each.seen.__module__ == room.__name__]
 
 

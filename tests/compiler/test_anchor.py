@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,16 @@ from gridc.compiler.lock.lock import make_lock, write_lock
 from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.diagnostics.errors import StampError
 from gridc.schema.canonical import digest_bytes
-from tests.authorities import commit, make_authority, needs_git, needs_openssl, needs_ssh, shell, time_stamp
+from tests.authorities import (
+    commit,
+    make_authority,
+    make_chain,
+    needs_git,
+    needs_openssl,
+    needs_ssh,
+    shell,
+    time_stamp,
+)
 
 Compile = Callable[..., Compiled]
 
@@ -132,6 +142,28 @@ def test_a_token_ties_to_a_time_under_the_roots_that_the_verifier_names(
     assert misfit(spec) == "the token is not one of this lock"
     lock.with_name("gridcard.lock.tsr").write_bytes(b"not a token")
     assert misfit(spec).startswith("not an RFC 3161 response")
+
+
+@needs_openssl
+def test_a_token_may_hold_its_chain_in_any_order(
+    spec: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    pytest.importorskip("rfc3161_client")
+    lock = spec.with_suffix(".lock")
+    folder = tmp_path_factory.mktemp("authorities")
+    chained = make_chain(make_authority(folder, "ours"), ("one", "two"))
+    other = make_authority(folder, "other")
+    for chain in permutations(("root", "one", "two")):
+        time_stamp(chained, lock, chain)
+        assert tie(spec).strength == "unanchored", "a root in the token is nobody's word"
+        assert tie(spec, Trust(roots=(other / "root.pem",))).strength == "unanchored"
+        assert tie(spec, Trust(roots=(chained / "root.pem",))).strength == "timestamped", chain
+    token = lock.with_name("gridcard.lock.tsr").read_bytes()
+    for length in range(0, len(token), 97):
+        lock.with_name("gridcard.lock.tsr").write_bytes(token[:length])
+        assert misfit(spec).startswith("not an RFC 3161 response")
+    time_stamp(chained, lock, ("one",))
+    assert tie(spec, Trust(roots=(chained / "root.pem",))).strength == "unanchored", "a link is missing"
 
 
 @pytest.mark.parametrize("text", ["10.17605/OSF.IO/AB123\n", "https://doi.org/10.17605/OSF.IO/AB123"])

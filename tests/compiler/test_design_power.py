@@ -21,17 +21,20 @@ from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.spec import Spec
+from gridc.statistics.case_totals import case_table, collapse
+from gridc.statistics.clustered_logit import fit
 from gridc.statistics.expected_power import (
     Assumed,
     DecidingTest,
     Layout,
     Stratum,
-    _design,
     _rates,
+    design_of,
     power,
     smallest,
     smallest_gap,
 )
+from gridc.statistics.jackknife import Jackknife
 from gridc.statistics.power import POWER
 
 SIZES = {"one": 90, "two": 160}
@@ -69,7 +72,7 @@ def spec_of(**hypothesis: Any) -> Spec:
 
 def items_of(benchmark: str, size: int) -> Items:
     names = [f"{benchmark}{number:04}" for number in range(size)]
-    items = tuple(Item(name, "?", ("yes", "no"), 0, name) for name in names)
+    items = tuple(Item(name, f"{name}?", ("yes", "no"), 0, name) for name in names)
     return Items(items, (), Loaded(items, {"items": "0" * 64}))
 
 
@@ -173,7 +176,7 @@ def test_one_level_of_one_model_is_the_paired_t_test() -> None:
     """Closed form: 400 pairs of which .2 change beside the effect d, so that a pair's variance is .2 + .6 d -
     d^2; and with six models whose changes correlate a tenth, 1.5 / 6 of it."""
     for answered, spread in ((1, 1.0), (6, 1.5 / 6)):
-        layout, assumed = Layout((Stratum(400, answered),), 2), Assumed(0.2, 0.1)
+        layout, assumed = Layout((Stratum((answered,) * 400),), 2), Assumed(0.2, 0.1)
         for effect in (0.02, 0.05, 0.08):
             error = sqrt((0.2 + 0.6 * effect - effect**2) * spread / 400)
             cut = t.isf(0.025, 399)
@@ -193,7 +196,7 @@ def test_one_level_of_one_model_is_the_paired_t_test() -> None:
 def test_an_interaction_of_benchmarks_compares_their_differences() -> None:
     """Four groups of 100 pairs of which one rises by d: the spread of four means about their weighted mean,
     where a pair's variance is .3, and .3 + .4 d - d^2 in the group that rises."""
-    layout, effect = Layout((Stratum(100, 1),) * 4, 2, by="stratum"), 0.1
+    layout, effect = Layout((Stratum((1,) * 100),) * 4, 2, by="stratum"), 0.1
     found = power(DecidingTest("interaction", "two-sided", 0.05), layout, Assumed(0.3, 0.0), effect)
     weights = 100 / np.array([0.3 + 0.4 * effect - effect**2, 0.3, 0.3, 0.3])
     means = np.array([effect, 0, 0, 0])
@@ -203,23 +206,25 @@ def test_an_interaction_of_benchmarks_compares_their_differences() -> None:
 
 def test_more_of_everything_is_more_power() -> None:
     """More units and more answers that are not the same find less; more changes find more only."""
-    test, few = DecidingTest("effect", "two-sided", 0.05), Layout((Stratum(100, 2),), 3)
+    test, few = DecidingTest("effect", "two-sided", 0.05), Layout((Stratum((2,) * 100),), 3)
     least = smallest(test, few, Assumed(0.1, 0.1))
     assert least is not None
     for layout, assumed in (
-        (Layout((Stratum(200, 2),), 3), Assumed(0.1, 0.1)),
-        (Layout((Stratum(100, 6),), 3), Assumed(0.1, 0.1)),
+        (Layout((Stratum((2,) * 200),), 3), Assumed(0.1, 0.1)),
+        (Layout((Stratum((6,) * 100),), 3), Assumed(0.1, 0.1)),
         (few, Assumed(0.1, 0.0)),
         (few, Assumed(0.05, 0.1)),
     ):
         less = smallest(test, layout, assumed)
         assert less is not None and less < least
     as_one = smallest(test, few, Assumed(0.1, 1.0))
-    assert as_one == pytest.approx(smallest(test, Layout((Stratum(100, 1),), 3), Assumed(0.1, 1.0)), rel=0.01)
+    assert as_one == pytest.approx(
+        smallest(test, Layout((Stratum((1,) * 100),), 3), Assumed(0.1, 1.0)), rel=0.01
+    )
     assert (
         smallest(
             DecidingTest("interaction", "two-sided", 0.05),
-            Layout((Stratum(5, 1),), 4, by=4),
+            Layout((Stratum((1,) * 5),), 4, by=4),
             Assumed(0.3, 0.1),
         )
         is None
@@ -229,7 +234,7 @@ def test_more_of_everything_is_more_power() -> None:
 @pytest.mark.parametrize("kind", ["bets", "flips"])
 def test_the_gap_of_an_order_is_found_in_fresh_studies(kind: Any) -> None:
     """Units of three items: what the simulation finds is found again with other draws."""
-    from gridc.statistics.betting import log_e_values, p_values
+    from gridc.statistics.betting import log_e_values, p_values, stakes
 
     sizes, tests = (3,) * 60, 4
     found = smallest_gap(kind, tests, 0.025, sizes, 0.3, 0.1)
@@ -241,7 +246,7 @@ def test_the_gap_of_an_order_is_found_in_fresh_studies(kind: Any) -> None:
     drawn = np.where(random.random((runs, 60, 3)) < sqrt(0.1), shared, random.random((runs, 60, 3)))
     units = ((drawn < toward).astype(int) - (drawn > 1 - away)).sum(axis=2)
     p = (
-        p_values(log_e_values(units, 3))
+        p_values(log_e_values(units, 3, stakes(3)))
         if kind == "bets"
         else t.sf(units.mean(axis=1) / units.std(axis=1, ddof=1) * sqrt(60), 59)
     )
@@ -269,11 +274,45 @@ def replace_estimator(spec: Spec) -> Spec:
 def test_the_simulated_design_is_the_one_that_is_fitted() -> None:
     """One level of one part moves."""
     layout, interaction = (
-        Layout((Stratum(10, 1), Stratum(5, 1)), 3, by=2),
+        Layout((Stratum((1,) * 10), Stratum((1,) * 5)), 3, by=2),
         DecidingTest("interaction", "two-sided", 0.05),
     )
     assert (_rates(interaction, layout, 0.2) == 0.6).sum() == 2
     by_stratum = replace(layout, by="stratum")
     rates = _rates(interaction, by_stratum, 0.2)
     assert rates[1, 0, 2] == 0.6 and (rates == 0.6).sum() == 1
-    assert len(_design(interaction, layout).places("axis", "block")) == 2
+    assert len(design_of(interaction, layout).places("axis", "block")) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exponent", [2.0, 1.5])
+def test_units_of_unequal_sizes_keep_what_is_promised_of_them(exponent: float) -> None:
+    """Sixty units of 8 items on average; an effect for equal units of that mean is found far less often."""
+    random, runs = np.random.default_rng(3), 400
+    drawn = random.pareto(exponent, 60) + 1
+    sizes = np.maximum(1, np.round(8 * drawn / drawn.mean())).astype(int)
+    test, assumed = DecidingTest("effect", "two-sided", 0.05), Assumed(0.2, 0.1)
+    found = smallest(test, Layout((Stratum(tuple(map(float, sizes))),), 2), assumed)
+    equal = smallest(test, Layout((Stratum((float(sizes.mean()),) * 60),), 2), assumed)
+    assert found is not None and equal is not None
+
+    def share(effect: float) -> float:
+        unit_of = np.repeat(np.arange(60), sizes)
+        items, decided = len(unit_of), 0
+        patterns = np.repeat([0, 1], items)
+        for _ in range(runs):
+            together = random.random(items) < sqrt(TOGETHER)
+            stays = random.random((2, 60)) < sqrt(1 - 2 * 0.2)
+            draws = [np.where(together, random.random(60)[unit_of], random.random(items)) for _ in range(3)]
+            right = [
+                np.where(stays[level][unit_of], draws[0], draws[1 + level]) < 0.5 + (level - 0.5) * effect
+                for level in range(2)
+            ]
+            answered = np.tile(unit_of, 2), patterns, np.concatenate(right).astype(float), 2
+            design = [[1, 0], [1, 1]]
+            errors = Jackknife(design, case_table(*answered), fit(design, collapse(*answered)).coefficients)
+            one = errors.combination([0, 1])
+            decided += one.p <= 0.05 and one.spread.enough
+        return decided / runs
+
+    assert share(found) >= POWER - 0.06 and share(equal) < POWER - 0.05

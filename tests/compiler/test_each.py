@@ -54,8 +54,8 @@ def test_each_model_has_a_verdict_and_all_share_the_familys_error_rate(tmp_path:
     one, several = (prospects(study(tmp_path, each)) for each in ("", 'each = "model"'))
     assert [each.id for each in one] == ["H1"]
     assert [each.id for each in several] == ["H1.left", "H1.right"]
-    assert [each.power.alpha for each in one] == [0.04]
-    assert [each.power.alpha for each in several] == [0.02, 0.02]
+    assert [each.power.alpha for each in one] == [0.02]
+    assert [each.power.alpha for each in several] == [0.01, 0.01]
     assert {each.items for each in several} == {8}
 
 

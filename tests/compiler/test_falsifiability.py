@@ -15,7 +15,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, prospects
 from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import HazardError, SpecError
-from gridc.statistics.betting import log_e_values, p_values
+from gridc.statistics.betting import log_e_values, p_values, stakes
 from tests.compiler.conftest import make_model, questions
 
 Make = Callable[..., Compiled]
@@ -75,8 +75,8 @@ def test_what_each_kind_needs(roomy: Make, edit: tuple[str, str], codes: set[str
 
 
 def test_items_are_too_few_for_the_margin(roomy: Make) -> None:
-    """Of 40 items, none changed: up to 1 - .025^(1/40) = 8.8 % might rise, and as many fall."""
-    narrow = roomy(FORTY, contrast("equivalence", "margin = { pp = 8 }"))
+    """Of 40 items, none changed: (1 - .07)^40 = .055 is the chance of it if one in 14 did."""
+    narrow = roomy(FORTY, contrast("equivalence", "margin = { pp = 7 }"))
     assert hazards(narrow) == {"GC521": "no outcome of 40 items could support `H`"}
     (help,) = (each.help for each in hypothesis_hazards(Plan(narrow.study)))
     assert help == "draw more items or widen the margin"
@@ -129,7 +129,7 @@ def test_a_family_asks_for_its_strictest_level(compiled: Make) -> None:
     both = contrast("difference", 'side = "less"', 'family = "all"', *family)
     made = compiled(both, ('kind = "ranking"\n', 'kind = "ranking"\nfamily = "all"\n'))
     tested, ranked = prospects(Plan(made.study))
-    assert (tested.power.alpha, ranked.power.alpha) == (0.02, None)
+    assert (tested.power.alpha, ranked.power.alpha) == (0.01, None)
 
 
 def test_only_primary_cells_speak(compiled: Make) -> None:
@@ -170,7 +170,9 @@ def test_an_order_asks_for_as_few_units_as_its_bets_take(sizes: tuple[int, ...],
     def p(n: int) -> float:
         """Where each step takes its share of the items of the `n` largest units."""
         differences = np.array([[size if at < n else 0 for at, size in enumerate(sizes)]])
-        return float(p_values(log_e_values(differences, sizes[0] * steps))[0])
+        return float(
+            p_values(log_e_values(differences, sizes[0] * steps, stakes(sum(sizes) / len(sizes))))[0]
+        )
 
     least = _fewest_by_bets(0.025, sizes, steps)
     if least <= len(sizes):

@@ -19,9 +19,10 @@ from gridc.runtime.engines.protocol import Call, Task, answered
 from gridc.runtime.run import run
 from gridc.runtime.store.store import Store
 from gridc.schema.base import PLUGIN
+from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.spec import Engine
 from tests.compiler.edits import assert_finding, findings
-from tests.plugins import install
+from tests.plugins import CODE, install
 
 LOADER = ('loader = "truthfulqa_mc1"', 'loader = "plugin:facts"')
 FILE = 'source = "path:facts.json"'
@@ -41,7 +42,11 @@ SCAFFOLD = (
     'method = "extract"\n',
     'method = "extract"\nscaffold = { kind = "plugin:circle", rounds = 2 }\n',
 )
-ACME = {"distribution": "acme-gridc", "version": "1.2"}
+ACME = {
+    "distribution": "acme-gridc",
+    "version": "1.2",
+    "code": digest({"acme_gridc.py": digest_bytes(CODE.encode())}),
+}
 
 Compile = Callable[..., Compiled]
 
@@ -75,7 +80,7 @@ def test_an_engine_is_opened_and_its_model_is_unpinned_or_hashed(acme: Path, com
         "model": "right",
         "precision": "fp32",
         "answers": "A",
-        "plugin": ACME,
+        "plugin": {key: ACME[key] for key in ("distribution", "version")},
     }
     with pytest.raises(UnavailableError, match=r"GC342 .*acme-gridc 1\.2 fails .*no bf16 here"):
         open_engine("right", study.models["right"], "bf16", study.spec)
@@ -126,7 +131,7 @@ def test_a_measurand_is_written_out(acme: Path, compiled: Compile) -> None:
 def test_a_scaffold_asks_what_its_package_says(acme: Path, compiled: Compile) -> None:
     study = compiled(SCAFFOLD).study
     stated = study.inputs()["plugins"]["gridc.scaffolds:circle"]
-    assert stated == ACME | {"code": stated["code"]}
+    assert stated == ACME
     plan = Plan(study)
     sample = next(sample for cell in plan.cells() for sample in plan.samples(cell) if sample.scaffolded)
     trace = sample.trace(lambda call: {"text": "round"})

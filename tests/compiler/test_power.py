@@ -1,127 +1,137 @@
-"""What paired units can show: verdicts against scipy's tests, witnesses against all outcomes, errors and
-power by summing over every outcome."""
+"""What an outcome says: asked of the functions that a report decides by, so that plan and report agree."""
 
-from itertools import product
 from math import comb
+from typing import Any
 
+import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom
 
-from gridc.statistics.power import Outcome, Rule, interval, mcnemar_power, p_value, verdict, witnesses
-
-CLAIMS = ("effect", "no_effect", "equivalence", "noninferiority")
-RULES = [
-    Rule(claim, side, alpha, margin)  # type: ignore[arg-type]
-    for claim, side, alpha, margin in product(
-        CLAIMS, ("two-sided", "greater", "less"), (0.05, 0.05 / 3), (None, 0.02, 0.1, 0.4, 1.0)
-    )
-    if (claim, side) != ("noninferiority", "two-sided")
-]
-
-
-@pytest.mark.parametrize("outcome", [(0, 0), (1, 0), (5, 0), (0, 7), (9, 3), (4, 4), (2, 30)])
-@pytest.mark.parametrize("side", ["two-sided", "greater", "less"])
-def test_the_test_is_exact_mcnemar(side: str, outcome: tuple[int, int]) -> None:
-    rise, fall = outcome
-    rule = Rule("effect", side, 0.05, None)  # type: ignore[arg-type]
-    expected = binomtest(rise, rise + fall, alternative=side).pvalue if rise + fall else 1.0
-    assert p_value(rule, Outcome(rise, fall)) == pytest.approx(expected)
+from gridc.compiler.grid.hypothesis_kinds import strictest_level
+from gridc.compiler.preflight.falsifiability import prospects
+from gridc.reports.findings.hypotheses import DECISIONS
+from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.observations import Samples
+from gridc.runtime.store.rows import CellOutcomes
+from gridc.statistics.expected_power import DecidingTest, Layout, Stratum, coefficients_of, design_of
+from gridc.statistics.power import Outcome, Rule, mcnemar_power
+from gridc.statistics.verdicts import Asked, outcome_p_values, verdict, witnesses
+from tests.compiler.test_design_power import SIZES, TO, plan_of, spec_of
 
 
-@pytest.mark.parametrize("outcome", [(0, 0), (3, 0), (7, 4), (20, 0)])
-def test_the_interval_is_made_of_clopper_and_pearsons_limits(outcome: tuple[int, int]) -> None:
-    limits = [binomtest(changed, 20).proportion_ci(1 - 0.05) for changed in outcome]
-    (rise, fall) = limits
-    low, high = interval(0.05, Outcome(*outcome), 20)
-    assert (low, high) == pytest.approx((rise.low - fall.high, rise.high - fall.low))
+def asked(
+    rule: Rule, sizes: tuple[int, ...], levels: int = 2, doses: tuple[float, ...] = ()
+) -> tuple[Asked, Any, list[int]]:
+    layout = Layout((Stratum(tuple(map(float, sizes))),), levels, doses=doses)
+    test = DecidingTest(rule.claim, rule.side, rule.alpha, rule.margin)
+    design = design_of(test, layout)
+    return Asked((sizes,), (1.0,), levels, doses=doses), design, coefficients_of(test, layout, design)
 
 
-@pytest.mark.parametrize("units", [1, 4, 10, 59, 200])
-def test_witnesses_are_the_fewest_changes_among_all_outcomes(units: int) -> None:
-    """One way, and as many up as down: what the search looks at in steps of its own, one by one."""
-    ways = [
-        each
-        for changed in range(units + 1)
-        for each in (Outcome(changed, 0), Outcome(0, changed), Outcome(changed, changed))
-        if sum(each) <= units
-    ]
-    ways.sort(key=lambda each: (sum(each), each.fall))
-    for rule in RULES:
-        found: dict[str, Outcome] = {}
-        for each in ways:
-            found.setdefault(verdict(rule, each, units), each)
-        assert witnesses(rule, units) == found, rule
-
-
-def chance_of(said: str, rule: Rule, up: float, down: float, units: int) -> float:
-    """The probability of a verdict where each unit rises with probability `up` and falls with `down`."""
-    return sum(
-        comb(units, rise) * comb(units - rise, fall) * up**rise * down**fall
-        * (1 - up - down) ** (units - rise - fall)
-        for rise in range(units + 1)
-        for fall in range(units + 1 - rise)
-        if verdict(rule, Outcome(rise, fall), units) == said
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(("units", "up", "down"), [(10, 0.05, 0.10), (25, 0.0, 0.03), (25, 0.3, 0.35)])
-def test_noninferiority_is_seldom_supported_where_it_is_false(units: int, up: float, down: float) -> None:
-    assert chance_of("supported", Rule("noninferiority", "greater", 0.05, 0.02), up, down, units) <= 0.05
-
-
-@pytest.mark.parametrize(("units", "up", "down"), [(10, 0.05, 0.03), (25, 0.0, 0.0199), (25, 0.4, 0.38)])
-def test_equivalence_is_seldom_refuted_where_it_holds(units: int, up: float, down: float) -> None:
-    assert chance_of("refuted", Rule("equivalence", "two-sided", 0.05, 0.02), up, down, units) <= 0.05
-
-
-@pytest.mark.parametrize(("units", "up", "down"), [(25, 0.2, 0.0), (25, 0.35, 0.15)])
-def test_equivalence_is_seldom_supported_at_its_margin(units: int, up: float, down: float) -> None:
-    assert chance_of("supported", Rule("equivalence", "two-sided", 0.05, 0.2), up, down, units) <= 0.05
-
-
-def test_an_effect_with_a_side_is_refuted_by_the_other_side_and_one_without_a_side_by_nothing() -> None:
-    assert witnesses(Rule("effect", "greater", 0.05, None), 100)["refuted"] == Outcome(0, 5)
-    assert witnesses(Rule("effect", "less", 0.05, None), 100)["refuted"] == Outcome(5, 0)
-    assert "refuted" not in witnesses(Rule("effect", "two-sided", 0.05, None), 100)
-    assert witnesses(Rule("effect", "two-sided", 0.05, 0.05), 100)["refuted"] == Outcome(0, 0)
-
-
-@pytest.mark.parametrize("claim", ["equivalence", "noninferiority", "no_effect"])
 @pytest.mark.parametrize(
-    ("units", "margin", "able"),
-    [(4, 0.02, False), (10, 0.30, False), (10, 0.31, True), (71, 0.05, False), (72, 0.05, True)],
+    ("claim", "p", "expected"),
+    [
+        ("effect", (0.01, 0.01), "supported"),
+        ("no_effect", (0.01, 0.01), "refuted"),
+        ("equivalence", (0.2, 0.03), "refuted"),
+        ("noninferiority", (0.06, 0.06), "open"),
+    ],
 )
-def test_a_margin_needs_units_enough(claim: str, units: int, margin: float, able: bool) -> None:
-    """Nothing changed in n units: up to 1 - (alpha / 2)^(1/n) of them may fall."""
-    assert (1 - 0.025 ** (1 / units) < margin) is able
-    found = witnesses(Rule(claim, "greater", 0.05, margin), units)  # type: ignore[arg-type]
-    assert (found.get("supported") == Outcome(0, 0)) is able
-    if not able:
-        assert "supported" not in found or (claim == "noninferiority" and sum(found["supported"]) > 0)
+def test_what_is_found_comes_first(claim: Any, p: tuple[float, float], expected: str) -> None:
+    assert verdict(claim, *p, 0.05) == expected
 
 
-def test_a_control_without_a_margin_can_only_fail() -> None:
-    found = witnesses(Rule("no_effect", "two-sided", 0.05, None), 1000)
-    assert set(found) == {"refuted", "open"}
-    assert set(witnesses(Rule("no_effect", "two-sided", 0.05, 0.02), 1000)) == {
-        "supported",
-        "refuted",
-        "open",
-    }
+@pytest.mark.parametrize("claim", ["effect", "no_effect", "equivalence", "noninferiority"])
+@pytest.mark.parametrize("side", ["two-sided", "greater", "less"])
+@pytest.mark.parametrize("margin", [None, 0.1, 0.4])
+@pytest.mark.parametrize("sizes", [(1,) * 40, (5, 4, 3, 3, 3, 2, 2) * 4])
+def test_no_outcome_with_fewer_changes_reaches_a_verdict(
+    claim: Any, side: Any, margin: float | None, sizes: tuple[int, ...]
+) -> None:
+    """One way, and as many up as down: what is searched in steps, one by one."""
+    if claim in ("equivalence", "noninferiority") and margin is None:
+        return
+    if (claim, side) == ("noninferiority", "two-sided"):
+        return
+    rule = Rule(claim, side, 0.05, margin)
+    about = asked(rule, sizes)
+    ways = [Outcome(n, 0) for n in range(13)] + [Outcome(0, n) for n in range(13)]
+    ways += [Outcome(n, n) for n in range(7)]
+    found = witnesses(rule, *about)
+    for outcome in ways:
+        reached = verdict(rule.claim, *outcome_p_values(rule, *about, *outcome), rule.alpha)
+        assert sum(found[reached]) <= sum(outcome), (outcome, reached)
+    for reached, outcome in found.items():
+        assert verdict(rule.claim, *outcome_p_values(rule, *about, *outcome), rule.alpha) == reached
 
 
-def test_no_difference_lies_outside_a_margin_of_everything() -> None:
-    assert "refuted" not in witnesses(Rule("equivalence", "two-sided", 0.05, 1.0), 300)
+def test_an_equivalence_whose_units_hold_several_items_can_be_shown() -> None:
+    """60 items in 23 templates, 15 pp: each answer counts in its unit's mean, and not the unit once."""
+    sizes = (3,) * 14 + (2,) * 9
+    rule = Rule("equivalence", "two-sided", 0.05, 0.15)
+    assert witnesses(rule, *asked(rule, sizes))["supported"] == Outcome(0, 0)
 
 
-def test_what_changes_both_ways_leaves_a_prediction_open() -> None:
-    """With 2,617 units one direction is found or within the margin; only changes both ways are neither."""
-    found = witnesses(Rule("effect", "two-sided", 0.05 / 3, 0.02), 2617)["open"]
-    assert found.rise == found.fall > 0
+def decided(stated: dict[str, Any], rise: int, fall: int) -> tuple[Any, Any]:
+    """The hypothesis of a study in which so many items change under level c, for all models alike, decided by
+    the report; and the plan's prospect of it."""
+    spec = spec_of(**stated)
+    plan, hypothesis, stored = plan_of(spec), spec.hypothesis[0], {}
+    left = (rise, fall)
+    changes = {}
+    for at, (name, size) in enumerate(SIZES.items()):
+        share = size / sum(SIZES.values())
+        own = left if at == len(SIZES) - 1 else (round(rise * share), round(fall * share))
+        left = left[0] - own[0], left[1] - own[1]
+        right = np.diff(np.arange(size + 1) * ((size - own[0] + own[1]) // 2) // size)
+        after = right.copy()
+        after[np.flatnonzero(right == 0)[: own[0]]] = 1
+        after[np.flatnonzero(right == 1)[: own[1]]] = 0
+        changes[name] = right, after
+    for cell in plan.cells():
+        right = changes[cell.benchmark][cell.levels["arm"] == "c"]
+        names = tuple(item.id for item in plan.study.items[cell.benchmark].sampled)
+        ones = np.ones_like(right)
+        stored[cell.key] = CellOutcomes(names, ones, ones, ones, right, right)
+    nothing: Any = None
+    measured = Measured(spec, Samples(plan, stored), [], nothing, nothing, True)
+    effect = DECISIONS[hypothesis.kind].decide(measured, hypothesis)
+    claim: Any = {"difference": "effect", "null_control": "no_effect"}.get(hypothesis.kind, hypothesis.kind)
+    return verdict(claim, effect.support, effect.refute, strictest_level(spec, hypothesis)), prospects(plan)[
+        0
+    ]
 
 
-def test_any_number_of_units_is_answered() -> None:
-    assert witnesses(Rule("effect", "two-sided", 0.05, 0.02), 10**9)["supported"] == Outcome(6, 0)
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"kind": "difference", "level": "c", "margin": {"pp": 5}, **TO},
+        {"kind": "difference", "level": "c", "side": "less", **TO},
+        {"kind": "null_control", "level": "c", "margin": {"pp": 5}, **TO},
+        {"kind": "equivalence", "level": "c", "margin": {"pp": 5}, **TO},
+        {"kind": "noninferiority", "level": "c", "side": "greater", "margin": {"pp": 5}, **TO},
+    ],
+    ids=lambda stated: str(stated["kind"]),
+)
+def test_the_report_says_of_each_outcome_what_the_plan_says(stated: dict[str, Any]) -> None:
+    """The counts in the plan's sentences, put into a study of three models and two benchmarks."""
+    _, prospect = decided(stated, 0, 0)
+    assert {"supported", "refuted", "open"} >= prospect.outcomes.keys() >= {"supported", "refuted"}
+    for expected, words in prospect.outcomes.items():
+        number = 0 if words == "nothing changes" else int(words.split(" of ")[0])
+        if "as many up as down" in words:
+            rise, fall = number // 2, number // 2
+        else:
+            rise, fall = (0, number) if "fall" in words and "none rises" in words else (number, 0)
+        assert decided(stated, rise, fall)[0] == expected, (expected, words)
+
+
+def test_nothing_that_changes_shows_a_margin() -> None:
+    """Nothing changes in 80 items: the chance of it if the difference were as large as the margin."""
+    rule = Rule("equivalence", "two-sided", 0.05, 0.2)
+    about, design, columns = asked(rule, (1,) * 80)
+    support, refute = outcome_p_values(rule, about, design, columns, 0, 0)
+    assert support == pytest.approx((1 - 0.2) ** 80) and refute > 0.9
 
 
 @pytest.mark.parametrize(("up", "down"), [(0.3, 0.1), (0.1, 0.1), (0.05, 0.4), (0.0, 0.0), (0.4, 0.0)])
@@ -129,6 +139,11 @@ def test_any_number_of_units_is_answered() -> None:
 def test_mcnemars_power_is_the_sum_over_every_outcome_that_it_finds(
     alpha: float, up: float, down: float
 ) -> None:
-    rule = Rule("effect", "greater", alpha, None)
-    exact = chance_of("supported", rule, up, down, 35)
-    assert mcnemar_power(alpha, 35, up, down) == pytest.approx(exact, abs=1e-7)
+    n = 35
+    exact = sum(
+        comb(n, rise) * comb(n - rise, fall) * up**rise * down**fall * (1 - up - down) ** (n - rise - fall)
+        for rise in range(n + 1)
+        for fall in range(n + 1 - rise)
+        if rise + fall and binom.sf(rise - 1, rise + fall, 0.5) <= alpha
+    )
+    assert mcnemar_power(alpha, n, up, down) == pytest.approx(exact, abs=1e-7)

@@ -10,7 +10,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.inputs.draw import draw_sample
 from gridc.compiler.inputs.loaders import LOADERS
 from gridc.compiler.inputs.loaders.files import File
-from gridc.compiler.inputs.units import UndocumentedUnit, documented, unit_of
+from gridc.compiler.inputs.units import UndocumentedUnit, documented, one_group, unit_of
 from gridc.compiler.instrument.item import Item
 from gridc.diagnostics.errors import SpecError
 from gridc.schema.items import Loading, Sample, UnitLevel
@@ -176,3 +176,25 @@ def test_undocumented_levels_are_refused_by_name() -> None:
     with pytest.raises(UndocumentedUnit, match="which template"):
         unit_of([Item("a", "?", ("x", "y"), 0)], "template")
     assert documented([Item("a", "?", ("x", "y"), 0, category="c")]) == ("item", "category")
+
+
+def test_the_same_item_in_two_benchmarks_makes_their_units_one() -> None:
+    """By what is asked, whatever its id, and through a third benchmark too."""
+
+    def item(name: str, query: str, family: str) -> Item:
+        return Item(name, query, ("yes", "no"), 0, family=family)
+
+    items = {
+        "a": [item("1", "x", "f"), item("2", "y", "f"), item("3", "z", "g")],
+        "b": [item("1", "other", "h"), item("9", "y", "h"), item("8", "new", "i")],
+        "c": [item("5", "new", "j"), item("6", "other", "j"), item("7", "last", "k")],
+    }
+    found = one_group(items, dict.fromkeys(items, "family"))
+    groups: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for group, first in found.items():
+        groups.setdefault(first, set()).add(group)
+    assert sorted(map(sorted, groups.values())) == [
+        [("a", "f"), ("b", "h"), ("b", "i"), ("c", "j")],
+        [("a", "g")],
+        [("c", "k")],
+    ]

@@ -16,6 +16,7 @@ import pytest
 
 from gridc.compiler.frontend.read import read_spec
 from gridc.compiler.inputs.prices import prices_of
+from gridc.compiler.inputs.reach import host_of
 from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.paying import require_prices
 from tests.e2e.conftest import SPEC, command, make_study
@@ -29,7 +30,9 @@ PRICE = 'price = { input = 1000, output = 2000, as_of = "2026-01-01" }'
 
 
 def make_api_study(folder: Path, url: str, items: int = 8, price: str = PRICE) -> Path:
-    """The small study with its models behind `url`, one of them with a key; likelihoods are left out."""
+    """The small study with its models behind `url`, one of them with a key; likelihoods are left out. The
+    person who runs it has consented."""
+    os.environ["GRIDC_ALLOW"] = f"{host_of(url)}:TWO_KEY"
     spec = make_study(folder, items)
     here = f'engine = "api"\nbase_url = "{url}"\n{price}\n'
     text = replaced(
@@ -161,7 +164,8 @@ def test_a_key_that_is_missing_is_told_before_anything_is_asked(
     done = command("run", cwd=tmp_path)
     assert done.returncode == 6
     assert "error[GC631]: `llama` needs a key, and TWO_KEY is not set" in done.stderr
-    assert not tables(tmp_path, "SELECT 1 FROM attempt WHERE purpose = 'call'")
+    assert not (tmp_path / "gridcard.lock").exists()
+    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.usefixtures("key")

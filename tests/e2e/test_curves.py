@@ -1,6 +1,7 @@
 """A curve over the harness of a real store, against statsmodels on rows that plain SQL reads."""
 
 import sqlite3
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,15 +60,34 @@ def found(samples: Samples) -> CurveFinding:
     return curve
 
 
+def answers(store: Path, reading: str) -> list[tuple[str, str, str, float]]:
+    """Model, configuration, item and what one answer earns. Per protocol in pairs: an item of a configuration
+    that both models answered readably counts, and as often for both as for the one with fewer such answers,
+    each time with its mean."""
+    stored = sqlite3.connect(store).execute(SAMPLES).fetchall()
+    if reading == "itt":
+        return [(key.split("/")[0], key.split("/")[2], item, score) for key, item, score, _ in stored]
+    readable: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(dict)
+    for key, item, score, choice in stored:
+        model, _, configuration = key.split("/")
+        of_models = readable[configuration, item]
+        of_models.setdefault(model, []).extend([score] if choice is not None else [])
+    rows = []
+    for (configuration, item), of_models in readable.items():
+        fewest = min(map(len, of_models.values()))
+        for model, scores in of_models.items():
+            rows += [(model, configuration, item, float(np.mean(scores)))] * fewest
+    return rows
+
+
 def by_hand(samples: Samples, store: Path, levels: dict[str, str]) -> Any:
-    """The logit of one specification on its single samples; None where it has no maximum."""
+    """The logit of one specification on its single answers; None where it has no maximum."""
     items = samples.plan.study.items["bbq"]
     tags = {item.id: item.tags["condition"] for item in items.sampled}
     rows = []
-    for key, item, score, choice in sqlite3.connect(store).execute(SAMPLES):
-        model, _, configuration = key.split("/")
+    for model, configuration, item, score in answers(store, levels["unread"]):
         place = dict(part.split("=") for part in configuration.split(","))
-        if place["scoring"] != levels["reader"] or (levels["unread"] == "pp" and choice is None):
+        if place["scoring"] != levels["reader"]:
             continue
         if levels["context"] == "disambig" and tags[item] != "disambig":
             continue
@@ -79,9 +99,10 @@ def by_hand(samples: Samples, store: Path, levels: dict[str, str]) -> Any:
             columns.append(np.array([row[2][name] == level for row in rows], float))
     units = sorted({row[3] for row in rows})
     groups = np.array([units.index(row[3]) for row in rows])
-    model = sm.Logit(np.array([row[0] for row in rows], float), np.column_stack(columns))
-    by_units = {"cov_type": "cluster", "cov_kwds": {"groups": groups}, "use_t": True}
-    return model.fit(disp=0, method="newton", tol=1e-13, **by_units)
+    model_of_rows = sm.GLM(
+        np.array([row[0] for row in rows], float), np.column_stack(columns), family=sm.families.Binomial()
+    )
+    return model_of_rows.fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True, tol=1e-13)
 
 
 def test_every_specification_is_what_statsmodels_makes_of_its_rows(

@@ -170,6 +170,9 @@ def test_page_and_card_say_what_reached_each_step(done: Path, tmp_path: Path) ->
     assert all(line.endswith("|") for line in card.splitlines() if line.startswith("|")), "one line a row"
     assert all(row["step"] in page and row["rows"][:12] in page for row in deck["propagation"])
     assert study.scaffolds().propagation.rows()[0]["rows"] == deck["propagation"][0]["rows"]
+    bundle = study.export("bundle", tmp_path / "bundle")
+    lines = gridc.open(bundle / done.name).verify().checked
+    assert any("what reached the steps of scaffolds" in line for line in lines), "named: items are not in it"
     changed = json.dumps(deck).replace(f'"n": {deck["propagation"][0]["n"]}', '"n": 999', 1)
     copy = tmp_path / "copy"
     shutil.copytree(done.parent, copy)

@@ -170,22 +170,28 @@ def test_answers_of_another_model_are_found_by_asking(study: Path) -> None:
     changes = {
         "another text, called a near tie": "json_set(answer, '$.text', 'B', '$.near_ties', 9)",
         "another end": "json_set(answer, '$.finish', 'length')",
+        "many near ties": "json_set(answer, '$.near_ties', 280)",
+        "another last token": "json_set(answer, '$.end', 7)",
+        "no count of near ties": "json_remove(answer, '$.near_ties')",
         "an impossible candidate": "json_set(answer, '$.loglikelihoods[0]', NULL)",
         "a likelier candidate": "json_set(answer, '$.loglikelihoods[1]', -0.5)",
         "a candidate less": "json_remove(answer, '$.loglikelihoods[0]')",
         "other tokens": "json_set(answer, '$.tokens[0]', 99)",
         "no form at all": "'7'",
+        "a likelihood by less than 1e-3": "json_set(answer, '$.loglikelihoods[0]',"
+        " json_extract(answer, '$.loglikelihoods[0]') + 9e-4)",
+        "the most likely tokens": "json_set(answer, '$.greedy[0]', json('true'))",
     }
     with sqlite3.connect(study / RESULTS / "store.sqlite") as db:
         tied = {call for (call,) in db.execute("SELECT id FROM call WHERE answer ->> 'near_ties' > 0")}
         texts = [call for (call,) in db.execute(generated) if call not in tied]
         rankings = [call for (call,) in db.execute(ranked)]
-        forged = dict(zip(changes, [*texts[:2], *rankings[:5]], strict=True))
+        forged = dict(zip(changes, [*texts[:5], *rankings[:7]], strict=True))
         for name, call in forged.items():
             db.execute(f"UPDATE call SET answer = {changes[name]} WHERE id = ?", [call])
-        forged["another prompt"] = texts[2]
+        forged["another prompt"] = texts[5]
         sent = "UPDATE call SET sent = json_set(sent, '$.prompt_token_digest', 'x') WHERE id = ?"
-        db.execute(sent, [texts[2]])
+        db.execute(sent, [texts[5]])
     compiled = compile_spec(study / "gridcard.toml")
     with Store.open(study / RESULTS / "store.sqlite") as store:
         found = list(rerun(compiled, store, Draw.of(1.0)))

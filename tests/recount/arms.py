@@ -1,8 +1,8 @@
 """The samples of compared levels, summed by unit: rates, their differences, and resamples of the units."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import comb, floor, sqrt
 from typing import Any
@@ -28,21 +28,49 @@ class Row:
     pp: Fraction | None
 
 
+def in_pairs(kept: Sequence[Row], reading: str, together: Collection[str]) -> list[Row]:
+    """The samples that count: of the levels that stand `together`, those of blocks with one under each of
+    them. Where the levels do not have them in one proportion, a block has as many under each as under the
+    level with the fewest, each with the mean of its level."""
+    blocks: dict[Any, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    rows = []
+    for row in kept:
+        if getattr(row, reading) is not None and row.level in together:
+            blocks[row.block][row.level].append(row)
+        elif getattr(row, reading) is not None:
+            rows.append(row)
+    whole = [levels for levels in blocks.values() if len(levels) == len(together)]
+    ratios = {
+        tuple(Fraction(len(held[name]), len(held[min(held)])) for name in sorted(held)) for held in whole
+    }
+    for held in whole:
+        fewest = min(map(len, held.values()))
+        for mine in held.values():
+            if len(ratios) == 1:
+                rows += mine
+                continue
+            mean = sum((getattr(row, reading) for row in mine), Fraction(0)) / len(mine)
+            both = {"itt": mine[0].itt, "pp": mine[0].pp, reading: mean}
+            rows += [replace(mine[0], itt=both["itt"], pp=both["pp"])] * fewest
+    return rows
+
+
 class Data:
     """Samples by one reading, with resamples of their units."""
 
-    def __init__(self, study: Study, kept: Sequence[Row], arms: Sequence[str], reading: str) -> None:
+    def __init__(
+        self, study: Study, kept: Sequence[Row], arms: Sequence[str], reading: str, together: Collection[str]
+    ) -> None:
         self.kept, self.arms, self.reading = kept, list(arms), reading
-        self.rows = [row for row in kept if getattr(row, reading) is not None]
+        self.rows = in_pairs(kept, reading, together)
         units: dict[tuple[str, int], int] = {}
-        table = np.zeros((len({row.unit for row in kept}), 2 * len(arms)))
-        for row in kept:
+        table = np.zeros((len({row.unit for row in self.rows}), 2 * len(arms)))
+        for row in self.rows:
             unit, arm = units.setdefault(row.unit, len(units)), self.arms.index(row.level)
-            if getattr(row, reading) is not None:
-                table[unit, arm] += 1
-                table[unit, len(arms) + arm] += float(getattr(row, reading))
-        self.table, self.n = table, len(units)
-        self.kinds, self.counts = np.unique(table, axis=0, return_counts=True)
+            table[unit, arm] += 1
+            table[unit, len(arms) + arm] += float(getattr(row, reading))
+        self.table, self.n = np.round(table, 12), len(units)
+        self.kinds, self.counts = np.unique(self.table, axis=0, return_counts=True)
         random, one_by_one = np.random.default_rng(study.seed), np.repeat(self.kinds, self.counts, axis=0)
         if self.n > 12 * len(self.kinds):
             total = random.multinomial(self.n, self.counts / self.n, size=RESAMPLES) @ self.kinds
@@ -76,26 +104,30 @@ class Data:
         held = np.sort(values)
         return [float(held[k - 1]), float(held[-k])] if k else None
 
-    def p_beyond(self, count: int) -> float:
-        """The level at which an expanded interval ends where `count` resamples lie beyond."""
-        share = min(1.0, (count + 1) / (RESAMPLES + 1))
-        return float(t.sf(sqrt((self.n - 1) / self.n) * norm.isf(share), self.n - 1))
-
-    def still(self, level: str, against: str, margin: float) -> float | None:
-        """p of a margin where no unit changes at all."""
-        width = len(self.arms)
-        one, two = self.arms.index(level), self.arms.index(against)
-        if (self.table[:, [one, width + one]] != self.table[:, [two, width + two]]).any():
-            return None
-        sizes = self.table[:, one][self.table[:, one] > 0]
-        return float((1 - min(margin, 1) * sizes.mean() / sizes.max()) ** len(sizes))
+    def moves(self, level: str, against: str, bound: float) -> tuple[Any, float]:
+        """How far each unit moves the difference of rates beyond a bound, and what one could at least."""
+        width, one, two = len(self.arms), self.arms.index(level), self.arms.index(against)
+        rows, sums = self.table[:, :width], self.table[:, width:]
+        shares = rows / rows.sum(axis=0)
+        weight = (shares[:, one] + shares[:, two]) / 2
+        moved = sums[:, one] / rows[:, one].sum() - sums[:, two] / rows[:, two].sum()
+        return moved - bound * weight, -float((shares[:, two] + bound * weight).max())
 
     def above(self, level: str, against: str, bound: float) -> float:
-        still = self.still(level, against, -bound) if bound < 0 else None
-        return self.p_beyond(int((self.moved(level, against) <= bound).sum())) if still is None else still
+        return gaffke(*self.moves(level, against, bound))
 
     def within(self, level: str, against: str, margin: float) -> float:
         return max(self.above(level, against, -margin), self.above(against, level, -margin))
+
+    def limits(self, level: str, against: str, alpha: float) -> list[float]:
+        def limit(one: str, two: str) -> float:
+            low, high = -1.0, 1.0
+            for _ in range(40):
+                middle = (low + high) / 2
+                low, high = (middle, high) if self.above(one, two, middle) <= alpha else (low, middle)
+            return low
+
+        return [limit(level, against), -limit(against, level)]
 
     def change(self, level: str, against: str, sizes: Sequence[float], alpha: float) -> Json:
         margins = [(pp, self.within(level, against, pp / 100)) for pp in sizes]
@@ -110,6 +142,19 @@ class Data:
             "difference": self.rate(level) - self.rate(against),
             "interval": self.ends(self.moved(level, against)),
             "margins": [{"pp": pp, "p": p, "holds": p <= alpha} for pp, p in margins],
+            "limits": self.limits(level, against, alpha) if sizes else None,
+            "pairs": None if self.reading == "itt" else self.pairs(level, against),
+        }
+
+    def pairs(self, level: str, against: str) -> Json:
+        """Which blocks count, and which share of the answers under each level can be read."""
+        asked = {name: [row for row in self.kept if row.level == name] for name in (level, against)}
+        read = {name: sum(row.pp is not None for row in rows) / len(rows) for name, rows in asked.items()}
+        return {
+            "compared": len({row.block for row in self.rows if row.level == level}),
+            "asked": len({row.block for row in asked[level]}),
+            "readable": read[level],
+            "reference_readable": read[against],
         }
 
     def recovery(self, mended: str, damaged: str, control: str, alpha: float) -> Json:
@@ -167,7 +212,7 @@ class Data:
 
     def trend(self, doses: Mapping[str, float], rising: bool) -> Json:
         width, sign = len(self.arms), 1 if rising else -1
-        means = self.table[:, width:] / self.table[:, :width]
+        means = np.round(self.table[:, width:] / self.table[:, :width], 12)
         ranks = np.array([rankdata(sign * row) for row in means])
         dose = np.array(list(doses.values()))
         centre = (width + 1) / 2
@@ -192,6 +237,17 @@ class Data:
             "page_p": float(norm.sf(statistic / sqrt(spread))) if spread > 0 else 1.0,
             "jonckheere_terpstra_p": jonckheere([sign * column for column in means.T]),
         }
+
+
+def gaffke(values: Any, lowest: float) -> float:
+    """P(S <= 0), S the sum of the values and of one more that is the lowest, each times an exponential of its
+    own: Gil-Pelaez's formula on the characteristic function, in the logarithm of its argument."""
+    if lowest >= 0:
+        return 0.0
+    distinct, counts = np.unique(np.append(values, lowest) / -lowest, return_counts=True)
+    t = np.exp(np.arange(-40, 30, 0.01))[:, None]
+    logs = -np.log(1 - 1j * t * distinct) @ counts
+    return float(min(1.0, max(0.0, 0.5 - np.exp(logs).imag.sum() * 0.01 / np.pi)))
 
 
 def jonckheere(groups: Sequence[Any]) -> float:

@@ -28,42 +28,51 @@ def effects(
         next(ranked) if each["kind"] == "ranking" else effect(study, benchmarks, each)
         for each in study.spec["hypothesis"]
     ]
+    other = "pp" if study.spec["analysis"]["outcome"] == "itt" else "itt"
+    again = [
+        effect(study, benchmarks, each, other) if final and unread(row) else row
+        for each, row in zip(study.spec["hypothesis"], raw, strict=True)
+    ]
     found: list[Json] = []
     for hypothesis, row in zip(study.spec["hypothesis"], raw, strict=True):
         family = next((f for f in study.spec["family"] if f["id"] == hypothesis.get("family")), None)
-        members, correction = [hypothesis["id"]], "none"
-        if family is not None:
+        members, correction = [hypothesis], "holm"
+        if family is not None and family["correction"] != "none":
             correction = family["correction"]
-            members = [each["id"] for each in study.spec["hypothesis"] if each.get("family") == family["id"]]
-        own = members.index(hypothesis["id"])
-        places = [each["id"] for each in study.spec["hypothesis"]]
-        ps = {
-            side: [raw[places.index(name)]["p"][side] for name in members] for side in ("support", "refute")
-        }
-        p = {side: corrected(values, correction)[own] for side, values in ps.items()}
-        size = len(members)
+            members = [each for each in study.spec["hypothesis"] if each.get("family") == family["id"]]
         if family is None and hypothesis["kind"] == "ranking":
-            alone = [
-                each["id"]
+            members = [
+                each
                 for each in study.spec["hypothesis"]
                 if each["kind"] == "ranking" and not each.get("family")
             ]
-            size, correction = 2 * len(alone), "holm"
-            both = [raw[places.index(name)]["p"][side] for side in ps for name in alone]
-            place = alone.index(hypothesis["id"])
-            p = dict(zip(ps, corrected(both, "holm")[place :: len(alone)], strict=True))
-        known = final and row.get("strength") != "descriptive"
+        places = [each["id"] for each in study.spec["hypothesis"]]
+        keys = [(each["id"], side, claimed(each)[1]) for each in members for side in claimed(each)[0]]
         alpha = family["alpha"] if family is not None else study.alpha
-        yes, no = p["support"] <= alpha, p["refute"] <= alpha
-        verdict = "open"
-        if yes or no:
-            verdict = "supported" if yes and not (no and hypothesis["kind"] == "null_control") else "refuted"
+        verdicts, p = [], {"support": 1.0, "refute": 1.0}
+        for source in (again, raw):
+            claims = [(name, side, source[places.index(name)]["p"][side], most) for name, side, most in keys]
+            p |= {
+                side: value
+                for (name, side, *_), value in zip(claims, corrected(claims, correction), strict=True)
+                if name == hypothesis["id"]
+            }
+            yes, no = p["support"] <= alpha, p["refute"] <= alpha
+            verdicts.append("open")
+            if yes or no:
+                both_ways = no and hypothesis["kind"] == "null_control"
+                verdicts[-1] = "supported" if yes and not both_ways else "refuted"
+        size = len(keys) if correction == "bh" else sum(claimed(each)[1] for each in members)
+        alone = len(members) == 1 and (family is None or family["correction"] == "none")
+        correction = ("holm" if size > 1 else "none") if alone else correction
+        known = final and row.get("strength") != "descriptive"
         found.append(
             {
                 "alpha": alpha,
                 "members": size,
                 "correction": correction,
-                "verdict": verdict if final else "open",
+                "verdict": verdicts[1] if final else "open",
+                "otherwise": verdicts[0] if final and unread(row) else None,
                 "support": p["support"] if known else None,
                 "refute": p["refute"] if known else None,
                 "noise": None,
@@ -74,24 +83,62 @@ def effects(
     return found
 
 
-def corrected(p: Sequence[float], how: str) -> list[float]:
+def claimed(hypothesis: Json) -> tuple[list[str], int]:
+    """The verdicts that a design can reach, and how many of their claims can be false at once."""
+    kind, both = hypothesis["kind"], ["support", "refute"]
+    if kind in ("ranking", "trend"):
+        return both, 2
+    if kind == "interaction":
+        return ["support"], 1
+    if hypothesis.get("margin"):
+        return both, 1
+    if kind == "null_control":
+        return ["refute"], 1
+    return (["support"], 1) if hypothesis.get("side", "two-sided") == "two-sided" else (both, 2)
+
+
+def corrected(claims: Sequence[tuple[str, str, float, int]], how: str) -> list[float]:
+    """Benjamini and Hochberg over all claims; or Holm, each p-value times how many claims of those that are
+    not smaller can be false at once."""
+    p = [value for *_, value, _ in claims]
     if how == "bh":
         return [float(each) for each in false_discovery_control(p)]
-    if how == "none":
-        return list(p)
     order = sorted(range(len(p)), key=lambda at: p[at])
     adjusted, running = [0.0] * len(p), 0.0
     for rank, at in enumerate(order):
-        running = max(running, min(1.0, (len(p) - rank) * p[at]))
+        left: dict[str, list[int]] = defaultdict(list)
+        for other in order[rank:]:
+            left[claims[other][0]].append(claims[other][3])
+        count = sum(min(len(most), most[0]) for most in left.values())
+        running = max(running, min(1.0, count * p[at]))
         adjusted[at] = running
     return adjusted
+
+
+def independent(study: Study, benchmarks: Mapping[str, Benchmark]) -> dict[tuple[str, int], tuple[str, int]]:
+    """The first of the units that are one: those of several benchmarks with an item in common, which here is
+    the same name in the same file."""
+    source = {row["id"]: row["source"] for row in study.spec["benchmark"]}
+    holders = defaultdict(list)
+    for name, bench in benchmarks.items():
+        for item, unit in bench.unit_of.items():
+            holders[source[name], item].append((name, unit))
+    first = {unit: unit for units in holders.values() for unit in units}
+    changed = True
+    while changed:
+        changed = False
+        for units in holders.values():
+            least = min(first[unit] for unit in units)
+            for unit in units:
+                changed, first[unit] = changed or first[unit] != least, least
+    return first
 
 
 def samples(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json) -> Iterator[Row]:
     """Every sample of the outcome in complete cells that the hypothesis is about."""
     wanted = (hypothesis.get("where") or {}, study.spec["analysis"].get("primary") or {})
     assert not hypothesis.get("items"), "the store keeps no tags"
-    outcome = hypothesis.get("outcome", "score")
+    outcome, unit = hypothesis.get("outcome", "score"), independent(study, benchmarks)
     for cell in study.cells:
         bench = benchmarks[cell["benchmark"]]
         place = {**cell["levels"], "benchmark": bench.name, "model": cell["model"], "tier": cell["tier"]}
@@ -109,7 +156,7 @@ def samples(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json)
                 (cell["model"], *others, bench.name, item),
                 cell["levels"][hypothesis["axis"]],
                 place,
-                (bench.name, bench.unit_of[item]),
+                unit[bench.name, bench.unit_of[item]],
                 value,
                 None if choice is None else value,
             )
@@ -146,8 +193,16 @@ def reader(
     return read
 
 
-def effect(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json) -> Json:
-    """The row, and the p-values of the hypothesis alone."""
+def unread(row: Json) -> bool:
+    """Whether some answers of an effect are unreadable."""
+    contrasts = (row.get("effect") or {}).get("contrasts", ())
+    return any(each["other"] and each["other"]["samples"] != each["change"]["samples"] for each in contrasts)
+
+
+def effect(
+    study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json, reading: str | None = None
+) -> Json:
+    """The row, and the p-values of the hypothesis alone; by another `reading` of unreadable answers."""
     kind, axis, analysis = hypothesis["kind"], hypothesis["axis"], study.spec["analysis"]
     every = list(samples(study, benchmarks, hypothesis))
     order = next(each for each in study.spec["axis"] if each["id"] == axis)["level"]
@@ -161,7 +216,7 @@ def effect(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json) 
         compared = [hypothesis["reference"], *([tested] if isinstance(tested, str) else tested)]
         control = [hypothesis["control"]] if hypothesis.get("control") else []
         rest = control + [name for name in here if name not in [*compared, *control]]
-    together = {*compared, hypothesis.get("control") or compared[0]}
+    together = frozenset((*compared, hypothesis.get("control") or compared[0]))
     blocks: dict[Any, set[str]] = defaultdict(set)
     counted = [row for row in every if row.itt is not None]
     for row in counted:
@@ -170,12 +225,12 @@ def effect(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json) 
     arms = [*compared, *rest]
     kept = [row for row in counted if row.block in whole and row.level in arms]
     left = sum(row.level in together and row.block not in whole for row in counted)
-    reading = analysis["outcome"]
+    reading = reading or analysis["outcome"]
     alpha = next(
         (f["alpha"] for f in study.spec["family"] if f["id"] == hypothesis.get("family")), study.alpha
     )
-    data = Data(study, kept, arms, reading)
-    other = Data(study, kept, arms, "pp" if reading == "itt" else "itt")
+    data = Data(study, kept, arms, reading, together)
+    other = Data(study, kept, arms, "pp" if reading == "itt" else "itt", together)
     doses = None
     if kind == "trend":
         stated_doses = {level["id"]: level.get("dose") for level in order}
@@ -189,7 +244,7 @@ def effect(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json) 
     failure = None if fit is not None else {"code": "constant" if same else "separated"}
     if fit is not None and kind not in ("trend", "interaction"):
         own = [at for at, name in enumerate(names) if name[0] == axis and name[1] in compared]
-        if (fit.bse[own] < 1e-6).any():  # no unit changes between the levels
+        if not (fit.errors()[own] >= 1e-6).all():  # no unit changes between the levels
             fit, failure = None, {"code": "clusters"}
     margin = hypothesis.get("margin") or {}
     sizes = list(dict.fromkeys([margin["pp"], *margin.get("sensitivity_pp", [])])) if margin else []
@@ -210,7 +265,8 @@ def effect(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json) 
         if kind != "trend":
             values = list(dict.fromkeys(row.place[by] for row in kept))
             for value in values if len(values) > 1 else []:
-                some = Data(study, [row for row in kept if row.place[by] == value], arms, reading)
+                inside = [row for row in kept if row.place[by] == value]
+                some = Data(study, inside, arms, reading, together)
                 parts.append(some.change(level, against, sizes, alpha) | {"part": value})
         contrasts.append(
             {
@@ -234,6 +290,9 @@ def effect(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json) 
                 found["number_needed"] = needed(study, hypothesis, kept, found["left"])
                 contrasts[-1]["recovery"] = found
     test, p = tests(data, hypothesis, fit, names, z, compared)
+    enough = fit is None or test["spread"]["enough"]
+    if not enough and kind not in ("equivalence", "noninferiority"):
+        failure = {"code": "few_units"}
     if fit is None:
         test = None
         if kind == "null_control":
@@ -261,7 +320,7 @@ def effect(study: Study, benchmarks: Mapping[str, Benchmark], hypothesis: Json) 
 def logit(
     data: Data, axis: str, covariates: Sequence[str], by: str | None, doses: Mapping[str, float] | None
 ) -> tuple[Any, list[Any]]:
-    """statsmodels on single samples, treatment coding, errors clustered by unit; the names of the columns."""
+    """statsmodels on single samples, treatment coding; errors by leaving out units; names of the columns."""
     import statsmodels.api as sm
 
     names: list[Any] = ["one"]
@@ -290,18 +349,68 @@ def logit(
         found = model.fit(tol=1e-15, maxiter=60)
     if np.abs(found.fittedvalues - 0.5).max() > 0.5 - 1e-9:
         return None, names  # odds that are infinite
-    clustered = {"cov_type": "cluster", "cov_kwds": {"groups": groups}, "use_t": True}
-    return model.fit(**clustered, tol=1e-15, maxiter=200), names
+    return LeftOut(np.column_stack(columns), outcome, groups, np.asarray(found.params)), names
 
 
-def odds_row(fit: Any, at: int) -> Json:
-    value, error = float(fit.params[at]), float(fit.bse[at])
-    half = t(fit.df_resid_inference).ppf((1 + LEVEL) / 2) * error
+class LeftOut:
+    """What one Newton step from the estimate does to it when a unit is left out, unit by unit."""
+
+    def __init__(self, x: Any, y: Any, groups: Any, params: Any) -> None:
+        self.params, self.n = params, int(groups.max()) + 1
+        mu = 1 / (1 + np.exp(-x @ params))
+        self.own = np.array(
+            [(x[groups == g].T * (mu * (1 - mu))[groups == g]) @ x[groups == g] for g in range(self.n)]
+        )
+        self.all = self.own.sum(axis=0)
+        scores = np.array([x[groups == g].T @ (y - mu)[groups == g] for g in range(self.n)])
+        self.without = np.array([np.linalg.inv(self.all - own) for own in self.own])
+        self.steps = -np.einsum("gkl,gl->gk", self.without, scores)
+
+    def covariance(self) -> Any:
+        return (self.n - 1) / self.n * self.steps.T @ self.steps
+
+    def errors(self) -> Any:
+        return np.sqrt(np.diag(self.covariance()))
+
+    def freedom(self, picked: Any) -> float:
+        """Satterthwaite's for the rows of `picked`, (q, K): a unit's score has the covariance A_g A^-1 A_g,
+        and the scores at the estimate are those less A_g A^-1 times their sum. All covariances of steps,
+        written out."""
+        inverse, n, q = np.linalg.inv(self.all), self.n, len(picked)
+        spread = np.array([own @ inverse @ own for own in self.own])
+        hat = np.array([own @ inverse for own in self.own])
+        total = spread.sum(axis=0)
+        weights = np.einsum("qk,gkl->gql", picked, self.without)
+        c = np.empty((n, n, q, q))
+        for g in range(n):
+            for h in range(n):
+                of_scores = (g == h) * spread[g] - hat[g] @ spread[h] - spread[g] @ hat[h].T
+                c[g, h] = weights[g] @ (of_scores + hat[g] @ total @ hat[h].T) @ weights[h].T
+        mean = sum(c[g, g] for g in range(n))
+        scale = np.linalg.inv(np.linalg.cholesky(mean))
+        c = np.einsum("as,ghst,bt->ghab", scale, c, scale)
+        variance = np.einsum("ghss,ghtt->", c, c) + np.einsum("ghst,ghts->", c, c)
+        return float(min(q * (q + 1) / variance, n - 1))
+
+    def spread(self, weights: Any) -> Json:
+        """Equal units that would tell as much, and the largest one's share: by the information of each."""
+        at = np.linalg.solve(self.all, weights)
+        shares = np.einsum("k,gkl,l->g", at, self.own, at) / float(weights @ at)
+        effective = float(1 / (shares**2).sum())
+        return {"effective": effective, "largest": float(shares.max()), "enough": effective > 20 - 1e-6}
+
+
+def odds_row(fit: LeftOut, at: int) -> Json:
+    weights = np.eye(len(fit.params))[at]
+    value, error, free = float(fit.params[at]), float(fit.errors()[at]), fit.freedom(weights[None])
+    half = t(free).ppf((1 + LEVEL) / 2) * error
     return {
         "log_odds": value,
         "error": error,
         "z": value / error,
-        "p": float(fit.pvalues[at]),
+        "p": float(2 * t.sf(abs(value / error), free)),
+        "freedom": free,
+        "spread": fit.spread(weights),
         "ratio": float(np.exp(value)),
         "interval": [float(np.exp(value - half)), float(np.exp(value + half))],
     }
@@ -348,22 +457,27 @@ def tests(
         ]
     if kind == "trend":
         picked = [names.index("dose")]
-    b, v, free = np.zeros(len(picked)), np.eye(len(picked)), 1
+    b, v, free, spread = np.zeros(len(picked)), np.eye(len(picked)), 1.0, None
     if fit is not None:
-        b, v = fit.params[picked], fit.cov_params()[np.ix_(picked, picked)]
-        free = int(fit.df_resid_inference)  # units less one
+        b, v = fit.params[picked], fit.covariance()[np.ix_(picked, picked)]
+        free = fit.freedom(np.eye(len(fit.params))[picked])
+        each_of = [fit.spread(row) for row in np.eye(len(fit.params))[picked]]
+        spread = min(each_of, key=lambda each: each["effective"])
     if len(picked) == 1 and kind != "interaction":
         value, name, p = float(z[0]), "wald_z", float(2 * t.sf(abs(z[0]), free))
     else:
         value, name = float(b @ np.linalg.solve(v, b)), "wald_chi2"
         q, last = len(picked), free + 1 - len(picked)
         p = float(f.sf(value * last / (q * free), q, last))  # Hotelling's T-squared
-    test = {"name": name, "statistic": value, "df": len(picked), "p": p}
+    test = {"name": name, "statistic": value, "df": len(picked), "p": p, "freedom": free, "spread": spread}
+    if spread is not None and not spread["enough"]:
+        p, free, z = 1.0, free, [0.0 for _ in z]
+    few = spread is not None and not spread["enough"]
     if kind == "interaction":
         return test, {"support": p, "refute": 1.0}
     if kind == "trend":
         up = hypothesis["direction"] == "increasing"
-        sides = float(t.sf(z[0], free)), float(t.cdf(z[0], free))
+        sides = (1.0, 1.0) if few else (float(t.sf(z[0], free)), float(t.cdf(z[0], free)))
         return test, {"support": sides[not up], "refute": sides[up]}
     base, levels = compared[0], compared[1:]
     m = (hypothesis.get("margin") or {}).get("pp", 0) / 100
@@ -372,8 +486,7 @@ def tests(
         return test, {"support": within, "refute": p}
     if kind == "equivalence":
         outside = min(
-            data.p_beyond(min(int((d <= m).sum()), int((d >= -m).sum())))
-            for d in (data.moved(level, base) for level in levels)
+            min(1.0, 2 * min(data.above(level, base, m), data.above(base, level, m))) for level in levels
         )
         return test, {"support": within, "refute": min(1.0, len(levels) * outside)}
     if kind == "noninferiority":
@@ -384,10 +497,13 @@ def tests(
         return test, {"support": support, "refute": min(1.0, len(levels) * worse)}
     if hypothesis.get("side", "two-sided") == "two-sided":
         return test, {"support": p, "refute": within}
-    up = min(1.0, len(z) * min(float(t.sf(each, free)) for each in z)) if fit is not None else 1.0
-    down = min(1.0, len(z) * min(float(t.cdf(each, free)) for each in z)) if fit is not None else 1.0
-    if hypothesis["side"] == "greater":
-        small = max(data.above(base, level, -m) for level in levels) if m else 1.0
-        return test, {"support": up, "refute": min(small, down)}
-    small = max(data.above(level, base, -m) for level in levels) if m else 1.0
-    return test, {"support": down, "refute": min(small, up)}
+    known = fit is not None and not few
+    frees = [] if fit is None else [fit.freedom(np.eye(len(fit.params))[at][None]) for at in picked]
+    up = min(1.0, len(z) * min(map(t.sf, z, frees))) if known else 1.0
+    down = min(1.0, len(z) * min(map(t.cdf, z, frees))) if known else 1.0
+    toward, away = (up, down) if hypothesis["side"] == "greater" else (down, up)
+    if not m:
+        return test, {"support": float(toward), "refute": float(away)}
+    pairs = [(base, level) if hypothesis["side"] == "greater" else (level, base) for level in levels]
+    small = max(data.above(one, two, -m) for one, two in pairs)
+    return test, {"support": float(toward), "refute": min(1.0, 2 * min(small, float(away)))}

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise, permutations
-from math import ceil
+from math import ceil, log2
 from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
+from tests.recount.arms import gaffke
 from tests.recount.study import Benchmark, Json, Study, matches
 
-FLIPS, STAKES = 4_999, [k / 40 for k in range(1, 40, 2)]
+FLIPS = 4_999
 
 
 class Pair:
@@ -31,6 +32,8 @@ class Pair:
         self.span = (
             benchmark.scale * common * max(benchmark.units.count(unit) for unit in set(benchmark.units))
         )
+        power = min(1 + log2(len(benchmark.items) / benchmark.G) / 2, 4)
+        self.stakes = [1 - (k / 40) ** power for k in range(1, 40, 2)]
         self.tested = of(True) if self.is_item else self.whole
         self.higher, self.lower = (self.tested > 0).sum(axis=1), (self.tested < 0).sum(axis=1)
         self.kind = "mcnemar" if self.is_item else "betting"
@@ -39,11 +42,12 @@ class Pair:
 
     def p(self, row: Any) -> float:
         """One configuration, against "a does not score higher": P(Bin(b + c, 1/2) >= b); or one over the
-        wealth of a bettor who stakes 1/40, 3/40 .. 39/40, mixed evenly, on each unit's difference."""
+        wealth of a bettor who stakes 1 - v^k for v = 1/40, 3/40 .. 39/40, mixed evenly, on each unit's
+        difference; k = min(1 + log2(items / units) / 2, 4)."""
         if self.is_item:
             b, c = int((row > 0).sum()), int((row < 0).sum())
             return float(binom.sf(b - 1, b + c, 0.5)) if b + c else 1.0
-        logs = np.array([np.log1p(stake * row / self.span).sum() for stake in STAKES])
+        logs = np.array([np.log1p(stake * row / self.span).sum() for stake in self.stakes])
         top = logs.max()
         return float(np.exp(-(top + np.log(np.exp(logs - top).mean()))))
 
@@ -67,7 +71,7 @@ class Pair:
 
         def reached(by: float) -> bool:
             moved = np.clip(shape + by, -1, 1)
-            logs = np.array([np.log1p(stake * moved).sum() for stake in STAKES])
+            logs = np.array([np.log1p(stake * moved).sum() for stake in self.stakes])
             return bool(logs.max() + np.log(np.exp(logs - logs.max()).mean()) >= -np.log(level))
 
         if not reached(2.0):
@@ -105,9 +109,12 @@ def contrasts(benchmark: Benchmark, places: Sequence[int]) -> Iterator[tuple[str
                 yield "level", f"{axis}={level}", weights
 
 
-def max_t(differences: Any, sums: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
+def max_t(differences: Any, sums: Any, groups: Any, span: int) -> tuple[Any, Any, Any, Any]:
     """Westfall-Young single-step max-T by sign flips of whole units. T = sum d / sqrt(sum d^2); p = (1 +
-    number of flips with a T at least as large) / (1 + flips), against the largest T and against the own T."""
+    number of flips with a T at least as large) / (1 + flips), against the largest T and against the own T. Of
+    averages, and of units that can gain a part of what they can lose, the larger p of that and of Gaffke's
+    test with a unit that lost all, times the number of those; asked where flips come to less than 1/2."""
+    most = span * groups.sum(axis=1)
     mine = groups @ differences
     size = np.sqrt((mine.astype(np.float64) ** 2).sum(axis=1))
     flipped = groups @ sums
@@ -124,6 +131,11 @@ def max_t(differences: Any, sums: Any, groups: Any) -> tuple[Any, Any, Any, Any]
                 (1 + (row >= own - 1e-12 * abs(own)).sum()) / (1 + len(row))
                 for own, row in zip(t, under, strict=True)
             ]
+        for at in np.flatnonzero(live & (most > 1)):
+            if alone[at] < 0.5:
+                bounded = gaffke(sign * mine[at] / most[at], -1.0)
+                joint[at] = max(joint[at], min(1.0, (most > 1).sum() * bounded))
+                alone[at] = max(alone[at], bounded)
         out += [joint, alone]
     return out[0], out[2], out[1], out[3]
 
@@ -374,7 +386,7 @@ def weigh(
     if chosen:
         certified = [implied(side) for side in names]
         every = np.eye(len(benchmark.configurations), dtype=np.int64)
-        plus, minus, *_ = max_t(pair.whole, sums, every)
+        plus, minus, *_ = max_t(pair.whole, sums, every, pair.span)
         supported = [implied(np.minimum(1.0, 2 * members * side)) for side in (plus, minus)]
     else:
         certified = [
@@ -389,7 +401,7 @@ def weigh(
         rows = list(contrasts(benchmark, places))
         groups = np.array([weights for *_, weights in rows])
         joint_plus, joint_minus, own_plus, own_minus = max_t(
-            pair.whole[list(places)], sums[list(places)], groups
+            pair.whole[list(places)], sums[list(places)], groups, pair.span
         )
         supported = []
         for joint, own in ((joint_plus, own_plus), (joint_minus, own_minus)):

@@ -44,8 +44,6 @@ class Cell:
         if self.complete:
             self.points = self._by_unit(lambda row: int(row["score"]))
             self.most = self._by_unit(lambda row: self.scale)
-            self.read_points = self._by_unit(lambda row: int(row["score"]) if row["choice"] != "" else 0)
-            self.read_most = self._by_unit(lambda row: self.scale * (row["choice"] != ""))
             assert all(int(row["score"]) == self.credit for row in rows if row["choice"] == "")
 
     def _by_unit(self, worth: Any) -> Any:
@@ -58,18 +56,39 @@ class Cell:
     def rate(self) -> float:
         return float(self.points.sum() / self.most.sum())
 
-    def exact(self, readable: bool) -> Fraction:
-        points, most = (self.read_points, self.read_most) if readable else (self.points, self.most)
-        return Fraction(int(points.sum()), int(most.sum()))
+    @property
+    def exact(self) -> Fraction:
+        return Fraction(int(self.points.sum()), int(self.most.sum()))
+
+    def readable(self) -> dict[str, list[Fraction]]:
+        """The scores of the readable answers of each item."""
+        found: dict[str, list[Fraction]] = defaultdict(list)
+        for row in self.rows:
+            if row["choice"] != "":
+                found[row["item"]].append(Fraction(int(row["score"]), self.scale))
+        return found
 
     @property
     def good(self) -> float:
         return 1 - self.rate if self.lower else self.rate
 
-    def mean_of(self, drawn: Any, readable: bool) -> Any:
-        points, most = (self.read_points, self.read_most) if readable else (self.points, self.most)
+    def mean_of(self, drawn: Any) -> Any:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return points[drawn].sum(axis=1) / most[drawn].sum(axis=1)
+            return self.points[drawn].sum(axis=1) / self.most[drawn].sum(axis=1)
+
+
+def in_pairs(first: Cell, second: Cell) -> list[tuple[int, list[Fraction], list[Fraction]]]:
+    """The unit of each item with a readable answer in both cells, and its scores in each: where the cells do
+    not have them in one proportion, as many times the mean as the cell with fewer has answers."""
+    one, two = first.readable(), second.readable()
+    both = sorted(set(one) & set(two))
+    if len({Fraction(len(one[name]), len(two[name])) for name in both}) > 1:
+        fewest = {name: min(len(one[name]), len(two[name])) for name in both}
+        one, two = (
+            {name: [sum(scores[name], Fraction(0)) / len(scores[name])] * fewest[name] for name in both}
+            for scores in (one, two)
+        )
+    return [(first.unit_of[name], one[name], two[name]) for name in both]
 
 
 class Export:
@@ -101,13 +120,26 @@ class Export:
 
     def moved(self, first: Cell, second: Cell, readable: bool = False) -> Json:
         """(difference, interval) of two cells, upwards for the better; None where it is not defined."""
-        for cell in (first, second):
-            if readable and not cell.read_most.sum():
+        sign, drawn = -1 if first.lower else 1, self.drawn(first)
+        tables: list[Any] = [(cell.points, cell.most) for cell in (first, second)]
+        difference = second.exact - first.exact
+        if readable:
+            pairs = in_pairs(first, second)
+            if not pairs:
                 return None
-        sign = -1 if first.lower else 1
-        own = [cell.exact(readable) for cell in (first, second)]
-        values = second.mean_of(self.drawn(second), readable) - first.mean_of(self.drawn(first), readable)
-        return sign * (own[1] - own[0]), percentiles(np.round(sign * values, 12), first.units)
+            sides = [[(unit, scores[side]) for unit, *scores in pairs] for side in range(2)]
+            flat = [[score for _, scores in side for score in scores] for side in sides]
+            one, two = (sum(scores, Fraction(0)) / len(scores) for scores in flat)
+            difference = two - one
+            tables = []
+            for side in sides:
+                table = np.zeros((2, first.units))
+                for unit, scores in side:
+                    table[:, unit] += float(sum(scores, Fraction(0))), len(scores)
+                tables.append((table[0], table[1]))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            one, two = (points[drawn].sum(axis=1) / most[drawn].sum(axis=1) for points, most in tables)
+        return sign * difference, percentiles(np.round(sign * (two - one), 12), first.units)
 
     def events(self, kind: str) -> list[tuple[int, Json]]:
         rows = self.db.execute("SELECT seq, body FROM event WHERE kind = ? ORDER BY seq", [kind])

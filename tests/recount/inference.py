@@ -16,6 +16,10 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from scipy.stats import f
 
+from tests.recount.arms import gaffke
+from tests.recount.effects import LeftOut, claimed
+from tests.recount.effects import corrected as step_down
+
 Frame = Any
 Spec = Mapping[str, Any]
 
@@ -28,6 +32,7 @@ def samples(path: Path) -> Frame:
                 "model": row["model"],
                 "benchmark": row["benchmark"],
                 **{name.removeprefix("axis_"): value for name, value in row.items() if name[:5] == "axis_"},
+                "item": f"{row['benchmark']} {row['item']}",
                 "unit": f"{row['benchmark']} {row['unit']}",
                 "read": row["parsed"].lower() in ("true", "1"),
                 "y": int(row["score"]),
@@ -98,8 +103,10 @@ def estimate(
         for axis, other in choice.get("where", {}).items():
             kept = kept[kept[axis] != other["not"]]
         left_out |= set(choice.get("without_terms", []))
-    if "pp" in levels:
-        kept = kept[kept["read"]]
+    if "pp" in levels:  # items that are readable in both arms
+        pair = kept.groupby([name for name in kept if name not in ("scaffold", "read", "y", "unit")])["read"]
+        assert (pair.transform("size") == 2).all()
+        kept = kept[pair.transform("all")]
     found, at = logit(kept, hypothesis, left_out)
     low, high = found.conf_int()[at]
     return {
@@ -162,12 +169,12 @@ def shares(rows: Frame) -> Iterator[tuple[str, Mapping[str, float]]]:
         yield f"variance/{term}/omega2", {"estimate": omega}
 
 
-def corrected(spec: Spec, rows: Frame) -> dict[str, tuple[float, float]]:
-    """Raw and corrected p of each hypothesis: its contrast in a logit on all scaffolds."""
+def corrected(spec: Spec, rows: Frame) -> dict[str, tuple[float, float, float]]:
+    """Of each hypothesis the raw p of its contrast in a logit on all scaffolds, with errors by leaving out
+    units, and both its p-values, corrected over the claims of its family."""
     import statsmodels.api as sm
-    from statsmodels.stats.multitest import multipletests
 
-    raw: dict[str, float] = {}
+    raw: dict[str, tuple[float, float]] = {}
     for hypothesis in spec["hypothesis"]:
         levels = hypothesis["level"]
         levels = [levels] if isinstance(levels, str) else levels
@@ -176,21 +183,44 @@ def corrected(spec: Spec, rows: Frame) -> dict[str, tuple[float, float]]:
         columns += [(rows["scaffold"] == one).to_numpy(float) for one in others]
         for name in ("model", "benchmark"):
             columns += [(rows[name] == one).to_numpy(float) for one in rows[name].unique()[1:]]
-        model = sm.GLM(rows["y"].to_numpy(float), np.column_stack(columns), family=sm.families.Binomial())
-        groups = pd.factorize(rows["unit"])[0]
-        found = model.fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True, tol=1e-15, maxiter=200)
+        x, y = np.column_stack(columns), rows["y"].to_numpy(float)
+        params = sm.GLM(y, x, family=sm.families.Binomial()).fit(tol=1e-15, maxiter=200).params
+        left_out = LeftOut(x, y, pd.factorize(rows["unit"])[0], np.asarray(params))
         at = [1 + others.index(one) for one in levels]
-        b, v = found.params[at], found.cov_params()[np.ix_(at, at)]
-        q, units = len(at), int(groups.max()) + 1
-        chi2 = float(b @ np.linalg.solve(v, b))
-        raw[hypothesis["id"]] = float(f.sf(chi2 * (units - q) / (q * (units - 1)), q, units - q))
-    found_p: dict[str, tuple[float, float]] = {}
+        b, v, q = left_out.params[at], left_out.covariance()[np.ix_(at, at)], len(at)
+        free, value = left_out.freedom(np.eye(x.shape[1])[at]), float(b @ np.linalg.solve(v, b))
+        p = float(f.sf(value * (free - q + 1) / (q * free), q, free - q + 1))
+        margin = (hypothesis.get("margin") or {}).get("pp", 0) / 100
+        pairs = [(one, hypothesis["reference"]) for one in levels]
+        within = [beyond(rows, *pair, -margin) for one in pairs for pair in (one, one[::-1])]
+        raw[hypothesis["id"]] = p, max(within) if margin else 1.0
+    found: dict[str, tuple[float, float, float]] = {}
     for family in spec["family"]:
-        members = [each["id"] for each in spec["hypothesis"] if each["family"] == family["id"]]
-        method = {"holm": "holm", "bh": "fdr_bh"}[family["correction"]]
-        values = multipletests([raw[name] for name in members], method=method)[1]
-        found_p |= {name: (raw[name], float(value)) for name, value in zip(members, values, strict=True)}
-    return found_p
+        members = [each for each in spec["hypothesis"] if each["family"] == family["id"]]
+        claims = [
+            (each["id"], side, raw[each["id"]][side == "refute"], claimed(each)[1])
+            for each in members
+            for side in claimed(each)[0]
+        ]
+        values = {
+            (name, side): value
+            for (name, side, *_), value in zip(claims, step_down(claims, family["correction"]), strict=True)
+        }
+        for each in members:
+            name = each["id"]
+            found[name] = raw[name][0], values[name, "support"], values.get((name, "refute"), 1.0)
+    return found
+
+
+def beyond(rows: Frame, level: str, reference: str, bound: float) -> float:
+    """p of: the rate of a scaffold less that of another is above the bound."""
+    held = rows.pivot_table(index="unit", columns="scaffold", values="y", aggfunc=["count", "sum"])
+    share = {one: held["count"][one] / held["count"][one].sum() for one in (level, reference)}
+    weight = (share[level] + share[reference]) / 2
+    moved = sum(
+        sign * held["sum"][one] / held["count"][one].sum() for one, sign in ((level, 1), (reference, -1))
+    )
+    return gaffke((moved - bound * weight).to_numpy(), -float((share[reference] + bound * weight).max()))
 
 
 def read(path: Path) -> Spec:

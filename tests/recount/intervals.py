@@ -24,6 +24,20 @@ def percentiles(values: Any, count: int) -> list[float] | None:
     return [float(held[skipped]), float(held[-1 - skipped])]
 
 
+def at_bound(sums: Any, sizes: Any) -> list[float] | None:
+    """Of a rate of 0 or 1: the largest share of `sizes` that units with expected shares p may differ
+    from it by, sum(sizes p) / sum(sizes) over prod(1 - p) >= .05. There 1 - p is c / size, at most 1."""
+    sizes, total = sizes[sizes > 0].astype(float), sums.sum()
+    if not len(sizes) or total not in (0, sizes.sum()):
+        return None
+    low, high = 0.0, sizes.max()
+    for _ in range(200):
+        c = (low + high) / 2
+        low, high = (c, high) if np.log(np.minimum(1, c / sizes)).sum() < np.log(1 - LEVEL) else (low, c)
+    reach = float((sizes - np.minimum(sizes, high)).sum() / sizes.sum())
+    return [0.0, reach] if total == 0 else [1 - reach, 1.0]
+
+
 def intervals(benchmark: Benchmark) -> tuple[Json, dict[tuple[str, str], Json]]:
     """The row `intervals` of a benchmark, and the interval of each score by (model, configuration)."""
     study = benchmark.study
@@ -34,6 +48,7 @@ def intervals(benchmark: Benchmark) -> tuple[Json, dict[tuple[str, str], Json]]:
     unit_of, count = dict(zip(benchmark.items, groups, strict=True)), len(set(groups))
     drawn = np.random.default_rng(seed).integers(0, count, size=(resamples, count))
     means: dict[tuple[str, str], Any] = {}
+    exact: dict[tuple[str, str], Any] = {}
     for key, cell in benchmark.at.items():
         if any(score is None for *_, score in cell["samples"]):
             continue
@@ -43,7 +58,7 @@ def intervals(benchmark: Benchmark) -> tuple[Json, dict[tuple[str, str], Json]]:
             right[unit_of[item]] += score
             trials[unit_of[item]] += benchmark.scales[key]
         sums, sizes = (np.array([each[u] for u in range(count)], dtype=float) for each in (right, trials))
-        asked = sizes[drawn].sum(axis=1)
+        asked, exact[key] = sizes[drawn].sum(axis=1), at_bound(sums, sizes)
         with np.errstate(invalid="ignore"):
             means[key] = sums[drawn].sum(axis=1) / asked
 
@@ -74,4 +89,4 @@ def intervals(benchmark: Benchmark) -> tuple[Json, dict[tuple[str, str], Json]]:
         "seed": seed,
         "gaps": gaps,
     }
-    return row, {key: ends(values) for key, values in means.items()}
+    return row, {key: ends(values) or exact[key] for key, values in means.items()}

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.recount.exported import Cell, Export, Json
-from tests.recount.intervals import percentiles
+from tests.recount.exported import Cell, Export, Json, in_pairs
+from tests.recount.intervals import at_bound, percentiles
 from tests.recount.study import matches
 
 LEVEL = 0.95
@@ -68,12 +68,13 @@ def _row(export: Export, cell: Cell, reference: Cell) -> Json:
     found["points"] = sum(scored) / cell.scale
     if not cell.complete:
         return found | {"rate": None, "interval": None}
-    interval = percentiles(cell.mean_of(export.drawn(cell), False), cell.units)
+    interval = percentiles(cell.mean_of(export.drawn(cell)), cell.units) or at_bound(cell.points, cell.most)
     found |= {"rate": cell.rate, "interval": interval}
     if not cell.ranks:
         found["readable"] = cell.read
         if cell.read:
-            found["per_protocol"] = float(cell.read_points.sum() / cell.read_most.sum())
+            scores = [score for of_item in cell.readable().values() for score in of_item]
+            found["per_protocol"] = float(sum(scores, Fraction(0)) / len(scores))
     if cell is not reference and reference.complete:
         difference, ends = export.moved(reference, cell)
         read = None if cell.ranks or reference.ranks else export.moved(reference, cell, readable=True)
@@ -177,7 +178,7 @@ def _integrity(export: Export) -> Iterator[Json]:
             if len(changed) == 1 and not (first.ranks or second.ranks):
                 left, right = export.moved(first, second), export.moved(first, second, readable=True)
                 if right is not None and not _equal(left, right):
-                    yield _both(left, right)
+                    yield _both(left, right, first, second)
         yield from _reread(export, benchmark)
 
 
@@ -192,8 +193,9 @@ def _equal(left: Json, right: Json) -> bool:
     return same and ends and (left[1] is None or np.allclose(left[1], right[1], atol=1e-9))
 
 
-def _both(left: Json, right: Json) -> Json:
+def _both(left: Json, right: Json, *cells: Any) -> Json:
     return {
+        "n": sum(cell.trials for cell in cells),
         "by_left": left[0],
         "left_interval": left[1],
         "by_right": right[0],
@@ -225,7 +227,8 @@ def _reread(export: Export, benchmark: str) -> Iterator[Json]:
                     if len(held) < 4 or _texts(held[0]) != _texts(held[2]):
                         continue
                     if _texts(held[1]) == _texts(held[3]):
-                        yield _both(export.moved(held[0], held[1]), export.moved(held[2], held[3]))
+                        by_left, by_right = export.moved(held[0], held[1]), export.moved(held[2], held[3])
+                        yield _both(by_left, by_right, *held)
 
 
 def _texts(cell: Any) -> list[tuple[str, str, str]]:
@@ -293,10 +296,10 @@ def _readings(export: Export) -> tuple[int, int, int]:
     changes = both = apart = 0
     for first, second in _changes(export):
         changes += 1
-        if first.ranks or second.ranks or not (first.read and second.read):
+        if first.ranks or second.ranks or not in_pairs(first, second):
             continue
         both += 1
-        itt, read = (second.exact(way) - first.exact(way) for way in (False, True))
+        itt, read = (export.moved(first, second, way)[0] for way in (False, True))
         apart += abs(itt - read) > APART
     return changes, both, apart
 

@@ -92,11 +92,17 @@ def findings_of(
     """The findings of a study whose cells have these counts. `changed` gives, by precision, how many of 100
     outcomes of every model the noise sample changed; `parsed`, how many answers of a (or every) cell are
     readable."""
-    items = tuple(Item(f"q{number}", "?", ("yes", "no"), 0, f"q{number}") for number in range(ITEMS))
+    items = {
+        each.id: tuple(
+            Item(f"q{number}", f"{each.id} {number}?", ("yes", "no"), 0, f"q{number}")
+            for number in range(ITEMS)
+        )
+        for each in spec.benchmark
+    }
     study = Study(
         spec,
         prompts={},
-        items={each.id: Items(items, (), Loaded(items, {"items": "0" * 64})) for each in spec.benchmark},
+        items={name: Items(each, (), Loaded(each, {"items": "0" * 64})) for name, each in items.items()},
         absent={},
         models={
             each.id: ModelIdentity(each.source, files=(("weights", digest(each.id)),)) for each in spec.model

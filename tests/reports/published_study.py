@@ -81,7 +81,7 @@ def published_spec(**more: Any) -> Spec:
 @cache
 def _items(benchmark: str, size: int) -> Items:
     items = tuple(
-        Item(name, "?", ("yes", "no"), 0, name)
+        Item(name, f"{name}?", ("yes", "no"), 0, name)
         for name in (f"{benchmark}{number:04}" for number in range(size))
     )
     return Items(items, (), Loaded(items, {"items": "0" * 64}))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridc.diagnostics.errors import IncompleteError, UsageError
-from gridc.reports.exchange.model_card import FRONT, attach, attached, check, model_of
+from gridc.reports.exchange.model_card import FRONT, Checked, attach, attached, check, model_of
 from gridc.reports.files import documents
 from gridc.schema.card import CardDeck
 from tests.reports.builders import findings_of, reversing, spec_of
@@ -134,8 +134,7 @@ def test_the_hub_reads_the_scores_and_those_of_others(name: str) -> None:
 
 @pytest.mark.parametrize("name", CARDS)
 def test_the_cards_of_several_studies_stand_side_by_side(name: str, tmp_path: Path) -> None:
-    longer = DECK.model_copy(update={"study": DECK.study + "er", "stamp": "e" * 64})
-    decks = [DECK, longer, DECK.model_copy(update={"study": "third", "stamp": "d" * 64})]
+    decks = [DECK, another(DECK.study + "er", "e"), another("third", "d")]
     text = CARDS[name]
     for deck in decks:
         text = attached(text, deck, "ant")
@@ -146,8 +145,9 @@ def test_the_cards_of_several_studies_stand_side_by_side(name: str, tmp_path: Pa
     assert attached(replaced, DECK, "ant") == text
     readme = tmp_path / "README.md"
     readme.write_bytes(replaced.encode())
-    assert [check(readme, deck) for deck in (newer, *decks[1:])] == [[], [], []]
-    assert check(readme, DECK)
+    assert [check(readme, deck).differs for deck in (newer, *decks[1:])] == [(), (), ()]
+    assert "third" in str(check(readme, newer).unchecked)
+    assert check(readme, DECK).differs
     results = results_of(replaced)
     stamps = [each.source_name.split()[-1] for each in results if each.source_name]
     assert sorted(stamps) == ["d" * 12, "e" * 12, "f" * 12]
@@ -170,6 +170,12 @@ def test_a_study_without_scores_takes_its_results_out_and_leaves_those_of_others
         assert "# gridc:card" not in none
         if FRONT.match(CARDS[name]):
             assert none.startswith(CARDS[name].rstrip("\r\n"))
+
+
+def another(study: str, digit: str) -> CardDeck:
+    """The deck of another study, with digests and a title of its own."""
+    digests = dict.fromkeys(("stamp", "registered", "results", "certificate"), digit * 64)
+    return DECK.model_copy(update={"study": study, "title": f"The study {study}", **digests})
 
 
 def unmeasured(deck: CardDeck) -> CardDeck:
@@ -234,17 +240,17 @@ def test_a_check_names_what_was_changed(tmp_path: Path) -> None:
         check(readme, DECK)
     attach(readme, DECK, "ant")
     readme.write_text(readme.read_text() + "\nMore about ants.\n")
-    assert check(readme, DECK) == []
+    assert check(readme, DECK).differs == ()
     text = readme.read_text()
     tampered = text.replace("(ii) Point score: ", "(ii) Point score, about: ")
     assert tampered != text
     readme.write_text(tampered)
-    (found,) = check(readme, DECK)
+    (found,) = check(readme, DECK).differs
     assert found.code == "GC707"
     line = next(n for n, each in enumerate(tampered.splitlines(), 1) if "Point score, about" in each)
     assert str(line) in found.message
     readme.write_text(text)
-    assert check(readme, DECK.model_copy(update={"results": "0" * 64}))
+    assert check(readme, DECK.model_copy(update={"results": "0" * 64})).differs
 
 
 @pytest.mark.parametrize("many", ["# gridc:card begin other\n", "# one\n"], ids=["markers", "comments"])
@@ -253,7 +259,7 @@ def test_the_time_of_a_check_grows_with_the_length_of_the_card(many: str, tmp_pa
     text = attached("# Ant\n", DECK, "ant").replace("---\n", f"---\n{many * 20_000}", 1) + "more\n" * 20_000
     readme.write_text(text.replace("(ii) Point score: ", "(ii) Point score, about: "))
     begun = process_time()
-    assert [each.code for each in check(readme, DECK)] == ["GC707"]
+    assert [each.code for each in check(readme, DECK).differs] == ["GC707"]
     assert process_time() - begun < 10, "in quadratic time each takes minutes"
 
 
@@ -323,3 +329,60 @@ def test_a_link_is_an_address_and_nothing_else(link: str, tmp_path: Path) -> Non
     readme.write_text("# Ant\n")
     with pytest.raises(UsageError):
         attach(readme, DECK, "ant", link)
+
+
+def beside(above: str = "", below: str = "") -> str:
+    """A model card with an attached card and something above and below it."""
+    text = attached("# Ant\n\n", DECK, "ant")
+    at = text.index("<!-- gridc:card begin")
+    return f"{text[:at]}{above}{text[at:]}\n{below}"
+
+
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        ('<div align="center">\n\n**Ant**\n\n</div>\n\n', ""),
+        (
+            "- a list\n\n> a quotation\n\n```\ncode\n```\n\n",
+            "| a | b |\n|---|---|\n| c | d |\n",
+        ),
+        (
+            "Check it with `gridc card check README.md`.\n\n",
+            "The grid cardinality; see [below](#grid-card-a-small).\n",
+        ),
+        ("<!-- GRID card: not shown -->\n\n", "Discard it: the grid, cardboard, postcards.\n"),
+    ],
+)
+def test_what_others_write_beside_a_card_is_theirs(above: str, below: str, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(beside(above, below))
+    assert check(readme, DECK) == Checked(())
+
+
+@pytest.mark.parametrize(
+    ("below", "named"),
+    [
+        ("![scores](scores.png)\n", "pictures and frames show (1)"),
+        ("<style>h2 { display: none }</style>\n", "style sheets and scripts do (1)"),
+        ('<p style="margin-top: -20em">99 %</p>\n', "a style or class of their own cover (1)"),
+    ],
+)
+def test_what_cannot_be_decided_is_named(below: str, named: str, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(beside(below=below))
+    checked = check(readme, DECK)
+    assert checked.differs == ()
+    assert [each for each in checked.unchecked if named in each]
+
+
+@pytest.mark.parametrize(
+    "above",
+    ["".join(f"<b id={number}>\n\nx\n\n" for number in range(5000)), "<div>" * 20_000 + "\n\n", "[" * 20_000],
+    ids=["formatting left open", "deep", "brackets"],
+)
+def test_a_page_that_would_be_too_large_is_not_built(above: str, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(beside(above))
+    begun = process_time()
+    check(readme, DECK)
+    assert process_time() - begun < 20, "the tree of the first has 25,000,000 elements"

@@ -98,7 +98,7 @@ def test_what_is_not_measured_claims_nothing() -> None:
 def test_units_of_several_items_are_bet_on() -> None:
     """Two families of four that agree: 1 / e of two wins of the mixture, over two configurations."""
     row = only(study(clear(2, 8).correct, np.repeat(np.arange(2), 4)))
-    stakes = np.arange(1, 40, 2) / 40
+    stakes = 1 - (np.arange(1, 40, 2) / 40) ** 2
     e = np.array([((1 + stakes) ** 2).mean(), ((1 - stakes) ** 2).mean()])
     assert (row.certified.test, row.units, row.supported.test) == ("betting", 2, "joint_flips")
     assert row.certified.reversal.p == pytest.approx(1 / e.mean())
@@ -124,7 +124,7 @@ def test_the_smallest_gap_is_that_of_the_test_that_is_used() -> None:
     shares = (outcomes[0] != outcomes[1]).mean(axis=1)
     assert row.discordance == pytest.approx(sorted(shares)[1])
     median = (outcomes[0] - outcomes[1])[np.argsort(shares)[1], ::4]
-    assert row.smallest_gap == betting.smallest_gap(median, 1, ALPHA / 3)
+    assert row.smallest_gap == betting.smallest_gap(median, 1, ALPHA / 3, betting.stakes(4))
     single = only(study(outcomes[:, :, ::4]))
     assert single.smallest_gap == exact_tests.smallest_gap(200, sorted(shares)[1], ALPHA / 3)
 

@@ -114,7 +114,7 @@ def contrast(findings: Findings) -> Contrast:
 
 
 def test_why_there_is_no_interval_is_said_as_it_is() -> None:
-    """Per protocol, with two readable answers: some resamples hold none of them, though units differ."""
+    """Per protocol, with two pairs that can be read: too few for resamples, though they differ."""
     spec = spec_of(
         ONE, axes=FRAME, hypothesis=[{"id": "H", **FRAMES}],
         analysis={"estimator": "cluster_logit", "outcome": "pp"},
@@ -124,7 +124,7 @@ def test_why_there_is_no_interval_is_said_as_it_is() -> None:
     assert change.interval is None and change.difference == pytest.approx(0.5)
     said = sentence(found.hypotheses[0], True)
     assert "no spread between units" not in said
-    assert "some resamples of units hold no answer that counts, so no interval" in said
+    assert "too few resamples for so few units, so no interval" in said
     still = findings_of(spec, lambda cell: 5)
     assert "no spread between units, so no interval" in sentence(still.hypotheses[0], True)
 
@@ -304,7 +304,10 @@ def test_an_equivalence_without_answers_is_not_open_for_what_the_estimator_lacks
     found = findings_of(spec, always(0), parsed=lambda cell: 0 if cell.levels["frame"] == "exam" else 4)
     said = sentence(found.hypotheses[0], True)
     assert "constant" not in said
-    assert "because nothing is tested (rows: no answer counts under `exam`)" in said
+    assert (
+        "because nothing is tested (rows: no item has an answer that counts under each of `plain`, `exam`)"
+        in said
+    )
 
 
 def test_where_all_tie_there_is_no_order_to_certify() -> None:

@@ -1,5 +1,6 @@
 """What is said of effects, and where it would be false."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -78,8 +79,8 @@ def test_what_is_found_and_smaller_than_the_margin_is_both() -> None:
         ({"side": "greater"}, "refuted"),
         ({"kind": "null_control"}, "refuted"),
         ({"kind": "equivalence", "margin": {"pp": 60}}, "supported"),
-        ({"kind": "equivalence", "margin": {"pp": 5}}, "refuted"),
-        ({"kind": "noninferiority", "side": "greater", "margin": {"pp": 5}}, "refuted"),
+        ({"kind": "equivalence", "margin": {"pp": 5}}, "open"),
+        ({"kind": "noninferiority", "side": "greater", "margin": {"pp": 1}}, "refuted"),
         ({"kind": "noninferiority", "side": "less", "margin": {"pp": 5}}, "supported"),
         ({"analysis": {"estimator": "none"}}, "open"),
         ({"outcome": "bias_ambiguous"}, "open"),
@@ -125,8 +126,7 @@ def test_a_family_corrects_over_all_its_members() -> None:
 
 @pytest.mark.parametrize(("correction", "method"), [("holm", "holm"), ("bh", "fdr_bh"), ("none", None)])
 def test_a_ranking_with_a_family_is_corrected_among_its_members(correction: str, method: str | None) -> None:
-    """statsmodels corrects p-values that were each taken in a study of that hypothesis alone; the rankings
-    without a family share a Holm of their own, over both p-values of each."""
+    """Over the claims of all members, both ways; the rankings without a family share a Holm of their own."""
     orders: list[dict[str, Any]] = [
         {"id": "R", "kind": "ranking", "order": ["ant", "bee"]},
         {"id": "Q", "kind": "ranking", "order": ["bee", "ant"], "where": {"frame": "plain"}},
@@ -137,30 +137,52 @@ def test_a_ranking_with_a_family_is_corrected_among_its_members(correction: str,
     def scores(cell: Cell) -> int:
         return falls(cell) + 5 * (cell.model == "ant")
 
-    single = [{"id": "F", "correction": "none"}]
-    alone = {
-        each["id"]: certify(
-            decided(scores, hypothesis=[{**each, "family": "F"}], family=single)
-        ).hypotheses[0]
-        for each in stated
-    }  # fmt: skip
+    found = decided(scores, hypothesis=stated)
+    raw = {}
+    for finding in found.hypotheses:  # alone an order pays for both directions, and the others for themselves
+        answer = finding.effect or finding.ranking
+        raw[finding.id] = {side: getattr(answer, side) for side in ("support", "refute")}
     members = ["R", "H", "Q"]
     family = [{"id": "F", "correction": correction, "alpha": 0.2}]
     named = [{**each, "family": "F"} if each["id"] in members else each for each in stated]
     found = decided(scores, hypothesis=named, family=family)
     rows = {row.id: row for row in certify(found).hypotheses}
-    for side in ("support", "refute"):
-        p = [getattr(alone[name], side) for name in members]
-        expected = p if method is None else list(multipletests(p, method=method)[1])
-        assert [getattr(rows[name], side) for name in members] == pytest.approx(expected, rel=1e-5)
-    assert {rows[name].members for name in members} == {3} and rows["R"].alpha == 0.2
-    assert rows["R"].family == "F" and rows["R"].correction == correction
+    claims = [(raw[name][side], name, side) for name in members for side in ("support", "refute")]
+    if method == "fdr_bh":
+        adjusted = multipletests([p for p, *_ in claims], method=method)[1]
+        expected = {(name, side): p for (_, name, side), p in zip(claims, adjusted, strict=True)}
+    else:
+        expected = _step_down(claims) if method else {}
+        for name in members if method is None else []:
+            expected |= _step_down([claim for claim in claims if claim[1] == name])
+    for (name, side), p in expected.items():
+        assert getattr(rows[name], side) == pytest.approx(p, rel=1e-5), (name, side)
+    shared = {"holm": {5}, "bh": {6}, "none": {1, 2}}[correction]
+    assert {rows[name].members for name in members} == shared and rows["R"].alpha == 0.2
     assert (rows["P"].family, rows["P"].correction, rows["P"].members) == (None, "holm", 2)
-    own = multipletests([alone["P"].support, alone["P"].refute], method="holm")[1]
+    own = multipletests([raw["P"]["support"], raw["P"]["refute"]], method="holm")[1]
     assert [rows["P"].support, rows["P"].refute] == pytest.approx(list(own), rel=1e-5)
-    words = "uncorrected" if method is None else f"{CORRECTED[rows['R'].correction]} over the 3 of family F"
+    assert rows["R"].family == "F"
+    words = (
+        "Holm over the 2 claims of family F"
+        if method is None
+        else f"{CORRECTED[rows['R'].correction]} over the {shared.pop()} claims of family F"
+    )
     told = sentence(next(each for each in found.hypotheses if each.id == "R"), complete=True)
     assert f"{words} at level 0.2" in told
+
+
+def _step_down(claims: list[tuple[float, str, str]]) -> dict[tuple[str, str], float]:
+    """From the smallest p on, times how many of the claims that are left can be false at once: of an order
+    two, of H, which has a margin, one."""
+    adjusted, running, left = {}, 0.0, sorted(claims)
+    while left:
+        p, name, side = left[0]
+        count = len({(n, s if n != "H" else "") for _, n, s in left})
+        running = max(running, min(1.0, count * p))
+        adjusted[name, side] = running
+        left.pop(0)
+    return adjusted
 
 
 @pytest.mark.parametrize(
@@ -236,14 +258,29 @@ def test_a_refuted_effect_is_printed_with_the_p_of_its_refutation() -> None:
     assert f"refutation {told_p(finding.refute)}" in line and told_p(finding.support) not in line
 
 
-def test_where_no_unit_changes_p_is_said_to_be_of_that() -> None:
-    """Independent units are enough there: p is (1 - margin) ** units."""
+def test_where_no_unit_changes_there_are_limits_beside_p() -> None:
+    """Independent units are enough there: p is (1 - margin) ** units, and the limits are where it is .05."""
     found = decided(lambda cell: 10, kind="equivalence", margin={"pp": 30})
     (finding,) = found.hypotheses
     assert finding.support == pytest.approx(0.7**ITEMS, rel=1e-5)
+    assert finding.effect.contrasts[0].change.limits[1] == pytest.approx(1 - 0.05 ** (1 / ITEMS))
     told = sentence(finding, complete=True)
-    assert "no unit changes, and p is the chance of that" in told and "resampling" not in told
-    assert "resampling" in sentence(decided(falls, kind="equivalence", margin={"pp": 30}).hypotheses[0], True)
+    assert "0.0 pp [-13.9, +13.9] (at the margin's level" in told and "Gaffke" in told
+
+
+def test_a_constant_difference_is_no_evidence_of_more_than_its_units() -> None:
+    """Every unit loses the same: their lack of spread is not taken for knowledge of the rest."""
+    stated: dict[str, Any] = {"kind": "noninferiority", "side": "greater", "models": 1}
+    spec = {"higher": 20, "lower": 18}
+
+    def constant(cell: Cell) -> int:
+        return spec["lower" if cell.levels["frame"] == "exam" else "higher"]
+
+    for margin, verdict in ((12, "open"), (40, "supported")):
+        (finding,) = decided(constant, **stated, margin={"pp": margin}).hypotheses
+        low, high = finding.effect.contrasts[0].change.limits
+        assert finding.verdict == verdict
+        assert (finding.support <= 0.05) is (low > -margin / 100) and low < -0.1 < high
 
 
 def test_what_cancels_out_is_not_told_as_if_nothing_happened() -> None:
@@ -264,7 +301,8 @@ def test_what_cancels_out_is_not_told_as_if_nothing_happened() -> None:
 def test_non_inferiority_names_what_does_not_happen(side: str, verb: str) -> None:
     """Its side says so, whichever end of the score is the good one."""
     found = decided(falls, "lower_is_better", kind="noninferiority", side=side, margin={"pp": 5})
-    assert f"that it does not {verb} by 5 pp)" in sentence(found.hypotheses[0], complete=True)
+    told = sentence(found.hypotheses[0], complete=True)
+    assert f"that it does not {verb} by 5 pp between levels of frame)" in told
 
 
 def test_a_tie_is_told_of_a_ranking() -> None:
@@ -294,3 +332,68 @@ def test_what_is_a_gain_follows_the_benchmark_where_it_is_a_score(
     spec = spec_of({"ant": None}, direction=direction, analysis={"nnh": {"rounding": "ceil"}})
     found = _needed(spec, outcome, ["facts"], change)
     assert (None if found is None else found.kind) == {1: "benefit", -1: "harm", 0: None}[good]
+
+
+def test_a_verdict_that_depends_on_the_reading_says_so_wherever_it_stands() -> None:
+    """Under `exam` 12 answers cannot be read; all that can be read are right."""
+    hypothesis = {"id": "H", **FRAMES, "side": "less"}
+    findings = findings_of(
+        spec_of(
+            {"ant": None, "bee": None},
+            axes={name: AXES[name] for name in ("frame", "shots")},
+            hypothesis=[hypothesis, {"id": "R", "kind": "ranking", "order": ["ant", "bee"]}],
+            analysis={"estimator": "cluster_logit"},
+        ),
+        lambda cell: 8 if cell.levels["frame"] == "exam" else 14,
+        parsed=lambda cell: 8 if cell.levels["frame"] == "exam" else ITEMS,
+    )
+    certificate = certify(findings)
+    row, ranking = certificate.hypotheses
+    assert row.verdict == "supported" and row.otherwise in ("open", "refuted") and ranking.otherwise is None
+    said = f"supported where they count, {row.otherwise} where they are left out"
+    deck = make_cards(findings, "0" * 64)
+    assert said in " ".join(certificate.statements)
+    assert said in " ".join(hypothesis_lines(findings))
+    assert said in as_markdown(deck)
+    assert f"{row.otherwise} where unreadable answers are left out" in as_html(findings, certificate, deck)
+    shown = hypothesis_table(certificate.hypotheses).rows[0]
+    assert shown[2] == f"supported, but {row.otherwise} where unreadable answers are left out"
+
+
+def test_a_verdict_that_does_not_depend_on_the_reading_says_nothing_of_it() -> None:
+    (row,) = certify(decided(falls)).hypotheses
+    assert row.otherwise is None
+    assert "decides" not in " ".join(certify(decided(falls)).statements)
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"),
+    [("null_control", "refuted"), ("difference", "supported"), ("equivalence", "supported")],
+)
+def test_what_is_found_goes_before_what_is_smaller_than_the_margin(kind: str, verdict: str) -> None:
+    """Both p-values are small: a difference is found, and it is smaller than the margin. That refutes that
+    there is none, and supports that there is one."""
+    (finding,) = decided(falls, kind=kind, margin={"pp": 60}).hypotheses
+    both = replace(finding, support=0.01, refute=0.02)
+    assert both.verdict == verdict and replace(both, refute=0.01).verdict == verdict
+
+
+@pytest.mark.parametrize(("alpha", "verdict"), [(0.2, "supported"), (0.01, "open")])
+def test_the_level_is_the_stated_one(alpha: float, verdict: str) -> None:
+    """p lies between both levels, and so does the margin that holds and the limit."""
+    (finding,) = decided(falls, kind="equivalence", margin={"pp": 50}, analysis={"alpha": alpha}).hypotheses
+    change = finding.effect.contrasts[0].change
+    assert 0.01 < finding.support < 0.2 and finding.verdict == verdict
+    assert change.margins[0].holds is (verdict == "supported") is (change.limits[0] > -0.5)
+
+
+def test_one_level_covers_both_verdicts_of_a_prediction_with_a_side() -> None:
+    """Without a difference a rise and a fall are both false, so that each has half of the level; with a
+    margin, or without a side, only one of the claims can be false."""
+    one_sided = decided(falls, side="less").hypotheses[0]
+    two_sided = decided(falls).hypotheses[0]
+    with_margin = decided(falls, side="less", margin={"pp": 5}).hypotheses[0]
+    assert (one_sided.members, two_sided.members, with_margin.members) == (2, 1, 1)
+    assert one_sided.support == pytest.approx(two_sided.support)
+    assert with_margin.support == pytest.approx(two_sided.support / 2)
+    assert "Holm over 2 claims" in sentence(one_sided, complete=True)

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm, t
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta, binomtest, norm, t
 
 from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.instrument.item import Item
@@ -17,7 +19,7 @@ from gridc.reports.findings.outcomes import Outcomes
 from gridc.reports.page import as_html
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
-from gridc.statistics.unit_bootstrap import draw_weights, intervals, resampled_means, tail_of
+from gridc.statistics.unit_bootstrap import at_bound, draw_weights, intervals, resampled_means, tail_of
 from tests.reports.builders import findings_of, reversing, spec_of
 
 MODELS = {"one": None, "two": None}
@@ -186,3 +188,57 @@ def test_coverage(units: int, size: int, p: float, least: float, gap: bool) -> N
     covered = sum(end is not None and end[0] <= truth <= end[1] for end in ends)
     low, high = binomtest(covered, RUNS).proportion_ci(0.99)
     assert covered / RUNS >= least, (low, high)
+
+
+SIZES = st.lists(st.integers(1, 30), min_size=1, max_size=12)
+
+
+@given(SIZES)
+def test_a_rate_of_0_or_1_has_an_exact_interval(sizes: list[int]) -> None:
+    """Against a numerical search for the largest rate with which no unit would show anything in 5 % of
+    studies, and Clopper-Pearson's limit where units have one size."""
+    most = np.array(sizes)
+    found = at_bound(np.zeros_like(most), most, 0.95)
+    assert found is not None and found[0] == 0
+    assert list(at_bound(most, most, 0.95) or ()) == pytest.approx([1 - found[1], 1.0])
+    shares = most / most.sum()
+    weights = np.random.default_rng(0).dirichlet(np.ones(len(most)) / 2, 2000)
+    reached = (1 - 0.05**weights) @ shares  # sets of rates p with prod(1 - p) = .05
+    assert reached.max() <= found[1] + 1e-9
+    best = np.maximum(np.log(most / bisected(most)), 0)
+    assert best.sum() == pytest.approx(-np.log(0.05))
+    assert (1 - np.exp(-best)) @ shares == pytest.approx(found[1])
+    if len(set(sizes)) == 1:
+        assert found[1] == pytest.approx(beta.ppf(0.95, 1, len(most)))
+
+
+def bisected(most: Any) -> float:
+    low, high = 0.0, float(most.max())
+    for _ in range(100):
+        middle = (low + high) / 2
+        enough = np.maximum(np.log(most / middle), 0).sum() < -np.log(0.05)
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def test_no_unsafe_answer_of_20_is_at_most_14_percent() -> None:
+    unsafe = at_bound(np.zeros(20, int), np.ones(20, int), 0.95)
+    assert list(unsafe or ()) == pytest.approx([0, 0.139], abs=5e-4)
+    assert at_bound(np.eye(20, dtype=int)[0], np.ones(20, int), 0.95) is None
+    assert at_bound(np.zeros(3, int), np.zeros(3, int), 0.95) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [[1] * 20, [4] * 20, [30, *[1] * 20], [8, 4, 2, 1, 1]])
+@pytest.mark.parametrize("together", [False, True])
+def test_the_exact_interval_holds_rare_rates(sizes: list[int], together: bool) -> None:
+    """10,000 studies at each rate: those that show nothing and whose interval leaves the rate out, at most
+    5 %, whether a unit answers as one or each of its answers by itself."""
+    most, random = np.array(sizes), np.random.default_rng(1)
+    found = at_bound(np.zeros_like(most), most, 0.95)
+    assert found is not None
+    for rate in np.linspace(0.01, 0.95, 20):
+        tries = np.where(together, 1, most)
+        missed = (random.binomial(tries, rate, (10_000, len(most))).sum(axis=1) == 0) & (rate > found[1])
+        print(f"{sizes[:3]} {together=} {rate=:.2f}: left out in {missed.mean():.4f} +- {0.0043}")
+        assert missed.mean() <= 0.05 + 4 * 0.0022

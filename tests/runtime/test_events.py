@@ -192,7 +192,7 @@ def test_what_is_stored_is_read_and_comes_back_as_it_was(kind: str) -> None:
     assert (event.kind, event.body.as_json()) == (kind, EXAMPLES[kind])
 
 
-OPTIONAL = {("load", "versions"), ("work", "least"), ("merge", "sealed")}
+OPTIONAL = {("load", "versions"), ("work", "least"), ("merge", "sealed"), ("finish", "answers")}
 
 
 @pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind in EXAMPLES for key in EXAMPLES[kind]])

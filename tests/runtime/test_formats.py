@@ -2,10 +2,12 @@
 
 import json
 import lzma
+import re
 import shutil
 import sqlite3
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,42 @@ def test_a_store_of_the_first_version_reports_and_verifies(old: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["results"] == RESULTS
     assert json.loads(done.stdout)["executed"] == 0
+
+
+BY_HAND = Path(__file__).with_name("stores") / "digests-by-hand"
+LEFT_OUT = "attempt (without a call), attempt.submission, submission"
+"""What the digests did not cover while they named their columns one by one."""
+
+
+@pytest.mark.parametrize("name", ["study", "bundle"])
+def test_a_store_whose_digests_named_their_columns_verifies_and_what_they_left_out_is_told(
+    name: str, tmp_path: Path
+) -> None:
+    with tarfile.open(BY_HAND / f"{name}.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    if name == "study":  # its reports are in the words of then
+        assert command(tmp_path, "report").returncode == 0
+        done = command(tmp_path, "verify")
+        assert done.returncode == 0, done.stderr
+        assert f"but what the run recorded none of: {LEFT_OUT}\n" in done.stdout
+    else:
+        assert set(re.findall(r"GC\d{3}", command(tmp_path, "verify").stderr)) == {"GC707"}
+    db = sqlite3.connect(next(tmp_path.rglob("store.sqlite")))
+    db.execute("UPDATE attempt SET usd = 7 WHERE call IS NOT NULL")
+    db.commit()
+    db.close()
+    if name == "study":
+        assert "GC706" in command(tmp_path, "verify").stderr
+
+
+def test_a_run_over_an_older_store_covers_it_whole(tmp_path: Path) -> None:
+    with tarfile.open(BY_HAND / "study.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    done = command(tmp_path, "run", "--json")
+    assert json.loads(done.stdout)["executed"] == 0, done.stderr
+    assert command(tmp_path, "report").returncode == 0
+    done = command(tmp_path, "verify")
+    assert "the recorded one, and so are those of every table and column\n" in done.stdout, done.stderr
 
 
 def table_names(path: Path) -> set[str]:

@@ -33,7 +33,7 @@ def said(text: str, *shorter: str) -> Prompt:
 
 
 def ids(engine: HfEngine, text: str) -> tuple[int, ...]:
-    return tuple(engine.prompts.tokenizer(text)["input_ids"])
+    return engine.prompts.tokenizer.encode([text], special=True)[0]
 
 
 def test_by_its_context_a_candidate_begins_behind_as_many_tokens_as_the_prompt_has(engine: HfEngine) -> None:

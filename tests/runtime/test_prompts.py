@@ -136,23 +136,23 @@ def test_candidates_behind_a_special_token_are_tokenized_as_one_text(name: str, 
     parted = 0
     for _ in range(300):
         text = "".join(random.choices(parts, k=random.randrange(1, 9)))
-        ids = tuple(prompts.tokenizer(text, add_special_tokens=False)["input_ids"])
+        (ids,) = prompts.tokenizer.encode([text], special=False)
         form = Form(Prompt((("user", text),), chat_template=True), text, ids, 0)
         behind = prompts._behind_special(form, ENDINGS)
         if behind is not None:
             parted += 1
-            whole = prompts.tokenizer([text + each for each in ENDINGS], add_special_tokens=False)
-            assert behind == [tuple(ids) for ids in whole["input_ids"]], text
+            whole = prompts.tokenizer.encode([text + each for each in ENDINGS], special=False)
+            assert behind == whole, text
     assert parted > 100
 
 
 def test_a_special_token_that_looks_around_parts_nothing(folder: Path) -> None:
     """Where one takes the spaces before it along, or counts only as a word of its own, a text behind it alone
     may have other tokens."""
-    assert engine(folder).prompts._parting
+    assert engine(folder).prompts.tokenizer.parting
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     given = tokenizer["added_tokens"]
     for change in ({"single_word": True}, {"lstrip": True}, {"normalized": True}):
         tokenizer["added_tokens"] = [{**each, **change} for each in given]
         (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
-        assert engine(folder).prompts._parting == [], change
+        assert engine(folder).prompts.tokenizer.parting == [], change

@@ -17,6 +17,7 @@ import gridc
 from gridc.cli import main
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.grid.specifications import specifications
+from gridc.compiler.inputs.reach import PROVIDERS
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import prospects
 from gridc.schema.inference import ContrastHypothesis, Margin
@@ -88,8 +89,9 @@ def test_the_data_hold_the_items_that_a_paper_asks(name: str) -> None:
 @needs_data
 @pytest.mark.parametrize("name", ("safetyrepro_bf16", "safetyrepro_scale", *SCAFFOLDS))
 def test_the_instrument_of_a_paper_is_proved_or_its_hazards_are_waived(name: str) -> None:
+    keys = {provider.variable: "a key" for provider in PROVIDERS.values()}
     done = CliRunner().invoke(
-        main, ["validate", str(SPECS / f"{name}.toml"), "--check", "--data", DATA or ""]
+        main, ["validate", str(SPECS / f"{name}.toml"), "--check", "--data", DATA or ""], env=keys
     )
     assert done.exit_code == 0, done.output
 

@@ -48,10 +48,13 @@ def order(tests: exact_tests.PairTests) -> float:
     return 2 * min(exact_tests.everywhere(tests.plus), exact_tests.everywhere(tests.minus))
 
 
-def supported(differences: Whole, contrasts: Whole, seed: int, flips: int = 499) -> tuple[float, float]:
-    """p of the reversal, and the smaller p of "somewhere" in either direction, doubled."""
+def supported(
+    differences: Whole, contrasts: Whole, seed: int, flips: int = 499, span: int = 1
+) -> tuple[float, float]:
+    """p of the reversal, and the smaller p of "somewhere" in either direction, doubled; of units of `span`
+    items."""
     signs = sign_flips.flips(differences.shape[1], flips, seed)
-    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, signs), contrasts)
+    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, signs), contrasts, span)
     up, down = float(found.plus.min()), float(found.minus.min())
     return max(up, down), 2 * min(up, down)
 
@@ -98,8 +101,8 @@ SKEWED = {
 @pytest.mark.parametrize("skew", SKEWED)
 @pytest.mark.parametrize("units", [40, 400])
 def test_families_that_are_skewed_and_agree_on_average(skew: str, units: int) -> None:
-    """Two configurations show the same families. Certified claims nothing; what joint flips do is printed,
-    and comes down as units grow."""
+    """Two configurations show the same families. Nothing is claimed of them; without the bounded mean joint
+    flips claimed up to .44."""
     values, chances = SKEWED[skew]
     assert np.dot(values, chances) == pytest.approx(0)
     runs, random, span = 2000, np.random.default_rng(5), max(abs(each) for each in values)
@@ -107,15 +110,54 @@ def test_families_that_are_skewed_and_agree_on_average(skew: str, units: int) ->
     for run in range(runs):
         shown = random.choice(values, p=chances, size=units)
         differences = np.stack([shown, shown])
-        tests = exact_tests.bets(differences, span)
+        tests = exact_tests.bets(differences, span, 8)
         certified += (
             min(exact_tests.somewhere(p, "betting", 2) for p in (tests.plus, tests.minus)) <= ALPHA / 2
         )
         ordered += order(tests) <= ALPHA
-        flipped += supported(differences, np.eye(2, dtype=np.int64), run, 199)[1] <= ALPHA
+        flipped += supported(differences, np.eye(2, dtype=np.int64), run, 199, span)[1] <= ALPHA
     at_most_alpha(f"{skew}, {units} units: a direction certified", certified, runs)
     at_most_alpha(f"{skew}, {units} units: an order certified", ordered, runs)
-    told(f"{skew}, {units} units: a direction supported (needs many units or symmetry)", flipped, runs)
+    at_most_alpha(f"{skew}, {units} units: a direction supported", flipped, runs)
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize(("units", "items"), [(11, 8), (24, 8), (24, 32), (60, 32), (200, 32)])
+def test_a_template_that_loses_rarely(units: int, items: int, together: bool) -> None:
+    """Every template gains an item and one in so many loses all, so that models agree on average, in four
+    configurations at once or in each by itself: joint flips alone claim a direction in .5."""
+    runs, random = 1000, np.random.default_rng(units + items)
+    contrasts = np.vstack([np.eye(4, dtype=np.int64), np.ones((1, 4), dtype=np.int64)])
+    supports = alone = 0
+    for run in range(runs):
+        lost = random.random((1 if together else 4, units)) < 1 / (items + 1)
+        differences = np.broadcast_to(np.where(lost, -items, 1), (4, units)).astype(np.int64)
+        supports += supported(differences, contrasts, run, 199, items)[1] <= ALPHA
+        signs = sign_flips.flips(units, 199, run)
+        t = sign_flips.flipped_sums(differences, signs) / np.sqrt((differences**2).sum(axis=1))[:, None]
+        observed = (differences.sum(axis=1) / np.sqrt((differences**2).sum(axis=1))).max()
+        alone += 2 * (1 + (t.max(axis=0) >= observed - 1e-12).sum()) / 200 <= ALPHA
+    world = f"{units} templates of {items}, {'together' if together else 'apart'}"
+    told(f"{world}: a direction by flips alone", alone, runs)
+    at_most_alpha(f"{world}: a direction supported", supports, runs)
+
+
+def test_items_that_favour_one_model_once_or_the_other_everywhere() -> None:
+    """No configuration favours anybody; an item puts a ahead in one of 24 configurations, or b in all of
+    them. The average over configurations is skewed although each is not."""
+    runs, random, size, units, expected = 600, np.random.default_rng(12), 24, 400, 1.5
+    contrasts = np.vstack([np.eye(size, dtype=np.int64), np.ones((1, size), dtype=np.int64)])
+    false = 0
+    for run in range(runs):
+        *ahead, behind, _ = random.multinomial(
+            units, [*[expected / units] * (size + 1), 1 - (size + 1) * expected / units]
+        )
+        columns = [
+            np.repeat(np.eye(size, dtype=np.int64)[at][:, None], n, axis=1) for at, n in enumerate(ahead)
+        ]
+        differences = np.hstack([*columns, -np.ones((size, behind), dtype=np.int64)])
+        false += supported(differences, contrasts, run, 399)[1] <= ALPHA
+    at_most_alpha("once or everywhere: a direction supported", false, runs)
 
 
 @pytest.mark.parametrize("items", [800, 2000])
@@ -132,19 +174,19 @@ def test_templates_whose_items_resemble_each_other(items: int) -> None:
         differences = outcomes[0] - outcomes[1]
         by_template = differences.sum(axis=-1)
         by_family = differences.reshape(configurations, templates * size // 4, 4).sum(axis=-1)
-        tests = exact_tests.bets(by_template, size)
+        tests = exact_tests.bets(by_template, size, size)
         certified = 2 * min(exact_tests.somewhere(p, "betting", 12) for p in (tests.plus, tests.minus))
         every = np.vstack(
             [np.eye(configurations, dtype=np.int64), np.ones((1, configurations), dtype=np.int64)]
         )
         false["template, certified"] += certified <= ALPHA
-        false["template, supported"] += supported(by_template, every, run, 199)[1] <= ALPHA
-        false["family, supported"] += supported(by_family, every, run, 199)[1] <= ALPHA
+        false["template, supported"] += supported(by_template, every, run, 199, size)[1] <= ALPHA
+        false["family, supported"] += supported(by_family, every, run, 199, 4)[1] <= ALPHA
     for name, count in false.items():
         if name.startswith("template"):
             at_most_alpha(f"{items} items, units: {name}", count, runs)
         else:
-            assert told(f"{items} items, units: {name}", count, runs)[0] > ALPHA
+            told(f"{items} items, units: {name}", count, runs)
 
 
 def study(outcomes: Whole) -> Outcomes:

@@ -1,5 +1,7 @@
 """Kappa, Bang's index and the test of guesses, against their definitions and by simulation."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -97,3 +99,43 @@ def test_leniency_holds_what_it_says(shares: tuple[float, float], whole: bool) -
         leniency([])
     with pytest.raises(ValueError, match="more than one"):
         leniency([1.5])
+
+
+def repeated(units: int, times: int, alike: bool, random: np.random.Generator) -> tuple[Any, Any]:
+    """Labels of two raters of `units` that are asked `times` each, (units, times): the same every time, or
+    with a chance of its own for each unit."""
+    if alike:
+        first = random.random((units, 1)) < 0.4
+        agree = random.random((units, 1)) < 0.8
+        return np.repeat(first, times, 1), np.repeat(np.where(agree, first, ~first), times, 1)
+    first = random.random((units, times)) < random.beta(0.3, 0.5, (units, 1))
+    agree = random.random((units, times)) < random.beta(0.4, 0.1, (units, 1))
+    return first, np.where(agree, first, ~first)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize(("units", "times"), [(10, 15), (20, 15), (60, 5)])
+def test_the_interval_of_kappa_covers_where_items_repeat(units: int, times: int, alike: bool) -> None:
+    """Limits of all responses as if each were drawn alone cover .34 to .75 of the time here."""
+    random = np.random.default_rng(11)
+    first, second = (list(map(str, each.ravel())) for each in repeated(200_000, 1, alike, random))
+    true = kappa(first, second).kappa
+    assert true is not None
+    runs = 400
+    held = {"units": 0, "responses": 0}
+    for _ in range(runs):
+        one, two = (list(map(str, each.ravel())) for each in repeated(units, times, alike, random))
+        for name, of in (("units", [at // times for at in range(units * times)]), ("responses", None)):
+            found = kappa(one, two, of)
+            held[name] += found.low is None or found.low <= true <= (found.high or 1)
+    error = 3 * (0.05 * 0.95 / runs) ** 0.5
+    assert held["units"] / runs >= 0.95 - error - (0.02 if units == 10 else 0)
+    assert held["responses"] / runs < 0.85
+
+
+def test_responses_of_units_of_their_own_have_the_exact_limits() -> None:
+    first, second = ["a", "b"] * 20, ["a", "b", "b", "b"] * 10
+    assert kappa(first, second, range(40)) == kappa(first, second)
+    same = kappa(["a", "b"] * 20, ["a", "b"] * 20, [at // 10 for at in range(40)])
+    assert same.low is not None and same.low < 0, "four units that agree are no more than four"

@@ -145,3 +145,21 @@ def test_fiellers_interval_covers_and_is_withheld_where_the_loss_may_be_none() -
 
 def test_the_resamples_put_the_tail_on_a_place() -> None:
     assert (RESAMPLES + 1) * 0.05 == 100
+
+
+@pytest.mark.parametrize(("arms", "scale"), [(1, 1.0), (2, 1.0), (9, 1.0), (3, 0.3)])
+def test_rates_of_single_cases_are_those_of_the_drawn_rows(arms: int, scale: float) -> None:
+    """Whole sums are added up as the digits of one number, in several numbers where arms are many; others
+    one by one. The draws are the same."""
+    random = np.random.default_rng(arms)
+    cases = 50
+    case = np.repeat(np.arange(cases), 4 * arms)
+    arm = np.tile(np.arange(arms), 4 * cases)
+    outcome = scale * random.integers(0, 2, len(case))
+    kept = random.random(len(case)) > 0.1
+    sums = arm_sums(case[kept], arm[kept], outcome[kept], arms)
+    rows = np.repeat(sums.rows, sums.cases, axis=0)
+    earned = np.repeat(sums.sums, sums.cases, axis=0)
+    drawn = np.random.default_rng(4).integers(0, cases, (7, cases))
+    by_hand = earned[drawn].sum(axis=1) / rows[drawn].sum(axis=1)
+    assert resampled_rates(sums, 7, 4) == pytest.approx(by_hand, abs=1e-12)

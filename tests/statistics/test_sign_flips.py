@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridc.statistics import sign_flips
+from gridc.statistics.bounded_means import mean_above_zero
 
 
 def every_flip(units: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
@@ -24,7 +25,7 @@ def test_max_t_is_the_share_of_all_flips_whose_largest_t_is_as_large(rows: list[
     differences = np.array(rows)
     groups = np.vstack([np.eye(len(rows), dtype=np.int64), np.ones((1, len(rows)), dtype=np.int64)])
     sums = sign_flips.flipped_sums(differences, every_flip(5))
-    found = sign_flips.max_t(differences, sums, groups)
+    found = sign_flips.max_t(differences, sums, groups, 3)
 
     def t(signs: tuple[int, ...]) -> list[float]:
         values = []
@@ -43,17 +44,33 @@ def test_max_t_is_the_share_of_all_flips_whose_largest_t_is_as_large(rows: list[
         reached = sum(max(each) >= value - 1e-12 for each in flips)
         alone = sum(each[place] >= value - 1e-12 for each in flips)
         fallen = sum(max(-v for v in each if v != -9.0) >= -value - 1e-12 for each in flips)
-        assert found.plus[place] == pytest.approx(reached / 32)
-        assert found.plus_alone[place] == pytest.approx(alone / 32)
-        assert found.minus[place] == pytest.approx(fallen / 32)
+        size = 3 * int(groups[place].sum())
+        shares = groups[place] @ differences / size
+        more, less = mean_above_zero(shares, -1.0), mean_above_zero(-shares, -1.0)
+        below = sum(each[place] <= value + 1e-12 for each in flips)
+        asked, asked_below = alone < 16, below < 16
+        among = len(groups)
+        assert found.plus[place] == pytest.approx(max(reached / 32, asked * min(1, among * more)))
+        assert found.plus_alone[place] == pytest.approx(max(alone / 32, asked * more))
+        assert found.minus[place] == pytest.approx(max(fallen / 32, asked_below * min(1, among * less)))
+
+
+def test_one_configuration_of_items_needs_no_more_than_flips() -> None:
+    """Five gains and no loss: 1 in 32, whatever else could be. An average of two could have lost a whole
+    point where it gained a half, so that more than five halves are needed."""
+    differences = np.array([[1] * 5 + [0] * 5, [0] * 10])
+    sums = sign_flips.flipped_sums(differences, every_flip(10))
+    found = sign_flips.max_t(differences, sums, np.array([[1, 0], [0, 1], [1, 1]]), 1)
+    assert found.plus_alone.tolist() == [1 / 32, 1.0, pytest.approx(mean_above_zero(differences[0] / 2, -1))]
+    assert found.plus_alone[2] > 0.1
 
 
 def test_an_average_finds_what_no_configuration_shows_alone() -> None:
     random = np.random.default_rng(2)
-    differences = random.integers(-1, 2, size=(12, 60)) + (random.random((12, 60)) < 0.12)
+    differences = random.choice([-1, 0, 1], p=[0.22, 0.42, 0.36], size=(12, 60))
     signs = sign_flips.flips(60, 9_999, 1)
     groups = np.vstack([np.eye(12, dtype=np.int64), np.ones((1, 12), dtype=np.int64)])
-    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, signs), groups)
+    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, signs), groups, 1)
     assert found.plus.argmin() == 12
 
 
@@ -90,8 +107,8 @@ def test_a_model_against_itself_is_a_coin_where_it_samples_and_0_elsewhere(sampl
 def test_a_tie_of_two_contrasts_is_a_tie_whatever_rounding_makes_of_it() -> None:
     differences = np.array([[1, 2, 1, 1, 1], [-1, -3, 1, 1, 2]])  # 6 / sqrt(18) = 4 / sqrt(8)
     groups = np.array([[1, 0], [0, 1], [1, 1]])
-    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, every_flip(5)), groups)
-    assert found.plus[2] == pytest.approx(9 / 32)
+    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, every_flip(5)), groups, 3)
+    assert found.plus[2] >= 9 / 32
 
 
 EXCHANGES = st.integers(1, 4).flatmap(

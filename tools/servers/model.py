@@ -23,6 +23,7 @@ import gridc
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import GridcError
 from gridc.runtime.engines.hf.engine import HfEngine
+from gridc.runtime.engines.hf.loading import read_tokenizer
 from gridc.runtime.engines.protocol import Answer, Call
 from gridc.schema.spec import Engine as Settings
 from tools.servers.http import Asked, Reply, Server
@@ -142,7 +143,7 @@ class ModelServer:
         with self._loading:
             if self._plain is None:
                 self._plain = AutoModelForCausalLM.from_pretrained(self._folder, dtype=torch.float32)
-        tokenizer = self._engine.prompts.tokenizer
+        tokenizer = read_tokenizer(self._folder)
         encoded = tokenizer(prompt, return_offsets_mapping=True, add_special_tokens=False)
         ids = torch.tensor([encoded["input_ids"]])
         with torch.inference_mode():
@@ -200,10 +201,8 @@ class ModelServer:
         return found
 
     def _count(self, messages: Sequence[tuple[str, str]], chat: bool) -> int:
-        tokenizer = self._engine.prompts.tokenizer
-        return sum(
-            len(tokenizer(text, add_special_tokens=False)["input_ids"]) + 4 * chat for _, text in messages
-        )
+        tokens = self._engine.prompts.tokenizer.encode([text for _, text in messages], special=False)
+        return sum(len(ids) + 4 * chat for ids in tokens)
 
     def _document(
         self,

@@ -2,13 +2,14 @@
 
 A package offers them as entry points; a spec names one as `plugin:NAME`. Nothing is imported until a spec
 names it. The stamp holds the package and the version of each plug-in that is used, because they decide what
-is measured; of a scaffold also a digest of its code, which its author may change under the same version.
+is measured, and a digest of its files, which its author may change under the same version.
 """
 
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from gridc.compiler.frontend.source import Source
@@ -68,6 +69,12 @@ class Plugin:
         """What the stamp holds of it."""
         return {"distribution": self.distribution, "version": self.version, **self.content}
 
+    @property
+    def manifest_before(self) -> dict[str, Any]:
+        """What stamps held of it before they covered behaviour: of scaffolds alone a digest of the files."""
+        about = {"distribution": self.distribution, "version": self.version}
+        return self.manifest if self.kind == "scaffold" else about
+
     def load(self) -> Any:
         """What the entry point names. Raises `PluginError` where importing it fails."""
         try:
@@ -118,9 +125,7 @@ def used_plugins(spec: Spec, source: Source) -> dict[str, Plugin]:
             plugin = find_plugin(kind, reference)
             if f"{GROUPS[kind]}:{plugin.name}" not in used:
                 loaded = plugin.load()
-                used[f"{GROUPS[kind]}:{plugin.name}"] = (
-                    replace(plugin, content=_content(plugin, loaded)) if kind == "scaffold" else plugin
-                )
+                used[f"{GROUPS[kind]}:{plugin.name}"] = replace(plugin, content=_content(plugin, loaded))
         except PluginError as error:
             found.add(source.diagnose(error.code, path, error.problem, error.help))
     found.raise_if_any()
@@ -142,9 +147,9 @@ def _references(spec: Spec) -> Iterator[tuple[KeyPath, str, str]]:
             yield path, kind, reference
 
 
-def _content(plugin: Plugin, procedure: Any) -> dict[str, Any]:
-    """What decides beside a version what a scaffold asks: its code, with whatever lies in the same package,
-    and the frameworks that drive it."""
+def _content(plugin: Plugin, loaded: Any) -> dict[str, Any]:
+    """What decides beside a version what a plug-in does: its code, with whatever lies in the same package and
+    was installed with it, and of a scaffold the frameworks that drive it."""
     from importlib.metadata import packages_distributions, version
 
     module = sys.modules[plugin.entry.module.partition(".")[0]]
@@ -157,9 +162,22 @@ def _content(plugin: Plugin, procedure: Any) -> dict[str, Any]:
         for name, path in found.items()
         if path.is_file() and "__pycache__" not in name.parts and not name.name.startswith(".")
     }
+    code |= {f"/{name}": digest_bytes(path.read_bytes()) for name, path in _installed_with(plugin, module)}
     here = {name for names in packages_distributions().values() for name in names}
-    packages = {name: version(name) for name in getattr(procedure, "packages", ()) if name in here}
+    packages = {name: version(name) for name in getattr(loaded, "packages", ()) if name in here}
     return {"code": digest(code), **({"packages": packages} if packages else {})}
+
+
+def _installed_with(plugin: Plugin, module: ModuleType) -> Iterator[tuple[str, Path]]:
+    """The other files of a plug-in's distribution, as its record names them. That of an editable install
+    names none, only where its folder is on this machine."""
+    dist = plugin.entry.dist
+    for file in (None if dist is None else dist.files) or ():
+        top, path = file.parts[0], Path(str(file.locate()))
+        passed = top.partition(".")[0] == module.__name__ or top.endswith((".dist-info", ".egg-info", ".pth"))
+        hidden = top == ".." or top.startswith("__editable__") or "__pycache__" in file.parts
+        if not passed and not hidden and path.is_file():
+            yield file.as_posix(), path
 
 
 def _owner(entry: "EntryPoint") -> str:

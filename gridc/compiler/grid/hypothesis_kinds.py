@@ -112,18 +112,51 @@ def rate_of(hypothesis: AnyHypothesis) -> Rate:
     return rate
 
 
+class Claims(NamedTuple):
+    """What a verdict on a hypothesis can claim: `sides` that its design can decide for, and how many of these
+    claims can be false `at_once`, whatever is true."""
+
+    sides: tuple[Literal["support", "refute"], ...]
+    at_once: int
+
+
+def claims_of(hypothesis: AnyHypothesis) -> Claims:
+    """Both claims of most kinds exclude each other's falsehood: a difference that is none is not as large as
+    a margin too. Where there is no difference at all, a prediction with a side is false both ways, and so
+    is an order."""
+    both: tuple[Literal["support", "refute"], ...] = ("support", "refute")
+    if isinstance(hypothesis, RankingHypothesis | TrendHypothesis):
+        return Claims(both, 2)
+    if isinstance(hypothesis, InteractionHypothesis):
+        return Claims(("support",), 1)
+    if hypothesis.margin is not None:
+        return Claims(both, 1)
+    if hypothesis.kind == "null_control":
+        return Claims(("refute",), 1)
+    return Claims(("support",), 1) if hypothesis.side == "two-sided" else Claims(both, 2)
+
+
+def claims_in(hypotheses: Sequence[AnyHypothesis], correction: str = "holm") -> int:
+    """Over how many claims their p-values are corrected at the first step: by Holm's method (Shaffer 1986)
+    those that can be false at once, by Benjamini and Hochberg's all."""
+    claims = map(claims_of, hypotheses)
+    return sum(len(each.sides) if correction == "bh" else each.at_once for each in claims)
+
+
 def strictest_level(spec: Spec, hypothesis: AnyHypothesis) -> float:
-    """The level at which it is tested when nothing else of its family is found. Rankings without a family
-    share one, with two p-values each."""
+    """The level at which a claim of it is tested when nothing else of its family is found. One level is for
+    support and refutation together; rankings without a family share one."""
     family = next((each for each in spec.family if each.id == hypothesis.family), None)
     if family is not None:
-        members = sum(each.family == family.id for each in spec.hypothesis)
-        return family.alpha / (1 if family.correction == "none" else members)
+        members = [each for each in spec.hypothesis if each.family == family.id]
+        alone = family.correction == "none"
+        return family.alpha / claims_in([hypothesis] if alone else members, family.correction)
     alpha = spec.analysis.alpha or ALPHA
     if not isinstance(hypothesis, RankingHypothesis):
-        return alpha
-    alone = [each for each in spec.hypothesis if each.kind == hypothesis.kind and each.family is None]
-    return alpha / (2 * len(alone))
+        return alpha / claims_in([hypothesis])
+    return alpha / claims_in(
+        [each for each in spec.hypothesis if each.kind == hypothesis.kind and each.family is None]
+    )
 
 
 def _axes(spec: Spec) -> dict[str, list[str]]:
@@ -199,12 +232,13 @@ def _fewest_by_bets(level: float, sizes: Sizes | None, steps: int) -> int:
     few there are more of these."""
     import numpy as np
 
-    from gridc.statistics.betting import STAKES
+    from gridc.statistics.betting import stakes
 
     ordered = sorted(sizes or (1,), reverse=True)
-    wealth, n = np.ones(len(STAKES)), 0
+    staked, n = stakes(sum(ordered) / len(ordered)), 0
+    wealth = np.ones(len(staked))
     while wealth.mean() * level < 1:
-        wealth *= 1 + STAKES * ordered[n if n < len(ordered) else 0] / ordered[0] / steps
+        wealth *= 1 + staked * ordered[n if n < len(ordered) else 0] / ordered[0] / steps
         n += 1
     return n
 

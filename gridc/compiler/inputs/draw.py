@@ -35,6 +35,14 @@ def draw_sample(items: Sequence[Item], sample: Sample, barred: Collection[str] =
     return drawn
 
 
+def draw_at_most(items: Sequence[Item], sample: Sample, wanted: int) -> list[Item]:
+    """What `sample` draws of the items where it asks for as many whole units as `wanted` items hold, in
+    file order. Raises `DrawError` where there is nothing to draw."""
+    pool = [item for item in items if _has_tags(item, sample)]
+    chosen = _first(_units(pool, sample), wanted)
+    return [item for item in pool if item.id in chosen]
+
+
 def draw_exemplars(items: Sequence[Item], sampled: Sequence[Item], seed: int) -> list[Item]:
     """Every item that has an answer to show and shares no family with the sample, in the order in which
     shots take them.

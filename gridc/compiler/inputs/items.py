@@ -25,7 +25,7 @@ from gridc.diagnostics.places import KeyPath
 from gridc.schema.base import PLUGIN
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.canonical import digest, digest_bytes
-from gridc.schema.items import LOADER_KINDS, Sample, UnitLevel
+from gridc.schema.items import LOADER_KINDS, UNIT_LEVELS, Sample, UnitLevel
 from gridc.schema.spec import Spec
 from gridc.statistics.seeded import DrawError
 
@@ -129,6 +129,15 @@ class Items:
         """The units as the stamp has them; nothing where an item's own digest names its unit."""
         named = self.unit in ("item", "family")
         return {} if named else {"level": self.unit, "digest": digest(self.units)}
+
+    def groups(self, level: UnitLevel) -> int:
+        """How many groups of a level the sampled items are of."""
+        return len({item.at(level) for item in self.sampled})
+
+    def holds(self, level: UnitLevel, finer: UnitLevel) -> bool:
+        """Whether some group of a level holds several of a finer one."""
+        order = UNIT_LEVELS.index(finer) < UNIT_LEVELS.index(level)
+        return order and self.groups(level) < self.groups(finer)
 
     @property
     def coarser(self) -> tuple[UnitLevel, ...]:

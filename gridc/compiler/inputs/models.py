@@ -3,11 +3,13 @@
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.frontend.locate import MODELS_FOLDER, NotFound, Places
+from gridc.compiler.frontend.locate import BUILTIN_MODELS, MODELS_FOLDER, NotFound, Places
 from gridc.files import open_regular
 from gridc.schema.canonical import digest
 from gridc.schema.engines import FILES, engine_kind
@@ -15,6 +17,10 @@ from gridc.schema.models import Model
 
 PATTERNS = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model")
 """The files of a model that can move an answer."""
+
+_WEIGHTS = ".safetensors"
+MOST_BYTES = 2**28
+"""Bytes of a file that is not weights: several times the largest tokenizers."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -115,11 +121,33 @@ def hash_files(folder: Path) -> tuple[tuple[str, str], ...]:
     return tuple((name, _hash_file(folder / name)) for name in names)
 
 
+def ships_with_gridc(files: Mapping[str, str]) -> bool:
+    """Whether a model's files but for its weights, by name and SHA-256, are those of one that ships with
+    gridc."""
+    return frozenset((name, sha) for name, sha in files.items() if not name.endswith(_WEIGHTS)) in _shipped()
+
+
+@cache
+def _shipped() -> frozenset[frozenset[tuple[str, str]]]:
+    return frozenset(
+        frozenset(
+            (path.name, _hash_file(path))
+            for pattern in PATTERNS
+            for path in folder.glob(pattern)
+            if path.suffix != _WEIGHTS
+        )
+        for folder in BUILTIN_MODELS.iterdir()
+        if folder.is_dir()
+    )
+
+
 def _require_model(folder: Path, reference: str) -> None:
     for path in (path for pattern in PATTERNS for path in sorted(folder.glob(pattern))):
         if path.is_symlink() or not path.is_file():
             problem = f"`{path.name}` of `{reference}` is a link or not a regular file"
             raise NotFound("GC314", problem, "put the file itself into the model's folder")
+        if path.suffix != _WEIGHTS and path.stat().st_size > MOST_BYTES:
+            raise NotFound("GC314", f"`{path.name}` of `{reference}` has more than {MOST_BYTES:,} bytes")
     if not list(folder.glob("*.safetensors")):
         pickled = [path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern)]
         problem = f"only pickled weights ({pickled[0]})" if pickled else "no *.safetensors"

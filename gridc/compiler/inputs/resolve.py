@@ -8,6 +8,7 @@ from gridc.compiler.frontend.locate import DATA_FOLDER, MODELS_FOLDER, NotFound
 from gridc.compiler.frontend.plugins import Plugin
 from gridc.compiler.frontend.read import Checked
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.grid.behaviour import behaviour
 from gridc.compiler.grid.configurations import asked_models, scaffold_kinds
 from gridc.compiler.inputs.dataset_hub import ONLINE
 from gridc.compiler.inputs.items import ItemLoader, Items
@@ -16,9 +17,10 @@ from gridc.compiler.inputs.origin import Origin
 from gridc.compiler.inputs.rates import hypotheses_count_something, hypotheses_select_items, scores_fit
 from gridc.compiler.instrument.render import COMPOSITE
 from gridc.compiler.instrument.scaffolds import PROCEDURES
+from gridc.compiler.instrument.scaffolds.wording import wording_digest
 from gridc.diagnostics.errors import Collector, SpecError
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.canonical import digest_bytes
+from gridc.schema.canonical import digest, digest_bytes
 from gridc.schema.scaffold import DIRECT
 from gridc.schema.spec import Spec
 
@@ -28,6 +30,8 @@ class Study:
     """A spec with everything it names: what a stamp covers and a plan is lowered from.
 
     `absent` holds, by benchmark id, why its items are not here. Such a study has cells but no calls.
+    `covers_behaviour` is false of a study whose lock an older gridc wrote, which did not cover what gridc's
+    own code does: its stamp stays the one that it was.
     """
 
     spec: Spec
@@ -38,6 +42,7 @@ class Study:
     plugins: Mapping[str, Plugin] = field(default_factory=dict, kw_only=True)
     origin: Origin | None = field(default=None, kw_only=True, compare=False)
     judges: Mapping[str, ModelIdentity] = field(default_factory=dict, kw_only=True)
+    covers_behaviour: bool = field(default=True, kw_only=True)
 
     def unpinned(self) -> dict[str, str]:
         """Benchmarks and models that are not here to be hashed, with the reason."""
@@ -75,11 +80,13 @@ class Study:
         """The digest of every input, as it stands in the lock."""
         benchmarks: dict[str, Any] = {name: each.manifest for name, each in self.items.items()}
         benchmarks |= {name: {"unpinned": reason} for name, reason in self.absent.items()}
-        plugins = {name: each.manifest for name, each in self.plugins.items()}
-        kinds = {kind for kind in scaffold_kinds(self.spec) if kind in PROCEDURES and kind != DIRECT}
+        plugins = {
+            name: each.manifest if self.covers_behaviour else each.manifest_before
+            for name, each in self.plugins.items()
+        }
         # What the spec says of a judge is in it; files and commits are not.
         judges = {name: each.manifest for name, each in self.judges.items() if not each.unpinned}
-        scaffolds = {kind: PROCEDURES[kind].manifest() for kind in sorted(kinds)}
+        scaffolds = {} if self.covers_behaviour else _versions(self.spec)
         return {
             "templates": {
                 name: digest_bytes(text.encode())
@@ -95,12 +102,23 @@ class Study:
 
     def stamped(self) -> dict[str, Any]:
         """What the stamp is the digest of."""
-        return {"spec": self.spec.stamped(), "inputs": self.inputs()}
+        content = {"spec": self.spec.stamped(), "inputs": self.inputs()}
+        return {**content, "behaviour": behaviour(self.spec)} if self.covers_behaviour else content
 
 
-def resolve(checked: Checked, pins: Mapping[str, str], online: bool = False) -> Study:
+def _versions(spec: Spec) -> dict[str, str]:
+    """What a stamp held of scaffolds before it covered what they do: a version, which was 1 of each, and the
+    digest of the wording."""
+    kinds = {kind for kind in scaffold_kinds(spec) if kind in PROCEDURES and kind != DIRECT}
+    files = {kind: "map_reduce" if kind.startswith("map_reduce") else kind for kind in sorted(kinds)}
+    return {kind: digest({"version": 1, "wording": wording_digest(file)}) for kind, file in files.items()}
+
+
+def resolve(
+    checked: Checked, pins: Mapping[str, str], online: bool = False, covers_behaviour: bool = True
+) -> Study:
     """The study that a checked spec describes. `pins` gives hub commits from a lock (`Lock.pins`); with
-    `online` the hub is asked for those it does not give.
+    `online` the hub is asked for those it does not give. `covers_behaviour` is the study's.
 
     Raises `SpecError` with every input that is malformed. Data that is looked up under a data folder or on
     the hub may be absent, because cells can be counted without it.
@@ -125,7 +143,10 @@ def resolve(checked: Checked, pins: Mapping[str, str], online: bool = False) -> 
     found.raise_if_any()
     origin = Origin(source.path, places.data_folder, places.models_folder)
     read = loader.items, loader.absent, models
-    return Study(spec, references.prompts, *read, plugins=checked.plugins, judges=judges, origin=origin)
+    return Study(
+        spec, references.prompts, *read, plugins=checked.plugins, judges=judges, origin=origin,
+        covers_behaviour=covers_behaviour,
+    )  # fmt: skip
 
 
 def require_files(study: Study, source: Source) -> None:

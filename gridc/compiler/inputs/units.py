@@ -7,10 +7,18 @@ the unit is the coarsest level that the data document. A category is a topic tha
 many, so it is a unit only where a spec says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gridc.compiler.instrument.item import Item
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
+
+BOOTSTRAP_LEVELS: Mapping[str, UnitLevel] = {
+    "item": "item",
+    "cluster": "family",
+    "template": "template",
+    "category": "category",
+}
+"""The level of items that `[analysis] bootstrap` draws, by its `unit`; of the others it draws none."""
 
 
 class UndocumentedUnit(ValueError):
@@ -42,3 +50,31 @@ def unit_of(items: Sequence[Item], stated: UnitLevel | None) -> UnitLevel:
             if item.documents(finer) and holder.setdefault(item.at(finer), item.at(unit)) != item.at(unit):
                 raise ValueError(f"{finer} `{item.at(finer)}` lies in more than one {unit}")
     return unit
+
+
+Group = tuple[str, str]
+"""A benchmark, and the name of a group of its items."""
+
+
+def one_group(items: Mapping[str, Sequence[Item]], levels: Mapping[str, UnitLevel]) -> dict[Group, Group]:
+    """The groups of several benchmarks at a level of each, by the first group that each is one with: those of
+    two benchmarks that hold the same item, by what is asked and not by its id, are not independent."""
+    one: dict[Group, Group] = {}
+
+    def first(group: Group) -> Group:
+        while one.setdefault(group, group) != group:
+            group = one[group]
+        return group
+
+    holders: dict[tuple[str, frozenset[str]], Group] = {}
+    for benchmark, sampled in items.items():
+        own: dict[tuple[str, frozenset[str]], Group] = {}
+        for item in sampled:
+            group = benchmark, item.at(levels[benchmark])
+            content = item.stem, frozenset(item.options)
+            if content in holders:
+                one[first(group)] = first(holders[content])
+            own.setdefault(content, group)
+            first(group)
+        holders = own | holders
+    return {group: first(group) for group in one}

@@ -3,7 +3,8 @@
 A spec can come from a stranger, so a template must end, and end small, whatever it says. Three bounds hold
 it: only the parts of Jinja that a prompt needs exist; of filters and methods only those whose result is no
 larger than what goes in; and every render has a budget of characters and of loop turns. So no child process
-is needed, and a template fails in the same way on every machine; a clock is only the backstop.
+is needed, and a template fails in the same way on every machine; CPU time is only
+the backstop.
 """
 
 import time
@@ -64,7 +65,7 @@ class Used:
 
     def __init__(self) -> None:
         self._turns = self._work = self._read = 0
-        self._end = time.monotonic() + MAX_SECONDS
+        self._end = time.thread_time() + MAX_SECONDS
 
     def turn(self) -> None:
         """One turn of a loop."""
@@ -100,8 +101,8 @@ class Used:
             self.read(list(value.values()))
 
     def _hurry(self) -> None:
-        if time.monotonic() > self._end:
-            raise Limit(f"it takes longer than {MAX_SECONDS:g} seconds")
+        if time.thread_time() > self._end:
+            raise Limit(f"it takes more than {MAX_SECONDS:g} seconds of CPU time")
 
 
 USED: ContextVar[Used] = ContextVar("used")

@@ -11,8 +11,9 @@ from typing import Any
 
 from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import typed_as
+from gridc.compiler.grid.behaviour import parts_lacking
 from gridc.compiler.inputs.resolve import Study
-from gridc.compiler.lock.diff import ABSENT, brief, differences
+from gridc.compiler.lock.diff import ABSENT, behaviour_differences, brief, differences
 from gridc.compiler.lock.lock import Lock
 from gridc.diagnostics.errors import Diagnostic, StampError
 from gridc.schema.canonical import digest
@@ -88,7 +89,20 @@ def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[D
                 absent = _unpinned(new)
                 detail = str(new["unpinned"]) if absent else _which(old, new)
                 found.append(Departure(path, "as stamped", _told(old, new), detail, absent))
-    return found
+    return [*found, *_behaviour(stamped, current, alike=not said)]
+
+
+def _behaviour(stamped: Mapping[str, Any], current: Mapping[str, Any], alike: bool) -> Iterator[Departure]:
+    """Where gridc's own code does something else than what was stamped. Where the specs are not `alike`, the
+    parts that only one side uses follow from that, unless the stamped spec uses them too. A stamp that covers
+    no behaviour says nothing of it."""
+    before, after = (side.get("behaviour") for side in (stamped, current))
+    if before is None or after is None:
+        return
+    lacking = [f"behaviour[{part}]" for part in parts_lacking(stamped)]
+    for path, *sides in behaviour_differences(before, after):
+        if alike or ABSENT not in sides or path in lacking:
+            yield Departure(path, *sides)
 
 
 NAMED = 8
@@ -116,8 +130,11 @@ def _which(before: Any, after: Any) -> str:
 
 def _comparable(before: Any, after: Any) -> tuple[Any, Any]:
     """Two manifests of an input. How many exemplars are drawn, and in which orders items are shown, follows
-    from the spec: what both sides have is compared."""
+    from the spec: what both sides have is compared, and of a plug-in its files only where both stamps cover
+    them."""
     sides = (before, after)
+    if all(isinstance(each, dict) and "distribution" in each for each in sides):
+        return _plugins(before, after)
     if not all(isinstance(each, dict) and "exemplars" in each for each in sides):
         return before, after
     orders = before["exemplars"].keys() & after["exemplars"].keys()
@@ -128,6 +145,14 @@ def _comparable(before: Any, after: Any) -> tuple[Any, Any]:
         | {"items": {order: each["items"][order] for order in orders}}
         for each in sides
     )
+    return old, new
+
+
+def _plugins(before: dict[str, Any], after: dict[str, Any]) -> tuple[Any, Any]:
+    if "code" in before and "code" in after:
+        return before, after
+    named = ("distribution", "version")
+    old, new = ({key: each[key] for key in named if key in each} for each in (before, after))
     return old, new
 
 
@@ -193,6 +218,10 @@ def _departed(departure: Departure, path: Path) -> Diagnostic:
     if departure.path.startswith("inputs."):
         told = departure.detail or str(departure.implemented)
         return Diagnostic("GC405", f"`{departure.path}` is not what was stamped: {told}", str(path))
+    if departure.path.startswith("behaviour["):
+        moved = f"`{departure.path}` was {before} and is {now}"
+        message = f"gridc does something else than when the study was stamped: {moved}"
+        return Diagnostic("GC409", message, str(path))
     message = f"`{departure.path}` was {before} when it was stamped and is {now} now"
     return Diagnostic("GC401", message, str(path))
 
@@ -203,6 +232,8 @@ def _uncovered(found: Sequence[Departure], log: DeviationLog, path: Path) -> Ite
         "undo it, or run `gridc deviations --write` and give the reason in the file that it writes; "
         "before there are data, `gridc stamp --supersede` makes a new stamp"
     )
+    if any(each.path.startswith("behaviour[") for each in missing):
+        ways = f"use the gridc that stamped it, which the lock names; {ways}"
     if any(each.absent for each in missing):
         ways = f"give the folder that it lies in (--data, --models); {ways}"
     for number, each in enumerate(missing, start=1):

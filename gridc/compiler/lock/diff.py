@@ -1,6 +1,7 @@
 """Where two documents differ, path by path: two JSON values, two specs, two locks, or a spec and a lock."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from gridc.compiler.frontend.extends import expanded
 from gridc.compiler.frontend.measurands import expand
 from gridc.compiler.frontend.source import Source, read
 from gridc.compiler.frontend.validate import typed
+from gridc.compiler.grid.behaviour import behaviour
 from gridc.compiler.lock.lock import read_lock
 from gridc.diagnostics.errors import Diagnostic, StampError
 from gridc.diagnostics.places import KeyPath
@@ -47,6 +49,13 @@ def differences(before: Any, after: Any, path: str = "") -> list[tuple[str, Any,
     return [] if before == after else [(path, before, after)]
 
 
+def behaviour_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """The parts of gridc's own code whose fingerprints differ, as (path, before, after)."""
+    parts = sorted(before.keys() | after.keys())
+    sides = ((part, before.get(part, ABSENT), after.get(part, ABSENT)) for part in parts)
+    return [(f"behaviour[{part}]", old, new) for part, old, new in sides if old != new]
+
+
 def brief(value: Any, length: int = 60) -> str:
     """A value as it is told in a message; what is absent is told as such."""
     if value is ABSENT:
@@ -80,11 +89,13 @@ class Difference:
 @dataclass(frozen=True, slots=True)
 class Document:
     """A spec or a lock, as plain JSON: `spec`, and of a lock `inputs` too. `loose` is what a stamp leaves
-    out; a lock has none of it."""
+    out; a lock has none of it. `behaviour` holds the fingerprints of gridc's own code: of a spec those of
+    now, of a lock that an older gridc wrote None."""
 
     path: Path
     spec: dict[str, Any]
     inputs: dict[str, Any] | None = None
+    behaviour: dict[str, str] | None = None
     loose: dict[str, Any] | None = None
     source: Source | None = None
 
@@ -121,11 +132,11 @@ def read_document(path: Path) -> Document:
         stamped = spec.stamped()
         every = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
         loose = {key: every[key] for key in every if key not in stamped}
-        return Document(path, stamped, loose=loose, source=source)
+        return Document(path, stamped, behaviour=behaviour(spec), loose=loose, source=source)
     lock = read_lock(path)
     if lock is None:
         raise StampError([Diagnostic("GC403", "there is no lock here", str(path))])
-    return Document(path, lock.content["spec"], lock.content["inputs"])
+    return Document(path, lock.content["spec"], lock.content["inputs"], lock.content.get("behaviour"))
 
 
 def compare(a: Document, b: Document) -> list[Difference]:
@@ -134,8 +145,18 @@ def compare(a: Document, b: Document) -> list[Difference]:
     found = [Difference(*each) for each in differences(a.spec, b.spec)]
     if a.inputs is not None and b.inputs is not None:
         found += [Difference(f"inputs.{path}", *sides) for path, *sides in differences(a.inputs, b.inputs)]
+    found += [Difference(*each) for each in _behaviour(a, b)]
     if a.loose is not None and b.loose is not None:
         found += [Difference(*each, stamped=False) for each in differences(a.loose, b.loose)]
     if not any(side.source is not None and side.source.bases for side in (a, b)):
         return found  # each side is one file, in which a path is found by its name
     return [replace(each, places=(a.written(each.path), b.written(each.path))) for each in found]
+
+
+def _behaviour(a: Document, b: Document) -> list[tuple[str, Any, Any]]:
+    """How gridc's own code differs between the two. A lock that does not cover it differs in that from one
+    that does, and a spec says nothing of it."""
+    old, new = (ABSENT if side.behaviour is None else "covered" for side in (a, b))
+    if old != new:
+        return [("behaviour", old, new)] if a.inputs is not None and b.inputs is not None else []
+    return behaviour_differences(a.behaviour or {}, b.behaviour or {})

@@ -3,7 +3,7 @@
 A repository's own configuration names programs (fsmonitor, filters, hooks, gpg, remotes), and a folder that
 was cloned or unpacked is somebody else's. So git never sees it: gridc finds the objects and the commit of
 HEAD itself, and runs git in a new, empty repository whose object store is theirs. There is nothing in that
-one to obey, and only commands that read objects are used.
+one to obey. Git only shows objects, packed or loose: gridc hashes each of them, and reads what it says.
 """
 
 import hashlib
@@ -11,11 +11,14 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
+from gridc.confined import bound_time
 from gridc.files import read_regular
 
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -31,9 +34,23 @@ _MOST_STORES = 32
 """Object stores that one repository may borrow from."""
 
 
+SECONDS = 60
+"""CPU time that git may take for one question: a stranger's repository has no known end."""
+PATIENCE = 600
+"""Seconds after which git is ended whatever it does: it may wait for what does not come."""
+
+
+class _UnsoundError(ValueError):
+    """An object that is missing, is of another kind, or does not hash to its name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A work tree's top folder, the object store of its repository, and the commit that is checked out."""
+    """A work tree's top folder, the object store of its repository, and the commit that is checked out.
+
+    Nothing is believed of an object but what its bytes say, and they must hash to its name: git checks names
+    only in `git fsck`, and a stranger can write any bytes under any name.
+    """
 
     top: Path
     objects: Path
@@ -44,27 +61,47 @@ class Repository:
         """Whether the commit holds the file with exactly these bytes, or with these lines where line ends are
         CRLF in the work tree."""
         name = self._name(path)
-        stored = self._git("rev-parse", "--verify", "--quiet", f"{self.head}:{name}") if name else None
-        if not stored:
+        if not name:
             return False
         data = path.read_bytes()
-        return stored in (self._blob(data), self._blob(data.replace(b"\r\n", b"\n")))
+        with suppress(OSError, _UnsoundError), self._opened() as objects:
+            stored = objects.entry(objects.commit(self.head)[0], name)
+            for written in (data, data.replace(b"\r\n", b"\n")):
+                if stored == ("blob", hashed(self.head, "blob", written)):
+                    return objects.read(stored[1], "blob", len(written)) == written
+        return False
 
     def last_change(self, path: Path) -> str | None:
-        """The last commit that changed the file; None where there is none."""
+        """The last commit that changed the file, along the first parents that have it as it is (as `git log`
+        goes); None where there is none."""
         name = self._name(path)
-        return (self._git("rev-list", "-1", self.head, "--", f":(literal){name}") or None) if name else None
-
-    def _name(self, path: Path) -> str | None:
-        with suppress(OSError, ValueError):
-            return path.resolve().relative_to(self.top.resolve()).as_posix()
+        if not name:
+            return None
+        cut = set((self.shallow or b"").decode("ascii", "replace").split())
+        with suppress(OSError, _UnsoundError), self._opened() as objects:
+            commit = self.head
+            tree, parents = objects.commit(commit)
+            stored = objects.entry(tree, name)
+            while parents and commit not in cut:
+                for parent in parents:
+                    tree_before, parents_before = objects.commit(parent)
+                    if tree_before == tree or objects.entry(tree_before, name) == stored:
+                        commit, tree, parents = parent, tree_before, parents_before
+                        break
+                else:
+                    return commit
+            return None if stored is None else commit
         return None
 
-    def _blob(self, data: bytes) -> str:
-        kind = hashlib.sha1 if len(self.head) == 40 else hashlib.sha256
-        return kind(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    def _name(self, path: Path) -> bytes | None:
+        with suppress(OSError, ValueError):
+            return os.fsencode(path.resolve().relative_to(self.top.resolve()).as_posix())
+        return None
 
-    def _git(self, *arguments: str) -> str | None:
+    @contextmanager
+    def _opened(self) -> "Iterator[_Objects]":
+        """The objects of the repository, as git shows them from an empty one. Raises `OSError` where there is
+        no git."""
         with tempfile.TemporaryDirectory(prefix="gridc-git-") as empty:
             folder = Path(empty)
             for name in ("objects", "refs"):
@@ -75,17 +112,98 @@ class Repository:
             (folder / "config").write_text(
                 f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{kind}"
             )
-            if self.shallow is not None:
-                (folder / "shallow").write_bytes(self.shallow)
-            try:
-                done = subprocess.run(
-                    ["git", "--no-pager", "-c", "core.commitGraph=false", *arguments], cwd=folder,
-                    env=_environment(folder, self.objects), stdin=subprocess.DEVNULL, capture_output=True,
-                    text=True, timeout=10, check=True,
-                )  # fmt: skip
-            except (OSError, ValueError, subprocess.SubprocessError):
-                return None
-            return done.stdout.strip()
+            with subprocess.Popen(
+                ["git", "--no-pager", "cat-file", "--batch"], cwd=folder,
+                env=_environment(folder, self.objects), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            ) as git:  # fmt: skip
+                bound_time(git.pid, SECONDS)
+                late = threading.Timer(PATIENCE, git.kill)
+                late.daemon = True
+                late.start()
+                try:
+                    yield _Objects(git, self.head)
+                finally:
+                    late.cancel()
+                    git.kill()
+
+
+class _Objects:
+    """The objects that a running `git cat-file --batch` shows, each hashed. Raises `_UnsoundError`."""
+
+    def __init__(self, git: "subprocess.Popen[bytes]", head: str) -> None:
+        self._git = git
+        self._head = head
+        self._folders: dict[tuple[str, bytes], tuple[str, str] | None] = {}
+
+    def read(self, name: str, kind: str, size: int | None = None) -> bytes:
+        """The bytes of an object of a kind, and of a size where one is given."""
+        assert self._git.stdin is not None and self._git.stdout is not None
+        if not re.fullmatch(rf"[0-9a-f]{{{len(self._head)}}}", name):
+            raise _UnsoundError("not an object's name")
+        try:
+            self._git.stdin.write(name.encode() + b"\n")
+            self._git.stdin.flush()
+            shown = self._git.stdout.readline(200).split()
+        except BrokenPipeError:
+            raise _UnsoundError("git has ended") from None
+        if len(shown) != 3 or shown[1] != kind.encode() or size not in (None, int(shown[2])):
+            raise _UnsoundError(f"no such {kind}")
+        data = self._git.stdout.read(int(shown[2]))
+        if self._git.stdout.read(1) != b"\n":
+            raise _UnsoundError("git has ended")
+        _require_own(name, kind, data)
+        return data
+
+    def commit(self, name: str) -> tuple[str, tuple[str, ...]]:
+        """The tree of a commit, and its parents."""
+        lines = self.read(name, "commit").partition(b"\n\n")[0].decode("latin-1").split("\n")
+        parents = tuple(
+            line.removeprefix("parent ")
+            for line in takewhile(lambda line: line.startswith("parent "), lines[1:])
+        )
+        return lines[0].removeprefix("tree "), parents
+
+    def entry(self, tree: str, path: bytes) -> tuple[str, str] | None:
+        """The kind (`blob`, `tree`, or other) and the name of what a tree has at a path; None where there is
+        nothing."""
+        if (tree, path) not in self._folders:
+            first, _, rest = path.partition(b"/")
+            rows = [row for row in self._rows(tree) if row[0] == first]
+            if len(rows) > 1:
+                raise _UnsoundError("a tree has two entries of one name")
+            found = rows[0][1:] if rows else None
+            if rest and found is not None:
+                found = self.entry(found[1], rest) if found[0] == "tree" else None
+            self._folders[tree, path] = found
+        return self._folders[tree, path]
+
+    def _rows(self, tree: str) -> Iterator[tuple[bytes, str, str]]:
+        """The entries of a tree: name, kind, and the object's name."""
+        data, place, size = self.read(tree, "tree"), 0, len(self._head) // 2
+        while place < len(data):
+            space, end = data.find(b" ", place), data.find(b"\0", place)
+            if not place < space < end <= len(data) - size - 1:
+                raise _UnsoundError("not a tree")
+            mode, name = data[place:space], data[space + 1 : end]
+            place = end + 1 + size
+            yield name, _KINDS.get(mode, "other"), data[end + 1 : place].hex()
+
+
+_KINDS = {b"40000": "tree", b"100644": "blob", b"100755": "blob"}
+"""What an entry of a tree is, by its mode. A link's blob is where it leads, not what is there."""
+
+
+def _require_own(name: str, kind: str, data: bytes) -> None:
+    """Raise `_UnsoundError` where the bytes of an object are not those that its name is the hash of."""
+    if hashed(name, kind, data) != name:
+        raise _UnsoundError(f"the bytes of the {kind} {name} are not its own")
+
+
+def hashed(like: str, kind: str, data: bytes) -> str:
+    """The name of an object with these bytes, by the hash that made the name `like`."""
+    function = hashlib.sha1 if len(like) == 40 else hashlib.sha256
+    return function(b"%s %d\0" % (kind.encode(), len(data)) + data, usedforsecurity=False).hexdigest()
 
 
 def repository_of(folder: Path) -> Repository | None:
@@ -165,8 +283,10 @@ def _commit(private: Path, common: Path) -> str | None:
 
 
 def _values(common: Path, name: str) -> Iterator[str]:
+    """What a ref says; where it has a file of its own, no packed one counts, as for git."""
     with suppress(FileNotFoundError, NotADirectoryError):
         yield read_regular(common / name, 4096).decode().strip()
+        return
     with suppress(FileNotFoundError):
         for line in read_regular(common / "packed-refs", _MOST).decode().splitlines():
             commit, _, ref = line.partition(" ")

@@ -9,6 +9,7 @@ from typing import Any
 
 from gridc import __version__
 from gridc.compiler.frontend.extends import base_digests, spec_files
+from gridc.compiler.grid.behaviour import parts_lacking
 from gridc.compiler.inputs.prices import Price, manifest, prices_of
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lock.git import repository_of
@@ -16,7 +17,9 @@ from gridc.diagnostics.errors import Diagnostic, StampError
 from gridc.files import read_regular, write_atomic, write_new
 from gridc.schema.canonical import digest, each_key_once
 
-FORMAT = "gridc-lock/2"
+FORMAT = "gridc-lock/3"
+BEFORE = "gridc-lock/2"
+"""The format whose stamps do not cover what gridc's own code does. Its locks hold as they are."""
 SUFFIX = ".lock"
 MAX_BYTES = 256 * 1024 * 1024
 
@@ -55,7 +58,7 @@ class Lock:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "format": FORMAT,
+            "format": FORMAT if self.covers_behaviour else BEFORE,
             "stamp": self.stamp,
             "created": self.created,
             "gridc": self.gridc,
@@ -67,6 +70,22 @@ class Lock:
             **({"prices": self.prices} if self.prices else {}),
             "content": self.content,
         } | ({"files": self.files} if self.files else {})
+
+    @property
+    def covers_behaviour(self) -> bool:
+        """Whether the stamp covers what gridc's own code does, and the files of plug-ins."""
+        return "behaviour" in self.content
+
+    def uncovered(self) -> str | None:
+        """What the stamp does not cover and a new one would, in a sentence; None where there is nothing."""
+        if self.covers_behaviour:
+            lacking = ", ".join(parts_lacking(self.content))
+            return f"the stamp does not cover what gridc's own code does in {lacking}" if lacking else None
+        return (
+            f"the lock has the format {BEFORE} of an older gridc: its stamp does not cover what gridc's own "
+            "code does (scaffolds, layout, reading, scoring, sanitising), nor the files of plug-ins other "
+            "than scaffolds; before there are data, `gridc stamp --supersede` makes one that does"
+        )
 
     def pins(self) -> dict[str, str]:
         """The hub commits that were resolved, by model id, and by source for the files of benchmarks."""
@@ -139,6 +158,7 @@ def read_lock(path: Path) -> Lock | None:
         )  # fmt: skip
         stamps = [(each.stamp, digest(each.content)) for each in lock.chain]
         lock.pins()
+        _require_tables(lock.content)
         prices = {name: Price(**each) for name, each in lock.prices.items()}
         if any(
             type(way.usd(1, 1, 1)) is not float for each in prices.values() for way in (each, each.in_batches)
@@ -165,18 +185,25 @@ def read_lock(path: Path) -> Lock | None:
     return lock
 
 
+def _require_tables(content: Mapping[str, Any]) -> None:
+    """Raise `TypeError` unless the spec and the fingerprints, where there are any, are tables."""
+    for name in ("spec", "behaviour"):
+        if not isinstance(content.get(name, {}), dict):
+            raise TypeError(f"`{name}` is no table")
+
+
 def _unreadable(path: Path, why: str) -> StampError:
     help = "restore the lock from git"
     return StampError([Diagnostic("GC403", f"not a readable lock: {why}", str(path), help=help)])
 
 
 def _require_format(found: object, path: Path) -> None:
-    if found == FORMAT:
+    if found in (FORMAT, BEFORE):
         return
     name, _, version = str(found).partition("/")
-    older = name == "gridc-lock" and version.isdecimal() and int(version) < int(FORMAT.partition("/")[2])
+    older = name == "gridc-lock" and version.isdecimal() and int(version) < int(BEFORE.partition("/")[2])
     help = "a newer gridc wrote it: upgrade gridc to read it"
     if older:
         help = "an older gridc wrote it: keep it in git, move it away, and run `gridc stamp` again"
-    message = f"the lock has format {found!r}, this gridc reads {FORMAT!r}"
+    message = f"the lock has format {found!r}, this gridc reads {FORMAT!r} and {BEFORE!r}"
     raise StampError([Diagnostic("GC404", message, str(path), help=help)])

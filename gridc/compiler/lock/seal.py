@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gridc.compiler.lock.evidence import beside, misfit
 from gridc.compiler.lock.signature import NAMESPACE
-from gridc.compiler.lock.time_stamp import tokens
+from gridc.compiler.lock.time_stamp import decoded, tokens
 from gridc.compiler.lock.trust import Trust
 from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError, UsageError
 from gridc.files import write_new
@@ -67,8 +67,6 @@ def time_stamp(path: Path, url: str) -> None:
 def _require_answer_to(nonce: int | None, answer: bytes, evidence: Path) -> None:
     """Raise `StampError` (GC406) where an answer lacks the number that was asked with: it may be an old one,
     of the same bytes, sent again by whoever is in between (RFC 3161, 2.4.1)."""
-    from rfc3161_client import decode_timestamp_response
-
-    if decode_timestamp_response(answer).tst_info.nonce != nonce:
+    if decoded(answer).tst_info.nonce != nonce:
         why = "the answer is not to this request: its nonce is another one"
         raise misfit(evidence, why, "ask again, or another authority")

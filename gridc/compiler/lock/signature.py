@@ -8,8 +8,11 @@ from pathlib import Path
 
 from gridc.compiler.lock.evidence import beside, misfit, read_evidence
 from gridc.compiler.lock.trust import FINGERPRINT, Trust
+from gridc.confined import run_within
 
 NAMESPACE = "gridc"
+SECONDS = 30
+"""CPU time that ssh-keygen may take."""
 UNREAD_KEY = "a key that no ssh-keygen here can read"
 _KEY = re.compile(r"(ssh-|ecdsa-|sk-)\S+ [A-Za-z0-9+/=]+")
 
@@ -70,10 +73,7 @@ def _allowed(path: Path, trust: Trust) -> bytes:
 
 def _ssh_keygen(data: bytes, *arguments: str) -> "subprocess.CompletedProcess[str] | None":
     try:
-        done = subprocess.run(
-            ["ssh-keygen", "-Y", *arguments, "-n", NAMESPACE],
-            input=data, capture_output=True, timeout=30, check=False,
-        )  # fmt: skip
+        done = run_within(["ssh-keygen", "-Y", *arguments, "-n", NAMESPACE], SECONDS, data)
     except (FileNotFoundError, subprocess.TimeoutExpired):
         return None
     texts = (stream.decode("utf-8", "replace") for stream in (done.stdout, done.stderr))

@@ -3,6 +3,7 @@
 import hashlib
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,14 +28,12 @@ def tokens(path: Path, trust: Trust) -> Iterator[tuple[str, str | None, str | No
     if data is None:
         return
     try:
-        from rfc3161_client import decode_timestamp_response
+        response = decoded(data)
+        when = response.tst_info.gen_time.isoformat()
+        imprint = response.tst_info.message_imprint.message
     except ImportError:
         yield UNREAD_TIME, None, None
         return
-    try:
-        response = decode_timestamp_response(data)
-        when = response.tst_info.gen_time.isoformat()
-        imprint = response.tst_info.message_imprint.message
     except ValueError as error:
         raise misfit(evidence, f"not an RFC 3161 response ({error})", "ask the authority again") from None
     names = {32: "sha256", 48: "sha384", 64: "sha512"}
@@ -44,6 +43,59 @@ def tokens(path: Path, trust: Trust) -> Iterator[tuple[str, str | None, str | No
         raise misfit(evidence, f"the token is not one of this {what}", help)
     root = _root(response, path.read_bytes(), trust)
     yield when, root, when if root else None
+
+
+def decoded(data: bytes) -> "TimeStampResponse":
+    """An authority's answer. Raises `ValueError` where the bytes are none, and `ImportError` where nothing
+    here reads one."""
+    from rfc3161_client import decode_timestamp_response
+
+    return decode_timestamp_response(_ordered(data))
+
+
+def _ordered(response: bytes) -> bytes:
+    """An RFC 3161 response with its certificates and revocation lists in the order of DER (X.690, 11.6).
+
+    openssl writes them in the order of its files, and readers of strict DER refuse that. No signature covers
+    the order (RFC 5652, 5.1). What is no such response is given back as it is.
+    """
+    try:
+        (answer,) = _parts(response, 0, len(response))
+        _, token = _parts(response, *answer[2:])[:2]
+        _, wrapped = _parts(response, *token[2:])[:2]
+        (signed,) = _parts(response, *wrapped[2:])
+        fields = _parts(response, *signed[2:])
+    except (ValueError, IndexError):
+        return response
+    ordered = bytearray(response)
+    for tag, _, begin, end in fields:
+        if tag in _SETS:
+            with suppress(ValueError, IndexError):
+                held = sorted(response[at:stop] for _, at, _, stop in _parts(response, begin, end))
+                ordered[begin:end] = b"".join(held)
+    return bytes(ordered)
+
+
+_SETS = (0xA0, 0xA1)
+"""Tags of the certificates and of the revocation lists in signed data."""
+
+
+def _parts(data: bytes, place: int, end: int) -> list[tuple[int, int, int, int]]:
+    """The values that stand one after another in a part of a DER text: of each its tag, where it begins,
+    and where its content begins and ends. Raises `ValueError` or `IndexError` where it is no DER."""
+    found = []
+    while place < end:
+        tag, size, begin = data[place], data[place + 1], place + 2
+        if tag & 0x1F == 0x1F or size == 0x80:
+            raise ValueError("a long tag or no stated length")
+        if size > 0x80:
+            begin += size - 0x80
+            size = int.from_bytes(data[place + 2 : begin], "big")
+        if begin + size > end:
+            raise ValueError("longer than what holds it")
+        found.append((tag, place, begin, begin + size))
+        place = begin + size
+    return found
 
 
 def _root(response: "TimeStampResponse", data: bytes, trust: Trust) -> str | None:

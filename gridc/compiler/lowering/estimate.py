@@ -8,17 +8,20 @@ store. What cannot be estimated is null.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
+from gridc.compiler.inputs.models import ModelIdentity, ships_with_gridc
 from gridc.compiler.inputs.prices import Price, paid_prices
 from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.inputs.token_counter import Counter
 from gridc.compiler.lowering.call_counts import Counts
 from gridc.compiler.lowering.calls import Extent, Size
 from gridc.compiler.lowering.traces import USUAL
+from gridc.confined import Confined, EndedError
 from gridc.statistics.seeded import ranked
 
 SPARSE = 8.0
@@ -83,7 +86,7 @@ def estimate(
         if model.id not in counts.models:
             continue
         asked = counts.models[model.id]
-        ratio, basis = _characters_per_token(study.asked_models[model.id].folder, texts)
+        ratio, basis = _characters_per_token(study.asked_models[model.id], texts)
         read, price = round(asked.prompt_characters / ratio), prices.get(model.id)
         left = asked.calls - (asked.stored or 0)
         share = left / asked.calls if asked.calls else 0.0
@@ -130,14 +133,18 @@ def _money(
     }
 
 
-def _characters_per_token(folder: Path | None, texts: list[str]) -> tuple[float, str]:
-    if folder is None or not texts or find_spec("tokenizers") is None:
-        return USUAL, f"{USUAL:g} characters per token"
-    from tokenizers import Tokenizer
-
+def _characters_per_token(identity: ModelIdentity, texts: list[str]) -> tuple[float, str]:
+    usual = f"{USUAL:g} characters per token"
+    if identity.folder is None or not texts or find_spec("tokenizers") is None:
+        return USUAL, usual
+    path = str(identity.folder / "tokenizer.json")
     try:
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    except Exception as error:  # tokenizers raises nothing narrower; a run will say it with a code
-        return USUAL, f"{USUAL:g} characters per token (its tokenizer cannot be read: {error})"
-    tokens = sum(len(each.ids) for each in tokenizer.encode_batch(texts, add_special_tokens=False))
+        if ships_with_gridc(dict(identity.files)):
+            tokens = Counter().tokens(path, texts)
+        else:
+            with closing(Confined(f"{Counter.__module__}:Counter")) as counter:
+                tokens = counter.ask("tokens", path, texts)
+    except (EndedError, ValueError) as error:  # a run will say it with a code
+        why = f"it {error}" if isinstance(error, EndedError) else error
+        return USUAL, f"{usual} (its tokenizer cannot be read: {why})"
     return sum(map(len, texts)) / max(tokens, 1), f"its tokenizer on {len(texts)} prompts"

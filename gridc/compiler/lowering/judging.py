@@ -63,12 +63,14 @@ class Ask:
 @dataclass(frozen=True, slots=True)
 class Second:
     """The second judge beside the first: how many responses both were asked about, how far they agree where
-    both gave a label, and whether the second one's labels count. `passes` is None where neither ever gave
-    more than one label, the same: there kappa is not defined."""
+    both gave a label, and whether the second one's labels count. `passes` says whether the lower limit of
+    kappa reaches what the spec asks for, `above` whether kappa does; it is None where neither ever gave more
+    than one label, the same: there kappa is not defined."""
 
     asked: int
     agreement: Kappa | None
     passes: bool | None
+    above: bool
     rescored: bool
 
 
@@ -133,6 +135,8 @@ class Bench:
         self._candidates = {name: identity.digest for name, identity in study.models.items()}
         self._prompts = study.prompts
         self._seed = study.spec.sampling.seed
+        self._items = study.items
+        self._units: dict[str, dict[str, str]] = {}
         self._lengths: dict[tuple[object, ...], int] = {}
 
     @cached_property
@@ -162,7 +166,7 @@ class Bench:
         }
         if self.judge.validation is None:
             return Judged(tuple(asks), True, rulings, None, guesses)
-        second = self._second(rulings, seconds)
+        second = self._second(rulings, seconds, {each.key: self.unit_of(each) for each in sample})
         if second.rescored:
             rest = [each for each in responses if each.key not in seconds and self._may_second(each)]
             seconds |= {each.key: self._assess(SECOND, each, answers, asks) for each in rest}
@@ -344,19 +348,33 @@ class Bench:
             )
         ]
 
+    def unit_of(self, response: Response) -> tuple[str, str]:
+        """What a response is independent by: its benchmark, and there its item's unit."""
+        name = response.cell.benchmark
+        if name not in self._units:
+            self._units[name] = self._items[name].units
+        return name, self._units[name][response.item.id]
+
     def _second(
-        self, rulings: Mapping[Key, Ruling], seconds: Mapping[Key, tuple[str, Verdict] | None]
+        self,
+        rulings: Mapping[Key, Ruling],
+        seconds: Mapping[Key, tuple[str, Verdict] | None],
+        units: Mapping[Key, tuple[str, str]],
     ) -> Second:
         validation = self.judge.validation
         assert validation is not None
         pairs = [
-            (rulings[key].label, given[1].label)
+            (rulings[key].label, given[1].label, units[key])
             for key, given in sorted(seconds.items())
             if given is not None
         ]
-        both = [(left, right) for left, right in pairs if left is not None and right is not None]
-        agreement = kappa([left for left, _ in both], [right for _, right in both]) if both else None
+        both = [each for each in pairs if each[0] is not None and each[1] is not None]
+        lefts, rights = ([str(each[side]) for each in both] for side in (0, 1))
+        agreement = kappa(lefts, rights, [unit for *_, unit in both]) if both else None
         value = None if agreement is None else agreement.kappa
+        low = None if agreement is None else agreement.low
         undefined = agreement is not None and value is None
-        passes = None if undefined else value is not None and value >= validation.kappa
-        return Second(len(pairs), agreement, passes, validation.below == "rescore" and passes is False)
+        above = value is not None and value >= validation.kappa
+        passes = None if undefined else above and low is not None and low >= validation.kappa
+        rescored = validation.below == "rescore" and not undefined and not above
+        return Second(len(pairs), agreement, passes, above, rescored)

@@ -30,8 +30,12 @@ class Plan:
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self.study_digest = stamp_of(study)
         self._asker = Asker(study)
+
+    @cached_property
+    def study_digest(self) -> str:
+        """The name of the study as it runs."""
+        return stamp_of(self.study)
 
     def cells(self) -> Iterator[Cell]:
         """Every cell, in the order of the spec."""
@@ -64,14 +68,8 @@ class Plan:
         return next(each for each in self.survey.envelopes if each.benchmark == benchmark)
 
     def asked(self, benchmark: str, subset: Subset | None = None) -> int | None:
-        """How many items a benchmark asks, or a subset of it: as drawn here, or, while its items are absent,
-        as the spec says; None where it does not."""
-        found = self.study.items.get(benchmark)
-        if found is not None:
-            return len(found.asked(None, subset))
-        (declared,) = (each.sample for each in self.study.spec.benchmark if each.id == benchmark)
-        named = subset or declared
-        return named.n if named else None
+        """How many items a benchmark asks, or a subset of it: see `asked_of`."""
+        return asked_of(self.study, benchmark, subset)
 
     def observations(self, runs: Mapping[Asked, int]) -> int | None:
         """Items x runs: how many samples some runs have; None where the number of items is not known."""
@@ -139,3 +137,14 @@ class Plan:
         return AskedEnvelope(
             **counted, items=self.asked(envelope.benchmark), observations=self.observations(here)
         )
+
+
+def asked_of(study: Study, benchmark: str, subset: Subset | None = None) -> int | None:
+    """How many items a benchmark asks, or a subset of it: as drawn here, or, while its items are absent, as
+    the spec says; None where it does not."""
+    found = study.items.get(benchmark)
+    if found is not None:
+        return len(found.asked(None, subset))
+    (declared,) = (each.sample for each in study.spec.benchmark if each.id == benchmark)
+    named = subset or declared
+    return named.n if named else None

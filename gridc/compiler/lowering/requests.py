@@ -129,13 +129,15 @@ class Asker:
 
     def _prompt(self, benchmark: str, shown: Setting, item: Item) -> Prompt:
         try:
-            text, *shorter = self._texts(benchmark, shown, item)
+            texts = self._texts(benchmark, shown, item)
+            opening, *shorter = (
+                Task(benchmark, text, "", shown.system, shown.system_turn).opening() for text in texts
+            )
         except SandboxError as error:
             message = f"`{shown.prompt}` cannot be rendered for item {item.id} of {benchmark}: {error}"
             help = f"`{show_command(self._study.origin, {'benchmark': benchmark}, item.id)}` shows the item"
             raise SpecError([Diagnostic("GC310", message, help=help)]) from None
-        turn = (("system", shown.system),) if shown.system and shown.system_turn == "system" else ()
-        return Prompt((*turn, ("user", text)), shown.chat_template, tuple(shorter))
+        return Prompt(opening, shown.chat_template, tuple(messages[-1][1] for messages in shorter))
 
     def _texts(self, benchmark: str, shown: Setting, item: Item) -> Iterator[str]:
         """The prompt, and where exemplars may be dropped the same with one less each."""
@@ -145,8 +147,6 @@ class Asker:
             text = render_behind(blocks[:kept], template, item, shown.options, look)
             if shown.wrapper is not None:
                 text = wrap(self._study.prompts[shown.wrapper], text, look)
-            if shown.system and shown.system_turn == "user":
-                text = f"{shown.system}\n\n{text}"
             yield text
 
     def _exemplar_blocks(self, benchmark: str, shown: Setting) -> list[str]:

@@ -6,11 +6,11 @@ benchmarks count with their own numbers of units.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gridc.compiler.grid.configurations import graded
-from gridc.compiler.grid.hypothesis_kinds import Compared, kind_of, rate_of, strictest_level, untested
+from gridc.compiler.grid.hypothesis_kinds import kind_of, rate_of, strictest_level, untested
 from gridc.schema.inference import AnyHypothesis, ContrastHypothesis, RankingHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics.expected_power import (
@@ -20,6 +20,7 @@ from gridc.statistics.expected_power import (
     Layout,
     OrderTest,
     Stratum,
+    order_power,
     power,
     smallest,
     smallest_gap,
@@ -34,12 +35,18 @@ NOT_MEANS = ("bias_ambiguous", "bias_disambiguated", "bias_magnitude")
 FEW = 30
 """Units below which a power is approximate: the tests' errors are then too."""
 
-ASSUMED = (
-    f"rates near {BASE:.0%}; answers under two levels, the item and all else the same, differ on "
-    f"{' or '.join(f'{share:.0%}' for share in CHANGING)} of the items beside what the effect moves; answers "
-    f"to a unit that differ in more (model, other axes, item) correlate {TOGETHER:g} times as much; of "
-    "several levels or parts one differs; every answer is readable, and replicates add nothing"
-)
+
+def assumed_words(*changing: float) -> str:
+    """What a power assumes, where so large a share of the items changes."""
+    return (
+        f"rates near {BASE:.0%}; answers under two levels, the item and all else the same, differ on "
+        f"{' or '.join(f'{share:.0%}' for share in changing)} of the items beside what the effect moves; "
+        f"answers to a unit that differ in more (model, other axes, item) correlate {TOGETHER:g} times as "
+        "much; of several levels or parts one differs; every answer is readable, and replicates add nothing"
+    )
+
+
+ASSUMED = assumed_words(*CHANGING)
 """What the powers of a plan assume."""
 
 
@@ -89,15 +96,12 @@ def design_power(spec: Spec, hypothesis: AnyHypothesis, parts: Mapping[str, Part
         return _ranking(spec, hypothesis, parts)
     alpha = strictest_level(spec, hypothesis)
     margins = hypothesis.kind in ("equivalence", "noninferiority")
-    if rate_of(hypothesis) in NOT_MEANS:
-        return DesignPower(f"none, since {rate_of(hypothesis)} is no mean over items", alpha)
-    if not margins and spec.analysis.estimator == "none":
-        return DesignPower("none, since [analysis] declares no estimator", alpha)
-    test = _test(hypothesis, alpha)
+    if why := undecidable(spec, hypothesis):
+        return DesignPower(f"none, since {why}", alpha)
+    test = deciding_test(hypothesis, alpha)
     if parts is None or not parts or min(part.units for part in parts.values()) == 0:
         return DesignPower(_words(spec, hypothesis, None), alpha)
-    compared = kind_of(hypothesis).compared(hypothesis, spec, next(iter(parts.values())).cells)
-    layout = _layout(compared, parts)
+    layout = layout_of(spec, hypothesis, parts)
 
     def effects(together: float) -> dict[str, float | None]:
         return {str(share): _points(smallest(test, layout, Assumed(share, together))) for share in CHANGING}
@@ -108,7 +112,7 @@ def design_power(spec: Spec, hypothesis: AnyHypothesis, parts: Mapping[str, Part
         at_margin = {
             str(share): round(power(test, layout, Assumed(share, TOGETHER), size), 4) for share in CHANGING
         }
-    several = max(stratum.answers for stratum in layout.strata) > 1 and hypothesis.kind != "interaction"
+    several = max(max(stratum.answers) for stratum in layout.strata) > 1 and hypothesis.kind != "interaction"
     return DesignPower(
         _words(spec, hypothesis, layout),
         alpha,
@@ -118,7 +122,48 @@ def design_power(spec: Spec, hypothesis: AnyHypothesis, parts: Mapping[str, Part
     )
 
 
-def _test(hypothesis: AnyHypothesis, alpha: float) -> DecidingTest:
+def undecidable(spec: Spec, hypothesis: AnyHypothesis) -> str | None:
+    """Why no test decides a hypothesis; None where one does."""
+    if isinstance(hypothesis, RankingHypothesis):
+        if spec.analysis.evidence == "descriptive":
+            return "the scores on the items that are asked decide"
+        return "nothing is tested of distances from a target" if untested(hypothesis, spec) else None
+    if rate_of(hypothesis) in NOT_MEANS:
+        return f"{rate_of(hypothesis)} is no mean over items"
+    if hypothesis.kind not in ("equivalence", "noninferiority") and spec.analysis.estimator == "none":
+        return "[analysis] declares no estimator"
+    return None
+
+
+def power_at(
+    stated: Spec,
+    cut: Spec,
+    hypothesis: AnyHypothesis,
+    parts: Mapping[str, Part] | None,
+    effect: float,
+    assumed: Assumed,
+) -> float:
+    """The probability that a hypothesis of the spec `stated` is decided where it is true, by the cells of
+    `cut`: that a difference of `effect`, a proportion, is found; that a margin is shown where there is no
+    difference; and of a null_control the smaller of both."""
+    if not parts or min(part.units for part in parts.values()) < 2:
+        return 0.0
+    alpha = strictest_level(stated, hypothesis)
+    if isinstance(hypothesis, RankingHypothesis):
+        tests, sizes = order_tests(cut, hypothesis, parts)
+        kind = order_test(stated, parts)
+        found, _ = order_power(kind, tests, alpha, sizes, assumed.changing, assumed.together, effect)
+        return max(found, 0.0)
+    test, layout = deciding_test(hypothesis, alpha), layout_of(cut, hypothesis, parts)
+    if hypothesis.kind in ("equivalence", "noninferiority"):
+        return power(test, layout, assumed, 0.0)
+    found = power(test, layout, assumed, effect)
+    if test.claim != "no_effect":
+        return found
+    return min(found, power(replace(test, claim="equivalence"), layout, assumed, 0.0))
+
+
+def deciding_test(hypothesis: AnyHypothesis, alpha: float) -> DecidingTest:
     rule = kind_of(hypothesis).rule
     assert rule is not None
     stated = rule(hypothesis, alpha)
@@ -126,8 +171,10 @@ def _test(hypothesis: AnyHypothesis, alpha: float) -> DecidingTest:
     return DecidingTest(claim, stated.side, alpha, stated.margin)
 
 
-def _layout(compared: Compared, parts: Mapping[str, Part]) -> Layout:
-    """Of the cells under each compared level the fewest count: the others have no partner there."""
+def layout_of(spec: Spec, hypothesis: AnyHypothesis, parts: Mapping[str, Part]) -> Layout:
+    """What its test compares. Of the cells under each compared level the fewest count: the others have no
+    partner there."""
+    compared = kind_of(hypothesis).compared(hypothesis, spec, next(iter(parts.values())).cells)
     blocks = 1 if compared.by == "benchmark" else compared.by
     strata = []
     for part in parts.values():
@@ -135,7 +182,7 @@ def _layout(compared: Compared, parts: Mapping[str, Part]) -> Layout:
             sum(count for combination, count in part.cells.items() if combination[0] == level)
             for level in compared.levels
         ]
-        strata.append(Stratum(part.units, part.items / part.units * min(by_level) / blocks))
+        strata.append(Stratum(tuple(size * min(by_level) / blocks for size in part.sizes)))
     by: int | Literal["stratum"] = "stratum" if compared.by == "benchmark" else compared.by
     return Layout(tuple(strata), len(compared.levels), by, compared.doses)
 
@@ -173,17 +220,24 @@ def _ranking(spec: Spec, hypothesis: RankingHypothesis, parts: Mapping[str, Part
     if untested(hypothesis, spec):
         return DesignPower("none of distances from a target", None)
     alpha = strictest_level(spec, hypothesis)
-    kind = _order_test(spec, parts)
+    kind = order_test(spec, parts)
     test = f"{_ORDER_TESTS[kind]} for every step in every configuration"
     if not parts or min(part.units for part in parts.values()) == 0:
         return DesignPower(test, alpha)
-    steps = len(hypothesis.order) - 1
-    tests = sum(steps * max(1, sum(part.cells.values()) // len(spec.model)) for part in parts.values())
-    sizes = min(parts.values(), key=lambda part: part.units).sizes
+    tests, sizes = order_tests(spec, hypothesis, parts)
     gaps = {str(share): smallest_gap(kind, tests, alpha, sizes, share, TOGETHER) for share in CHANGING}
     effects = {share: _points(found.gap) for share, found in gaps.items()}
     error = max(found.error for found in gaps.values())
     return DesignPower(f"{test} ({tests})", alpha, effects, error=round(error, 3) if error else None)
+
+
+def order_tests(
+    spec: Spec, hypothesis: RankingHypothesis, parts: Mapping[str, Part]
+) -> tuple[int, tuple[int, ...]]:
+    """How many steps in how many configurations are tested, and the units of the smallest benchmark."""
+    steps = len(hypothesis.order) - 1
+    tests = sum(steps * max(1, sum(part.cells.values()) // len(spec.model)) for part in parts.values())
+    return tests, min(parts.values(), key=lambda part: part.units).sizes
 
 
 _ORDER_TESTS: Mapping[OrderTest, str] = {
@@ -193,7 +247,7 @@ _ORDER_TESTS: Mapping[OrderTest, str] = {
 }
 
 
-def _order_test(spec: Spec, parts: Mapping[str, Part] | None) -> OrderTest:
+def order_test(spec: Spec, parts: Mapping[str, Part] | None) -> OrderTest:
     """The test of a step in a configuration, as `PairEvidence` chooses it."""
     if spec.analysis.evidence == "supported":
         return "flips"

@@ -8,6 +8,7 @@ leave it open, each with as few changes as it takes; and the power of the test t
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 from gridc.compiler.frontend.unsupported import uncomputed
@@ -15,14 +16,25 @@ from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.grid.grid_counts import Spoken
 from gridc.compiler.grid.hypothesis_kinds import kind_of, rate_of, strictest_level, untested
 from gridc.compiler.inputs.rates import COUNTED
+from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.design_power import ASSUMED, CHANGING, DesignPower, Part, design_power
+from gridc.compiler.lowering.plan import Plan, asked_of
+from gridc.compiler.preflight.design_power import (
+    ASSUMED,
+    CHANGING,
+    DesignPower,
+    Part,
+    deciding_test,
+    design_power,
+    layout_of,
+)
 from gridc.compiler.preflight.hazard import Hazard
 from gridc.schema.inference import AnyHypothesis, RankingHypothesis
 from gridc.schema.items import Sample as Subset
 from gridc.schema.spec import Spec
-from gridc.statistics.power import Outcome, Rule, Verdict, witnesses
+from gridc.statistics.expected_power import DecidingTest, Layout, coefficients_of, design_of
+from gridc.statistics.power import Outcome, Rule, Verdict
+from gridc.statistics.verdicts import Asked, witnesses
 
 MANY = 10_000
 """How many units are assumed, to see what is possible at all."""
@@ -36,7 +48,8 @@ it shows that a reversal exists and not how large it is (SafetyRepro, app. Y).""
 class Prospect:
     """What can become of a hypothesis.
 
-    `items` and `units` are None where the number of items is not known. `outcomes` has a sentence for each
+    `items` and `units` are None where the number of items is not known; `axis` is the one whose levels are
+    compared. `outcomes` has a sentence for each
     verdict that can be reached, by exact tests of paired units at the level of each of its `contrasts`.
     `power` is what the test that decides it can show.
     """
@@ -47,6 +60,7 @@ class Prospect:
     units: int | None
     contrasts: int
     margin_pp: float | None
+    axis: str | None
     outcomes: Mapping[Verdict, str]
     power: DesignPower
 
@@ -122,11 +136,14 @@ def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
             if verdict not in found.outcomes:
                 problem = f"no outcome{size} could {verb} `{found.id}`"
                 path = ("hypothesis", number, "id")
-                help = _way_out(plan.study.spec, hypothesis, found, verdict)
+                many = _assumed_parts(plan.study.spec, hypothesis, plan.survey.hypothesis[number])
+                help = _way_out(plan.study.spec, hypothesis, found, verdict, many)
                 yield Hazard(code, problem, {"hypothesis": found.id}, None, help, path)
 
 
-def _way_out(spec: Spec, hypothesis: AnyHypothesis, found: Prospect, verdict: str) -> str:
+def _way_out(
+    spec: Spec, hypothesis: AnyHypothesis, found: Prospect, verdict: str, many: Mapping[str, Part]
+) -> str:
     if found.units == 0:
         return "what it compares is never run together there: check its `where` and the exclusions"
     rule = kind_of(hypothesis).rule
@@ -140,7 +157,7 @@ def _way_out(spec: Spec, hypothesis: AnyHypothesis, found: Prospect, verdict: st
         by_bets = found.items != found.units and spec.analysis.evidence in (None, "certified")
         else_ = ', or in [analysis] say evidence = "supported", which assumes more' if by_bets else ""
         return f"draw more {'units' if by_bets else 'items'}: each step of the order takes some{else_}"
-    if verdict in witnesses(rule(hypothesis, _alpha(spec, hypothesis)), MANY):
+    if verdict in _reached(spec, hypothesis, rule(hypothesis, strictest_level(spec, hypothesis)), many):
         margin = " or widen the margin" if found.margin_pp is not None and verdict == "supported" else ""
         return f"draw more items{margin}"
     if "margin" in type(hypothesis).model_fields and found.margin_pp is None:
@@ -154,7 +171,7 @@ def _way_out(spec: Spec, hypothesis: AnyHypothesis, found: Prospect, verdict: st
 
 def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect:
     spec, kind = plan.study.spec, kind_of(hypothesis)
-    parts = _parts(plan, hypothesis, spoken)
+    parts = parts_of(plan.study, hypothesis, spoken)
     items, units = (None, None) if parts is None else _size(kind.pooled, parts)
     margin = getattr(hypothesis, "margin", None)
     if kind.rule is None:
@@ -164,9 +181,12 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
             else {"": kind.outcomes(hypothesis, spec, None if parts is None else ())}
         )
     else:
-        rule = kind.rule(hypothesis, _alpha(spec, hypothesis))
-        reached = {} if units == 0 else witnesses(rule, units or MANY)
-        outcomes = {verdict: _sentence(rule, each, items, units) for verdict, each in reached.items()}
+        rule = kind.rule(hypothesis, strictest_level(spec, hypothesis))
+        known = _assumed_parts(spec, hypothesis, spoken) if parts is None else parts
+        reached = {} if units == 0 else _reached(spec, hypothesis, rule, known)
+        outcomes = {
+            verdict: _sentence(rule, each, hypothesis, known, items) for verdict, each in reached.items()
+        }
     return Prospect(
         hypothesis.id,
         hypothesis.kind,
@@ -174,6 +194,7 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
         units,
         1 if kind.rule is None else kind.contrasts(hypothesis),
         None if margin is None else margin.pp,
+        getattr(hypothesis, "axis", None),
         outcomes,
         design_power(spec, hypothesis, parts),
     )
@@ -195,20 +216,52 @@ def _everywhere(by_benchmark: Mapping[str, Mapping[Verdict, str]]) -> dict[Verdi
     return found
 
 
-def _alpha(spec: Spec, hypothesis: AnyHypothesis) -> float:
-    """The level at which each contrast is tested when nothing else of its family is found."""
-    return strictest_level(spec, hypothesis) / kind_of(hypothesis).contrasts(hypothesis)
+def _assumed_parts(spec: Spec, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, Part]:
+    """Many single items, to see what is possible at all."""
+    comparable = kind_of(hypothesis).comparable
+    return {
+        benchmark: Part((1,) * MANY, cells)
+        for (benchmark, _), cells in spoken.items()
+        if comparable(hypothesis, spec, cells)
+    }
 
 
-def _parts(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, Part] | None:
+def _reached(
+    spec: Spec, hypothesis: AnyHypothesis, rule: Rule, parts: Mapping[str, Part]
+) -> Mapping[Verdict, Outcome]:
+    """The verdicts that some outcome reaches, as the report decides them: see `statistics.verdicts`. Where no
+    clustered logit decides, the plan takes what it would say, and `design_power` names what does."""
+    layout = layout_of(spec, hypothesis, parts)
+    asked = Asked(
+        tuple(part.sizes for part in parts.values()),
+        tuple(
+            stratum.answers[0] / part.sizes[0]
+            for stratum, part in zip(layout.strata, parts.values(), strict=True)
+        ),
+        layout.levels,
+        "part" if layout.by == "stratum" else layout.by,
+        layout.doses,
+        hypothesis.kind == "interaction",
+    )
+    return _witnesses(rule, asked, deciding_test(hypothesis, rule.alpha), layout)
+
+
+@lru_cache(maxsize=256)
+def _witnesses(rule: Rule, asked: Asked, test: DecidingTest, layout: Layout) -> Mapping[Verdict, Outcome]:
+    """Hypotheses often differ in their levels alone."""
+    design = design_of(test, layout)
+    return witnesses(rule, asked, design, coefficients_of(test, layout, design))
+
+
+def parts_of(study: Study, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, Part] | None:
     """The items that have its rate, in each benchmark in which all levels of the hypothesis are run; None
     where their number is not known. Where configurations ask different subsets, the smallest counts. Empty
     where the benchmarks are fewer than it takes."""
     kind = kind_of(hypothesis)
     found: dict[str, Part] = {}
     for (benchmark, subset), cells in spoken.items():
-        if kind.comparable(hypothesis, plan.study.spec, cells):
-            asked = _asked(plan, hypothesis, benchmark, subset)
+        if kind.comparable(hypothesis, study.spec, cells):
+            asked = _asked(study, hypothesis, benchmark, subset)
             if asked is None:
                 return None
             part = Part(asked, cells)
@@ -228,13 +281,13 @@ def _size(pooled: bool, parts: Mapping[str, Part]) -> tuple[int, int]:
 
 
 def _asked(
-    plan: Plan, hypothesis: AnyHypothesis, benchmark: str, subset: Subset | None
+    study: Study, hypothesis: AnyHypothesis, benchmark: str, subset: Subset | None
 ) -> tuple[int, ...] | None:
     """How many items each unit has."""
-    here = plan.study.items.get(benchmark)
+    here = study.items.get(benchmark)
     rate = rate_of(hypothesis)
     if here is None:
-        asked = None if rate in COUNTED or hypothesis.items else plan.asked(benchmark, subset)
+        asked = None if rate in COUNTED or hypothesis.items else asked_of(study, benchmark, subset)
         return None if asked is None else (1,) * asked
     items: Sequence[Item] = here.asked(None, subset)
     if hypothesis.items is not None:
@@ -245,19 +298,32 @@ def _asked(
     return tuple(Counter(item.at(here.unit) for item in items).values())
 
 
-def _sentence(rule: Rule, outcome: Outcome, items: int | None, units: int | None) -> str:
-    if items is None or units is None:
+def _sentence(
+    rule: Rule, outcome: Outcome, hypothesis: AnyHypothesis, parts: Mapping[str, Part], items: int | None
+) -> str:
+    if items is None:
         return "there are enough of them and the outcome is clear"
     changed = sum(outcome)
     if not changed:
         return "nothing changes"
-    what = f"{changed:,} of {units:,} {_kind(items, units)}"
+    what = f"{changed:,} of {items:,} {'item' if items == 1 else 'items'}"
     change, rise, fall = ("changes", "rises", "falls") if changed == 1 else ("change", "rise", "fall")
+    if hypothesis.kind == "interaction":
+        return f"{what} {change} under each level, one way in one part and the other way in the rest"
+    spread = (
+        []
+        if changed == 1 or {size for part in parts.values() for size in part.sizes} == {1}
+        else ["evenly over the units"]
+    )
+    if len(getattr(hypothesis, "levels", ())) > 1:
+        spread.append("under each level")
     if all(outcome):
-        return f"{what} {change}, as many up as down"
-    if rule.tails == 2 or rule.claim == "equivalence":
-        return f"{what} {change}{'' if changed == 1 else ', all one way'}"
-    return f"{what} {rise} and none falls" if outcome.rise else f"{what} {fall} and none rises"
+        told = [f"{what} {change}", "as many up as down"]
+    elif rule.tails == 2 or rule.claim == "equivalence":
+        told = [f"{what} {change}", *([] if changed == 1 else ["all one way"])]
+    else:
+        told = [f"{what} {rise} and none falls" if outcome.rise else f"{what} {fall} and none rises"]
+    return ", ".join([*told, *spread])
 
 
 def _kind(items: int, units: int) -> str:

@@ -14,6 +14,7 @@ from gridc.compiler.grid import passes
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.origin import show_command
 from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.inputs.units import BOOTSTRAP_LEVELS
 from gridc.compiler.instrument.enumerator import are_letters
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
@@ -49,6 +50,7 @@ def prove(study: Study, source: Source) -> None:
     found = [
         *setting_hazards(study),
         *hypothesis_hazards(plan),
+        *unit_hazards(study),
         *item_hazards(plan),
         *trial_hazards(plan),
     ]
@@ -87,6 +89,29 @@ def setting_hazards(study: Study) -> Iterator[Hazard]:
         for check in SETTING_CHECKS:
             for code, key, problem, help_line in check(cell.setting, template):
                 yield _at(study.spec, cell, code, key, problem, help_line)
+
+
+def unit_hazards(study: Study) -> Iterator[Hazard]:
+    """Benchmarks whose items are taken as more independent than their data say: by their `unit` (GC534), or
+    by the unit of the bootstrap (GC535)."""
+    stated = study.spec.analysis.bootstrap
+    drawn = None if stated is None else BOOTSTRAP_LEVELS.get(stated.unit)
+    for number, benchmark in enumerate(study.spec.benchmark):
+        if benchmark.id in study.absent:
+            continue
+        items, place = study.items[benchmark.id], {"benchmark": benchmark.id}
+        level = next((each for each in reversed(items.coarser) if items.holds(each, items.unit)), None)
+        if level is not None:
+            counted = (
+                f"{items.groups(items.unit):,} at the level {items.unit}, {items.groups(level):,} at {level}"
+            )
+            problem = f"the units of {benchmark.id} are finer than its data document: {counted}"
+            help = f'leave `unit` out, or say unit = "{level}"'
+            yield Hazard("GC534", problem, place, None, help, ("benchmark", number, "unit"))
+        if drawn is not None and items.holds(items.unit, drawn):
+            problem = f"the bootstrap draws each {drawn} of {benchmark.id}, and its unit is the {items.unit}"
+            help = f'leave `unit` out, or say unit = "{items.unit}"'
+            yield Hazard("GC535", problem, place, None, help, ("analysis", "bootstrap", "unit"))
 
 
 def item_hazards(plan: Plan) -> Iterator[Hazard]:

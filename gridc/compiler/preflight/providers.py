@@ -9,13 +9,13 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
+from gridc.compiler.inputs.reach import is_local
 from gridc.diagnostics.errors import Diagnostic, SpecError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.engines import engine_kind
@@ -33,6 +33,14 @@ BATCHED = ("openai", "anthropic")
 
 APART: Mapping[str, tuple[str, str]] = {"anthropic": ("temperature", "top_p")}
 """Pairs that a provider takes only one of, which litellm does not know."""
+
+
+FENCES = {
+    "LITELLM_MODE": "PRODUCTION",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
+}
+"""What litellm is told before it is imported: to read no `.env` file, and to fetch no table of its own."""
 
 
 def require_taken(spec: Spec, source: Source) -> dict[str, str]:
@@ -121,8 +129,12 @@ def _refused(model: Model, asked: Mapping[str, Any]) -> Iterator[str]:
 
 
 def quiet_litellm() -> Any:
-    """litellm, which neither asks the network for prices nor prints."""
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    """litellm, which reads no `.env` file, asks the network for nothing of its own, and does not print.
+
+    Otherwise it looks for a `.env` from its own folder upwards, so that with `.venv` in a clone the clone's
+    would count. This is the only place that imports it.
+    """
+    os.environ.update(FENCES)
     import litellm
 
     for logger in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
@@ -179,14 +191,7 @@ def _open_keys(provided: Iterable[Placed], source: Source) -> Iterator[Diagnosti
         if model.base_url is None or model.key_env is None:
             continue
         address = urlsplit(model.base_url)
-        if address.scheme == "http" and not _local(address.hostname or ""):
+        if address.scheme == "http" and not is_local(model.base_url):
             message = f"the key of `{model.id}` would travel in the open"
             help = "use an https:// address, or no key"
             yield source.diagnose("GC352", (*path, "base_url"), message, help)
-
-
-def _local(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -51,6 +51,9 @@ from gridc.reports.files import NAMES
 from gridc.reports.verification import (
     MOST_JSON,
     Verified,
+    behaves,
+    columns_of_calls,
+    files_below,
     guarded,
     looked_at,
     of_calls,
@@ -125,7 +128,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
         for name, data in files.items():
             (draft / name).parent.mkdir(exist_ok=True)
             (draft / name).write_bytes(data)
-        names = sorted(_files(draft))
+        names = sorted(files_below(draft))
         (draft / CRATE).write_bytes(_json(_crate(compiled, ended, names)))
         (draft / MANIFEST).write_text(_manifest({name: _digest_of(draft / name) for name in (*names, CRATE)}))
         draft.chmod(0o755)
@@ -157,7 +160,8 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
         raise VerificationError(found)
     passed: list[str] = []
     try:
-        with Store.open(folder / "results" / "store.sqlite") as store, looked_at(store) as sound:
+        path = folder / "results" / "store.sqlite"
+        with Store.open(path, look=False) as store, looked_at(store) as sound:
             compiled, lock = _recorded(folder, store)
             found += _described(compiled, folder)
             found += _reconciled(compiled, lock, folder)
@@ -167,12 +171,13 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
                 message = "the study in the store does not hash to its stamp"
                 found.append(Diagnostic("GC701", message, str(folder)))
             found += of_events(events)
-            records = CallRecords()
-            found += of_calls(store, plan.study_digest, records)
-            found += of_items(plan, store)
-            found += guarded("the options", _shown(plan, store))
-            results = store.results_digest(plan.study_digest)
             progress, conclusion = store.progress(plan.study_digest), store.conclusion(plan.study_digest)
+            records = CallRecords(columns_of_calls(store, conclusion))
+            found += of_calls(store, plan.study_digest, records)
+            whole = conclusion is not None and conclusion.tables is not None
+            found += of_items(plan, store, whole)
+            found += guarded("the options", _shown(plan, store, whole))
+            results = store.results_digest(plan.study_digest)
             if conclusion is None:
                 found += of_no_conclusion(events, plan.study_digest)
             else:
@@ -190,10 +195,11 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
             found = [*sound(), *found]
             if not found:
                 reported = folder / "results"
-                reports = of_reports(compiled, lock, store, reported, events, results, passed)
+                reports = of_reports(compiled, lock, store, reported, events, results, passed, set(), True)
                 found += guarded("the reports", reports)
                 found += _too_old(plan, store, folder) if found else ()
                 found += guarded("the race", of_witness(plan, store, reported, events))
+                recorded = recorded_at_the_end(store, progress, conclusion)
     except VerificationError:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -206,13 +212,14 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
     told = stamped_words(lock, plan.study_digest)
     return Verified(
         (
-            f"{len(list(_files(folder))) - 1} files are the ones that the manifest lists",
+            f"{len(list(files_below(folder))) - 1} files are the ones that the manifest lists",
             f"the spec and the item and exemplar manifests are the ones that {told}",
             f"{len(events)} events follow from one another",
             f"{progress.answered:,} of {progress.total:,} calls have an answer; they hash right",
             "the samples are those of the plan",
-            recorded_at_the_end(progress, conclusion),
+            recorded,
             reports_checked(passed),
+            behaves(lock, compiled.study.stamped()),
             "not checked: whether the answers score as stored, and whether the right options, tags, labels "
             "and numbers of rows are those of the items, because the items are not in the bundle",
             *shown.lines,
@@ -221,14 +228,6 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
         shown.of_lock,
         shown.of_results,
     )
-
-
-def _files(folder: Path) -> Iterator[str]:
-    """Everything but folders, whatever it is; links are not followed."""
-    for parent, folders, names in os.walk(folder):
-        links = [name for name in folders if (Path(parent) / name).is_symlink()]
-        for name in (*names, *links):
-            yield (Path(parent) / name).relative_to(folder).as_posix()
 
 
 def _digest_of(path: Path) -> str:
@@ -271,7 +270,7 @@ def _listed(folder: Path) -> Iterator[Diagnostic]:
     if text != _manifest(listed):
         message = f"{MANIFEST} is not one line for each file, in order, as gridc writes it"
         yield Diagnostic("GC701", message, str(folder))
-    here = set(_files(folder)) - {MANIFEST}
+    here = set(files_below(folder)) - {MANIFEST}
     for name in sorted(listed.keys() | here):
         path = folder / name
         if name not in here:
@@ -318,9 +317,17 @@ def _recorded(folder: Path, store: Store) -> tuple[Compiled, Lock]:
 
 
 def _identity(manifest: Mapping[str, Any]) -> ModelIdentity:
-    files = tuple(manifest.get("files", {}).items())
-    source = manifest.get("source", ABSENT)
-    return ModelIdentity(source, None, files, manifest.get("revision"), manifest.get("unpinned"))
+    """The identity of which this is the `manifest`: calls and noise floors are found by its digest."""
+    return ModelIdentity(
+        manifest.get("source", ABSENT),
+        files=tuple(manifest.get("files", {}).items()),
+        revision=manifest.get("revision"),
+        unpinned=manifest.get("unpinned"),
+        template_args=tuple(manifest.get("chat_template_args", {}).items()),
+        base_url=manifest.get("base_url"),
+        server=manifest.get("server"),
+        omits=tuple(manifest.get("omits", ())),
+    )
 
 
 def _described(compiled: Compiled, folder: Path) -> Iterator[Diagnostic]:
@@ -343,9 +350,9 @@ def _described(compiled: Compiled, folder: Path) -> Iterator[Diagnostic]:
             yield Diagnostic("GC701", f"the items of {name} are not those of the stamp", str(folder))
 
 
-def _shown(plan: Plan, store: Store) -> Iterator[Diagnostic]:
-    """The items in the store, as shown, against the digests of the stamp. A store that an older gridc
-    filled has none."""
+def _shown(plan: Plan, store: Store, whole: bool) -> Iterator[Diagnostic]:
+    """The items in the store, as shown, against the digests of the stamp. Only a store that
+    is not `whole`, as an older gridc ended it, may have none."""
     stored = {row[:3]: row for row in store.shown(plan.study_digest)}
     expected: dict[tuple[str, ...], str] = {}
     for benchmark, manifest in plan.study.stamped()["inputs"]["benchmarks"].items():
@@ -356,7 +363,7 @@ def _shown(plan: Plan, store: Store) -> Iterator[Diagnostic]:
                 (benchmark, item, shown_as(None, variant)): value for item, value in each["items"].items()
             }
             expected |= {key: value for key, value in named.items() if key in stored}
-    for where in sorted(stored.keys() | expected.keys()) if stored else ():
+    for where in sorted(stored.keys() | expected.keys()) if stored or whole else ():
         benchmark, name, order = where
         row, stamped = stored.get(where), expected.get(where)
         of_variant = stamped is None and "/" in order  # the stamp has a variant's items in file order only
@@ -396,7 +403,7 @@ def _derived(
         yield Diagnostic("GC701", f"{ENVIRONMENT} is not what the events say was loaded", str(folder))
     crate = json.loads((folder / CRATE).read_text("utf-8"))
     versions = [node["softwareVersion"] for node in crate["@graph"] if node["@id"] == "#gridc"]
-    names = sorted(set(_files(folder)) - {MANIFEST, CRATE})
+    names = sorted(set(files_below(folder)) - {MANIFEST, CRATE})
     ended = max((event.at for event in events), default=lock.created)
     if len(versions) != 1 or crate != _crate(compiled, ended, names, versions[0]):
         yield Diagnostic("GC701", f"{CRATE} does not describe this bundle", str(folder))

@@ -5,14 +5,18 @@ again replaces the section where it is, so the same card attached twice is the s
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError, UsageError
 from gridc.files import read_regular, write_atomic
 from gridc.reports.card import as_markdown
+from gridc.reports.exchange.lookalikes import OPEN, characters, letters, says
+from gridc.reports.exchange.shown_card import Names, shown
 from gridc.reports.words import better
 from gridc.schema.card import Card, CardDeck
 
@@ -26,6 +30,10 @@ ITEMS = re.compile(
 ITEM = re.compile(r"^([ \t]*)- task:", re.MULTILINE)
 MARKER = re.compile(r"^# gridc:card (begin|end) (\S+)\r?\n", re.MULTILINE)
 """Before and after the results of one study."""
+SOURCE = re.compile(r"gridc study ([A-Za-z0-9_.-]+), stamp [0-9a-f]{12}")
+"""What a result names as its source."""
+OTHER_LINE_ENDS = re.compile(r"\r(?!\n)|[\x00\x0b\x0c\x85\u2028\u2029]")
+"""What ends a line for some readers of YAML and not for others."""
 MOST_CARD, MOST_FRONT, MOST_DEPTH = 1 << 26, 1 << 19, 100
 """The most bytes of a model card, and the most characters and levels of its front matter, that are read."""
 NO_RESULTS = re.compile(
@@ -73,21 +81,44 @@ def attached(text: str, deck: CardDeck, model: str, link: str | None = None, fil
     return _with_index(text, own, model, link, newline, file)
 
 
-def check(readme: Path, deck: CardDeck) -> list[Diagnostic]:
-    """What the attached cards say that the study does not say now; empty when they agree.
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the attached cards, and whatever passes for them, say that the study does not; and what was not
+    checked."""
 
-    Raises `FileError` (GC610) when no card of the study is attached.
+    differs: tuple[Diagnostic, ...]
+    unchecked: tuple[str, ...] = ()
+
+
+def check(readme: Path, deck: CardDeck) -> Checked:
+    """Whether a model card says of a study what the study says now, and shows it.
+
+    Raises `FileError` (GC610) when no card of the study is attached or the file cannot be understood.
     """
     text = _read(readme)
     model, link = _stated(text, deck, readme)
     if link != "-" and not LINK.fullmatch(link):
-        return [Diagnostic("GC707", "the attached card links to what is no address", str(readme))]
+        message = "the attached card links to what is no address"
+        return Checked((Diagnostic("GC707", message, str(readme)),))
     if model not in {card.model for card in deck.cards}:
-        return [Diagnostic("GC707", f"the study has no model `{model}`", str(readme))]
+        return Checked((Diagnostic("GC707", f"the study has no model `{model}`", str(readme)),))
     given = None if link == "-" else link
     again = attached(text, deck, model, given, str(readme))
-    if again == text:
-        return _claimed_elsewhere(text, deck, model, given, readme)
+    if again != text:
+        return Checked((_rewritten(text, again, readme),))
+    body, front = _divided(text, str(readme))
+    claimed, others = _claimed_elsewhere(front, deck, model, given, readme)
+    section = _section(_own(deck, model), model, given)
+    beside = [text for key, part in front.items() if key != "model-index" for text in _strings([key, part])]
+    seen = shown(body, section, beside, _names(deck))
+    hidden = [
+        Diagnostic("GC666", f"a reader does not see this study's card alone: {problem}", str(readme))
+        for problem in seen.problems
+    ]
+    return Checked((*claimed, *hidden), (*others, *seen.unchecked))
+
+
+def _rewritten(text: str, again: str, readme: Path) -> Diagnostic:
     expected = set(again.splitlines())
     changed = [
         number
@@ -96,8 +127,18 @@ def check(readme: Path, deck: CardDeck) -> list[Diagnostic]:
     ]
     lines = ", ".join(map(str, changed[:8])) or "missing lines"
     message = f"the attached card is not what the study says now (lines {lines})"
-    help_line = "`gridc card attach` writes it again"
-    return [Diagnostic("GC707", message, str(readme), help=help_line)]
+    return Diagnostic("GC707", message, str(readme), help="`gridc card attach` writes it again")
+
+
+def _divided(text: str, file: str) -> tuple[str, Mapping[str, Any]]:
+    """The text below the front matter, and the front matter as other programs read it too."""
+    from huggingface_hub.repocard import REGEX_YAML_BLOCK
+
+    front, theirs = FRONT.match(text), REGEX_YAML_BLOCK.search(text)
+    ours = "" if front is None else front.group(2)
+    if ours.strip() != ("" if theirs is None else theirs.group(2).strip()) or OTHER_LINE_ENDS.search(ours):
+        raise _unclear(file, "programs do not agree where its front matter, or a line of it, ends")
+    return text if front is None else text[front.end() :], _parsed(ours, file)
 
 
 def model_in(readme: Path, deck: CardDeck) -> str:
@@ -116,21 +157,99 @@ def _stated(text: str, deck: CardDeck, readme: Path) -> tuple[str, str]:
 
 
 def _claimed_elsewhere(
-    text: str, deck: CardDeck, model: str, link: str | None, readme: Path
-) -> list[Diagnostic]:
-    """Results in the `model-index` that name the study as their source, and that it does not have."""
-    front = FRONT.match(text)
-    held = [] if front is None else _results(front.group(2), str(readme)) or []
+    front: Mapping[str, Any], deck: CardDeck, model: str, link: str | None, readme: Path
+) -> tuple[list[Diagnostic], list[str]]:
+    """Results in the `model-index` that point to the study, and that it does not have; and which other
+    studies results name as their source."""
     own = [result for entry in model_index(deck, model, link) for result in entry["results"]]
-    foreign = [result for result in held if result not in own and _source(result).startswith(_study(deck))]
-    message = f"the `model-index` has {len(foreign)} results of this study that it does not have"
+    known = {_canonical(result) for result in own}
+    foreign = [each for each in _held(front, str(readme)) if _canonical(each) not in known]
+    studies = [_other_study(each, deck) for each in foreign]
+    names = (*_digests(deck), *(() if link is None else (link,)))
+    ours = [
+        result
+        for result, study in zip(foreign, studies, strict=True)
+        if any(_says(result, name) for name in (names if study else ("gridc", "GRID card", *names)))
+        or (study is None and not _measured(own).isdisjoint(_measured([result])))
+    ]
+    message = f"the `model-index` has {len(ours)} results that point to this study and are not its own"
     help_line = "remove them: `gridc card attach` writes those of the study"
-    return [Diagnostic("GC707", message, str(readme), help=help_line)] if foreign else []
+    others = ", ".join(dict.fromkeys(study for study in studies if study is not None))
+    return (
+        [Diagnostic("GC707", message, str(readme), help=help_line)] if ours else [],
+        [f"the results of other studies in the `model-index` ({others})"] if others else [],
+    )
 
 
-def _source(result: Any) -> str:
+def _names(deck: CardDeck) -> Names:
+    """What a text says that passes for the study's card: its digests, the words before its results, the
+    marker of its section, the head of its card; and the name of any GRID card."""
+    everywhere = (
+        *_digests(deck),
+        f"gridc study {deck.study}",
+        f"gridc:card begin {deck.study}",
+        f"GRID card: {deck.title}",
+    )
+    return Names(everywhere, ("GRID card", *everywhere))
+
+
+def _digests(deck: CardDeck) -> tuple[str, ...]:
+    """As much of the study's digests as is printed where they are short, whatever follows."""
+    return tuple(
+        f"{digest[:12]}{OPEN}" for digest in (deck.stamp, deck.registered, deck.results, deck.certificate)
+    )
+
+
+def _says(result: Any, name: str) -> bool:
+    texts = list(_strings(result))
+    return says(list(characters(texts + [unquote(unquote(each)) for each in texts])), name) is not None
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Every text in a table of the front matter, keys among them."""
+    todo = [value]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Mapping):
+            todo += [*part.keys(), *part.values()]
+        elif isinstance(part, list | tuple | set):
+            todo += part
+        elif isinstance(part, bytes):
+            yield part.decode(errors="replace")
+        else:
+            yield str(part)
+
+
+def _canonical(result: Any) -> str:
+    """The same text for the same tables, whatever the order and the kinds of their keys."""
+    if isinstance(result, Mapping):
+        return f"{{{', '.join(sorted(f'{key!r}: {_canonical(part)}' for key, part in result.items()))}}}"
+    if isinstance(result, list):
+        return f"[{', '.join(map(_canonical, result))}]"
+    return repr(result)
+
+
+def _measured(results: Iterable[Any]) -> set[tuple[str, str]]:
+    """Benchmark and metric of results, in letters."""
+    found = set()
+    for result in results:
+        table = result if isinstance(result, dict) else {}
+        dataset, metrics = table.get("dataset"), table.get("metrics")
+        for metric in metrics if isinstance(metrics, list) else []:
+            if isinstance(dataset, dict) and isinstance(metric, dict):
+                found.add((_spelled(dataset.get("name")), _spelled(metric.get("name"))))
+    return found
+
+
+def _other_study(result: Any, deck: CardDeck) -> str | None:
+    """Which other study a result names as its source, in the words of gridc."""
     source = result.get("source") if isinstance(result, dict) else None
-    return str(source.get("name")) if isinstance(source, dict) else ""
+    named = SOURCE.fullmatch(str(source.get("name"))) if isinstance(source, dict) else None
+    return named.group(1) if named and _spelled(named.group(1)) != _spelled(deck.study) else None
+
+
+def _spelled(name: object) -> str:
+    return "".join(map(letters, str(name)))
 
 
 def _study(deck: CardDeck) -> str:
@@ -285,9 +404,14 @@ def _regions(front: str) -> list[tuple[int, int]]:
 
 def _results(front: str, file: str) -> list[Any] | None:
     """The results in a `model-index` of one model; None where the front matter has none."""
-    index = _parsed(front, file).get("model-index")
+    table = _parsed(front, file)
+    return None if table.get("model-index") is None else _held(table, file)
+
+
+def _held(front: Mapping[str, Any], file: str) -> list[Any]:
+    index = front.get("model-index")
     if index is None:
-        return None
+        return []
     if not (isinstance(index, list) and len(index) == 1 and isinstance(index[0], dict)):
         raise _unclear(file, "its `model-index` does not hold the results of one model")
     results = index[0].get("results", 0)
@@ -340,6 +464,7 @@ def _parsed(front: str, file: str) -> Mapping[str, Any]:
             depth += type(token).__name__.endswith("StartToken") - type(token).__name__.endswith("EndToken")
             if depth > MOST_DEPTH:
                 raise _unclear(file, "its front matter is nested too deeply")
+        _require_unique(yaml.compose(front, loader), file)
         found = yaml.load(front, loader) or {}
     except (yaml.YAMLError, AttributeError, LookupError, ValueError) as error:
         # The others are PyYAML's own for a value that its tag or form does not fit, as the 30th of February.
@@ -347,6 +472,24 @@ def _parsed(front: str, file: str) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise _unclear(file, "its front matter is not a table")
     return found
+
+
+def _require_unique(document: Any, file: str) -> None:
+    """Refuse what programs read differently: a key that stands twice, and one that merges another table."""
+    todo = [] if document is None else [document]
+    while todo:
+        node = todo.pop()
+        if node.id == "sequence":
+            todo += node.value
+        elif node.id == "mapping":
+            keys = [(key.tag, str(key.value)) for key, _ in node.value]
+            if len(set(keys)) < len(keys) or any(tag.endswith(":merge") for tag, _ in keys):
+                raise _unclear(file, f"a table of its front matter has a key twice (line {_line(node)})")
+            todo += [part for pair in node.value for part in pair]
+
+
+def _line(node: Any) -> int:
+    return int(node.start_mark.line) + 2
 
 
 def _region(text: str, begin: str, end: str, file: str) -> tuple[int, int] | None:

@@ -53,6 +53,7 @@ class _Labelled:
     benchmark: str
     study: str
     people: str
+    unit: tuple[str, str]
     gained: Fraction | None  # what the study gave less what people gave, towards the good end; None: a target
 
 
@@ -68,10 +69,14 @@ def audits(plan: Plan, store: Store) -> Iterator[AuditFinding]:
         for cell in auditable(plan):
             mine = {place for place in places if place[0] == cell.key}
             items = {item.id: item for item in plan.items(cell)} if mine else {}
+            units = plan.study.items[cell.benchmark].units if mine else {}
             for item, replicate, choice, *_ in store.sample_rows(plan.study_digest, cell.key) if mine else ():
                 if (cell.key, item, replicate) in mine:
                     uuid = places[cell.key, item, replicate]
-                    found.append(_labelled(plan.study.spec, cell, items[item], uuid, choice, given[uuid]))
+                    unit = cell.benchmark, units[item]
+                    found.append(
+                        _labelled(plan.study.spec, cell, items[item], unit, uuid, choice, given[uuid])
+                    )
         benchmarks = dict.fromkeys(each.benchmark for each in found)
         yield _finding(sheet.about, ALL, found)
         if len(benchmarks) > 1:
@@ -79,13 +84,16 @@ def audits(plan: Plan, store: Store) -> Iterator[AuditFinding]:
                 yield _finding(sheet.about, benchmark, [x for x in found if x.benchmark == benchmark])
 
 
-def _labelled(spec: Spec, cell: Cell, item: Item, uuid: str, choice: int | None, label: str) -> _Labelled:
+def _labelled(
+    spec: Spec, cell: Cell, item: Item, unit: tuple[str, str], uuid: str, choice: int | None, label: str
+) -> _Labelled:
     known = labels_of(spec, cell, item)
     said = known.index(label) if label in known else None
     more = _points(cell, item, choice, known) - _points(cell, item, said, known)
     sign = Direction.of(next(each.direction for each in spec.benchmark if each.id == cell.benchmark)).sign
     gained = sign * more if sign else None
-    return _Labelled(uuid, cell.benchmark, UNREADABLE if choice is None else known[choice], label, gained)
+    given = UNREADABLE if choice is None else known[choice]
+    return _Labelled(uuid, cell.benchmark, given, label, unit, gained)
 
 
 def _points(cell: Cell, item: Item, choice: int | None, known: Sequence[str]) -> Fraction:
@@ -100,7 +108,7 @@ def _finding(sheet: str, benchmark: str, found: Sequence[_Labelled]) -> AuditFin
     return AuditFinding(
         sheet,
         benchmark,
-        kappa([each.study for each in found], [each.people for each in found]),
+        kappa([x.study for x in found], [x.people for x in found], [x.unit for x in found]),
         None if None in gained else leniency([float(each) for each in gained if each is not None]),
         digest([list(row) for row in rows]),
     )

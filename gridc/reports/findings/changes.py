@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from math import lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +25,10 @@ from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis, Spec
 from gridc.statistics.direction import Direction
+from gridc.statistics.paired_rows import paired
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, NumberNeeded, number_needed
-from gridc.statistics.unit_bootstrap import draw_weights, intervals, resampled_sums
+from gridc.statistics.unit_bootstrap import Counts, draw_weights, intervals, resampled_sums
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -57,8 +60,8 @@ class Moved:
 @dataclass(frozen=True, slots=True)
 class Change:
     """One model's score under `configuration` against that under `reference`, which differ in `levels`,
-    by axis. `itt` counts every answer; `pp` the readable ones, None where nothing is read from text or
-    nothing could be."""
+    by axis. `itt` counts every answer; `pp` the items with a readable answer under both, None where
+    nothing is read from text or no item has one. `n` samples are in the rows of both."""
 
     model: str
     configuration: str
@@ -67,12 +70,13 @@ class Change:
     itt: Moved
     pp: Moved | None
     rows: str
+    n: int
 
 
 @dataclass(frozen=True, slots=True)
 class Reread:
     """The same change, measured by two rules that score the same answers: the levels `left` and `right`
-    of `axis`."""
+    of `axis`. `n` samples are in the rows of the four cells."""
 
     model: str
     axis: str
@@ -82,48 +86,71 @@ class Reread:
     by_left: Moved
     by_right: Moved
     rows: str
+    n: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """The points of a cell and how many they are of, of all answers and then of readable ones: by unit,
-    (4, units), and `drawn` in every resample of the units, (4, resamples)."""
+    """The points of a cell and how many they are of, by unit, (2, units), and `drawn` in every resample of
+    the units, (2, resamples); of readable answers by item, (2, items)."""
 
     score: CellScore
     by_unit: Whole
     drawn: Floats
+    readable: Whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """The complete shared cells of one benchmark, ready to be compared: each model's sums by
-    configuration."""
+    configuration. `unit` numbers the unit of each item, and `weights` says how often each is drawn."""
 
     sums: Mapping[tuple[str, str], _Sums]
     references: Mapping[str, str]
-    units: int
+    unit: Whole
+    weights: Counts
     sign: int
 
-    def between(self, first: _Sums, second: _Sums, readable: bool = False) -> Moved | None:
-        """The second cell's score less the first one's; None where a score of readable answers is not
-        defined."""
-        at = 2 if readable else 0
-        points, most = (np.stack([first.by_unit[row], second.by_unit[row]]) for row in (at, at + 1))
-        if not most.sum(axis=1).all():
-            return None
-        before, after = (
-            Fraction(int(earned), int(possible))
-            for earned, possible in zip(points.sum(axis=1), most.sum(axis=1), strict=True)
-        )
-        (one, of_one), (other, of_other) = first.drawn[at : at + 2], second.drawn[at : at + 2]
-        if np.array_equal(most[0], most[1]):
+    def between(self, first: _Sums, second: _Sums) -> Moved:
+        """The second cell's score less the first one's."""
+        (points, most), (earned, possible) = first.by_unit, second.by_unit
+        before = Fraction(int(points.sum()), int(most.sum()))
+        after = Fraction(int(earned.sum()), int(possible.sum()))
+        (one, of_one), (other, of_other) = first.drawn, second.drawn
+        if np.array_equal(most, possible):
             drawn = _shares(
                 other - one, of_one
             )  # of whole numbers: what is constant stays so to the last bit
         else:
             drawn = _shares(other, of_other) - _shares(one, of_one)
-        (ends,) = intervals(self.sign * drawn[:, None], self.units, LEVEL)
-        return Moved(self.sign * (after - before), ends)
+        return self._moved(after - before, drawn)
+
+    def readable(self, first: _Sums, second: _Sums) -> Moved | None:
+        """The same of items with a readable answer in both cells; None where there is none."""
+        scale = lcm(first.score.scale, second.score.scale)
+        points, counts = np.stack([first.readable, second.readable], axis=-1)
+        points *= [scale // first.score.scale, scale // second.score.scale]
+        kept, earned = paired(counts, points / scale)
+        if not kept.any():
+            return None
+        before, after = (_exact(points[:, side], counts[:, side], kept[:, side], scale) for side in range(2))
+        rows = np.stack([_by_unit(column, self.unit) for column in (*earned.T, *kept.T)])
+        one, other, of_one, of_other = resampled_sums(rows, self.weights).T
+        if np.array_equal(kept[:, 0], kept[:, 1]):
+            return self._moved(after - before, _shares(other - one, of_one))
+        return self._moved(after - before, _shares(other, of_other) - _shares(one, of_one))
+
+    def _moved(self, difference: Fraction, drawn: Floats) -> Moved:
+        (ends,) = intervals(self.sign * drawn[:, None], self.weights.shape[1], LEVEL)
+        return Moved(self.sign * difference, ends)
+
+
+def _exact(points: Whole, counts: Whole, kept: Whole, scale: int) -> Fraction:
+    """The mean score of items that weigh `kept` answers each, of the points of `counts` answers."""
+    total = Fraction(0)
+    for weight, count in np.unique(np.stack([kept, counts], axis=1)[kept > 0], axis=0).tolist():
+        total += Fraction(int(points[(kept == weight) & (counts == count)].sum()) * weight, count * scale)
+    return total / int(kept.sum())
 
 
 def _shares(points: Floats, most: Floats) -> Floats:
@@ -150,18 +177,22 @@ def compare(
     numbers = dict(zip(names, units_of(names, level).tolist(), strict=True))
     count = max(numbers.values(), default=-1) + 1
     complete = [each for each in shared if each.complete]
-    rows = [_sums(each, stored[each.cell.key], numbers, count) for each in complete]
+    unit = np.array([numbers[name] for name in names], dtype=np.int64)
+    rows = [_by_item(each, stored[each.cell.key], names) for each in complete]
+    own = [np.stack([_by_unit(column, unit) for column in row[:2]]) for row in rows]
     weights = draw_weights(count, drawn.resamples, drawn.seed) if count else np.zeros((0, 0), np.uint8)
-    of_all = resampled_sums(np.concatenate(rows), weights).T if rows else np.zeros((0, 0))
+    of_all = resampled_sums(np.concatenate(own), weights).T if rows else np.zeros((0, 0))
     sums = {
-        (each.cell.model, each.cell.configuration): _Sums(each, own, of_all[4 * at : 4 * at + 4])
-        for at, (each, own) in enumerate(zip(complete, rows, strict=True))
+        (each.cell.model, each.cell.configuration): _Sums(
+            each, own[at], of_all[2 * at : 2 * at + 2], rows[at][2:]
+        )
+        for at, each in enumerate(complete)
     }
     references: dict[str, str] = {}
     for each in shared:
         if anchored(spec, each.cell):
             references.setdefault(each.cell.model, each.cell.configuration)
-    return Comparison(sums, references, count, direction.sign)
+    return Comparison(sums, references, unit, weights, direction.sign)
 
 
 def changes(found: Comparison) -> tuple[Change, ...]:
@@ -171,9 +202,6 @@ def changes(found: Comparison) -> tuple[Change, ...]:
         reference = found.sums.get((model, found.references.get(model, "")))
         if reference is None or reference is here:
             continue
-        moved = found.between(reference, here)
-        if moved is None:
-            continue
         read = not (here.score.cell.setting.ranks or reference.score.cell.setting.ranks)
         rows.append(
             Change(
@@ -181,9 +209,10 @@ def changes(found: Comparison) -> tuple[Change, ...]:
                 configuration,
                 reference.score.cell.configuration,
                 _differs(reference.score, here.score),
-                moved,
-                found.between(reference, here, readable=True) if read else None,
+                found.between(reference, here),
+                found.readable(reference, here) if read else None,
                 digest([reference.score.rows, here.score.rows]),
+                reference.score.scored + here.score.scored,
             )
         )
     return tuple(rows)
@@ -224,12 +253,11 @@ def _reread(found: Comparison, axis: str, left: str, right: str, model: str, ref
         if not (_same_answers(before_left, before_right) and _same_answers(after_left, after_right)):
             continue
         by_left, by_right = found.between(before_left, after_left), found.between(before_right, after_right)
-        assert by_left is not None and by_right is not None  # every answer counts
         used = (before_left, after_left, before_right, after_right)
         rows.append(
             Reread(
                 model, axis, left, right, moved_to, by_left, by_right,
-                digest([each.score.rows for each in used]),
+                digest([each.score.rows for each in used]), sum(each.score.scored for each in used),
             )
         )  # fmt: skip
     return rows
@@ -239,20 +267,26 @@ def _same_answers(one: _Sums, other: _Sums) -> bool:
     return one.score.cell.setting.asked == other.score.cell.setting.asked
 
 
-def _sums(score: CellScore, outcomes: CellOutcomes, numbers: Mapping[str, int], units: int) -> Whole:
-    """What `_Sums` has of a cell by unit, (4, units)."""
-    place = np.array([numbers[name] for name in outcomes.items], dtype=np.int64)
+def _by_item(score: CellScore, outcomes: CellOutcomes, names: Sequence[str]) -> Whole:
+    """What each item of a cell earned and the most that it could, of all answers; then what its readable
+    answers earned and how many they are, (4, items)."""
     unread = outcomes.scored - outcomes.parsed
     columns = (
         outcomes.correct,
         outcomes.trials * score.scale,
         outcomes.correct - unread * score.credit,
-        outcomes.parsed * score.scale,
+        outcomes.parsed,
     )
-    by_unit = np.zeros((4, units), dtype=np.int64)
-    for row, column in zip(by_unit, columns, strict=True):
-        np.add.at(row, place, column)
-    return by_unit
+    by_item = np.zeros((4, len(names)), dtype=np.int64)
+    by_item[:, np.searchsorted(names, outcomes.items)] = np.stack(columns)
+    return by_item
+
+
+def _by_unit(values: NDArray[Any], unit: Whole) -> NDArray[Any]:
+    """Sums over the items of each unit, (items,) to (units,)."""
+    sums = np.zeros(int(unit.max(initial=-1)) + 1, dtype=values.dtype)
+    np.add.at(sums, unit, values)
+    return sums
 
 
 def _differs(reference: CellScore, here: CellScore) -> dict[str, str]:

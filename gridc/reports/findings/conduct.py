@@ -4,6 +4,7 @@ on."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.blinding import JUDGING
 from gridc.runtime.store.events import (
     Event,
@@ -55,15 +56,16 @@ class Conduct:
 UNKNOWN = Conduct()
 
 
-def conduct(store: Store, stamp: str) -> Conduct:
+def conduct(store: Store, plan: Plan) -> Conduct:
     """What a store shows of one study. A later report of the finished run changes none of it."""
+    stamp = plan.study_digest
     mine = [event for event in store.events() if event.body.stamp == stamp]
     return Conduct(
         stamped=_first(mine, Stamped),
         started=_first(mine, RunStarted),
         looks=tuple(event.seq for event in mine if event.kind == InterimLook.kind),
         observed=tuple(store.observed(stamp)),
-        judging=_judging(store, stamp, mine),
+        judging=_judging(store, plan, mine),
     )
 
 
@@ -71,7 +73,8 @@ def _first(events: Sequence[Event], kind: type) -> int | None:
     return next((event.seq for event in events if isinstance(event.body, kind)), None)
 
 
-def _judging(store: Store, stamp: str, events: Sequence[Event]) -> Judging | None:
+def _judging(store: Store, plan: Plan, events: Sequence[Event]) -> Judging | None:
+    stamp = plan.study_digest
     rows = list(store.judgements(stamp))
     if not rows:
         return None
@@ -85,12 +88,14 @@ def _judging(store: Store, stamp: str, events: Sequence[Event]) -> Judging | Non
         sealed=None if seal is None else (seal.seq, min([seal.at, *elsewhere])),
         locked=_first(about, Locked),
         unblinded=_first(about, Unblinded),
-        agreement=_agreement(rows),
+        agreement=_agreement(rows, plan),
     )
 
 
-def _agreement(rows: Sequence[JudgementRow]) -> Kappa | None:
+def _agreement(rows: Sequence[JudgementRow], plan: Plan) -> Kappa | None:
     """Rows come by attempt, so that the last label of a judge about a response is the one that stands."""
+    benchmarks = {cell.key: cell.benchmark for cell in plan.cells()}
+    units = {name: held.units for name, held in plan.study.items.items()}
     labels: dict[str, dict[tuple[str, str, int], str]] = {JUDGE: {}, SECOND: {}}
     for row in rows:
         if row.judge in labels and row.label is not None:
@@ -98,4 +103,8 @@ def _agreement(rows: Sequence[JudgementRow]) -> Kappa | None:
     both = sorted(labels[JUDGE].keys() & labels[SECOND].keys())
     if not both:
         return None
-    return kappa([labels[JUDGE][place] for place in both], [labels[SECOND][place] for place in both])
+    return kappa(
+        [labels[JUDGE][place] for place in both],
+        [labels[SECOND][place] for place in both],
+        [(benchmarks[cell], units[benchmarks[cell]][item]) for cell, item, _ in both],
+    )

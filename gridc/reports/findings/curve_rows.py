@@ -8,6 +8,7 @@ import numpy as np
 
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.units import one_group
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.observations import Flags, Floats, Reading, Samples, Whole
 from gridc.schema.canonical import digest
@@ -15,6 +16,7 @@ from gridc.schema.selector import Selector
 from gridc.statistics.case_totals import CaseTotals, collapse, nothing
 from gridc.statistics.curve import Entries, Pairs
 from gridc.statistics.designs import Design, factor, treatment
+from gridc.statistics.paired_rows import paired
 
 
 @dataclass(frozen=True)
@@ -140,16 +142,13 @@ def rows_of(
         place = np.searchsorted(blocks, base[cell] * width + item)
         table[place, arm[cell]] = values
         patterns[place, arm[cell]] = cell
-        table[(table[:, :, 0] <= 0).any(axis=1)] = 0.0  # asked under one of the arms alone
+        for way in (0, 2):
+            asked = table[:, :, way].astype(np.int64)
+            table[:, :, way], table[:, :, way + 1] = paired(asked, table[:, :, way + 1])
         tables[outcome] = table
     both = np.any([table[:, 0, 0] > 0 for table in tables.values()], axis=0)
     items = blocks[both] % width
     unit, patterns = numbers.units[items], patterns[both]
-    group = unit
-    if dimension != "model":
-        models = {name: number for number, name in enumerate(dict.fromkeys(cell.model for cell in cells))}
-        model = np.array([models[each.model] for each in cells])[patterns[:, 0]]
-        group = unit * len(models) + model
     entries = {}
     for each in slices:
         first = 0 if each.reading == "itt" else 2
@@ -165,7 +164,7 @@ def rows_of(
         else nothing(len(cells))
         for name, held in entries.items()
     }
-    return CurveRows(plan, tuple(cells), Pairs(unit, group, patterns), entries, totals, digests)
+    return CurveRows(plan, tuple(cells), Pairs(unit, patterns), entries, totals, digests)
 
 
 def _base(cell: Cell, dimension: str) -> tuple[str, ...]:
@@ -187,10 +186,16 @@ class _Items:
     @property
     def units(self) -> Whole:
         numbers: dict[tuple[str, str], int] = {}
-        units = {name: each.units for name, each in self._plan.study.items.items()}
+        study = self._plan.study
+        units = {name: each.units for name, each in study.items.items()}
+        here = {name: each for name, each in study.items.items() if name not in study.absent}
+        one = one_group(
+            {name: each.sampled for name, each in here.items()},
+            {name: each.unit for name, each in here.items()},
+        )
+        groups = [(name, units[name][item]) for name, item in self.known]
         return np.array(
-            [numbers.setdefault((name, units[name][item]), len(numbers)) for name, item in self.known],
-            dtype=np.int64,
+            [numbers.setdefault(one.get(group, group), len(numbers)) for group in groups], dtype=np.int64
         )
 
     def tagged(self, tags: Sequence[Selector]) -> Flags:

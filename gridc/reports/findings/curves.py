@@ -5,8 +5,8 @@ model with the next of a predicted order. Each specification is a logit of its o
 choices keep, with the errors clustered by unit; what cannot be fitted is an answer of its own kind, counted,
 and nothing stands in for it.
 
-Inference about a curve exchanges the labels of the two arms within each unit under each model (of two models:
-within each unit), with all that the unit answered, and refits every specification (`statistics.curve`).
+Inference about a curve exchanges the labels of the two arms within each unit, with all that the unit answered
+to all models, and refits every specification (`statistics.curve`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,6 +36,7 @@ from gridc.statistics.curve import (
     Specification,
     Summary,
     estimates,
+    extremes,
     permutation_p,
     refits,
     shuffles,
@@ -335,27 +336,30 @@ def _permute(
 ) -> Permutation | None:
     """The shuffles of the specifications that were fitted; None where there is none, or where the arms were
     not asked equally often and cannot be exchanged."""
-    some = [made for made, answer in zip(about, answers, strict=True) if answer.fitted is not None]
-    summary = _summary(answers, alpha)
-    if not some or summary is None or not rows.exchangeable:
+    fitted = [
+        (made, each.fitted) for made, each in zip(about, answers, strict=True) if each.fitted is not None
+    ]
+    if not fitted or not rows.exchangeable:
         return None
-    specifications = [_specification(rows, made, contrast) for made in some]
+    specifications = [_specification(rows, made, contrast) for made, _ in fitted]
     batches = shuffles(rows.pairs, rows.entries, len(rows.cells), draws, seed)
     log_odds, p = (each[:, :, 0] for each in refits(specifications, batches, rows.totals, draws))
     sound = ~np.isnan(log_odds).any(axis=1)
-    with np.errstate(invalid="ignore"):
-        medians = np.abs(np.median(log_odds, axis=1))
-        sure = p <= alpha
-        shares = np.maximum((sure & (log_odds < 0)).mean(axis=1), (sure & (log_odds > 0)).mean(axis=1))
-    medians[~sound] = shares[~sound] = np.nan
     ordered = np.sort(log_odds[sound], axis=1)
     band = np.quantile(ordered, [0.025, 0.975], axis=0).T if sound.any() else np.zeros((0, 2))
+    observed = extremes(
+        np.array([each.estimate for _, each in fitted]), np.array([each.p for _, each in fitted]), alpha
+    )
+    p_median, p_share = (
+        permutation_p(float(value), shuffled)
+        for value, shuffled in zip(observed, extremes(log_odds, p, alpha), strict=True)
+    )
     return Permutation(
         draws,
         int((~sound).sum()),
         seed,
-        permutation_p(abs(summary.median), medians),
-        permutation_p(max(summary.below, summary.above), shares),
+        p_median,
+        p_share,
         tuple((float(low), float(high)) for low, high in band),
     )
 

@@ -53,7 +53,7 @@ from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.outcomes import Outcomes, gather
 from gridc.reports.findings.paired import precision_reports
 from gridc.reports.findings.rates import find_rates
-from gridc.reports.findings.scaffolds import propagation
+from gridc.reports.findings.scaffolds import Step, propagation
 from gridc.reports.findings.scores import CellScore, cell_scores
 from gridc.runtime.judgements import judged
 from gridc.runtime.store.events import ModelLoaded, steps_back
@@ -78,10 +78,12 @@ def find(
     attribution: tuple[Attribution, ...] = (),
     results: str | None = None,
     results_tied: Sequence[Anchor] = (),
+    traced: tuple[Step, ...] | None = None,
 ) -> Findings:
     """The findings of a stamped study from its store, complete or not. `tied` are the ties
     of the lock; without them they are looked for. `attribution` is what that report explained, `results` the
-    digest of the stored results where it is known already, and `results_tied` are the ties of these.
+    digest of the stored results where it is known already, and `results_tied` are the ties of these. `traced`
+    is what reached the steps of scaffolds where items are not here to trace it.
 
     Raises `StoreError` when the store holds no run of it.
     """
@@ -133,8 +135,8 @@ def find(
         uncomputed=uncomputed(compiled.spec),
         deviations=tuple(log.manifest()),
         attribution=attribution,
-        conduct=conduct(store, plan.study_digest),
-        propagation=propagation(plan, store),
+        conduct=conduct(store, plan),
+        propagation=propagation(plan, store) if traced is None else traced,
     )
 
 

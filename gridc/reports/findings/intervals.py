@@ -8,21 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from gridc.compiler.inputs.items import Items
+from gridc.compiler.inputs.units import BOOTSTRAP_LEVELS
 from gridc.reports.findings.outcomes import Outcomes, sum_units
 from gridc.reports.findings.scores import units_of
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
 from gridc.statistics.resample import LEVEL, RESAMPLES
-from gridc.statistics.unit_bootstrap import draw_weights, intervals, resampled_means
+from gridc.statistics.unit_bootstrap import at_bound, draw_weights, intervals, resampled_means
 
 Ends = tuple[float, float]
-
-_LEVELS: Mapping[str, UnitLevel] = {
-    "item": "item",
-    "cluster": "family",
-    "template": "template",
-    "category": "category",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +65,7 @@ def resampling_of(spec: Spec, items: Items) -> Resampling:
     stated = spec.analysis.bootstrap
     if stated is None:
         return Resampling(items.unit, RESAMPLES, spec.sampling.seed)
-    return Resampling(_LEVELS.get(stated.unit, items.unit), stated.resamples, stated.seed)
+    return Resampling(BOOTSTRAP_LEVELS.get(stated.unit, items.unit), stated.resamples, stated.seed)
 
 
 def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitIntervals:
@@ -93,7 +87,8 @@ def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitInterval
     for number, model in enumerate(outcomes.models):
         ends = intervals(means[number], count, LEVEL)
         for place, name in enumerate(outcomes.configurations):
-            scores[model, name] = ends[place] if measured[number, place] else None
+            exact = at_bound(sums[number, place], sizes[place], LEVEL)
+            scores[model, name] = (ends[place] or exact) if measured[number, place] else None
     gaps = []
     for one, other in combinations(range(len(outcomes.models)), 2):
         at = np.flatnonzero(measured[one] & measured[other])

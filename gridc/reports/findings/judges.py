@@ -1,8 +1,8 @@
 """What the judges of a study did: who labelled how many responses, which replies could not be read, and how
 far judges agree.
 
-Kappa is Cohen's with its interval (`statistics.raters`), which takes responses as
-drawn independently.
+Kappa is Cohen's with its interval (`statistics.raters`), which takes units of items as drawn
+independently, however often each is asked.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import mean, median
 
-from gridc.compiler.lowering.judging import Bench, Judged, Response, Second
+from gridc.compiler.lowering.judging import Bench, Judged, Key, Response, Second
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.judgements import responses
 from gridc.runtime.store.store import Store
@@ -78,17 +78,18 @@ def find_judging(plan: Plan, store: Store, found: Judged | None) -> JudgingFindi
     if spec is None or found is None or not found.complete:
         return None
     bench = Bench(plan.study)
+    given = responses(plan, store) or []
     judges = tuple(_judge(name, bench, found) for name in bench.assessors)
     return JudgingFinding(
         judges=judges,
         responses=len(found.rulings),
         decided=sum(ruling.label is not None for ruling in found.rulings.values()),
         verdict=spec.verdict,
-        pairs=tuple(_pairs(bench.judge.jury, found)),
+        pairs=tuple(_pairs(bench.judge.jury, found, {each.key: bench.unit_of(each) for each in given})),
         second=found.second,
         least=None if spec.validation is None else spec.validation.kappa,
         blinded=spec.blinding is not None,
-        lengths=_lengths(bench.judge.labels, responses(plan, store) or [], found),
+        lengths=_lengths(bench.judge.labels, given, found),
         rows=store.judgements_digest(plan.study_digest),
     )
 
@@ -125,14 +126,17 @@ def _judge(name: str, bench: Bench, found: Judged) -> JudgeFinding:
     )
 
 
-def _pairs(jury: tuple[str, ...], found: Judged) -> Iterator[tuple[str, str, Kappa]]:
+def _pairs(
+    jury: tuple[str, ...], found: Judged, units: Mapping[Key, tuple[str, str]]
+) -> Iterator[tuple[str, str, Kappa]]:
     """Judges of every response two by two, on the responses that both labelled."""
     said = {name: _labels(name, found) for name in jury}
     for left, right in combinations(jury, 2):
         both = [
-            (label, said[right][key])
+            (label, said[right][key], units[key])
             for key, label in sorted(said[left].items())
             if label is not None and said[right].get(key) is not None
         ]
         if both:
-            yield left, right, kappa([str(one) for one, _ in both], [str(other) for _, other in both])
+            ones, others, of = zip(*both, strict=True)
+            yield left, right, kappa(list(map(str, ones)), list(map(str, others)), of)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.inputs.units import one_group
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored, names_of
 from gridc.compiler.lowering.plan import Plan
@@ -28,7 +29,6 @@ from gridc.reports.findings.rates import Rate, mean_called
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import canonical_row, digest, digest_bytes
 from gridc.schema.selector import EVERYWHERE, Selector
-from gridc.statistics.case_totals import CaseTotals, collapse
 
 Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -95,12 +95,6 @@ class Observations:
         if of == "itt":
             return self.counted, self.earned / self.scale
         return self.read_counted, self.read_earned / self.scale
-
-    def totals(self, patterns: Whole, count: int, of: Reading) -> CaseTotals:
-        """The rows collapsed by unit and pattern, `patterns` numbering `count` of them, shape (N,).
-        ValueError where no sample counts."""
-        counts, earned = self.reading(of)
-        return collapse(self.unit, patterns, earned, count, counts)
 
     def levels(self, dimension: str) -> list[str]:
         """The level of each cell: of an axis, or its `model` or `benchmark`."""
@@ -245,7 +239,14 @@ class _Numbers:
         self.items: dict[tuple[str, str], int] = {}
         self.units: list[int] = []
         self.drawn: list[int] = []
-        self._groups: dict[tuple[str, str, str], int] = {}
+        self._groups: dict[tuple[bool, tuple[str, str]], int] = {}
+        study = plan.study
+        here = {name: each for name, each in study.items.items() if name not in study.absent}
+        texts = {name: each.sampled for name, each in here.items()}
+        self._one = (
+            one_group(texts, {name: each.unit for name, each in here.items()}),
+            one_group(texts, {name: resampling_of(study.spec, each).unit for name, each in here.items()}),
+        )
         self._known: dict[tuple[str, tuple[str, ...]], tuple[Whole, Flags]] = {}
 
     def of(self, benchmark: str, names: tuple[str, ...]) -> tuple[Whole, Flags]:
@@ -258,9 +259,10 @@ class _Numbers:
             for name in names:
                 if (benchmark, name) not in self.items:
                     self.items[benchmark, name] = len(self.items)
+                    own = [(benchmark, items[name].at(level)) for level in levels]
                     unit, drawn = (
-                        self._groups.setdefault((level, benchmark, items[name].at(level)), len(self._groups))
-                        for level in levels
+                        self._groups.setdefault((of_draw, one.get(group, group)), len(self._groups))
+                        for of_draw, one, group in zip((False, True), self._one, own, strict=True)
                     )
                     self.units.append(unit)
                     self.drawn.append(drawn)

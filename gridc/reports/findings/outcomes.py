@@ -47,6 +47,11 @@ class Outcomes:
         return int(self.units.max(initial=-1)) + 1
 
     @property
+    def items_per_unit(self) -> float:
+        """How many items a unit holds on average; 1 where there is none."""
+        return len(self.items) / max(self.unit_count, 1) if len(self.items) else 1.0
+
+    @property
     def unit_is_item(self) -> bool:
         """Whether every unit holds a single item."""
         return self.unit_count == len(self.items)

@@ -79,7 +79,7 @@ class PairEvidence:
         none, else bets on all of it, which parts of points do not harm."""
         if self.outcomes.discordant_or_not:
             return exact_tests.mcnemar(self._of(designated=True))
-        return exact_tests.bets(self.differences, self.span)
+        return exact_tests.bets(self.differences, self.span, self.outcomes.items_per_unit)
 
     @cached_property
     def discordance(self) -> Floats:
@@ -132,7 +132,8 @@ class PairEvidence:
         share = float(self.discordance[middle])
         if self.tests.kind == "mcnemar":
             return exact_tests.smallest_gap(self.differences.shape[1], share, level), share
-        return betting.smallest_gap(self.differences[middle], self.span, level), share
+        staked = betting.stakes(self.outcomes.items_per_unit)
+        return betting.smallest_gap(self.differences[middle], self.span, level, staked), share
 
     def _best(self, at: Whole, p: Floats) -> CarrierRow | None:
         place = int(p.argmin())
@@ -158,12 +159,12 @@ class JointFlips:
         data only what single configurations of the full envelope imply."""
         if chosen:
             every = np.eye(len(self.sums), dtype=np.int64)
-            whole = sign_flips.max_t(self.pair.differences, self.sums, every)
+            whole = sign_flips.max_t(self.pair.differences, self.sums, every, self.pair.span)
             paid = (np.minimum(1.0, 2 * members * p) for p in (whole.plus, whole.minus))
             return Weight(*(self.pair.implied(at, adjusted, alpha) for adjusted in paid))
         contrasts = list(self._contrasts(at))
         groups = np.array([weights for _, weights in contrasts], dtype=np.int64)
-        found = sign_flips.max_t(self.pair.differences[at], self.sums[at], groups)
+        found = sign_flips.max_t(self.pair.differences[at], self.sums[at], groups, self.pair.span)
         sides = []
         for p, alone in ((found.plus, found.plus_alone), (found.minus, found.minus_alone)):
             place = int(p.argmin())

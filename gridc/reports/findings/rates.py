@@ -25,7 +25,7 @@ from gridc.reports.findings.scores import CellScore, units_of
 from gridc.runtime.store.store import Store
 from gridc.schema.scores import NamedOutcome
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.unit_bootstrap import Counts, draw_weights, intervals, resampled_sums
+from gridc.statistics.unit_bootstrap import Counts, at_bound, draw_weights, intervals, resampled_sums
 
 COMPLY, REFUSE = (RESPONSES.index(name) for name in ("comply", "refuse"))
 BEHAVIOUR: frozenset[Reads | None] = frozenset(("behaviour",))
@@ -43,7 +43,8 @@ class Rate:
     """How a rate is counted. `parts` says what a sample adds to each of `counts`, given its item, its choice
     (None: unreadable) and the names that choices count (None: the item's options); `value` makes the rate of
     the counts, exact fractions or arrays alike, and divides by 0 where it is not defined. `of` says what a
-    method must read for it. `folded` is the value about which a distance is taken."""
+    method must read for it. `folded` is the value about which a distance is taken; `share` says that it
+    follows from the first count as a share of the second."""
 
     name: str
     what: str
@@ -53,6 +54,7 @@ class Rate:
     value: Callable[..., Any]
     of: frozenset[Reads | None]
     folded: float | None = None
+    share: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def _on_benchmark(plan: Plan, store: Store, benchmark: str, cells: Sequence[Cell
     found: list[RateFinding] = []
     for rate, by_cell in zip(rates, totals, strict=True):
         if by_cell:
-            values = _values(rate, list(by_cell.values()), weights, count)
+            values = _values(rate, list(by_cell.values()), weights)
             of = dict(zip(by_cell, values, strict=True))
             found.append(RateFinding(rate.name, rate.what, rate.formula, of))
     return tuple(found)
@@ -150,16 +152,17 @@ def _totals(
     return found
 
 
-def _values(rate: Rate, by_unit: Sequence[Whole], weights: Counts, units: int) -> Iterator[RateValue]:
+def _values(rate: Rate, by_unit: Sequence[Whole], weights: Counts) -> Iterator[RateValue]:
     """The rate of cells by their counts, (units, counts) each."""
     sums = resampled_sums(np.concatenate([each.T for each in by_unit]), weights)
     drawn = sums.reshape(len(weights), len(by_unit), len(rate.counts))
     for number, each in enumerate(by_unit):
-        yield _value(rate, each.sum(axis=0).tolist(), drawn[:, number], units)
+        yield _value(rate, each, drawn[:, number])
 
 
-def _value(rate: Rate, sums: Sequence[int], resampled: Floats, units: int) -> RateValue:
+def _value(rate: Rate, by_unit: Whole, resampled: Floats) -> RateValue:
     """`resampled` are the counts in every resample, (resamples, counts)."""
+    sums = by_unit.sum(axis=0).tolist()
     counts = dict(zip(rate.counts, sums, strict=True))
     try:
         value = Fraction(rate.value(*map(Fraction, sums)))
@@ -170,7 +173,10 @@ def _value(rate: Rate, sums: Sequence[int], resampled: Floats, units: int) -> Ra
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = rate.value(*resampled.T)
     drawn = np.where(np.isfinite(drawn), drawn, np.nan)
-    (ends,) = intervals(drawn[:, None], units, LEVEL)
+    (ends,) = intervals(drawn[:, None], len(by_unit), LEVEL)
+    if ends is None and rate.share:
+        exact, rest = at_bound(by_unit[:, 0], by_unit[:, 1], LEVEL), (0,) * (len(rate.counts) - 2)
+        ends = None if exact is None else (rate.value(exact[0], 1, *rest), rate.value(exact[1], 1, *rest))
     return RateValue(value, counts, _folded(ends, rate.folded))
 
 
@@ -218,7 +224,16 @@ def _bias(name: str, what: str, ambiguous: bool) -> Rate:
 
     formula = "2 biased / non_unknown - 1"
     formula = f"(1 - right / asked) ({formula})" if ambiguous else formula
-    return Rate(name, what, formula, ("biased", "non_unknown", "right", "asked"), parts, value, OPTIONS)
+    return Rate(
+        name,
+        what,
+        formula,
+        ("biased", "non_unknown", "right", "asked"),
+        parts,
+        value,
+        OPTIONS,
+        share=not ambiguous,
+    )
 
 
 NAMED: tuple[Rate, ...] = (

@@ -1,12 +1,11 @@
 """What a scorecard estimates, as rows of the versioned document of estimates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from gridc.reports.caveats import INTERVAL_METHOD, interval_assumption
 from gridc.reports.effect_estimates import needed_row
 from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.scores import CellScore
 from gridc.reports.findings.sensitivity import sensitivities
 from gridc.reports.scorecard.validity import integrity
 from gridc.schema.estimates import EstimateRow, estimate_row
@@ -111,10 +110,5 @@ def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
                 method=CHANGE if ends is None else f"{CHANGE}; {INTERVAL_METHOD}",
                 assumption="" if ends is None else "units are independent",
                 rows=row.rows,
-                n=n_of(cells, row.model, row.benchmark),
+                n=row.n,
             )
-
-
-def n_of(cells: Sequence[CellScore], model: str, benchmark: str) -> int:
-    """Samples of a model on a benchmark that have a score."""
-    return sum(each.scored for each in cells if (each.cell.model, each.cell.benchmark) == (model, benchmark))

@@ -33,9 +33,9 @@ NEEDED = {"harm": "NNH", "benefit": "NNB"}
 NEEDED_NOTE = (
     "NNH, the number needed to harm, says how many answers it takes, on average, until one more is worse "
     "than under the reference; NNB, to benefit, until one more is better. Where the interval of the "
-    "difference holds 0, it runs through infinity (Altman 1998). A rate or difference has no interval (–) "
+    "difference holds 0, it runs through infinity (Altman 1998). A difference has no interval (–) "
     "where there are fewer than two independent units or none differs from the others: no spread in the "
-    "sample is no evidence of none."
+    "sample is no evidence of none. That of a rate of 0 or 100 % is exact and one-sided."
 )
 
 
@@ -134,13 +134,21 @@ def sensitivity_table(models: Iterable[ModelScore]) -> Printed:
     return Printed("sensitivity", "Sensitivity to the configuration", columns, rows, numeric, note)
 
 
+def _verdict(row: HypothesisRow) -> str:
+    """The verdict, and the other one where it depends on how unreadable answers are read."""
+    if row.otherwise in (None, row.verdict) or row.effect is None:
+        return row.verdict
+    other = "are left out" if row.effect.reading == "itt" else "count"
+    return f"{row.verdict}, but {row.otherwise} where unreadable answers {other}"
+
+
 def hypothesis_table(rows: Iterable[HypothesisRow]) -> Printed:
     """A line for each comparison of a hypothesis; one for a ranking."""
     columns = ("id", "claim", "verdict", "p", "comparison", "pp 95 %", "odds ratio", "needed", "margins")
     shown = []
     for row in rows:
         p = " / ".join("–" if each is None else p_value(each) for each in (row.support, row.refute))
-        head: tuple[str, ...] = (row.id, row.claim or row.kind, row.verdict, p)
+        head: tuple[str, ...] = (row.id, row.claim or row.kind, _verdict(row), p)
         if row.ranking is not None:
             counts = f"{row.ranking.agree} agree, {row.ranking.contradict} contradict"
             shown.append((*head, f"{' > '.join(row.ranking.order)}: {counts}", "", "", "", ""))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.codes import CODES
-from gridc.reports.findings.changes import Moved
+from gridc.reports.findings.changes import Change, Moved, Reread
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.scores import CellScore
@@ -31,25 +31,22 @@ def integrity(findings: Findings) -> Iterator[IntegrityRow]:
     for benchmark in findings.benchmarks:
         for each in benchmark.changes:
             if len(each.levels) == 1 and each.pp is not None and each.pp != each.itt:
-                yield _integrity(
-                    benchmark, each.model, each.levels, (ITT, PP), (each.itt, each.pp), each.rows
-                )
+                yield _integrity(benchmark, each, each.levels, (ITT, PP), (each.itt, each.pp))
         for row in benchmark.reread:
             names = (f"{row.axis} = {row.left}", f"{row.axis} = {row.right}")
-            yield _integrity(benchmark, row.model, row.levels, names, (row.by_left, row.by_right), row.rows)
+            yield _integrity(benchmark, row, row.levels, names, (row.by_left, row.by_right))
 
 
 def _integrity(
     benchmark: BenchmarkFinding,
-    model: str,
+    measured: Change | Reread,
     change: Mapping[str, str],
     names: tuple[str, str],
     moved: tuple[Moved, Moved],
-    rows: str,
 ) -> IntegrityRow:
     left, right = moved
     return IntegrityRow(
-        model=model,
+        model=measured.model,
         benchmark=benchmark.benchmark,
         change=dict(change),
         left=names[0],
@@ -59,7 +56,8 @@ def _integrity(
         by_right=float(right.difference),
         right_interval=right.interval,
         kept=_kept(left, right),
-        rows=rows,
+        rows=measured.rows,
+        n=measured.n,
     )
 
 
@@ -323,9 +321,9 @@ def _reach(answer: HypothesisFinding) -> str:
         return "These items, models and configurations only."
     if answer.verdict == "open":
         return "Nothing: it is open."
-    needs = "independent units" + ("" if _certified(answer) else ", many of them")
-    resampled = answer.kind in ("equivalence", "noninferiority")
-    if answer.effect is not None and answer.effect.estimator == "glmm" and not resampled:
+    bounded = answer.kind in ("equivalence", "noninferiority")
+    needs = "independent units" + ("" if bounded or _certified(answer) else ", many of them")
+    if answer.effect is not None and answer.effect.estimator == "glmm" and not bounded:
         needs += ", and the model of its estimator holds"
     return (
         f"Other items of the same kind, at level {answer.alpha:g}, if there are {needs}; these models and "

@@ -8,11 +8,13 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from gridc.compiler.frontend.plugins import Plugin, PluginError, find_plugin
-from gridc.compiler.inputs.models import ModelIdentity
+from gridc.compiler.inputs.models import ModelIdentity, ships_with_gridc
 from gridc.compiler.preflight.hazards import waived_for
+from gridc.confined import prepare
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.runtime.engines.protocol import Admit, Batch, Call, Done, Engine, Task
 from gridc.schema.base import PLUGIN
@@ -24,6 +26,9 @@ Opener = Callable[[str, ModelIdentity, str, Settings, frozenset[str]], Engine]
 that are waived for it. Nothing is loaded yet."""
 
 
+_LOCAL = ("torch", "transformers", "huggingface_hub", "safetensors")
+
+
 def open_hf(
     name: str, identity: ModelIdentity, precision: str, settings: Settings, waived: frozenset[str]
 ) -> Engine:
@@ -31,13 +36,20 @@ def open_hf(
     # Threads that spin while they wait make a run many times slower as soon as anything else wants a
     # core. This must be set before torch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    absent = [package for package in _LOCAL if find_spec(package) is None]
+    if absent:
+        message = f"`{name}` is a local model and {absent[0]} is not installed"
+        raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[local]'")])
+    if not ships_with_gridc(dict(identity.files)):
+        prepare("gridc.runtime.engines.hf.tokenizer")
     try:
         with _many_objects():
             from gridc.runtime.engines.hf.download import folder_of
             from gridc.runtime.engines.hf.engine import HfEngine
-    except ImportError as error:
-        message = f"`{name}` is a local model and {error.name} is not installed"
-        raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[local]'")]) from None
+    except (ImportError, OSError, MemoryError) as error:  # they are here: most often for want of memory
+        message = f"`{name}` is a local model and torch or transformers cannot be loaded: {error}"
+        help = "they need 2 GiB of address space at least: look at `ulimit -v`, or install them anew"
+        raise UnavailableError([Diagnostic("GC604", message, help=help)]) from None
     folder, files = folder_of(name, identity), dict(identity.files)
     return HfEngine(name, folder, precision, settings, waived, files, dict(identity.template_args))
 

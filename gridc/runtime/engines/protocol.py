@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 from gridc.compiler.lowering.calls import Prompt
+
+NEAR_TIE = 1e-4
+"""A choice that a change of this size in a logit (greedy) or in a probability (sampled) would alter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +25,34 @@ class Call:
     may_fail: bool = False
 
 
+class Generated(TypedDict, total=False):
+    """The answer to a generation: token ids, why it ended (stop or length) and on which token, and how many
+    choices a change of 1e-4 would alter. `refused` is what a provider says of it."""
+
+    text: str
+    tokens: list[int]
+    finish: str | None
+    end: int | None
+    near_ties: int
+    refused: bool
+
+
+class Ranked(TypedDict, total=False):
+    """The answer to a ranking, by candidate: log-likelihoods (nats; None for an impossible one), how many
+    tokens it has, and whether each of these was the most likely one."""
+
+    loglikelihoods: list[float | None]
+    tokens: list[int]
+    greedy: list[bool]
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What came of a call.
 
-    `content` is the raw answer: `text`, `tokens` (ids), `finish` (stop or length) and `near_ties` of a
-    generation; `loglikelihoods` (nats), `tokens` (counts) and `greedy` of a ranking, by candidate.
-    `sent` is what the model was given, `usage` what it cost, `seconds` the call's share of its batch.
+    `content` is the raw answer: the fields of `Generated` or of `Ranked`, or an `error`. `sent` is what the
+    model was given, `usage` what it cost, `seconds` the call's share of its batch. `ties` is not stored: how
+    many choices are near ties by half the margin, and by twice; None where the engine does not say.
     """
 
     call: str
@@ -36,6 +60,7 @@ class Answer:
     sent: dict[str, Any]
     usage: dict[str, Any]
     seconds: float
+    ties: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ _USED = {
     "prompt": "id NOT IN (SELECT prompt FROM call)",
     "batch": "id NOT IN (SELECT batch FROM call WHERE batch IS NOT NULL)",
     "cell": "id NOT IN (SELECT cell FROM sample)",
+    "attempt": "call IS NULL AND model NOT IN (SELECT model FROM call)",
+    "submission": "model NOT IN (SELECT model FROM call)",
     "sample": """NOT EXISTS (SELECT 1 FROM trace t
         WHERE (t.cell, t.item, t.replicate) = (sample.cell, sample.item, sample.replicate))""",
 }
@@ -43,7 +45,7 @@ class CheckReader(Reader):
         for table, used in _USED.items():
             (count,) = self._db.execute(f"SELECT count(*) FROM {table} WHERE {used}").fetchone()
             if count:
-                yield f"{count} rows of `{table}` belong to no sample"
+                yield f"{count} rows of `{table}` belong to no study"
 
     def _lost(self, table: str, ours: Sequence[str], parent: str, theirs: Sequence[str]) -> int:
         """How many rows of a table name one of a parent that is not there. SQLite's `foreign_key_check` asks
@@ -74,13 +76,16 @@ class CheckReader(Reader):
         return {key: (*rest, bool(shared)) for key, *rest, shared in rows}
 
     def calls_to_check(self, stamp: str, records: CallRecords) -> Iterator[CheckedCall]:
-        """Every distinct call of a study with what is stored of it, in no order. Each is added to `records`
-        as it is read."""
+        """Every distinct call of a study with what is stored of it, in no order. The columns of `records`,
+        which the table has, are added to them as they are read."""
         where, values = self._calls_of(stamp)
-        columns = ", ".join(CheckedCall._fields)
+        recorded = len(records.columns)
+        read = [*records.columns, *(name for name in CheckedCall._fields if name not in records.columns)]
+        fields = itemgetter(*map(read.index, CheckedCall._fields))
+        columns = ", ".join(f'"{name}"' for name in read)
         for row in self._db.execute(f"SELECT {columns} FROM call WHERE {where}", values):
-            records.add(row[:-2])
-            yield CheckedCall._make(row)
+            records.add(row[:recorded])
+            yield CheckedCall._make(fields(row))
 
     def samples_of(self, stamp: str, cell: str) -> Iterator[CheckedSample]:
         """The samples of one cell with their calls and the answers (JSON) to these, by item and replicate."""

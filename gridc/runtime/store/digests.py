@@ -1,8 +1,13 @@
-"""The digests of a study in a store: of its answers, of its results, and of every row that it rests on."""
+"""The digests of a study in a store: of its results, and of every table and column that it rests on.
+
+What is digested follows from the schema: a table or a column that a migration adds is covered unless it is
+one of the `EXCEPTIONS`. A run records the columns of each table with its digest, so that what an older one
+covered can be made again after a migration, and what it did not cover can be named.
+"""
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from itertools import chain, groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -11,45 +16,129 @@ from sqlite_utils import Database
 
 from gridc.schema.canonical import canonical_row, stored_row
 
-_COLUMNS = {
-    "study": "stamp, created",
-    "benchmark": "benchmark, direction, unit, stamp",
-    "item": "benchmark, item, unit, family, template, category",
-    "shown": "benchmark, item, option_order, digest, options, points, gold, matching, unknown, expected",
-    "cell": "id, key, model, benchmark, configuration, tier, shared, method, option_order, replicates",
-    "batch": """id, model, precision, calls, json_extract(work, '$.forward_tokens'), seconds,
-        json_extract(most, '$.kv_bytes'), json_extract(most, '$.rows'), json_extract(most, '$.peak_bytes'),
-        finished, nullif(json_remove(work, '$.forward_tokens'), '{}'),
-        nullif(json_remove(most, '$.kv_bytes', '$.rows', '$.peak_bytes'), '{}')""",
-    "call": "id, model, precision, kind, prompt, sent, answer_digest, usage, seconds, finished, batch",
+EXCEPTIONS = {
+    "_sqlite_migrations": "when the tables of this file were made",
+    "event": "the chain holds the digests, and each event that of the one before it",
+    "prompt": "`id` is the SHA-256 of the row, and calls name it",
+    "call.request": "`id` is its SHA-256",
+    "call.answer": "`answer_digest` is its SHA-256",
+    "blinding": "sheets are sealed after the end of a run; the event `seal` commits to each secret",
+    "label": "people label after the end of a run; the event `lock` holds the digest of their labels",
 }
-"""What `of_records` covers, by name: a column that a later migration adds must not move it. What a batch took
-once had four columns of its own, and is digested as it was then."""
+"""Tables and columns under no digest of the run's end, and why they need none."""
 
-_BATCH = 10
-"""As many columns of a batch are always digested, and what else it took where there is such."""
+_SCOPES = {
+    "call": "{calls}",
+    "batch": "id IN (SELECT batch FROM call WHERE {calls})",
+    "attempt": """call IN (SELECT id FROM call WHERE {calls})
+        OR call IS NULL AND model IN (SELECT model FROM call WHERE {calls})""",
+    "submission": "model IN (SELECT model FROM call WHERE {calls})",
+}
+"""Which rows of a table belong to a study, where no column says so."""
 
 
-def of_answers(db: Database, where: str, values: Sequence[str]) -> str:
-    """SHA-256 over every call that `where` selects with its answer's digest, by call id."""
-    rows = db.execute(f"SELECT id, answer_digest FROM call WHERE {where} ORDER BY +id", values)
-    total = hashlib.sha256()
-    attempts = db.execute(
-        f"""SELECT id, model, purpose, call, number, started, seconds, status, failure, http, paid, usd,
-                   answered_by, fingerprint, usage, detail
-            FROM attempt WHERE call IN (SELECT id FROM call WHERE {where}) ORDER BY id""",
-        values,
-    )
-    for row in chain(rows, attempts):
-        total.update(canonical_row(row) + b"\n")
-    return total.hexdigest()
+def covered(db: Database) -> dict[str, list[str]]:
+    """Every table of a store with those of its columns that are digested."""
+    named = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    columns = {
+        table: [column for column in _columns(db, table) if f"{table}.{column}" not in EXCEPTIONS]
+        for (table,) in db.execute(f"{named} ORDER BY name").fetchall()
+        if table not in EXCEPTIONS
+    }
+    return {table: some for table, some in columns.items() if some}
+
+
+def uncovered(db: Database, recorded: Mapping[str, Iterable[str]]) -> list[str]:
+    """What `covered` names and is not among these columns by table: a whole `table`, or `table.column`."""
+    missing = []
+    for table, columns in covered(db).items():
+        if table not in recorded:
+            missing.append(table)
+        else:
+            missing += [f"{table}.{name}" for name in columns if name not in recorded[table]]
+    return missing
+
+
+def of_tables(
+    db: Database,
+    stamp: str,
+    where: str,
+    values: Sequence[str],
+    columns: Mapping[str, Sequence[str]],
+    calls: "CallRecords | None" = None,
+) -> dict[str, str | None]:
+    """SHA-256 over these columns of each table's rows that belong to a study, in the order of their keys;
+    `where` selects the study's calls. Calls are not read again where they are given. None for a table or a
+    column that is not there.
+    """
+    found: dict[str, str | None] = {}
+    for table, some in columns.items():
+        there = _columns(db, table)
+        if not some or not there.keys() >= set(some):
+            found[table] = None
+        elif table == "call":
+            found[table] = hashlib.sha256(call_records(db, some, where, values, calls).sorted()).hexdigest()
+        else:
+            scope, given = _scope(table, there, stamp, where, values)
+            keys = [name for name, place in sorted(there.items(), key=itemgetter(1)) if place] or ["rowid"]
+            rows = db.execute(
+                f"SELECT {_names(some)} FROM {_names([table])} WHERE {scope} ORDER BY {_names(keys)}", given
+            )
+            total = hashlib.sha256()
+            for row in rows:
+                total.update(stored_row(row) + b"\n")
+            found[table] = total.hexdigest()
+    return found
+
+
+def attempts_made(db: Database, where: str, values: Sequence[str]) -> int:
+    """How many requests were made of the models of the calls that `where` selects, for these or for none."""
+    scope, given = _scope("attempt", (), "", where, values)
+    (count,) = db.execute(f"SELECT count(*) FROM attempt WHERE {scope}", given).fetchone()
+    return int(count)
+
+
+def _columns(db: Database, table: str) -> dict[str, int]:
+    """The columns of a table, each with its place in the primary key, from 1; 0 for one outside of it."""
+    return {row[1]: row[5] for row in db.execute("SELECT * FROM pragma_table_xinfo(?)", [table])}
+
+
+def _names(names: Iterable[str]) -> str:
+    """Names that are in the schema, for a statement."""
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _scope(
+    table: str, columns: Iterable[str], stamp: str, where: str, values: Sequence[str]
+) -> tuple[str, list[str]]:
+    """Which rows of a table belong to a study; all of them where nothing says so."""
+    if table in _SCOPES:
+        scope = _SCOPES[table]
+        return scope.format(calls=where), list(values) * scope.count("{calls}")
+    if "stamp" in columns:
+        return "stamp = ?", [stamp]
+    if "cell" in columns:
+        return "cell IN (SELECT id FROM cell WHERE stamp = ?)", [stamp]
+    return "TRUE", []
+
+
+def call_records(
+    db: Database, columns: Sequence[str], where: str, values: Sequence[str], calls: "CallRecords | None"
+) -> "CallRecords":
+    if calls is not None and list(calls.columns) == list(columns):
+        return calls
+    found = CallRecords(columns)
+    for row in db.execute(f"SELECT {_names(columns)} FROM call WHERE {where}", values):
+        found.add(row)
+    return found
 
 
 class CallRecords:
-    """The digests of the rows of calls. What they come to does not depend on the order in which they are
-    added: in the file it is by chance."""
+    """The digests of some columns of the rows of calls. What they come to does not depend on the order in
+    which they are added: in the file it is by chance."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.columns = columns
         self._held = bytearray()  # 160 MB for five million
 
     def add(self, row: Sequence[Any]) -> None:
@@ -60,62 +149,6 @@ class CallRecords:
         """The digests, in order."""
         np.frombuffer(self._held, dtype="S32").sort()
         return self._held
-
-
-def of_records(
-    db: Database, stamp: str, where: str, values: Sequence[str], calls: CallRecords | None = None
-) -> str:
-    """SHA-256 over every row that the study rests on, with all its columns; `where` selects its calls, which
-    are not read again where they are given.
-
-    Of calls, the sorted digests of the rows; prompts and requests are named by their own digests.
-    """
-    total = hashlib.sha256()
-    used = f"SELECT {_COLUMNS['batch']} FROM batch WHERE id IN (SELECT batch FROM call WHERE {where})"
-    mine = "IN (SELECT id FROM cell WHERE stamp = ?)"
-    batches = db.execute(f"{used} ORDER BY batch.id", values)
-    first = chain(
-        db.execute("SELECT stamp, created FROM study WHERE stamp = ?", [stamp]),
-        *(
-            db.execute(f"SELECT {_COLUMNS[table]} FROM {table} WHERE stamp = ? ORDER BY 1, 2, 3, 4", [stamp])
-            for table in ("benchmark", "item", "shown", "cell")
-        ),
-    )
-    then = chain(
-        db.execute(
-            f"""SELECT cell, item, replicate, choice, score, evidence FROM sample
-                WHERE cell {mine} ORDER BY cell, item, replicate""",
-            [stamp],
-        ),
-        db.execute(
-            f"""SELECT cell, item, replicate, step, call FROM trace
-                WHERE cell {mine} ORDER BY cell, item, replicate, step""",
-            [stamp],
-        ),
-        db.execute(
-            f"""SELECT 'judgement', cell, item, replicate, judge, attempt, call, label, confidence, failure
-                FROM judgement WHERE cell {mine} ORDER BY cell, item, replicate, judge, attempt""",
-            [stamp],
-        ),
-        db.execute(
-            f"""SELECT cell, item, replicate, step, name FROM trace
-                WHERE name IS NOT NULL AND cell {mine} ORDER BY cell, item, replicate, step""",
-            [stamp],
-        ),
-    )
-    lines = chain(
-        map(canonical_row, first),
-        (stored_row(row if any(row[_BATCH:]) else row[:_BATCH]) for row in batches),
-        map(canonical_row, then),
-    )
-    for line in lines:
-        total.update(line + b"\n")
-    if calls is None:
-        calls = CallRecords()
-        for row in db.execute(f"SELECT {_COLUMNS['call']} FROM call WHERE {where}", values):
-            calls.add(row)
-    total.update(calls.sorted())
-    return total.hexdigest()
 
 
 def of_judgements(db: Database, stamp: str) -> str:

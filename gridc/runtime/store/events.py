@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.schema.base import Strength
-from gridc.schema.canonical import digest
+from gridc.schema.canonical import digest, each_key_once
 
 GENESIS = "0" * 64
 
@@ -130,16 +130,29 @@ class Observed(Body):
     detail: str
 
 
+class TableDigest(BaseModel):
+    """SHA-256 over these columns of the rows of a table that belong to the study
+    (`gridc.runtime.store.digests`)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    columns: list[str]
+    sha256: str
+
+
 class RunFinished(Body):
-    """A run came to its end, complete or not, with so many of its calls answered: the digests of
-    `Store.results_digest`, `Store.answers_digest` and `Store.records_digest`, and (`named`) of the tags,
-    labels and numbers of rows that a bundle lists."""
+    """A run came to its end, complete or not, with so many of its calls answered and so many `attempts`: the
+    digests of `Store.results_digest`, of each of the `tables`, and (`named`) of the tags, labels and numbers
+    of rows that a bundle lists. At first there were `answers` and `records` in place of `tables`
+    (`recorded_before`)."""
 
     kind = "finish"
     results: str
-    answers: str
+    answers: str | None = None
     records: str | None = None
+    tables: dict[str, TableDigest] | None = None
     answered: int | None = None
+    attempts: int | None = None
     total: int | None = None
     named: str | None = None
 
@@ -194,7 +207,8 @@ class AnchorRecord(BaseModel):
 
 class InterimLook(Body):
     """A report was made before the run was complete: its progress, the lock's strongest tie, all ties of the
-    lock and of the results, the attribution, if any, and the SHA-256 of each file that was written."""
+    lock and of the results, the attribution, if any, what reached the steps of scaffolds, and the SHA-256 of
+    each file that was written."""
 
     kind = "interim look"
     answered: int
@@ -204,6 +218,7 @@ class InterimLook(Body):
     anchors: list[AnchorRecord] = Field(default_factory=list)
     results_anchors: list[AnchorRecord] = Field(default_factory=list)
     attribution: list[dict[str, Any]] = Field(default_factory=list)
+    propagation: list[dict[str, Any]] = Field(default_factory=list)
     files: dict[str, str] = Field(default_factory=dict)
 
 
@@ -304,7 +319,8 @@ def first_break(events: Iterable[Event]) -> int | None:
     seq, previous = 1, GENESIS
     for event in events:
         try:
-            sealed = _seal(seq, event.at, event.kind, json.loads(event.text), previous)
+            body = json.loads(event.text, object_pairs_hook=each_key_once)  # SQLite reads the first of two
+            sealed = _seal(seq, event.at, event.kind, body, previous)
         except (ValueError, TypeError, RecursionError):  # without a canonical form: gridc never wrote it
             return event.seq
         if (event.seq, event.previous, event.digest) != (seq, previous, sealed):

@@ -19,13 +19,14 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.runtime.store import looked
 from gridc.runtime.store.tables import APPLICATION_ID, migrations
 
 Schema = tuple[tuple[str, str, str, str], ...]
 
 BESIDE = ("-wal", "-shm", "-journal")
 LOOK_SECONDS = 4.0
-"""The most time that the look at a stranger's schema may take."""
+"""The most CPU time that the look at a stranger's schema may take."""
 
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 2**28,
@@ -37,9 +38,10 @@ _LIMITS = {
 }
 
 
-def open_to_read(path: Path) -> tuple[Database, Callable[[], None]]:
+def open_to_read(path: Path, look: bool = True) -> tuple[Database, Callable[[], None]]:
     """The store at `path`, which nothing can change through it, and what closes it. One that an older gridc
-    made is read from a copy that is brought up to date; the file stays as it is.
+    made is read from a copy that is brought up to date; the file stays as it is. The pages of a file that
+    gridc did not write here are looked at first, unless who asks does so (`look`).
 
     Raises `StoreError`: GC605 where there is none or it is damaged, GC612 where a newer gridc made it.
     """
@@ -48,6 +50,8 @@ def open_to_read(path: Path) -> tuple[Database, Callable[[], None]]:
         db = Database(_connect(path))
         if _missing(db, path):
             return _migrated_copy(db, path)
+        if look:
+            looked.look(db, path)
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter for SQLite's words on damage
         raise unusable(path, error) from None
     return db, db.close
@@ -142,8 +146,8 @@ def _harden(connection: sqlite3.Connection) -> None:
 
 def _missing(db: Database, path: Path) -> tuple[str, ...]:
     """The migrations that a store has not had. Raises `StoreError` unless its schema is one of gridc's."""
-    last = time.monotonic() + LOOK_SECONDS
-    db.conn.set_progress_handler(lambda: time.monotonic() > last, 10_000)
+    last = time.thread_time() + LOOK_SECONDS
+    db.conn.set_progress_handler(lambda: time.thread_time() > last, 10_000)
     try:
         if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
             raise StoreError([Diagnostic("GC605", "this SQLite file is not a gridc store", str(path))])

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
+from gridc.runtime.store.digests import attempts_made
 from gridc.runtime.store.events import (
     Merged,
     ModelLoaded,
@@ -126,16 +127,26 @@ class ProgressReader(Reader):
 
     def conclusion(self, stamp: str) -> RunFinished | None:
         """What the last run of the study came to; None while one is under way, or was stopped before its end.
-        A run that another study's has since answered calls for is not at its end either."""
+        A run that another study's has since answered calls or asked its models for is not at its end
+        either."""
         last: RunFinished | None = None
+        others = False
         for event in self.events():
-            if event.body.stamp == stamp and isinstance(event.body, (RunStarted, Merged)):
+            if event.body.stamp != stamp:
+                others = True
+            elif isinstance(event.body, (RunStarted, Merged)):
                 last = None
-            elif event.body.stamp == stamp and isinstance(event.body, RunFinished):
-                last = event.body
-        if last is None or last.answered in (None, self.progress(stamp).answered):
-            return last
-        return None
+            elif isinstance(event.body, RunFinished):
+                last, others = event.body, False
+        if last is None or last.answered not in (None, self.progress(stamp).answered):
+            return None
+        if others and last.attempts not in (None, self.attempts_made(stamp)):
+            return None
+        return last
+
+    def attempts_made(self, stamp: str) -> int:
+        """How many requests were made of the study's models, for its calls or for none."""
+        return attempts_made(self._db, *self._calls_of(stamp))
 
     def observed(self, stamp: str) -> list[str]:
         """What happened in the run and departs from the plan: a sentence each, the same on every reading."""

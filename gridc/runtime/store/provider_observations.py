@@ -1,10 +1,11 @@
 """What a provider or a server did otherwise than it was asked: a sentence each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlite_utils import Database
 
+from gridc.compiler.inputs.reach import PROVIDERS, host_of
 from gridc.runtime.store.events import ModelLoaded
 
 
@@ -24,6 +25,7 @@ def provider_observations(
         values,
     ):
         told.append(f"{_name(names, model)}: {calls:,} calls to `{asked}` were answered as `{by}`")
+    told += _elsewhere(db, answered, values, loads)
     for model, prints in db.execute(
         f"""SELECT model, count(DISTINCT json_extract(sent, '$.fingerprint')) FROM call WHERE {answered}
             GROUP BY 1 HAVING count(DISTINCT json_extract(sent, '$.fingerprint')) > 1 ORDER BY 1""",
@@ -61,6 +63,34 @@ def provider_observations(
     ):
         told.append(f"{_name(names, model)}: batch {remote or 'that was not accepted'}: {detail}")
     return told
+
+
+def _elsewhere(
+    db: Database, answered: str, values: Sequence[str], loads: Sequence[ModelLoaded]
+) -> Iterator[str]:
+    """Answers that came from another host than the provider's own, or the one that the spec states."""
+    hosts = {load.identity: host for load in loads if (host := _host(load.ran)) is not None}
+    if not hosts:
+        return
+    names = {load.identity: load.model for load in loads}
+    for model, endpoint, calls in db.execute(
+        f"""SELECT model, json_extract(sent, '$.endpoint'), count(*) FROM call
+            WHERE {answered} AND json_extract(sent, '$.endpoint') IS NOT NULL
+            GROUP BY 1, 2 ORDER BY 1, 2""",
+        values,
+    ):
+        if model in hosts and _host({"endpoint": endpoint}) not in (hosts[model], None):
+            yield f"{_name(names, model)}: {calls:,} calls were answered at {endpoint}, not by {hosts[model]}"
+
+
+def _host(ran: Mapping[str, Any]) -> str | None:
+    """The host that a model has: of a provider's (`server` is stated of every other) its own."""
+    provider = PROVIDERS.get(str(ran.get("asked_for")).partition("/")[0])
+    base = str(ran.get("endpoint")) if provider is None or "server" in ran else provider.base
+    try:
+        return host_of(base) if base.startswith(("http://", "https://")) else None
+    except ValueError:
+        return base
 
 
 def _ignored(loads: Sequence[ModelLoaded]) -> list[str]:

@@ -1,6 +1,7 @@
 """A store that is open for reading: what every question about it starts from."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -26,12 +27,13 @@ class Reader:
         self._db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open the store at `path` as it is at this moment: what a run adds meanwhile is not seen.
+    def open(cls, path: Path, look: bool = True) -> Self:
+        """Open the store at `path` as it is at this moment: what a run adds meanwhile is not seen. For `look`
+        see `open_to_read`.
 
         Raises `StoreError` when there is none, it is damaged (GC605) or a newer gridc made it (GC612).
         """
-        db, close = open_to_read(path)
+        db, close = open_to_read(path, look)
         db.execute("BEGIN")  # one snapshot for all that is read
         return cls(db, close)
 
@@ -53,7 +55,8 @@ class Reader:
     @property
     def path(self) -> Path:
         """The file that is read."""
-        return Path(self._db.execute("PRAGMA database_list").fetchone()[2])
+        name = "SELECT CAST(file AS BLOB) FROM pragma_database_list WHERE name = 'main'"
+        return Path(os.fsdecode(self._db.execute(name).fetchone()[0]))  # a name need not be UTF-8
 
     def interrupt(self) -> None:
         """Stop what another thread is asking."""

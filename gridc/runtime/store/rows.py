@@ -100,8 +100,7 @@ class ModelPace:
 
 
 class CheckedCall(NamedTuple):
-    """A call with every column as it is stored. All but the two last are under the digest of the records, in
-    this order."""
+    """A call with what is checked of it, as it is stored."""
 
     id: str
     model: str

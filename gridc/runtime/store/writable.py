@@ -9,6 +9,7 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.runtime.store import looked
 from gridc.runtime.store.events import Body, Event
 from gridc.runtime.store.opening import open_to_write
 from gridc.runtime.store.store import Store
@@ -20,6 +21,7 @@ class Writable(Store):
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path
         self._lock = FileLock(path.with_suffix(".lock"))
         try:
             self._lock.acquire(timeout=0)
@@ -30,7 +32,14 @@ class Writable(Store):
             )
             raise StoreError([Diagnostic("GC601", message, str(path), help=help)]) from None
         try:
-            super().__init__(open_to_write(path))
+            db = open_to_write(path)
+            try:
+                looked.look(db, path)
+                looked.keep(path, writing=True)
+            except BaseException:
+                db.close()
+                raise
+            super().__init__(db)
         except BaseException:
             self._lock.release()
             raise
@@ -44,6 +53,7 @@ class Writable(Store):
     def __exit__(self, *raised: Any) -> None:
         try:
             super().__exit__(*raised)
+            looked.keep(self._file)
         finally:
             self._lock.release()
 

@@ -98,7 +98,7 @@ def bundle_without_end(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 
 @attack(SENDER, "a pipe lies in the bundle", "GC701",
-        instead((bundle, "_files", lambda folder: (str(path.relative_to(folder))
+        instead((bundle, "files_below", lambda folder: (str(path.relative_to(folder))
                  for path in folder.rglob("*") if path.is_file()))))  # fmt: skip
 def pipe(folder: Path, _: MonkeyPatch) -> set[str]:
     made = bundled(folder)

@@ -7,7 +7,7 @@ import secrets
 import shutil
 import subprocess
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -281,9 +281,10 @@ def any_tokenizer(patch: MonkeyPatch) -> None:
     pytest.importorskip("transformers")
     from transformers import PreTrainedTokenizerFast
 
-    from gridc.runtime.engines.hf import loading
+    from gridc.runtime.engines.hf import loading, tokenizer
 
     patch.setattr(loading, "read_tokenizer", PreTrainedTokenizerFast.from_pretrained)
+    patch.setattr(tokenizer, "ships_with_gridc", lambda files: True)  # a child is not patched
 
 
 @attack(
@@ -309,7 +310,8 @@ def tokenizer_elsewhere(folder: Path, patch: MonkeyPatch) -> set[str]:
         )
     except GridcError as error:
         return {each.code for each in error.diagnostics}
-    assert engine.prompts.tokenizer.encode("B") == engine.prompts.tokenizer.encode("A")
+    b, a = engine.prompts.tokenizer.encode(["B", "A"], special=False)
+    assert a == b
     return set()
 
 
@@ -327,7 +329,7 @@ def tree_that_swells(folder: Path, patch: MonkeyPatch) -> set[str]:
     spec = committed(folder)
     objects = folder / ".git" / "objects"
     blob = bytes.fromhex(shell(folder, "git", "rev-parse", f"HEAD:{spec.name}"))
-    other, own = (b"100644 %s\0" % name + blob for name in (b"a", spec.name.encode()))
+    other, own = (b"100644 %s\0" % name + blob for name in (b"a" * 4000, spec.name.encode()))
     body = other * (280 * 2**20 // len(other)) + own
     head = b"tree %d\0" % len(body)
     name = hashlib.sha1(head + body, usedforsecurity=False).hexdigest()
@@ -338,6 +340,75 @@ def tree_that_swells(folder: Path, patch: MonkeyPatch) -> set[str]:
     repository = git.repository_of(folder)
     assert repository is not None and repository.head == commit
     return set() if repository.holds(spec) else {BOUNDED}
+
+
+HASHED = "every object that is read hashes to its name (`git._require_own`)"
+
+
+@attack(
+    "whoever hands over a folder",
+    "a tree that names the lock of today lies under the name of the tree of an old commit",
+    HASHED,
+    instead((git, "_require_own", nothing)),
+)
+def object_of_another_name(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = committed(folder)
+    published = shell(folder, "git", "rev-parse", "HEAD:")
+    spec.write_text(spec.read_text() + "\n# written after the commit was published\n")
+    store_forged(folder, published, "tree", tree_of(spec, folder))
+    repository = git.repository_of(folder)
+    assert repository is not None
+    return set() if repository.holds(spec) else {HASHED}
+
+
+def tree_of(file: Path, folder: Path) -> bytes:
+    """The bytes of a tree that names the file as it is now."""
+    blob = shell(folder, "git", "hash-object", "-w", file.name)
+    return b"100644 %s\0" % file.name.encode() + bytes.fromhex(blob)
+
+
+def store_forged(folder: Path, name: str, kind: str, data: bytes) -> None:
+    """Store the bytes as a loose object under a name that is not theirs."""
+    place = folder / ".git" / "objects" / name[:2] / name[2:]
+    place.parent.mkdir(exist_ok=True)
+    place.unlink(missing_ok=True)
+    place.write_bytes(zlib.compress(b"%s %d\0" % (kind.encode(), len(data)) + data))
+
+
+OWN_REF = "a ref with a file of its own is not read among the packed ones (`git._values`)"
+
+
+def packed_too(common: Path, name: str) -> Iterator[str]:
+    """Reading of refs that goes on to the packed ones, whatever a ref says."""
+    yield from values(common, name)
+    for line in (common / "packed-refs").read_text().splitlines():
+        if line.endswith(f" {name}"):
+            yield line.split()[0]
+
+
+values = git._values
+
+
+@attack(
+    "whoever hands over a folder",
+    "HEAD leads through two branches to a commit, and a packed ref of the first names one with the spec",
+    OWN_REF,
+    instead((git, "_values", packed_too)),
+)
+def branch_of_a_branch(folder: Path, _: MonkeyPatch) -> set[str]:
+    spec = committed(folder)
+    shell(folder, "git", "branch", "other")
+    branch = shell(folder, "git", "symbolic-ref", "HEAD")
+    shell(folder, "git", "pack-refs", "--all")
+    spec.write_text(f"{spec.read_text()}\n# an earlier state\n")
+    shell(folder, "git", "commit", "-qam", "y")
+    later = shell(folder, "git", "rev-parse", "HEAD")
+    shell(folder, "git", "update-ref", "refs/heads/other", later)
+    spec.write_text(spec.read_text().removesuffix("\n# an earlier state\n"))
+    (folder / ".git" / branch).write_text("ref: refs/heads/other\n")
+    assert shell(folder, "git", "rev-parse", "HEAD") == later
+    repository = git.repository_of(folder)
+    return {OWN_REF} if repository is None or not repository.holds(spec) else set()
 
 
 PLAIN = "an object store with a pipe in it is not read (`git._is_plain`)"

@@ -4,7 +4,8 @@ import json
 import shutil
 import sqlite3
 import struct
-from collections.abc import Callable
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,9 @@ import gridc
 from benchmarks.synthetic import make
 from gridc.compiler import compile as compile_module
 from gridc.compiler.compile import compile_spec
+from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.score import score
+from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lock.lock import Lock, read_lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import GridcError
@@ -27,8 +30,9 @@ from gridc.reports.claims import claimed
 from gridc.reports.files import write
 from gridc.reports.findings.attribution import Attribution
 from gridc.reports.findings.find import find
-from gridc.runtime import run
-from gridc.runtime.store import events, opening, reader
+from gridc.runtime import rerun, run
+from gridc.runtime.engines.protocol import Answer
+from gridc.runtime.store import events, looked, opening, reader
 from gridc.runtime.store.digests import CallRecords
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest, digest_bytes
@@ -121,17 +125,24 @@ def enter(name: str, done: str, caught: str, remove: Patch, *statements: str) ->
     attack(HOLDER, done, caught, remove)(seen)
 
 
+made = Store.table_digests
+
+
 def without_records(patch: MonkeyPatch) -> None:
-    """Verification that takes the digest of the records as it is told."""
-    told: dict[str, str] = {}
+    """Verification that takes the digests of the tables as they are told."""
 
-    def records(store: Store, stamp: str, _: CallRecords | None = None) -> str:
-        if stamp not in told:
-            finish = store.conclusion(stamp)
-            told[stamp] = finish.records or "" if finish else ""
-        return told[stamp]
+    def tables(
+        store: Store,
+        stamp: str,
+        columns: Mapping[str, Sequence[str]] | None = None,
+        calls: CallRecords | None = None,
+    ) -> dict[str, str | None]:
+        finish = store.conclusion(stamp)
+        if finish is None or finish.tables is None:
+            return made(store, stamp, columns, calls)
+        return {name: each.sha256 for name, each in finish.tables.items()}
 
-    patch.setattr(Store, "records_digest", records)
+    patch.setattr(Store, "table_digests", tables)
 
 
 def some(column: str, value: str, table: str = "call") -> str:
@@ -146,6 +157,52 @@ without_cells = instead((verification, "of_cells", nothing))
 enter("sent-changed", "what was sent is changed", "GC706", without_records, some("sent", "'{}'"))
 enter("usage-changed", "usage is changed", "GC706", without_records, some("usage", "'{}'"))
 enter("time-changed", "calls are dated earlier", "GC706", without_records, some("finished", "'2020-01-01'"))
+
+
+def asked_of_a_provider(folder: Path) -> Path:
+    """A study whose first call went in a batch to a provider, after a probe; its results folder."""
+    results = studied(folder)
+    db = sqlite3.connect(results / "store.sqlite")
+    call, model = db.execute("SELECT id, model FROM call ORDER BY rowid LIMIT 1").fetchone()
+    for name in ("one", "two"):
+        batch = name, model, "2026-01-01T00:00:00+00:00", 1, "ended", f"batch_{name}", None
+        db.execute("INSERT INTO submission VALUES (?, ?, ?, ?, ?, ?, ?)", batch)
+    for name, of, submission in (("a", None, None), ("b", call, "one")):
+        db.execute(
+            """INSERT INTO attempt (id, model, purpose, call, number, started, status, paid, usd, usage,
+               submission) VALUES (?, ?, ?, ?, 1, '2026-01-01T00:00:00+00:00', 'answered', 'yes', 0.5,
+               '{}', ?)""",
+            [name, model, "call" if of else "probe", of, submission],
+        )
+    db.commit()
+    db.close()
+    report_again(results)
+    assert codes(folder) == set()
+    return results
+
+
+def edited_request(name: str, done: str, statement: str) -> None:
+    def seen(folder: Path, _: MonkeyPatch) -> set[str]:
+        edit(asked_of_a_provider(folder), statement)
+        gridc.open(folder / "gridcard.toml").report()
+        return codes(folder)
+
+    seen.__name__, seen.__module__ = name, __name__
+    attack(HOLDER, done, "GC706", without_records)(seen)
+
+
+edited_request(
+    "probe-changed", "what a probe cost is changed, and reported again",
+    "UPDATE attempt SET usd = 0.0 WHERE call IS NULL",
+)  # fmt: skip
+edited_request(
+    "request-in-another-batch", "a request is said to have gone in another batch",
+    "UPDATE attempt SET submission = 'two' WHERE id = 'b'",
+)  # fmt: skip
+edited_request(
+    "batch-note-made-up", "a note is made up beside a batch, and the report calls it a deviation",
+    "UPDATE submission SET detail = 'half of the results came from another model' WHERE id = 'one'",
+)  # fmt: skip
 
 
 def prompt_deleted(folder: Path, _: MonkeyPatch) -> set[str]:
@@ -237,6 +294,28 @@ def lenient(_: int, kind: str, text: str) -> events.Body:
 def event_without_a_key(folder: Path, _: MonkeyPatch) -> set[str]:
     results = studied(folder)
     reseal(results, lambda kind, body: {k: v for k, v in body.items() if (kind, k) != ("finish", "results")})
+    return codes(folder)
+
+
+@attack(HOLDER, "an event names the results twice: SQL reads the first, the chain seals the last", "GC702",
+        instead((events, "each_key_once", dict)))  # fmt: skip
+def event_told_twice(folder: Path, _: MonkeyPatch) -> set[str]:
+    twice = """'{"results": "0000", ' || substr(body, 2)"""
+    edit(studied(folder), f"UPDATE event SET body = {twice} WHERE kind = 'finish'")
+    return codes(folder)
+
+
+def shown_where_any_are(patch: MonkeyPatch) -> None:
+    """Checks of items that pass over a store without any."""
+    of_items, shown = verification.of_items, verification._shown
+    patch.setattr(verification, "of_items", lambda plan, store, _: of_items(plan, store, False))
+    patch.setattr(verification, "_shown", lambda plan, store, _: shown(plan, store, False))
+
+
+@attack(HOLDER, "items and right options are deleted, and what the run recorded of them with them", "GC704",
+        and_no_records(shown_where_any_are))  # fmt: skip
+def items_deleted(folder: Path, _: MonkeyPatch) -> set[str]:
+    edit(studied(folder), "DELETE FROM shown", "DELETE FROM item")
     return codes(folder)
 
 
@@ -395,6 +474,82 @@ def events_without_end(folder: Path, _: MonkeyPatch) -> set[str]:
     return codes(folder)
 
 
+def look_does_not_end(command: str, done: str, ask: Callable[[gridc.OpenStudy], object]) -> None:
+    """Who only reads a store is told before a row is read that its tables need not end."""
+
+    def seen(folder: Path, _: MonkeyPatch) -> set[str]:
+        without_end(studied(folder) / "store.sqlite", "event", levels=1)
+        try:
+            ask(gridc.open(folder / "gridcard.toml"))
+        except GridcError as error:
+            return {finding.code for finding in error.diagnostics}
+        return set()
+
+    seen.__name__, seen.__module__ = f"{command}_without_end", __name__
+    attack(HOLDER, done, "GC605", instead((looked, "look", nothing)))(seen)
+
+
+look_does_not_end("status", "the same, and `status` is asked of it", lambda study: study.status())
+look_does_not_end("report", "the same, and a report is made of it", lambda study: study.report())
+look_does_not_end(
+    "sql", "the same, and `sql` reads it", lambda study: study.sql("SELECT count(*) FROM call")
+)  # fmt: skip
+
+
+@attack(HOLDER, "a run was killed, and its number is another process's when its store is exchanged for one",
+        "GC605", instead((looked, "_born", lambda _: "before")))  # fmt: skip
+def exchanged_while_it_is_written(folder: Path, patch: MonkeyPatch) -> set[str]:
+    """Containers give the same low numbers to the first processes of each start."""
+    patch.setenv("GRIDC_CACHE", str(folder / "cache"))
+    store = studied(folder) / "store.sqlite"
+    looked.keep(store, writing=True)
+    (note,) = (folder / "cache" / "stores").iterdir()
+    note.write_text(json.dumps({**json.loads(note.read_text()), "born": "before"}))
+    without_end(store, "event", levels=1)
+    try:
+        gridc.open(folder / "gridcard.toml").status()
+    except GridcError as error:
+        return {finding.code for finding in error.diagnostics}
+    return set()
+
+
+@attack(HOLDER, "a figure is forged", "GC714", instead((verification, "_figures", nothing)))
+def figure_forged(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    gridc.open(folder / "gridcard.toml").report(figures=True)
+    assert codes(folder) == set()
+    drawn = min((results / "figures").glob("*.svg"))
+    drawn.write_text(drawn.read_text().replace("</svg>", "<text>qwen wins</text></svg>"))
+    return codes(folder)
+
+
+OTHERS = "what nothing says what it is is named (`verification.unchecked`)"
+
+
+@attack(HOLDER, "a figure and a table are laid beside the others", OTHERS,
+        instead((verification, "unchecked", nothing)))  # fmt: skip
+def figure_more(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    (results / "figures").mkdir()
+    (results / "figures" / "qwen-wins.svg").write_text("<svg/>")
+    (results / "scores.csv").write_text("qwen,100\n")
+    checked = gridc.open(folder / "gridcard.toml").verify().checked
+    named = "figures/qwen-wins.svg, scores.csv"
+    return {OTHERS} if any(line.endswith(named) for line in checked) else set()
+
+
+@attack(HOLDER, "a forged figure is the sixth of the names that nothing says anything of", OTHERS,
+        instead((verification, "_is_shown", lambda _: False), (verification, "_MOST_NAMES", 5)))  # fmt: skip
+def figure_behind_others(folder: Path, _: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    (results / "figures").mkdir()
+    (results / "figures" / "qwen-wins.svg").write_text("<svg/>")
+    for number in range(5):
+        (results / f"a{number}.log").write_text("")
+    checked = gridc.open(folder / "gridcard.toml").verify().checked
+    return {OTHERS} if any("figures/qwen-wins.svg" in line for line in checked) else set()
+
+
 every_row = opening._schema
 
 
@@ -454,6 +609,92 @@ def attribution_made_up(folder: Path, _: MonkeyPatch) -> set[str]:
         write(find(compiled, compiled.lock, store, said, (made_up,)), results)
     done = gridc.open(folder / "gridcard.toml").verify()
     return {NAMED} if any("not made again: the attribution" in line for line in done.checked) else set()
+
+
+RUN = Path(__file__).resolve().parents[2] / "runtime" / "stores" / "digests-by-hand" / "study.tar.xz"
+"""A study that a real model answered."""
+
+
+def asked_again(name: str, done: str, kind: str, change: str, remove: Patch, column: str = "answer") -> None:
+    """Answers of a real model are changed, everything is scored, sealed and reported again, and every call
+    is repeated."""
+
+    def seen(folder: Path, _: MonkeyPatch) -> set[str]:
+        with tarfile.open(RUN) as packed:
+            packed.extractall(folder, filter="data")
+        results = folder / "results" / "small"
+        db = sqlite3.connect(results / "store.sqlite")
+        local = "json_extract(body, '$.model') = 'qwen2' AND event.kind = 'load'"
+        db.execute(
+            f"""UPDATE call SET {column} = {change} WHERE kind = '{kind}' AND model IN
+                (SELECT json_extract(body, '$.identity') FROM event WHERE {local})"""
+        )
+        for call, answer in db.execute("SELECT id, answer FROM call").fetchall():
+            text = canonical(json.loads(answer)).decode()
+            row = [text, digest_bytes(text.encode()), call]
+            db.execute("UPDATE call SET answer = ?, answer_digest = ? WHERE id = ?", row)
+        db.commit()
+        db.close()
+        report_again(results)
+        try:
+            gridc.open(folder / "gridcard.toml").verify(rerun=1.0)
+        except GridcError as error:
+            return {finding.code for finding in error.diagnostics}
+        return set()
+
+    seen.__name__, seen.__module__ = name, __name__
+    attack(HOLDER, done, "GC708", remove)(seen)
+
+
+asked_again(
+    "near-ties-made-up", "near ties are counted that are none, and all calls are repeated", "generate",
+    "json_set(answer, '$.near_ties', 280)", instead((rerun, "_counts_agree", lambda *_: True)),
+)  # fmt: skip
+asked_again(
+    "rankings-moved", "likelihoods are moved by less than 1e-3, and all calls are repeated", "loglikelihood",
+    "json_set(answer, '$.loglikelihoods[0]', json_extract(answer, '$.loglikelihoods[0]') - 9e-4)",
+    instead((rerun, "LEAST", 1e-3)),
+)  # fmt: skip
+asked_again(
+    "local-answer-of-another-model",
+    "a local model is said to have answered as another, and all calls are repeated", "generate",
+    """json_set(sent, '$.model', 'gpt-2', '$.body', json('{"model":"qwen2"}'))""",
+    instead((rerun, "_same_prompt", lambda *_: True)), "sent",
+)  # fmt: skip
+
+
+def in_bfloat16(name: str, done: str, turned: list[float], remove: Patch) -> None:
+    """Rankings of a model in bf16 are stored with other likelihoods, of which the same candidate is the most
+    likely one, and every call is repeated. Batch shape changes nothing."""
+
+    def seen(_: Path, __: MonkeyPatch) -> set[str]:
+        setting = Setting(prompt="", method="loglikelihood", normalise="token")
+        item = Item("i", "Which?", ("one", "two words"), gold=0)
+        now, stored, uses = {}, {}, []
+        for number in range(40):
+            call = f"{number:02}"
+            content = {"loglikelihoods": [-2.0, -6.0], "tokens": [1, 2], "greedy": [False, False]}
+            sent = {"prompt_token_digest": call}
+            now[call] = Answer(call, content, sent, {}, 0.0)
+            stored[call] = sent, {**content, "loglikelihoods": turned}
+            uses.append(rerun.Ranking(setting, item, (call,)))
+        found = rerun._compare("m", "bf16", 40, stored, now, now, uses)
+        return {"GC708"} if found.differing else set()
+
+    seen.__name__, seen.__module__ = name, __name__
+    attack(HOLDER, done, "GC708", remove)(seen)
+
+
+in_bfloat16(
+    "choices-turned-in-reduced-precision",
+    "in bf16 likelihoods by token are turned within the order of the sums, and all calls are repeated",
+    [-3.0, -5.5], instead((rerun.Ranking, "choice", lambda *_: None)),
+)  # fmt: skip
+in_bfloat16(
+    "likelihoods-moved-in-reduced-precision",
+    "in bf16 a model is made surer than it is, and all calls are repeated",
+    [-0.1, -60.0], instead((rerun, "REDUCED_LEAST", 1000.0)),
+)  # fmt: skip
 
 
 def reseal(results: Path, change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:

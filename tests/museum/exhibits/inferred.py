@@ -21,8 +21,8 @@ from gridc.reports.findings.hypotheses.effects import Contrast
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
 from gridc.schema.inference import ContrastHypothesis
-from gridc.statistics import designs, risk
-from gridc.statistics.case_totals import totals_of_counts
+from gridc.statistics import designs, margins, risk
+from gridc.statistics.case_totals import CaseTable, totals_of_counts
 from gridc.statistics.clustered_logit import fit
 from gridc.statistics.curve import refits, shuffles
 from tests.museum.exhibit import FINDINGS, exhibit, without
@@ -269,14 +269,14 @@ def of_other_items(needed: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-MARGIN = "a margin is met where a test says so (`risk.equivalence`)"
+MARGIN = "a margin is met where a test says so (`margins.within`)"
 
 
 @exhibit(
     "a change of -2.3 points is called within 2 points",
     f"{FINDINGS}, FINDINGS 21; no row is released, so the counts are the smallest that give it",
     MARGIN,
-    lambda patch: patch.setattr(comparison, "equivalence", rounded_margin(risk.equivalence)),
+    lambda patch: patch.setattr(margins, "within", within_when_rounded),
 )
 def within_by_rounding(room: Any, patch: MonkeyPatch) -> set[str]:
     levels = {"none": 290, "aggressive": 283}
@@ -286,10 +286,10 @@ def within_by_rounding(room: Any, patch: MonkeyPatch) -> set[str]:
     return {MARGIN} if found.verdict != "supported" else set()
 
 
-def rounded_margin(equivalence: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda differences, cases, margin, alpha: risk.Equivalence(
-        margin, 0.001 if abs(round(float(np.mean(differences)), 2)) <= margin else 1.0, True
-    )
+def within_when_rounded(units: CaseTable, level: int, reference: int, margin: float) -> float:
+    sums, rows = units.cases @ units.sums, units.cases @ units.rows
+    rates = sums / rows
+    return 0.001 if abs(round(float(rates[level] - rates[reference]), 2)) <= margin else 1.0
 
 
 BOTH_WAYS = "a null control is refuted by a difference either way (`contrasts.p_values`)"

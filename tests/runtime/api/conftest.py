@@ -2,18 +2,19 @@
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
+from gridc.compiler.inputs import reach
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.prices import Price
 from gridc.compiler.lowering.calls import Prompt
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines.api import session
 from gridc.runtime.engines.api.engine import ApiEngine
-from gridc.runtime.engines.api.records import Attempt, Submission
+from gridc.runtime.engines.api.records import Attempt, Submission, Terms
 from gridc.runtime.engines.protocol import Answer, Call, Task
 from gridc.schema.budget import Budget
 from gridc.schema.canonical import digest
@@ -104,11 +105,17 @@ def engine_at(
     identity = ModelIdentity(unpinned="a provider's", base_url=url, **stated)
     engine = ApiEngine("model", identity, Settings(**settings), waived)
     journal, meter = Noted(), Meter(Budget(**(budget or {})))
-    engine.connect(journal, meter, price)
+    engine.connect(journal, meter, price, Terms("in a test"))
     try:
         yield Asked(engine, journal, meter)
     finally:
         engine.close()
+
+
+def at_home(monkeypatch: pytest.MonkeyPatch, provider: str, base: str) -> None:
+    """Put a server of ours in the place of a provider's own address."""
+    own = reach.PROVIDERS[provider]
+    monkeypatch.setitem(reach.PROVIDERS, provider, replace(own, base=base))
 
 
 @contextmanager

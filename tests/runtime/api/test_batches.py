@@ -13,6 +13,7 @@ from gridc.compiler.inputs.prices import Price
 from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines.api import batch_protocols, batches, flights
+from gridc.runtime.engines.api.records import Terms
 from gridc.schema.budget import Budget
 from tests.runtime.api.conftest import Asked, engine_at, make_calls, serving
 from tools.servers.batches import FAULTS, BatchServer
@@ -137,7 +138,7 @@ def test_a_batch_that_may_have_been_paid_and_cannot_be_found_is_not_asked_again_
         with pytest.raises(UnavailableError, match="GC638"):
             asked.ask(make_calls(5))
         assert sum(server.accepted.values()) == (5 if unlisted else 0)
-        asked.engine._repeat_lost = True
+        asked.engine._terms = Terms("in a test", repeat_lost=True)
         assert len(asked.ask(make_calls(5))) == 5
         lost = asked.journal.of(status="lost", paid="possibly")
         assert len(lost) == 5
@@ -273,7 +274,7 @@ def test_results_that_the_provider_no_longer_has_are_asked_again_only_when_told(
             with pytest.raises(UnavailableError, match="GC638"):
                 asked.ask(make_calls(5))
         server.batches["other"] = {"status": "completed"}  # so that the next has another name
-        asked.engine._repeat_lost = True
+        asked.engine._terms = Terms("in a test", repeat_lost=True)
         assert len(asked.ask(make_calls(5))) == 5
         assert len(asked.journal.of(status="lost", paid="possibly")) == 5
 

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.runtime.api.conftest import engine_at, faulty, make_calls
+from tests.runtime.api.conftest import at_home, engine_at, faulty, make_calls
 
 KEY = "sk-canary-through-litellm"
 
@@ -14,7 +14,9 @@ KEY = "sk-canary-through-litellm"
 def test_litellm_translates_and_every_request_is_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with faulty({"500": 0.2, "429": 0.1}) as (server, url):
-        monkeypatch.setenv("OPENAI_API_BASE", url)
+        at_home(monkeypatch, "openai", url)
+        monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:9/v1")
+        monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"X-Other: {KEY}-of-another")
         with engine_at(None, source="openai/gpt-4o-2024-08-06", attempts=10) as asked:
             answers = asked.ask(make_calls(12))
     assert len(answers) == 12

@@ -10,7 +10,7 @@ import pytest
 
 from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.engines.api import flights
-from tests.runtime.api.conftest import engine_at, make_calls, serving
+from tests.runtime.api.conftest import at_home, engine_at, make_calls, serving
 from tools.servers.batches import BatchServer
 from tools.servers.faults import FaultServer
 from tools.servers.http import Asked, Reply
@@ -35,7 +35,7 @@ def test_the_requests_of_a_batch_are_those_of_single_calls(monkeypatch: pytest.M
     inside = FaultServer(delay=0)
     server = BatchServer(inside, ["half_failed"])
     with serving(server) as url:
-        monkeypatch.setenv("OPENAI_API_BASE", url)
+        at_home(monkeypatch, "openai", url)
         with engine_at(None, source="openai/gpt-4o-2024-08-06", batch=True) as asked:
             answers = asked.ask(calls)
         assert not server.seen["POST chat"], "a batch asks nothing by itself"
@@ -104,7 +104,7 @@ def test_message_batches_of_anthropic(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = make_calls(6)
     server = Anthropic("succeeded", "errored", "expired")
     with serving(server) as url:
-        monkeypatch.setenv("ANTHROPIC_API_BASE", url.removesuffix("/v1"))
+        at_home(monkeypatch, "anthropic", url.removesuffix("/v1"))
         with engine_at(None, source="anthropic/claude-opus-4-6", batch=True, omits=("seed",)) as asked:
             answers = asked.ask(calls)
     assert {name: each.content["text"] for name, each in answers.items()} == {
@@ -124,7 +124,7 @@ def test_a_batch_that_anthropic_may_have_taken_is_not_asked_again_unasked(
     server = Anthropic()
     server.breaks = True
     with serving(server) as url:
-        monkeypatch.setenv("ANTHROPIC_API_BASE", url.removesuffix("/v1"))
+        at_home(monkeypatch, "anthropic", url.removesuffix("/v1"))
         with engine_at(None, source="anthropic/claude-opus-4-6", batch=True, omits=("seed",)) as asked:
             for _ in range(2):
                 with pytest.raises(UnavailableError, match="GC638"):

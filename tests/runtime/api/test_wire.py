@@ -146,7 +146,7 @@ def test_a_status_is_one_kind_of_failure(status: int, body: str, kind: str) -> N
 
 @pytest.mark.parametrize(
     ("header", "wait"),
-    [(None, None), ("3", 3.0), ("0.5", 0.5), ("-5", 0.0), ("soon", None), ("nan", None), ("1e9", 3600.0),
+    [(None, None), ("3", 3.0), ("0.5", 0.5), ("-5", 0.0), ("soon", None), ("nan", None), ("1e9", 1e9),
      ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("Wed, 21 Oct 2015 07:28:00 +9999999999999", None)],
 )  # fmt: skip
 def test_retry_after_is_seconds_or_a_date(header: str | None, wait: float | None) -> None:

@@ -1,12 +1,13 @@
 """What a study says to its stated hypotheses: supported, refuted or open."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gridc.compiler.grid.cell import Cell
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.contrasts import decide_contrast
-from gridc.reports.findings.hypotheses.effects import Effect
+from gridc.reports.findings.hypotheses.effects import Contrast, Effect
 from gridc.reports.findings.hypotheses.families import corrected, rate_of, without_family
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
 from gridc.reports.findings.hypotheses.interaction import decide_interaction
@@ -26,7 +27,9 @@ def decisions(measured: Measured, asked: Collection[str] | None = None) -> Itera
     found = {
         each.id: DECISIONS[each.kind].decide(measured, each) for each in spec.hypothesis if each.id in needed
     }
-    p_values = corrected(spec, {name: (each.support, each.refute) for name, each in found.items()})
+    p_values = _corrected(spec, found)
+    others = _read_otherwise(measured, needed, found) if final and asked is None else {}
+    p_otherwise = _corrected(spec, {**found, **others})
     for hypothesis in spec.hypothesis:
         if hypothesis.id not in found or (asked is not None and hypothesis.id not in asked):
             continue
@@ -34,7 +37,7 @@ def decisions(measured: Measured, asked: Collection[str] | None = None) -> Itera
         support, refute = p_values[hypothesis.id]
         ranking = answer if isinstance(answer, Ranking) else None
         tested = final and (ranking is None or ranking.strength != "descriptive")
-        yield HypothesisFinding(
+        decided = HypothesisFinding(
             hypothesis,
             rate.family,
             rate.correction,
@@ -45,6 +48,36 @@ def decisions(measured: Measured, asked: Collection[str] | None = None) -> Itera
             ranking=ranking,
             effect=None if isinstance(answer, Ranking) else answer,
         )
+        if hypothesis.id in others:
+            support, refute = p_otherwise[hypothesis.id]
+            other = replace(decided, support=digits(support), refute=digits(refute))
+            decided = replace(decided, otherwise=other.verdict)
+        yield decided
+
+
+def _corrected(spec: Spec, found: Mapping[str, Ranking | Effect]) -> Mapping[str, tuple[float, float]]:
+    return corrected(spec, {name: (each.support, each.refute) for name, each in found.items()})
+
+
+def _read_otherwise(
+    measured: Measured, needed: Collection[str], found: Mapping[str, Ranking | Effect]
+) -> dict[str, Effect]:
+    """The effects among whose answers are unreadable ones, by the other reading of those."""
+    analysis = measured.spec.analysis
+    other = analysis.model_copy(update={"outcome": "pp" if analysis.outcome == "itt" else "itt"})
+    read = replace(measured, spec=measured.spec.model_copy(update={"analysis": other}))
+    effects = {}
+    for hypothesis in measured.spec.hypothesis:
+        answer = found[hypothesis.id] if hypothesis.id in needed else None
+        if isinstance(answer, Effect) and any(map(_unread, answer.contrasts)):
+            decided = DECISIONS[hypothesis.kind].decide(read, hypothesis)
+            assert isinstance(decided, Effect)
+            effects[hypothesis.id] = decided
+    return effects
+
+
+def _unread(contrast: Contrast) -> bool:
+    return contrast.other is not None and contrast.other.samples != contrast.change.samples
 
 
 def companions(spec: Spec, asked: Collection[str] | None) -> set[str]:

@@ -1,33 +1,24 @@
 """Rows that are compared: levels of an axis, asked of the same model and item with all else the same."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
 
 import numpy as np
 
-from gridc.reports.findings.hypotheses.effects import AtMargin, Change, Flips
+from gridc.reports.findings.hypotheses.effects import AtMargin, Change, Failure, Flips, Pairs
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.intervals import Ends, resampling_of
 from gridc.reports.findings.observations import Flags, Floats, Observations, Reading, Whole
 from gridc.schema.inference import ContrastHypothesis, InteractionHypothesis, Margin, TrendHypothesis
 from gridc.schema.selector import EVERYWHERE
+from gridc.statistics import margins
+from gridc.statistics.case_totals import CaseTable, case_table
 from gridc.statistics.exact_tests import mcnemar_two_sided
+from gridc.statistics.paired_rows import paired
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.risk import (
-    ArmSums,
-    arm_sums,
-    equivalence,
-    noninferiority,
-    outside,
-    percentile_interval,
-    resampled_rates,
-    unchanged_p,
-)
-
-STILL = 1e-12
-"""Differences of rates below this are errors of rounding."""
+from gridc.statistics.risk import ArmSums, arm_sums, percentile_interval, resampled_rates
 
 AboutAnEffect = ContrastHypothesis | InteractionHypothesis | TrendHypothesis
 
@@ -35,26 +26,25 @@ AboutAnEffect = ContrastHypothesis | InteractionHypothesis | TrendHypothesis
 @dataclass(frozen=True)
 class Comparison:
     """Rows of `levels` of an axis, the reference first, in blocks: a model, an item and all other levels.
-    Every block has rows of the levels that must be there; `left_out` samples stood in other blocks."""
+    Every block has rows of the first `together` levels; `left_out` samples stood in other blocks. By either
+    reading a block counts under all of those or under none (`counted`); the levels behind them tell an
+    estimator about the other covariates."""
 
     rows: Observations
     axis: str
     levels: tuple[str, ...]
+    together: int
     left_out: int
     reading: Reading
     resamples: int
     seed: int
 
     def read(self, reading: Reading) -> "Comparison":
-        return Comparison(
-            self.rows, self.axis, self.levels, self.left_out, reading, self.resamples, self.seed
-        )
+        return replace(self, reading=reading)
 
     def part(self, rows: Flags) -> "Comparison":
         """The same of some of the rows: whole blocks."""
-        return Comparison(
-            self.rows.where(rows), self.axis, self.levels, 0, self.reading, self.resamples, self.seed
-        )
+        return replace(self, rows=self.rows.where(rows), left_out=0)
 
     @cached_property
     def arms(self) -> Whole:
@@ -62,15 +52,58 @@ class Comparison:
         return self.rows.codes(self.axis, self.levels)
 
     @cached_property
+    def blocks(self) -> Whole:
+        """The number of each row's block."""
+        return _blocks(self.rows, self.axis)
+
+    @cached_property
+    def counted(self) -> tuple[Whole, Floats]:
+        """How many samples of each row count, and what they earned, (N,) both: of the first `together` levels
+        in blocks that have some under each of them, weighing the same there."""
+        counts, earned = self.rows.reading(self.reading)
+        counts, earned = counts.copy(), earned.copy()
+        own = self.arms < self.together
+        place = self.blocks[own], self.arms[own]
+        shape = int(self.blocks.max()) + 1, self.together
+        of_block, earned_there = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+        of_block[place], earned_there[place] = counts[own], earned[own]
+        kept, points = paired(of_block, earned_there)
+        counts[own], earned[own] = kept[place], points[place]
+        return counts, earned
+
+    def table(self) -> CaseTable:
+        """What counts, by unit and cell."""
+        counts, earned = self.counted
+        return case_table(self.rows.unit, self.rows.cell, earned, len(self.rows.cells), counts)
+
+    @cached_property
     def sums(self) -> ArmSums:
         """Rows and outcomes by kind of resampled unit and level."""
-        counts, earned = self.rows.reading(self.reading)
-        return arm_sums(self.rows.drawn[self.rows.item], self.arms, earned, len(self.levels), counts)
+        counts, earned = self.counted
+        some = counts > 0
+        drawn = self.rows.drawn[self.rows.item[some]]
+        return arm_sums(drawn, self.arms[some], earned[some], len(self.levels), counts[some])
+
+    @cached_property
+    def by_unit(self) -> CaseTable:
+        """Rows and outcomes by kind of independent unit and level: what tests at a margin read."""
+        counts, earned = self.counted
+        return case_table(self.rows.unit, self.arms, earned, len(self.levels), counts)
 
     @cached_property
     def drawn_rates(self) -> Floats:
         """The rate of each level in each resample of units, (resamples, levels)."""
+        if not self.units:
+            return np.full((self.resamples, len(self.levels)), np.nan)
         return resampled_rates(self.sums, self.resamples, self.seed)
+
+    @property
+    def unanswered(self) -> Failure | None:
+        """Why no rate is defined, where none is."""
+        if self.rate(self.levels[0]) is not None:
+            return None
+        named = ", ".join(f"`{level}`" for level in self.levels[: self.together])
+        return Failure("rows", f"no item has an answer that counts under each of {named}")
 
     @property
     def units(self) -> int:
@@ -100,10 +133,10 @@ class Comparison:
         """Two levels, with the tests at the stated margin and at those of sensitivity."""
         sizes = () if margin is None else tuple(dict.fromkeys((margin.pp, *margin.sensitivity_pp)))
         differences = self.differences(level, reference)
-        margins = []
+        at_margins = []
         for pp in sizes:
             p = self.within(level, reference, pp / 100)
-            margins.append(AtMargin(pp, p, p <= alpha))
+            at_margins.append(AtMargin(pp, p, p <= alpha))
         rate, against = self.rate(level), self.rate(reference)
         return Change(
             part,
@@ -115,10 +148,27 @@ class Comparison:
             against,
             None if rate is None or against is None else rate - against,
             self.interval(differences),
-            tuple(margins),
-            self._still(level, reference),
+            tuple(at_margins),
+            margins.limits(self.by_unit, *self._places(level, reference), alpha) if sizes else None,
             self._no_interval(differences),
+            self._pairs(level, reference),
         )
+
+    def _pairs(self, level: str, reference: str) -> Pairs | None:
+        """What a per-protocol difference is of; None where every answer counts."""
+        if self.reading == "itt":
+            return None
+        counts, _ = self.counted
+        width = len(self.levels)
+        asked, read = (
+            np.bincount(self.arms, values, width) for values in (self.rows.counted, self.rows.read_counted)
+        )
+        at, against = self.levels.index(level), self.levels.index(reference)
+        here = self.arms == at
+        return Pairs(
+            int((counts[here] > 0).sum()), int(here.sum()),
+            float(read[at] / asked[at]), float(read[against] / asked[against]),
+        )  # fmt: skip
 
     def _no_interval(self, differences: Floats) -> str:
         """Why resamples make no interval, as `percentile_interval` decides it; empty where they do."""
@@ -131,50 +181,35 @@ class Comparison:
         spread = differences.min() < differences.max()
         return "too few resamples for so few units" if spread else "no spread between units"
 
+    def _places(self, level: str, reference: str) -> tuple[int, int]:
+        return self.levels.index(level), self.levels.index(reference)
+
     def within(self, level: str, reference: str, margin: float) -> float:
         """p of: the difference lies inside the margin (two one-sided tests)."""
-        if (still := self._unchanged(level, reference, margin)) is not None:
-            return still
-        return equivalence(self.differences(level, reference), self.units, margin, 0.05).p
+        return margins.within(self.by_unit, *self._places(level, reference), margin)
 
     def above(self, level: str, reference: str, bound: float) -> float:
         """p of: the difference is above `bound`."""
-        if bound < 0 and (still := self._unchanged(level, reference, -bound)) is not None:
-            return still
-        return noninferiority(self.differences(level, reference), self.units, -bound, 0.05).p
+        return margins.above(self.by_unit, *self._places(level, reference), bound)
 
     def below(self, level: str, reference: str, bound: float) -> float:
         """p of: the difference is below `bound`."""
-        return self.above(reference, level, -bound)
+        return margins.below(self.by_unit, *self._places(level, reference), bound)
 
     def beyond(self, level: str, reference: str, margin: float) -> float:
         """p of: the difference is as large as the margin or larger, either way."""
-        return outside(self.differences(level, reference), self.units, margin)
-
-    def _unchanged(self, level: str, reference: str, margin: float) -> float | None:
-        """p where no resample changes between the levels; None where one does."""
-        if not self._still(level, reference):
-            return None
-        pair = [self.levels.index(level), self.levels.index(reference)]
-        sizes = np.repeat(self.sums.rows[:, pair].max(axis=1), self.sums.cases)
-        return unchanged_p(sizes[sizes > 0], margin)
-
-    def _still(self, level: str, reference: str) -> bool:
-        """Whether both rates are the same in every resample. Per protocol they can be where units have other
-        numbers of readable answers, all of them right."""
-        return bool((np.abs(self.differences(level, reference)) < STILL).all())
+        return margins.beyond(self.by_unit, *self._places(level, reference), margin)
 
     def flips(self, level: str, reference: str) -> Flips | None:
         """How single answers moved; None where an item is asked several times or earns a part of a point."""
-        counts, earned = self.rows.reading(self.reading)
+        counts, earned = self.counted
         if (counts > 1).any() or self.rows.scale != 1:
             return None
-        blocks = _blocks(self.rows, self.axis)
         sides = []
         for name in (reference, level):
             here = (self.arms == self.levels.index(name)) & (counts > 0)
-            order = np.argsort(blocks[here])
-            sides.append((blocks[here][order], earned[here][order], self.rows.unit[here][order]))
+            order = np.argsort(self.blocks[here])
+            sides.append((self.blocks[here][order], earned[here][order], self.rows.unit[here][order]))
         (before, was, unit), (after, now, _) = sides
         both, first, second = np.intersect1d(before, after, return_indices=True)
         if not len(both):
@@ -221,7 +256,7 @@ def compare(
     drawn = resampling_of(spec, samples.plan.study.items[rows.cells[0].benchmark])
     left_out = int(rows.counted[(codes >= 0) & (codes < len(levels)) & ~kept].sum())
     return Comparison(
-        rows.where(kept), hypothesis.axis, named, left_out, reading, drawn.resamples, drawn.seed
+        rows.where(kept), hypothesis.axis, named, len(levels), left_out, reading, drawn.resamples, drawn.seed
     )
 
 

@@ -5,7 +5,7 @@ from math import isfinite
 
 import numpy as np
 
-from gridc.compiler.grid.hypothesis_kinds import GAINS, HARMS, OF_SCORE
+from gridc.compiler.grid.hypothesis_kinds import GAINS, HARMS, OF_SCORE, kind_of
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.effects import (
     Change,
@@ -20,17 +20,26 @@ from gridc.reports.findings.hypotheses.effects import (
 )
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
-from gridc.reports.findings.hypotheses.regression import Fit, covariates, design_of, estimate, failure_of
+from gridc.reports.findings.hypotheses.regression import (
+    Fit,
+    covariates,
+    design_of,
+    estimate,
+    failure_of,
+    too_few,
+)
 from gridc.reports.findings.intervals import Ends
 from gridc.reports.findings.observations import NotMean, Reading
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
+from gridc.statistics import verdicts
 from gridc.statistics.clustered_logit import NotEstimable
 from gridc.statistics.direction import Direction
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, number_needed, recovery
+from gridc.statistics.verdicts import contrast_p_values
 
 
 def decide_contrast(measured: Measured, hypothesis: ContrastHypothesis) -> Effect:
@@ -57,20 +66,14 @@ def decide_contrast(measured: Measured, hypothesis: ContrastHypothesis) -> Effec
         contrast(comparison, spec, hypothesis, level, alpha, known)
         for level, known in zip(hypothesis.levels, odds, strict=True)
     )
+    failure = failure or too_few(test, comparison.units)
     support, refute = p_values(comparison, hypothesis, odds, test)
     needs_test = hypothesis.kind in ("difference", "null_control")
     if not needs_test:
-        failure = _unanswered(comparison, hypothesis) or (
-            None if failure and failure.code == "estimator" else failure
+        failure = comparison.unanswered or (
+            None if failure and failure.code in ("estimator", "few_units") else failure
         )
     return effect_of(comparison, hypothesis, spec, contrasts, test, failure, (support, refute))
-
-
-def _unanswered(comparison: Comparison, hypothesis: ContrastHypothesis) -> Failure | None:
-    """Why resampled differences are not defined, where they are not: an arm without an answer."""
-    arms = (hypothesis.reference, *hypothesis.levels)
-    empty = [f"`{level}`" for level in arms if comparison.rate(level) is None]
-    return Failure("rows", f"no answer counts under {', '.join(empty)}") if empty else None
 
 
 def compared(
@@ -121,7 +124,7 @@ def effect_of(
 
 def _test(fitted: Fit, columns: list[int], odds: Sequence[Odds | None]) -> EffectTest:
     if len(columns) == 1 and odds[0] is not None:
-        return EffectTest("wald_z", odds[0].z, 1, odds[0].p)
+        return EffectTest("wald_z", odds[0].z, 1, odds[0].p, odds[0].freedom, odds[0].spread)
     return fitted.joint(columns)
 
 
@@ -131,52 +134,25 @@ def p_values(
     odds: Sequence[Odds | None],
     test: EffectTest | None,
 ) -> tuple[float, float]:
-    """p of the claim and of what refutes it, by the rule of `statistics.power.Rule`. Over several levels a
-    claim of each is its largest p, and a claim of some is the smallest times their number."""
-    levels, reference, count = hypothesis.levels, hypothesis.reference, len(hypothesis.levels)
-
-    def every(ps: Sequence[float]) -> float:
-        return max(ps)
-
-    def some(ps: Sequence[float]) -> float:
-        return min(1.0, count * min(ps))
-
-    margin = None if hypothesis.margin is None else hypothesis.margin.pp / 100
-    found = 1.0 if test is None else test.p
-    within = beyond = below = above = 1.0
-    if margin is not None:
-        within = every([comparison.within(level, reference, margin) for level in levels])
-        beyond = some([comparison.beyond(level, reference, margin) for level in levels])
-        above = every([comparison.above(level, reference, -margin) for level in levels])
-        below = every([comparison.below(level, reference, margin) for level in levels])
-    if hypothesis.kind == "equivalence":
-        return within, beyond
-    if hypothesis.kind == "null_control":
-        return within, found
-    if hypothesis.kind == "noninferiority":
-        sides = [
-            (
-                comparison.below(level, reference, -(margin or 0)),
-                comparison.above(level, reference, margin or 0),
-            )
-            for level in levels
-        ]
-        if hypothesis.side == "greater":
-            return above, some([down for down, _ in sides])
-        return below, some([up for _, up in sides])
-    if hypothesis.side == "two-sided":
-        return found, within
-    sides = [tails(each) for each in odds]
-    up, down = some([p for p, _ in sides]), some([p for _, p in sides])
-    return (up, min(below, down)) if hypothesis.side == "greater" else (down, min(above, up))
+    """p of the claim and of what refutes it, by the rule of its kind (`statistics.verdicts`)."""
+    found = test.p if test is not None and test.decides else 1.0
+    rule = kind_of(hypothesis).rule
+    assert rule is not None
+    return contrast_p_values(
+        rule(hypothesis, ALPHA),
+        comparison.by_unit,
+        [comparison.levels.index(level) for level in hypothesis.levels],
+        comparison.levels.index(hypothesis.reference),
+        found,
+        [tails(each) for each in odds],
+    )
 
 
 def tails(odds: Odds | None) -> tuple[float, float]:
-    """p of: the odds rise, and of: they fall; 1 where they are not known."""
+    """p of: the odds rise, and of: they fall; 1 where they are not known, or the units too few to decide."""
     if odds is None:
         return 1.0, 1.0
-    near, far = odds.p / 2, 1 - odds.p / 2
-    return (near, far) if odds.z > 0 else (far, near)
+    return verdicts.tails(odds.z, odds.p, odds.spread is None or odds.spread.enough)
 
 
 def contrast(

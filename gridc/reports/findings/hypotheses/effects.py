@@ -9,7 +9,7 @@ from gridc.reports.findings.observations import Reading
 
 FailureCode = Literal[
     "rows", "constant", "collinear", "separated", "saturated", "clusters", "estimator", "not_a_mean",
-    "graded", "library",
+    "graded", "library", "few_units",
 ]  # fmt: skip
 
 
@@ -27,6 +27,7 @@ class Failure:
     not_a_mean   the outcome is no mean over items, such as a bias score
     graded       the estimator takes outcomes of 0 and 1 alone
     library      the library that the estimator needs is not installed
+    few_units    there is an estimate, of too few or too unequal units to decide by
     """
 
     code: FailureCode
@@ -35,12 +36,24 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class AtMargin:
-    """Two one-sided tests at a margin: p, uncorrected, and whether the difference lies inside at the
-    level."""
+    """Two one-sided tests at a margin (`statistics.margins`): p, uncorrected, and whether the difference lies
+    inside at the level."""
 
     pp: float
     p: float
     holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """What a per-protocol difference is of: `compared` of the `asked` pairs (an item of a model, all else the
+    same), those with a readable answer under every level that is compared; and which share of all answers is
+    readable under the level and under the reference."""
+
+    compared: int
+    asked: int
+    readable: float
+    reference_readable: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +62,10 @@ class Change:
 
     `samples` count under the level, in `units` groups that are independent of each other. The interval of the
     difference is central, 95 %, over resamples of units; None where they make none. A rate is None where
-    no sample counts. `margins` has the stated margin first, and is empty where the spec states none. `still`
-    says that every resample shows the same rate under both, and `no_interval` why there is none.
+    no sample counts. `margins` has the stated margin first, and is empty where the spec states none; `limits`
+    are then those of the same tests, each missed with probability alpha, so that they lie inside the margin
+    exactly where its p is at most alpha. `no_interval` says why there is no interval. `pairs` says
+    what is left per protocol; None by intention to treat.
     """
 
     part: str | None
@@ -63,14 +78,26 @@ class Change:
     difference: float | None
     interval: Ends | None
     margins: tuple[AtMargin, ...] = ()
-    still: bool = False
+    limits: Ends | None = None
     no_interval: str = ""
+    pairs: Pairs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How evenly units carry an estimate: the effective number of them (Carter, Schnepel & Steigerwald 2017),
+    the share of the largest, and whether they are `enough` to decide by."""
+
+    effective: float
+    largest: float
+    enough: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Odds:
     """Log odds of a level against the reference, adjusted for the covariates, with its standard error, z and
-    two-sided p; the odds ratio with its 95 % interval."""
+    two-sided p; the odds ratio with its 95 % interval. With errors clustered by unit z is compared with
+    Student's t of `freedom`, and `spread` says how evenly the units carry it; else both are None."""
 
     log_odds: float
     error: float
@@ -78,6 +105,8 @@ class Odds:
     p: float
     ratio: float
     interval: Ends
+    freedom: float | None = None
+    spread: Spread | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +177,19 @@ class Contrast:
 @dataclass(frozen=True, slots=True)
 class EffectTest:
     """The test of the estimator: `statistic` is z, Wald's chi-squared of `df` coefficients, or a likelihood
-    ratio."""
+    ratio; `freedom` and `spread` as in `Odds`, of several coefficients of the least even one."""
 
     name: Literal["wald_z", "wald_chi2", "likelihood_ratio"]
     statistic: float
     df: int
     p: float
+    freedom: float | None = None
+    spread: Spread | None = None
+
+    @property
+    def decides(self) -> bool:
+        """Whether there are units enough for a verdict."""
+        return self.spread is None or self.spread.enough
 
 
 @dataclass(frozen=True, slots=True)

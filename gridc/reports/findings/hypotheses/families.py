@@ -1,21 +1,29 @@
-"""Hypotheses that share one error rate: their p-values, corrected as the spec declares."""
+"""Hypotheses that share one error rate: their p-values, corrected as the spec declares.
 
-from collections.abc import Callable, Mapping, Sequence
+A verdict claims something either way. One level covers the claims of both directions: the chance that *some*
+decided verdict of a family is false is at most alpha (Holm), or of a hypothesis by itself. What is claimed
+when a hypothesis is refuted is what refutes it (`statistics.power.Rule`).
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from gridc.compiler.grid.hypothesis_kinds import claims_in, claims_of
 from gridc.schema.base import ALPHA
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec
-from gridc.statistics.exact_tests import holm
 
 Correction = Literal["holm", "bh", "none"]
+Side = Literal["support", "refute"]
+Claim = tuple[str, Side]
+"""A hypothesis, by id, and which way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
     """The error rate that a hypothesis is held to: its level, how p-values are corrected for it, and over how
-    many members of its family."""
+    many claims (`claims_in`)."""
 
     family: str | None
     correction: Correction
@@ -24,16 +32,17 @@ class Rate:
 
 
 def rate_of(spec: Spec, hypothesis: AnyHypothesis) -> Rate:
-    """The rate of the declared family; without one, of the hypothesis alone, and of a ranking Holm over two
-    p-values for each ranking without a family."""
+    """The rate of the declared family; without one, of the hypothesis alone, and of a ranking of all rankings
+    without a family."""
     for family in spec.family:
-        if family.id == hypothesis.family:
-            members = sum(each.family == family.id for each in spec.hypothesis)
-            return Rate(family.id, family.correction, family.alpha, members)
-    alpha = spec.analysis.alpha or ALPHA
-    if without_family(hypothesis):
-        return Rate(None, "holm", alpha, 2 * sum(map(without_family, spec.hypothesis)))
-    return Rate(None, "none", alpha, 1)
+        if family.id == hypothesis.family and family.correction != "none":
+            members = [each for each in spec.hypothesis if each.family == family.id]
+            return Rate(family.id, family.correction, family.alpha, claims_in(members, family.correction))
+    alpha = next((each.alpha for each in spec.family if each.id == hypothesis.family), None)
+    sharing = [each for each in spec.hypothesis if without_family(each)] if without_family(hypothesis) else []
+    count = claims_in(sharing or [hypothesis])
+    level = alpha if alpha is not None else spec.analysis.alpha or ALPHA
+    return Rate(hypothesis.family, "holm" if count > 1 else "none", level, count)
 
 
 def without_family(hypothesis: AnyHypothesis) -> bool:
@@ -42,31 +51,56 @@ def without_family(hypothesis: AnyHypothesis) -> bool:
 
 
 def corrected(spec: Spec, p: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """The p-values of support and of refutation of each hypothesis, by id, each corrected over all members of
-    its family. A member that has none counts with p = 1. Of rankings without a family both are corrected
-    together."""
-    found = dict(p)
-    for family in spec.family:
-        members = [each.id for each in spec.hypothesis if each.family == family.id]
-        correct = CORRECTIONS[family.correction]
-        support, refute = (correct([p.get(name, (1.0, 1.0))[side] for name in members]) for side in (0, 1))
-        both = zip(members, support, refute, strict=True)
-        found |= {name: (yes, no) for name, yes, no in both if name in p}
-    alone = [each.id for each in spec.hypothesis if without_family(each) and each.id in p]
-    values = iter(holm([value for name in alone for value in p[name]]))
-    return found | {name: (next(values), next(values)) for name in alone}
+    """The p-values of support and of refutation of each hypothesis, by id, corrected together over all claims
+    of its family; of a hypothesis without one over its own. A member that has none counts with p = 1."""
+    groups: list[tuple[Correction, list[AnyHypothesis]]] = [
+        (family.correction, [each for each in spec.hypothesis if each.family == family.id])
+        for family in spec.family
+        if family.correction != "none"
+    ]
+    groups.append(("holm", [each for each in spec.hypothesis if without_family(each)]))
+    shared = {each.id for _, members in groups for each in members}
+    groups += [("holm", [each]) for each in spec.hypothesis if each.id not in shared]
+    found: dict[str, tuple[float, float]] = {}
+    for correction, members in groups:
+        claims: dict[Claim, float] = {
+            (each.id, side): p.get(each.id, (1.0, 1.0))[side == "refute"]
+            for each in members
+            for side in claims_of(each).sides
+        }
+        adjusted = CORRECTIONS[correction](claims, {each.id: claims_of(each).at_once for each in members})
+        for each in members:
+            if each.id in p:
+                support, refute = (adjusted.get((each.id, side), 1.0) for side in ("support", "refute"))
+                found[each.id] = support, refute
+    return found
 
 
-def benjamini_hochberg(p: Sequence[float]) -> list[float]:
-    """Benjamini and Hochberg (1995): adjusted p-values that hold the false discovery rate."""
+def step_down(p: Mapping[Claim, float], at_once: Mapping[str, int]) -> dict[Claim, float]:
+    """Holm's step-down method with Shaffer's first bound (1986): at each step the p-value is multiplied by
+    how many of the claims that are left can be false at once, `at_once` of each hypothesis at most."""
+    left: dict[str, int] = {}
+    for name, _ in p:
+        left[name] = left.get(name, 0) + 1
+    adjusted: dict[Claim, float] = {}
+    running = 0.0
+    for claim in sorted(p, key=lambda each: p[each]):
+        count = sum(min(at_once[name], claims) for name, claims in left.items())
+        running = max(running, min(1.0, count * p[claim]))
+        adjusted[claim] = running
+        left[claim[0]] -= 1
+    return {claim: adjusted[claim] for claim in p}
+
+
+def benjamini_hochberg(p: Mapping[Claim, float], at_once: Mapping[str, int]) -> dict[Claim, float]:
+    """Benjamini and Hochberg (1995) over all claims: adjusted p-values that hold the false discovery rate."""
     from scipy.stats import false_discovery_control
 
-    return [float(value) for value in false_discovery_control(p)] if len(p) else []
+    if not p:
+        return {}
+    return dict(zip(p, false_discovery_control(list(p.values())).tolist(), strict=True))
 
 
-CORRECTIONS: Mapping[Correction, Callable[[Sequence[float]], list[float]]] = {
-    "holm": holm,
-    "bh": benjamini_hochberg,
-    "none": list,
-}
-"""By the `correction` of the language."""
+Corrected = Callable[[Mapping[Claim, float], Mapping[str, int]], dict[Claim, float]]
+CORRECTIONS: Mapping[Correction, Corrected] = {"holm": step_down, "bh": benjamini_hochberg}
+"""By the `correction` of the language; of `none` each hypothesis is a family of its own."""

@@ -13,6 +13,8 @@ from gridc.schema.evidence import Tier
 from gridc.schema.hypotheses import Standing, Verdict
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec
+from gridc.statistics.power import Claim
+from gridc.statistics.verdicts import verdict
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,10 +68,12 @@ class Ranking:
 class HypothesisFinding:
     """The verdict on a hypothesis: a ranking of models, or an effect.
 
-    `support` is the p-value of what it predicts and `refute` that of what refutes it, both corrected over
-    `members` as `correction` says and compared with `alpha`: those of its family, or, of a ranking without
-    one, Holm over two for each such ranking. None while the run is incomplete, and where descriptive
-    evidence is enough.
+    `support` is the p-value of what it predicts and `refute` that of what refutes it, corrected together, as
+    `correction` says, over `members` and compared with `alpha`: the claims of its family that can be false at
+    once (`families`), of all rankings without one, or its own. None while the run is incomplete, and where
+    descriptive evidence is enough. `otherwise` is the verdict on an effect by the other reading of unreadable
+    answers, of all its family; None where no answer of it is unreadable, nothing is decided, or some were
+    asked for.
     """
 
     hypothesis: AnyHypothesis
@@ -81,6 +85,12 @@ class HypothesisFinding:
     refute: float | None
     ranking: Ranking | None = None
     effect: Effect | None = None
+    otherwise: Verdict | None = None
+
+    @property
+    def depends(self) -> bool:
+        """Whether the verdict depends on how unreadable answers are read."""
+        return self.otherwise is not None and self.otherwise != self.verdict
 
     @property
     def id(self) -> str:
@@ -104,8 +114,8 @@ class HypothesisFinding:
             return "open"
         if self.ranking is not None:
             return "supported" if self.support <= self.refute else "refuted"
-        first = self.refute if self.kind == "null_control" else self.support
-        return "supported" if (first <= self.alpha) is (first is self.support) else "refuted"
+        claim: Claim = "no_effect" if self.kind == "null_control" else "effect"
+        return verdict(claim, self.support, self.refute, self.alpha)
 
     @property
     def noise(self) -> Standing | None:

@@ -14,7 +14,7 @@ import numpy as np
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.effects import EffectTest, Odds
 from gridc.reports.findings.observations import Floats, Whole
-from gridc.statistics.clustered_logit import NotEstimable, fit
+from gridc.statistics.clustered_logit import NotEstimable, maximum
 from gridc.statistics.designs import Design
 from gridc.statistics.resample import LEVEL
 
@@ -70,11 +70,11 @@ def random_intercept(comparison: Comparison, design: Design) -> RandomIntercept:
     """The fit. Raises `NotEstimable` where the logit without the intercepts does not exist, `Graded` and
     `NoLibrary`."""
     rows = comparison.rows
-    fit(design.matrix, rows.totals(rows.cell, len(rows.cells), comparison.reading))
-    counts, earned = rows.reading(comparison.reading)
-    if rows.scale != 1:
-        raise Graded("a logit with a random intercept takes outcomes of 0 and 1")
+    maximum(design.matrix, comparison.table())
+    counts, earned = comparison.counted
     ones = np.rint(earned).astype(np.int64)
+    if rows.scale != 1 or (ones != earned).any():
+        raise Graded("a logit with a random intercept takes outcomes of 0 and 1, not means of several")
     outcome = np.repeat(np.tile([1.0, 0.0], len(rows)), np.column_stack([ones, counts - ones]).ravel())
     cell, unit = np.repeat(rows.cell, counts), np.repeat(rows.unit, counts)
     coefficients, errors, likelihood = _maximum(design.matrix[cell], outcome, unit)

@@ -12,11 +12,12 @@ from typing import Protocol
 import numpy as np
 
 from gridc.reports.findings.hypotheses.comparison import Comparison
-from gridc.reports.findings.hypotheses.effects import EffectTest, Failure, Odds
+from gridc.reports.findings.hypotheses.effects import EffectTest, Failure, Odds, Spread
 from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, random_intercept
-from gridc.reports.findings.observations import Floats
-from gridc.statistics.clustered_logit import LogitFit, NotEstimable, combination, fit, unit, wald
+from gridc.statistics import jackknife
+from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
 from gridc.statistics.designs import Design, Factor, factor, scored, treatment
+from gridc.statistics.jackknife import FLOOR, Jackknife
 
 DOSE = "dose"
 
@@ -38,29 +39,49 @@ class Fit(Protocol):
 
 @dataclass(frozen=True)
 class ClusteredLogit:
-    """Maximum likelihood with a sandwich variance by unit, and Wald tests of it."""
+    """Maximum likelihood, with errors by leaving out one unit after the other."""
 
     design: Design
-    fitted: LogitFit
+    errors: Jackknife
 
     def odds(self, column: int) -> Odds:
-        return _odds(self.fitted, unit(column, len(self.design.columns)))
+        found = self.errors.combination(unit(column, len(self.design.columns)))
+        ratio, low, high = (float(end) for end in np.exp([found.estimate, found.low, found.high]))
+        return Odds(
+            found.estimate,
+            found.error,
+            found.ratio,
+            found.p,
+            ratio,
+            (low, high),
+            found.df,
+            _spread(found.spread),
+        )
 
     def joint(self, columns: list[int]) -> EffectTest:
-        found = wald(self.fitted, unit(columns, len(self.design.columns)))
-        return EffectTest("wald_chi2", found.chi2, found.df, found.p)
+        found = self.errors.joint(unit(columns, len(self.design.columns)))
+        return EffectTest("wald_chi2", found.value, found.q, found.p, found.df, _spread(found.spread))
 
 
-def _odds(fitted: LogitFit, weights: Floats) -> Odds:
-    found = combination(fitted, weights)
-    low, high = np.exp([found.low, found.high])
-    ratio = float(np.exp(found.estimate))
-    return Odds(found.estimate, found.error, found.z, found.p, ratio, (float(low), float(high)))
+def _spread(found: jackknife.Spread) -> Spread:
+    return Spread(found.effective, found.largest, found.enough)
 
 
 def clustered_logit(comparison: Comparison, design: Design) -> Fit:
-    totals = comparison.rows.totals(comparison.rows.cell, len(comparison.rows.cells), comparison.reading)
-    return ClusteredLogit(design, fit(design.matrix, totals))
+    table = comparison.table()
+    return ClusteredLogit(design, Jackknife(design.matrix, table, maximum(design.matrix, table)))
+
+
+def too_few(test: EffectTest | None, units: int) -> Failure | None:
+    """Why the units decide nothing, where they are too few or too unequal."""
+    if test is None or test.spread is None or test.spread.enough:
+        return None
+    spread = test.spread
+    return Failure(
+        "few_units",
+        f"{units:,} units are worth {spread.effective:.1f} equal ones, the largest with "
+        f"{100 * spread.largest:.0f} % of what tells, and a test needs {FLOOR:g}",
+    )
 
 
 ESTIMATORS: Mapping[str, Callable[[Comparison, Design], Fit]] = {
@@ -101,6 +122,8 @@ def estimate(comparison: Comparison, estimator: str, design: Design) -> Fit | Fa
     """The fit of the declared estimator, or why there is none."""
     if estimator not in ESTIMATORS:
         return Failure("estimator", "the spec declares no `[analysis] estimator`, so no effect is tested")
+    if (unanswered := comparison.unanswered) is not None:
+        return unanswered
     try:
         return ESTIMATORS[estimator](comparison, design)
     except NotEstimable as error:

@@ -3,20 +3,32 @@
 from collections.abc import Iterator, Sequence
 from math import isinf
 
-from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, Failure, Needed, Recovery
+from gridc.reports.findings.hypotheses.effects import (
+    Change,
+    Contrast,
+    Effect,
+    Failure,
+    Needed,
+    Recovery,
+    Spread,
+)
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
+from gridc.reports.findings.intervals import Ends
 from gridc.reports.words import counted, p_value, told_p, with_sign
-from gridc.schema.hypotheses import NumberNeededRow
+from gridc.schema.hypotheses import NumberNeededRow, RateChangeRow
 from gridc.schema.inference import ContrastHypothesis
 
 ASSUMES = {
-    "cluster_logit": "a logit with errors clustered by unit, which assumes independent units, many of them",
+    "cluster_logit": "a logit with errors by leaving out units, which assumes independent units, and none "
+    "unlike all that were drawn",
     "glmm": "a logit with a normal random intercept by unit, which assumes independent units and that model",
 }
 """What the test of an estimator rests on."""
-RESAMPLED = "resampling units, which assumes that they are independent and many"
-STILL = (
-    "no unit changes, and p is the chance of that if the difference were as large, given independent units"
+AT_MARGIN = "Gaffke's test on units, which assumes that they are independent"
+"""What p-values at a margin rest on."""
+PER_PROTOCOL = (
+    "Per protocol compares the items that are readable under every level compared: no causal effect of the "
+    "level where being readable depends on it."
 )
 CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 
@@ -34,17 +46,34 @@ def effect_sentence(finding: HypothesisFinding, complete: bool) -> str:
     told = [_verdict_words(name, finding, effect, complete)]
     if shown:
         told.append(f"{'; '.join(shown)}.")
+    told += _readable_words(effect)
     told += _both_words(finding, effect)
+    if finding.depends:
+        told.append(
+            f"Whether unreadable answers count or are left out decides this verdict: {_readings(finding)}."
+        )
     return " ".join(told)
 
 
+def _readings(finding: HypothesisFinding) -> str:
+    """`supported where they count, open where they are left out`."""
+    counted_so = finding.effect is not None and finding.effect.reading == "itt"
+    verdicts = (finding.verdict, finding.otherwise) if counted_so else (finding.otherwise, finding.verdict)
+    return f"{verdicts[0]} where they count, {verdicts[1]} where they are left out"
+
+
 def _claimed(finding: HypothesisFinding) -> str:
-    """What a test of non-inferiority claims: its side says so, whichever score is the better one."""
+    """The margin and the axis of a claim that means nothing without them; of non-inferiority its side,
+    whichever score is the better one."""
     hypothesis = finding.hypothesis
-    if not isinstance(hypothesis, ContrastHypothesis) or hypothesis.kind != "noninferiority":
+    if not isinstance(hypothesis, ContrastHypothesis) or hypothesis.kind == "difference":
         return ""
-    margin = "" if hypothesis.margin is None else f" by {hypothesis.margin.pp:g} pp"
-    return f", that it does not {'fall' if hypothesis.side == 'greater' else 'rise'}{margin}"
+    margin = "" if hypothesis.margin is None else f"{hypothesis.margin.pp:g} pp"
+    between = f" between levels of {hypothesis.axis}"
+    if hypothesis.kind == "noninferiority":
+        by = f" by {margin}" if margin else ""
+        return f", that it does not {'fall' if hypothesis.side == 'greater' else 'rise'}{by}{between}"
+    return f" within {margin}{between}" if margin else between
 
 
 def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> Iterator[str]:
@@ -59,6 +88,10 @@ def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> It
             "" if complete else " so far, and beyond these items none is decided before the run is complete"
         )
         yield f"Of {counted(len(hypotheses), 'hypothesis', 'hypotheses')}, {', '.join(told)}{so_far}."
+    parted = [f"{each.id}: {_readings(each)}" for each in hypotheses if each.depends]
+    if parted:
+        about = "; ".join(parted)
+        yield f"Whether unreadable answers count or are left out decides a verdict ({about})."
     lines = [_line(each, each.effect, complete) for each in hypotheses if each.effect is not None]
     if lines:
         assumed = "intervals and p-values assume units that are independent and many"
@@ -79,8 +112,10 @@ def _line(finding: HypothesisFinding, effect: Effect, complete: bool) -> str:
         if each.change.difference is not None
     ]
     more = len(effect.contrasts) - 1
+    claimed = _claimed(finding)
+    name = f"{finding.id} ({finding.kind}{claimed})" if claimed else finding.id
     told = ", ".join(
-        [f"{finding.id} {finding.verdict}", *shown, *([counted(more, "more level")] if more > 0 else [])]
+        [f"{name} {finding.verdict}", *shown, *([counted(more, "more level")] if more > 0 else [])]
     )
     if not complete or finding.support is None or finding.refute is None:
         return told
@@ -104,28 +139,23 @@ def _verdict_words(name: str, finding: HypothesisFinding, effect: Effect, comple
 
 
 def correction_words(finding: HypothesisFinding) -> str:
-    """How its p-values are corrected: `Holm over the 5 of family main`."""
+    """How its p-values are corrected: `Holm over the 5 claims of family main`."""
     if finding.correction == "none":
         return CORRECTED["none"]
     own = "" if finding.family is None else f" of family {finding.family}"
-    return f"{CORRECTED[finding.correction]} over {'the ' if own else ''}{finding.members}{own}"
+    claims = counted(finding.members, "claim")
+    return f"{CORRECTED[finding.correction]} over {'the ' if own else ''}{claims}{own}"
 
 
 def _basis(finding: HypothesisFinding, effect: Effect) -> str:
     """What the p-values rest on."""
     if finding.kind in ("equivalence", "noninferiority"):
-        return _at_margin(effect)
-    test = ASSUMES.get(effect.estimator, RESAMPLED)
+        return AT_MARGIN
+    test = ASSUMES.get(effect.estimator, AT_MARGIN)
     if effect.failure is not None:
         test = f"the estimator has no test here, {effect.failure.code}: {effect.failure.words}"
     margins = any(each.change.margins for each in effect.contrasts)
-    return f"{test}; at the margin {_at_margin(effect)}" if margins else test
-
-
-def _at_margin(effect: Effect) -> str:
-    """What p-values at a margin rest on."""
-    still = {each.change.still for each in effect.contrasts}
-    return STILL if still == {True} else f"{RESAMPLED}; where {STILL}" if True in still else RESAMPLED
+    return f"{test}; at the margin {AT_MARGIN}" if margins else test
 
 
 def _change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
@@ -135,24 +165,46 @@ def _change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
         return f"{change.level} against {change.reference}: no answer counts under one of them"
     moved = f"{here}{change.level} against {change.reference}: {_points(change)}"
     rates = f"{100 * change.reference_rate:.1f} % to {100 * change.rate:.1f} %"
-    reading = "intention to treat" if effect.reading == "itt" else "per protocol"
-    more = [rates, reading]
+    more = [rates, "intention to treat" if change.pairs is None else f"per protocol, {pairs_words(change)}"]
     if contrast.other is None:
         more.append("per protocol not defined, as nothing is readable under one of them")
     elif contrast.divergence is not None and abs(contrast.divergence) >= 0.0005:
-        other = "per protocol" if effect.reading == "itt" else "by intention to treat"
-        more.append(f"{other} {_points(contrast.other)}")
+        other = contrast.other
+        told = f"per protocol, {pairs_words(other)}," if other.pairs else "by intention to treat"
+        more.append(f"{told} {_points(other)}")
     if contrast.flips is not None and min(contrast.flips.gained, contrast.flips.lost) > 0:
         flips = contrast.flips
         total = flips.gained + flips.lost + flips.same
         more.append(f"{flips.gained:,} of {counted(total, 'answer')} gained and {flips.lost:,} lost")
+    if change.limits is not None and change.interval is not None:
+        more.append(f"at the margin's level {_ends(change.limits)}")
     if contrast.odds is not None:
-        more.append(f"adjusted odds ratio {contrast.odds.ratio:.3g}")
+        low, high = contrast.odds.interval
+        more.append(f"adjusted odds ratio {contrast.odds.ratio:.3g} [{low:.3g}, {high:.3g}]")
+        if contrast.odds.spread is not None:
+            more.append(spread_words(contrast.odds.spread, change.units))
     if contrast.number_needed is not None:
         more.append(needed_words(contrast.number_needed))
     if contrast.recovery is not None:
         more += _recovery_words(contrast.recovery, change.reference)
     return f"{moved} ({'; '.join(more)})"
+
+
+def pairs_words(change: Change | RateChangeRow) -> str:
+    """`of 412 of 450 pairs (readable: 91.2 % under cot, 99.0 % under direct)`."""
+    pairs = change.pairs
+    if pairs is None or pairs.compared == pairs.asked:
+        return "every pair readable"
+    own = f"{100 * pairs.readable:.1f} % under {change.level}"
+    others = f"{100 * pairs.reference_readable:.1f} % under {change.reference}"
+    return f"of {pairs.compared:,} of {counted(pairs.asked, 'pair')} (readable: {own}, {others})"
+
+
+def _readable_words(effect: Effect) -> Iterator[str]:
+    """What a per-protocol difference is of, wherever one is told and some pair is left out."""
+    told = [change for each in effect.contrasts for change in (each.change, each.other) if change is not None]
+    if any(each.pairs is not None and each.pairs.compared < each.pairs.asked for each in told):
+        yield PER_PROTOCOL
 
 
 def _recovery_words(found: Recovery, reference: str) -> Iterator[str]:
@@ -176,10 +228,26 @@ def _recovery_words(found: Recovery, reference: str) -> Iterator[str]:
 def _points(change: Change) -> str:
     """`-7.3 pp [-8.6, -6.0]`."""
     difference = f"{with_sign(100 * (change.difference or 0))} pp"
-    if change.interval is None:
-        return f"{difference} ({change.no_interval}, so no interval)"
-    low, high = (with_sign(100 * end) for end in change.interval)
-    return f"{difference} [{low}, {high}]"
+    if change.interval is not None:
+        return f"{difference} {_ends(change.interval)}"
+    if change.limits is not None:
+        return (
+            f"{difference} {_ends(change.limits)} (at the margin's level, as there is {change.no_interval})"
+        )
+    return f"{difference} ({change.no_interval}, so no interval)"
+
+
+def _ends(interval: Ends) -> str:
+    low, high = (with_sign(100 * end) for end in interval)
+    return f"[{low}, {high}]"
+
+
+def spread_words(spread: Spread, units: int) -> str:
+    """`23 units worth 11.4 equal ones, the largest with 30 %`, where they are not as good as equal."""
+    return (
+        f"{counted(units, 'unit')} worth {spread.effective:.1f} equal ones, the largest with "
+        f"{100 * spread.largest:.0f} %"
+    )
 
 
 def needed_words(needed: Needed | NumberNeededRow) -> str:

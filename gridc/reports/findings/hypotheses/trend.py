@@ -8,7 +8,7 @@ from gridc.reports.findings.hypotheses.contrasts import compared, effect_of, oth
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, EffectTest, Failure, Odds, TrendLine
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
-from gridc.reports.findings.hypotheses.regression import DOSE, design_of, estimate, failure_of
+from gridc.reports.findings.hypotheses.regression import DOSE, design_of, estimate, failure_of, too_few
 from gridc.reports.findings.observations import Floats
 from gridc.schema.inference import TrendHypothesis
 from gridc.statistics.clustered_logit import NotEstimable
@@ -40,7 +40,8 @@ def decide_trend(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
     other, divergence = other_reading(comparison, last, first, alpha, change)
     flips = comparison.flips(last, first)
     contrasts = (Contrast(change, other, divergence, odds, None, None, None, flips),)
-    test = None if odds is None else EffectTest("wald_z", odds.z, 1, odds.p)
+    test = None if odds is None else EffectTest("wald_z", odds.z, 1, odds.p, odds.freedom, odds.spread)
+    failure = failure or too_few(test, comparison.units)
     p = (up, down) if rising else (down, up)
     return effect_of(
         comparison, hypothesis, spec, contrasts, test, failure, p, _line(comparison, hypothesis, doses)
@@ -66,12 +67,15 @@ def _line(comparison: Comparison, hypothesis: TrendHypothesis, doses: dict[str, 
 
 
 def unit_means(comparison: Comparison) -> Floats:
-    """The rate of each unit under each level, (units, levels); not a number where it has no sample there."""
-    counts, earned = comparison.rows.reading(comparison.reading)
-    _, unit = np.unique(comparison.rows.unit, return_inverse=True)
-    width = len(comparison.levels)
-    place, size = unit * width + comparison.arms, (int(unit.max()) + 1) * width
+    """The rate of each unit under each level, (units, levels); not a number where it has no sample there.
+    Units without a sample that counts have no row."""
+    counts, earned = comparison.counted
+    some = counts > 0
+    _, unit = np.unique(comparison.rows.unit[some], return_inverse=True)
+    counts, earned, width = counts[some], earned[some], len(comparison.levels)
+    place, size = unit * width + comparison.arms[some], (int(unit.max(initial=-1)) + 1) * width
     rows = np.bincount(place, counts, minlength=size).reshape(-1, width)
     sums = np.bincount(place, earned, minlength=size).reshape(-1, width)
     means: Floats = np.divide(sums, rows, out=np.full(rows.shape, np.nan), where=rows > 0)
-    return means
+    rounded: Floats = np.round(means, 12)  # ties are ties, however they were added up
+    return rounded

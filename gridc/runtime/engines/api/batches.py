@@ -246,9 +246,10 @@ class Batches:
                 self._lose(flight)
             elif flight.failures >= self.session.attempts or error.rule.then not in ("again", "later"):
                 raise
-            flight.look_at = now + max(pause_after(flight.failures), error.retry_after or 0.0)
+            flight.look_at = now + max(pause_after(flight.failures), self.session.wait_of(error))
             return
         flight.failures = 0
+        self.session.heard()
         flight.look_at, flight.pause = now + flight.pause, min(flight.pause * 1.5, LONGEST_LOOK)
         if look.ending is None:
             return

@@ -1,7 +1,8 @@
 """The one way out of gridc to a model: what leaves and what comes back goes through here.
 
-Redirects are not followed, because a key would go with them; a body is read up to a bound; one attempt sends
-one request, whatever a library in between would like to try again.
+A client asks one host and sends one key, whatever variables or files a library in between reads, and no
+header but those that are named here. Redirects are not followed, because a key would go with them; a body is
+read up to a bound; one attempt sends one request, whatever that library would like to try again.
 """
 
 import asyncio
@@ -11,19 +12,35 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from ipaddress import ip_address
 from typing import BinaryIO
-from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
 from gridc import __version__
+from gridc.compiler.inputs.reach import host_of, proxy_of, without_password
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api.failures import RequestError, of_status
 
 MOST_BODY = 8 * 2**20
 """Bytes of a response: far more than any answer, far less than a memory."""
 
+MOST_SAID = 2**13
+"""Bytes that are read of what a server says beside a status other than 200: libraries look through all of it
+with many patterns."""
+
 CONNECT_SECONDS = 20.0
+
+KEYED = ("authorization", "x-api-key", "x-goog-api-key")
+"""Headers that leave only with the key in them: a library may know another one."""
+
+LET_OUT = frozenset(
+    {
+        *KEYED, "accept", "accept-encoding", "anthropic-beta", "anthropic-version", "connection",
+        "content-length", "content-type", "host", "openai-organization", "openai-project",
+        "transfer-encoding", "user-agent",
+    }
+)  # fmt: skip
+"""The headers that leave. A library adds others, some from variables (OPENAI_CUSTOM_HEADERS)."""
 
 
 @dataclass(slots=True)
@@ -73,15 +90,16 @@ def recorded() -> Iterator[Exchange]:
 
 
 class Outlet(httpx.AsyncBaseTransport):
-    """A transport that reads bodies up to a bound, and sends one request for each attempt.
+    """A transport to one host with one key (None: without a key) that reads bodies up to a bound, and sends
+    one request for each attempt.
 
     Every request that is open at once has a transport of its own (`lane` makes one) with one connection,
     which the next request takes over. In one pool httpcore looks through all connections several times for
     each request, which at 64 takes more of the processor than everything else together.
     """
 
-    def __init__(self, lane: Callable[[], httpx.AsyncBaseTransport]) -> None:
-        self._lane = lane
+    def __init__(self, lane: Callable[[], httpx.AsyncBaseTransport], host: str, key: str | None) -> None:
+        self._lane, self._host, self._key = lane, host, key
         self._lanes: list[httpx.AsyncBaseTransport] = []
         self._free: list[httpx.AsyncBaseTransport] = []
 
@@ -97,6 +115,7 @@ class Outlet(httpx.AsyncBaseTransport):
             self._free.append(lane)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        request = self._hold_back(request)
         exchange = _EXCHANGE.get()
         if exchange is not None:
             if exchange.requests:
@@ -120,11 +139,34 @@ class Outlet(httpx.AsyncBaseTransport):
                 await response.aclose()
         if exchange is not None:
             exchange.status = response.status_code
-        return httpx.Response(response.status_code, headers=response.headers, content=data)
+        said = data if response.status_code == 200 else data[:MOST_SAID]
+        return httpx.Response(response.status_code, headers=_handed_on(response.headers), content=said)
+
+    def _hold_back(self, request: httpx.Request) -> httpx.Request:
+        """The part of a request that may leave. The request itself stays as it is, because a library finds
+        its own notes in it again. Raises `RequestError` for one to another host."""
+        host = host_of(str(request.url))
+        if host != self._host:
+            raise RequestError("elsewhere", f"it was for {host}, and {self._host} is what is asked")
+        headers = [
+            (name, value)
+            for name, value in request.headers.multi_items()
+            if name in LET_OUT and (name not in KEYED or (self._key is not None and self._key in value))
+        ]
+        return httpx.Request(
+            request.method, request.url, headers=headers, stream=request.stream, extensions=request.extensions
+        )
 
     async def aclose(self) -> None:
         for lane in self._lanes:
             await lane.aclose()
+
+
+def _handed_on(headers: httpx.Headers) -> dict[str, str]:
+    """The headers of a response that libraries need. A `charset` is none of them: it chooses a decoder, and
+    that of punycode takes the square of the time."""
+    kept = {name: headers[name] for name in ("content-type", "retry-after") if name in headers}
+    return {name: value.partition(";")[0] for name, value in kept.items()}
 
 
 async def _bounded(chunks: AsyncIterator[bytes], into: Into | None) -> bytes:
@@ -140,21 +182,22 @@ async def _bounded(chunks: AsyncIterator[bytes], into: Into | None) -> bytes:
     return bytes(data)
 
 
-def make_client(url: str | None = None) -> httpx.AsyncClient:
-    """A client. Proxies of the environment are used, but not to a host that it excepts, nor to this
-    machine."""
-    direct = url is not None and (is_local(url) or bool(proxy_bypass(httpx.URL(url).host)))
-    proxies = {} if direct else getproxies()
-    trusted = httpx.create_ssl_context()
+def make_client(url: str, key: str | None = None) -> httpx.AsyncClient:
+    """A client of the host of an address, for one key. Of the environment it takes the proxy (`proxy_of`) and
+    SSL_CERT_FILE and SSL_CERT_DIR, and nothing from .netrc. Raises `UnavailableError` (GC648)."""
+    proxy = proxy_of(url)
+    try:
+        trusted = httpx.create_ssl_context()
+    except OSError as error:
+        raise _unusable(f"the certificates cannot be read ({error.strerror or error})") from None
     one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
-    lane = partial(httpx.AsyncHTTPTransport, verify=trusted, limits=one, retries=0)
+    lane = partial(httpx.AsyncHTTPTransport, verify=trusted, limits=one, retries=0, proxy=proxy)
+    try:
+        lane()
+    except (ValueError, ImportError):
+        raise _unusable(f"there is no way through {without_password(proxy or '')}") from None
     return httpx.AsyncClient(
-        transport=Outlet(lane),
-        mounts={
-            f"{scheme}://": Outlet(partial(lane, proxy=proxies[scheme]))
-            for scheme in ("http", "https")
-            if scheme in proxies
-        },
+        transport=Outlet(lane, host_of(url), key),
         follow_redirects=False,
         trust_env=False,
         timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
@@ -162,13 +205,9 @@ def make_client(url: str | None = None) -> httpx.AsyncClient:
     )
 
 
-def is_local(url: str) -> bool:
-    """Whether an address is this machine itself."""
-    host = httpx.URL(url).host
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _unusable(problem: str) -> UnavailableError:
+    help = "HTTPS_PROXY is http://HOST:PORT, SSL_CERT_FILE a file of certificates; or leave them out"
+    return UnavailableError([Diagnostic("GC648", problem, help=help)])
 
 
 async def post(client: httpx.AsyncClient, url: str, body: bytes, headers: dict[str, str]) -> bytes:
@@ -183,7 +222,7 @@ async def body_of(client: httpx.AsyncClient, request: httpx.Request) -> bytes:
     except httpx.HTTPError as error:
         raise of_error(error) from None
     if response.status_code != 200:
-        said = response.content[:4000].decode("utf-8", "replace")
+        said = response.content.decode("utf-8", "replace")
         raise of_status(response.status_code, response.headers, said)
     return response.content
 
@@ -203,4 +242,5 @@ def of_error(error: BaseException) -> RequestError:
         if isinstance(cause, httpx.TransportError):
             return RequestError("cut", str(cause) or type(cause).__name__)
         cause = cause.__cause__ or cause.__context__
-    return RequestError("unreadable", f"{type(error).__name__}: {error}"[:300])
+    problem, _, _ = str(error).partition("Traceback (most recent call last)")  # litellm puts one into words
+    return RequestError("unreadable", " ".join(f"{type(error).__name__}: {problem}".split())[:300])

@@ -14,6 +14,7 @@ import httpx
 
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.prices import Price
+from gridc.compiler.inputs.reach import Reach, reach_of
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.api import scoring, wire
@@ -22,10 +23,10 @@ from gridc.runtime.engines.api.client import make_client
 from gridc.runtime.engines.api.costs import Cost, Limits, NoLimits
 from gridc.runtime.engines.api.failures import RequestError
 from gridc.runtime.engines.api.flights import Wanted
-from gridc.runtime.engines.api.keys import scrub
+from gridc.runtime.engines.api.keys import key_of, scrub
 from gridc.runtime.engines.api.pace import Pace
 from gridc.runtime.engines.api.probe import Honours, probe
-from gridc.runtime.engines.api.records import Journal, NoJournal, Purpose
+from gridc.runtime.engines.api.records import NO_TERMS, Journal, NoJournal, Purpose, Terms
 from gridc.runtime.engines.api.routes import Direct, Prepared, Provider
 from gridc.runtime.engines.api.session import Ended, Got, Pursuit, Session
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Spending, Task
@@ -50,10 +51,11 @@ class ApiEngine:
         self, name: str, identity: ModelIdentity, settings: Settings, waived: frozenset[str]
     ) -> None:
         self._name, self._identity, self._settings, self._waived = name, identity, settings, waived
-        self._connected = self._repeat_lost = False
+        self._connected = False
         self._journal: Journal = NoJournal()
         self._limits: Limits = NoLimits()
         self._price: Price | None = None
+        self._terms = NO_TERMS
         self.pace = Pace(settings.concurrency)
         self._worked = False
         self._calls: Sequence[Call] = ()
@@ -64,21 +66,21 @@ class ApiEngine:
         self._route: Direct | Provider | None = None
         self._honours: Honours | None = None
 
-    def connect(
-        self, journal: Journal, limits: Limits, price: Price | None, repeat_lost: bool = False
-    ) -> None:
-        """Write attempts into the journal, stay within the limits, count money by the price. `repeat_lost`:
-        ask the calls of a batch again that may have been paid and cannot be found."""
+    def connect(self, journal: Journal, limits: Limits, price: Price | None, terms: Terms = NO_TERMS) -> None:
+        """Write attempts into the journal, stay within the limits, count money by the price."""
         self._journal, self._limits, self._price = journal, limits, price
-        self._connected, self._route, self._repeat_lost = True, None, repeat_lost
+        self._connected, self._route, self._terms = True, None, terms
 
     def effective(self) -> dict[str, Any]:
         """What is really asked. Probes a server of base_url."""
-        route = self._open()
+        route, reach = self._open(), self._reach()
         found: dict[str, Any] = {
             "model": self._name,
             "precision": SERVED,
             "endpoint": route.endpoint,
+            "address": f"{reach.provider}'s own" if reach.provider else "stated by the spec",
+            "leaves": f"prompts and {reach.variable or 'no key'}, to {reach.host}",
+            "consent": self._terms.consent or "none needed",
             "asked_for": self._identity.source,
             "omits": list(self._identity.omits),
             "versions": {"httpx": version("httpx")},
@@ -146,10 +148,27 @@ class ApiEngine:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._loop.set_exception_handler(_complain)
-            self._client = self._client or make_client(self._identity.base_url)
-            way = Provider if self._identity.base_url is None else Direct
-            self._route = way(self._name, self._identity, self._client, self._price)
+            reach = self._reach()
+            if reach.needs_consent and self._terms.consent is None:
+                help_line = f"--allow {reach.pair}"
+                message = f"`{self._name}` would send its prompts to {reach.pair}"
+                raise UnavailableError([Diagnostic("GC643", message, help=help_line)])
+            key = key_of(reach.variable)
+            if reach.variable is not None and key is None:
+                message = f"`{self._name}` needs a key, and {reach.variable} is not set"
+                help_line = f"set {reach.variable} in the environment"
+                raise UnavailableError([Diagnostic("GC631", message, help=help_line)])
+            self._client = self._client or make_client(reach.base, key)
+            way = Direct if reach.provider is None else Provider
+            self._route = way(self._identity, reach.base, key, self._client, self._price)
         return self._route
+
+    def _reach(self) -> Reach:
+        reach = reach_of(self._identity)
+        if reach is None:
+            message = f"gridc does not know where `{self._identity.source}` is reached"
+            raise UnavailableError([Diagnostic("GC354", message, help="state `base_url` and `key_env`")])
+        return reach
 
     def _answered(self, calls: Sequence[Call]) -> Iterator[list[Answer]]:
         """The answers to calls in groups, as they come: from batches at the provider, and one by one. An
@@ -176,7 +195,7 @@ class ApiEngine:
 
         return Batches(
             self._session("call"), self._client, route.provider, read, self._settings.batch_wait_s,
-            self._repeat_lost,
+            self._terms.repeat_lost,
         )  # fmt: skip
 
     def _wanted(self, route: Direct | Provider, call: Call) -> Wanted:
@@ -274,6 +293,7 @@ class ApiEngine:
         return Session(
             self._name, self._identity.digest, self.pace, self._limits, self._journal,
             self._settings.attempts, self._settings.timeout_s, clean, purpose, self._worked,
+            say=self._terms.say,
         )  # fmt: skip
 
     def _running(self) -> asyncio.AbstractEventLoop:

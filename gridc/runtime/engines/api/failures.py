@@ -29,6 +29,13 @@ FAILURES: Mapping[str, FailureKind] = {
     "cut": FailureKind("the connection broke", "again", "possibly"),
     "unreadable": FailureKind("the response is not what the protocol says", "again", "possibly"),
     "too_large": FailureKind("the response is larger than any answer", "again", "possibly"),
+    "too_long": FailureKind(
+        "the answer is far longer than `max_tokens` allows", "again", "possibly", "GC647"
+    ),
+    "elsewhere": FailureKind(
+        "a request was not for the host of the model, and did not leave", "stop", "no", "GC645"
+    ),
+    "long_wait": FailureKind("the endpoint asks to wait too long", "stop", "no", "GC646"),
     "redirect": FailureKind("the endpoint points elsewhere, and is not followed", "again", "no"),
     "content_filter": FailureKind("the provider's filter withheld the answer", "final", "possibly"),
     "context_length": FailureKind("the prompt is longer than the model takes", "final", "no"),
@@ -117,7 +124,7 @@ def _said(body: str) -> str:
 
 def seconds(header: str | None) -> float | None:
     """How long Retry-After says to wait: seconds, or a date (RFC 9110, 10.2.3); None where it says nothing
-    that can be read, and at most an hour."""
+    that can be read. It may be longer than anybody waits (`session.LONGEST_WAIT`)."""
     if header is None:
         return None
     try:
@@ -127,4 +134,4 @@ def seconds(header: str | None) -> float | None:
             wait = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
         except (OverflowError, TypeError, ValueError):
             return None
-    return min(max(wait, 0.0), 3600.0) if wait == wait else None
+    return max(wait, 0.0) if wait == wait else None

@@ -1,6 +1,6 @@
 """What is recorded of every request that left: one attempt each, before it is sent and when it is over."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
@@ -104,15 +104,31 @@ class NoJournal:
         return ()
 
 
+def _ignore(sentence: str) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On which terms an engine asks: how `consent` was given to what leaves (None: it was not);
+    `repeat_lost`: the calls of a batch are asked again that may have been paid and cannot be found; `say` is
+    told what is waited for."""
+
+    consent: str | None = None
+    repeat_lost: bool = False
+    say: Callable[[str], None] = _ignore
+
+
+NO_TERMS = Terms()
+"""Nothing may leave but to this machine, without a key."""
+
+
 @runtime_checkable
 class Paying(Protocol):
     """An engine whose requests cost money, and are written down one by one."""
 
-    def connect(
-        self, journal: Journal, limits: Limits, price: Price | None, repeat_lost: bool = False
-    ) -> None:
-        """Write attempts into the journal, stay within the limits, count money by the price. `repeat_lost`:
-        ask the calls of a batch again that may have been paid and cannot be found."""
+    def connect(self, journal: Journal, limits: Limits, price: Price | None, terms: Terms = NO_TERMS) -> None:
+        """Write attempts into the journal, stay within the limits, count money by the price."""
 
     def close(self) -> None:
         """Close every connection."""

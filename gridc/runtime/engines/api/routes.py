@@ -13,12 +13,12 @@ import httpx
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.prices import Price
 from gridc.compiler.lowering.calls import Prompt
+from gridc.compiler.preflight.providers import quiet_litellm
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, recorded
 from gridc.runtime.engines.api.costs import Cost
 from gridc.runtime.engines.api.failures import RequestError, of_status
-from gridc.runtime.engines.api.keys import key_of
 from gridc.runtime.engines.api.session import Got
 
 
@@ -90,15 +90,16 @@ class Direct:
     """An OpenAI-compatible server."""
 
     def __init__(
-        self, name: str, identity: ModelIdentity, client: httpx.AsyncClient, price: Price | None
+        self,
+        identity: ModelIdentity,
+        base: str,
+        key: str | None,
+        client: httpx.AsyncClient,
+        price: Price | None,
     ) -> None:
-        assert identity.base_url is not None
-        self.base, self.source, self._client, self._price = identity.base_url, identity.source, client, price
-        self.endpoint, self.provider = self.base, "openai"
+        self.base, self.source, self._client, self._price = base, identity.source, client, price
+        self.endpoint, self.provider = base, "openai"
         self._server, self._omits = identity.server or "openai", frozenset(identity.omits)
-        key = key_of(identity.key_env)
-        if identity.key_env is not None and key is None:
-            raise missing_key(name, identity.key_env)
         self.secrets = (key,) if key else ()
         self._headers = {
             "content-type": "application/json",
@@ -127,35 +128,31 @@ class Direct:
 
 class Provider:
     """A provider, as litellm knows it. Everything that litellm would do beside translating is off: retries,
-    dropping of parameters, fetching of prices, callbacks, its own clients."""
+    dropping of parameters, fetching of prices, callbacks, its own clients, and looking for an address or a
+    key in the environment."""
 
     def __init__(
-        self, name: str, identity: ModelIdentity, client: httpx.AsyncClient, price: Price | None
+        self,
+        identity: ModelIdentity,
+        base: str,
+        key: str | None,
+        client: httpx.AsyncClient,
+        price: Price | None,
     ) -> None:
-        os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
         try:
-            import litellm
+            litellm = quiet_litellm()
             from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
         except ImportError as error:
-            message = f"`{name}` is a provider's model and {error.name} is not installed"
+            message = f"`{identity.source}` is a provider's model and {error.name} is not installed"
             raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[api]'")]) from None
-        for logger in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx", "openai"):
+        for logger in ("httpx", "openai"):
             logging.getLogger(logger).setLevel(logging.CRITICAL)
-        litellm.suppress_debug_info = True
-        litellm.drop_params = False
         litellm.disable_aiohttp_transport = True
         litellm.callbacks, litellm.success_callback, litellm.failure_callback = [], [], []
         self._litellm, self._price = litellm, price
-        self._model, self.provider, _, base = litellm.get_llm_provider(identity.source)
-        self.endpoint, self.source = base or f"{self.provider}, by litellm", identity.source
-        self._omits = frozenset(identity.omits)
-        checked = litellm.validate_environment(identity.source)
-        key = key_of(identity.key_env)
-        if identity.key_env is not None and key is None:
-            raise missing_key(name, identity.key_env)
-        if key is None and not checked["keys_in_environment"]:
-            raise missing_key(name, " and ".join(checked["missing_keys"]) or "its usual variable")
-        self._key = key
+        self.provider = litellm.get_llm_provider(identity.source, api_base=base)[1]
+        self.endpoint, self.source = base, identity.source
+        self._omits, self._key = frozenset(identity.omits), key
         self.secrets = tuple(_secrets(key))
         handler = AsyncHTTPHandler()
         handler.client = client
@@ -204,6 +201,7 @@ class Provider:
                     model=self.source,
                     messages=wire.messages_of(prompt),
                     api_key=self._key,
+                    api_base=self.endpoint,
                     num_retries=0,
                     max_retries=0,
                     **self._handler,
@@ -236,6 +234,10 @@ def got(
 ) -> Got:
     """What came of a request, with what it cost: what the response counts, or the most where it counts
     nothing that can be right."""
+    limit = asked.get("max_tokens") if "max_tokens" not in sent["dropped"] else None
+    if limit and len(reply.text) > limit * wire.MOST_CHARACTERS:
+        problem = f"{len(reply.text):,} characters came for {limit:,} tokens"
+        raise RequestError("too_long", problem, 200)
     content: dict[str, Any] = {"text": reply.text, "finish": reply.finish}
     if reply.refused:
         content["refused"] = True
@@ -254,11 +256,6 @@ def got(
     if problems:
         sent = {**sent, "usage_problems": problems}
     return Got(content, sent, counts, Cost(read + written, usd), reply.model, reply.fingerprint, 200)
-
-
-def missing_key(name: str, variable: str) -> UnavailableError:
-    message = f"`{name}` needs a key, and {variable} is not set"
-    return UnavailableError([Diagnostic("GC631", message, help=f"set {variable} in the environment")])
 
 
 def _secrets(key: str | None) -> list[str]:

@@ -85,17 +85,18 @@ def _is_log_probability(value: Any) -> bool:
 
 async def prove(ask: Ask, model: str) -> dict[str, Any]:
     """Try the endpoint. Raises `NotProvedError` with what is wrong, and `RequestError`."""
-    greedy = {"model": model, "prompt": TRIAL, "max_tokens": 4, "temperature": 0.0}
+    greedy: dict[str, Any] = {"model": model, "prompt": TRIAL, "max_tokens": 4, "temperature": 0.0}
     try:
-        written = wire.named((await ask("/completions", greedy))["choices"][0]["text"])
+        text = (await ask("/completions", greedy))["choices"][0]["text"]
     except (LookupError, TypeError):
         raise NotProvedError("it completes no plain text") from None
     except RequestError as error:
         if error.kind in ("bad_request", "no_model"):
             raise NotProvedError("it completes no plain text") from None
         raise
-    if written is None:
+    if not isinstance(text, str) or len(text) > greedy["max_tokens"] * wire.MOST_CHARACTERS:
         raise NotProvedError("it completes no plain text")
+    written = wire.whole(text)
     own, other = TRIAL + written, TRIAL + " %#q zzv ;"
     try:
         scored = [await score(ask, model, text) for text in (own, other, TRIAL)]

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -30,6 +30,16 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 
 PATIENCE = 20
 """How many times more often than `attempts` a call may be told to wait."""
+
+LONGEST_WAIT, LONGEST_FIRST_WAIT = 3600.0, 60.0
+"""Seconds that a run waits between two answers because an endpoint asks to (Retry-After), and that it waits
+for an answer which says what the endpoint can do, before the first call."""
+
+MOST_TOLD = 1e9
+"""Seconds: no date is told that lies further ahead."""
+
+TELLING = 5.0
+"""Seconds: a longer wait is told."""
 
 GATHER = 0.003
 """Seconds for which finished requests are gathered, so that one commit stores several."""
@@ -98,6 +108,10 @@ class Session:
     purpose: Purpose = "call"
     worked: bool = False
     witnesses: Callable[[], Iterable[Pursuit]] = tuple
+    say: Callable[[str], None] = lambda sentence: None
+    _told_until: float = 0.0
+    _waits_until: float = 0.0
+    _waited: float = 0.0
     _last_answer: float = -1.0
     _open: dict[asyncio.Task[Got], tuple[Pursuit, Attempt]] = field(default_factory=dict)
     _ready: deque[Pursuit] = field(default_factory=deque)
@@ -158,6 +172,7 @@ class Session:
             except RequestError:
                 continue
             self.worked, self._last_answer = True, time.monotonic()
+            self.heard()
             doubted, self._doubted = self._doubted, []
             return [self._failed(pursuit, error, self._last_answer) for pursuit, error in doubted]
         raise self.stopped(self._doubted[0][1])
@@ -212,7 +227,7 @@ class Session:
                 if tries == self.attempts or not passes:
                     raise
                 left = self.limits.time_left()
-                pause = max(pause_after(tries), error.retry_after or 0.0)
+                pause = max(pause_after(tries), self.wait_of(error, LONGEST_FIRST_WAIT))
                 await asyncio.sleep(pause if left is None else min(pause, max(left, 0.0)))
         raise AssertionError("there is at least one attempt")
 
@@ -223,10 +238,12 @@ class Session:
         says whether one can be. None is an attempt at a call. Raises the last `RequestError`."""
         for tries in range(1, self.attempts + 1):
             try:
-                return await within(ask(), self.timeout)
+                came = await within(ask(), self.timeout)
+                self.heard()
+                return came
             except RequestError as error:
                 error.message = self.clean(error.message)
-                left, pause = self.limits.time_left(), max(pause_after(tries), error.retry_after or 0.0)
+                left, pause = self.limits.time_left(), max(pause_after(tries), self.wait_of(error))
                 last = tries == self.attempts or (left is not None and left < pause)
                 paid = risky() and error.rule.paid == "possibly"
                 if last or paid or error.rule.then not in ("again", "later"):
@@ -256,6 +273,7 @@ class Session:
             got = task.result()
             self.pace.answered()
             self.worked, self._last_answer = True, now
+            self.heard()
             freed = [self._failed(each, failure, now) for each, failure in self._held]
             self._held = []
             return [Ended(pursuit.call, pursuit.part, got, None, now - pursuit.begun, pursuit.number), *freed]
@@ -291,6 +309,7 @@ class Session:
 
     def _after(self, pursuit: Pursuit, error: RequestError, sent: float, now: float) -> list[Ended]:
         then = error.rule.then
+        wait = self.wait_of(error)
         if then == "later":
             self.pace.refused(sent, now, error.retry_after)
             pursuit.waits += 1
@@ -324,13 +343,39 @@ class Session:
         pursuit.tries += 1
         pursuit.first_failure = sent if pursuit.first_failure is None else pursuit.first_failure
         if pursuit.tries < self.attempts:
-            pause = max(pause_after(pursuit.tries), error.retry_after or 0.0)
+            pause = max(pause_after(pursuit.tries), wait)
             heapq.heappush(self._later, (now + pause, next(self._order), pursuit))
             return []
         if self._last_answer < pursuit.first_failure:
             self._doubted.append((pursuit, error))
             return []
         return [self._failed(pursuit, error, now)]
+
+    def heard(self) -> None:
+        """The endpoint answered: what it asked to wait before counts no more."""
+        self._waited = 0.0
+
+    def wait_of(self, error: RequestError, longest: float | None = None) -> float:
+        """The seconds that an endpoint asks to wait, which are told. Raises `UnavailableError` (GC646) where
+        it has asked to wait longer than `longest` (None: `LONGEST_WAIT`) in all since its last answer."""
+        wait = error.retry_after or 0.0
+        if wait <= 0.0 or error.rule.then not in ("again", "later"):
+            return 0.0
+        now, left = time.monotonic(), self.limits.time_left()
+        most = LONGEST_WAIT if longest is None else longest
+        more = max(
+            now + wait - max(now, self._waits_until), 0.0
+        )  # requests that are open at once wait together
+        if self._waited + more > most and (left is None or wait < left):
+            problem = f"Retry-After: {wait:,.0f} s, and {most:,.0f} s between two answers are the most"
+            raise self.stopped(RequestError("long_wait", problem, error.http))
+        self._waited, self._waits_until = self._waited + more, max(self._waits_until, now + wait)
+        wait = wait if left is None else min(wait, max(left, 0.0))  # a cap on time ends it
+        if wait > TELLING and now + wait > self._told_until + TELLING:
+            self._told_until = now + wait
+            until = (datetime.now(UTC) + timedelta(seconds=min(wait, MOST_TOLD))).strftime("%H:%M:%S UTC")
+            self.say(f"waits until {until}, as its endpoint asks (Retry-After: {wait:,.0f} s)")
+        return wait
 
     def _failed(self, pursuit: Pursuit, error: RequestError, now: float) -> Ended:
         return Ended(pursuit.call, pursuit.part, None, error, now - pursuit.begun, pursuit.number)
@@ -359,6 +404,10 @@ _WAYS = {
     "no_model": "check `source` and `base_url`; an OpenAI-compatible base URL usually ends in /v1",
     "unreachable": "check `base_url`, and that the server runs",
     "tls": "SSL_CERT_FILE names the certificates that are trusted",
+    "elsewhere": "state the server as `base_url`, if it is the one that you mean",
+    "long_wait": "`gridc run` resumes; [budget] wall_s says how long a run may take",
+    "too_long": "what answers there does not keep to `max_tokens`: ask another server, or with "
+    '`omits = ["max_tokens"]`, which is stamped',
     "redirect": "set `base_url` to the address that the server points to",
 }
 

@@ -24,6 +24,13 @@ not OpenAI's own, and a server that does not know them may refuse them."""
 MOST_COUNT = 10**9
 """Tokens that no request comes near: sums of fewer stay whole numbers of JSON, below 2^53."""
 
+MOST_CHARACTERS = 256
+"""Characters that a token stands for at most: the longest of the published vocabularies have 128, runs of
+white space or of dashes."""
+
+MOST_NAME = 256
+"""Characters of a name that a response gives: of a model, a fingerprint, a reason to end. More is no name."""
+
 PER_MESSAGE = 16
 """Tokens that a chat template may add to a message: role, separators, a start."""
 
@@ -95,8 +102,12 @@ def whole(text: str) -> str:
 
 
 def named(value: Any) -> str | None:
-    """A name that a response gives, if it is a text."""
-    return whole(value) if isinstance(value, str) else None
+    """A name that a response gives, if it is a text. Raises `RequestError` (unreadable)."""
+    if not isinstance(value, str):
+        return None
+    if len(value) > MOST_NAME:
+        raise RequestError("unreadable", f"{len(value):,} characters came for a name", 200)
+    return whole(value)
 
 
 def read(document: Mapping[str, Any], chat: bool) -> Reply:
@@ -107,7 +118,7 @@ def read(document: Mapping[str, Any], chat: bool) -> Reply:
         choice = choices[0]
         said = choice["message"] if chat else choice
         content, declined = said.get("content" if chat else "text"), said.get("refusal") if chat else None
-        finish = whole(str(choice.get("finish_reason")))
+        finish = named(choice.get("finish_reason")) or "None"
     except (LookupError, TypeError, AttributeError):
         if isinstance(document.get("error"), Mapping):
             message = str(document["error"].get("message"))[:300]

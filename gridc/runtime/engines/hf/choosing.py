@@ -2,7 +2,7 @@
 
 import torch
 
-from gridc.runtime.engines.hf.sampling import NEAR_TIE, greedy, nucleus
+from gridc.runtime.engines.hf.sampling import greedy, nucleus
 from gridc.runtime.engines.hf.sequences import Member
 
 WORKING = 2**24
@@ -49,11 +49,12 @@ def _choose(rows: list[list[Member]], logits: torch.Tensor, ends: frozenset[int]
     for number, members in enumerate(rows):
         for member in members:
             if member.given is not None:
+                member.note(lead[number])  # of whether its next token is the most likely one
                 given.append((number, member))
             elif member.temperature > 0:
                 sampled.setdefault((number, member.temperature, member.top_p), []).append(member)
             else:
-                member.near_ties += lead[number] < NEAR_TIE
+                member.note(lead[number])
                 member.take(top[number], ends)
     _follow(given, logits, top, ends)
     _sample(sampled, logits, ends)
@@ -109,5 +110,5 @@ def _draw(
     which = torch.tensor([number for number, _ in owners], device=device)
     tokens, margins = sets.draw(which, torch.tensor(numbers, device=device, dtype=torch.float64))
     for (_, member), token, margin in zip(owners, tokens.tolist(), margins.tolist(), strict=True):
-        member.near_ties += margin < NEAR_TIE
+        member.note(margin)
         member.take(token, ends)

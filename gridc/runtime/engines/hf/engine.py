@@ -16,18 +16,19 @@ from typing import Any
 
 import torch
 
-from gridc.diagnostics.errors import Diagnostic, UnavailableError
+from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.runtime.engines.hf import loading
 from gridc.runtime.engines.hf.checkpoint import ChangedError, Checkpoint
 from gridc.runtime.engines.hf.choosing import NotNumbersError
 from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.gate import Route, routes
-from gridc.runtime.engines.hf.kv_cache import Bank
+from gridc.runtime.engines.hf.kv_cache import Bank, Shape
 from gridc.runtime.engines.hf.paths import ComputePath, Spent
 from gridc.runtime.engines.hf.prompts import Prompts
 from gridc.runtime.engines.hf.sampling import uniforms
 from gridc.runtime.engines.hf.schedule import Bound, TooLargeError, schedule
 from gridc.runtime.engines.hf.sequences import Member, answer
+from gridc.runtime.engines.hf.tokenizer import Tokenizer
 from gridc.runtime.engines.hf.trie import Tokens, least_tokens
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Spending, Task
 from gridc.schema.spec import Engine as EngineSettings
@@ -69,17 +70,20 @@ class HfEngine:
         self._checkpoint = Checkpoint(folder, files)
         try:
             with self._checkpoint as checkpoint:
-                tokenizer = loading.read_tokenizer(checkpoint.small)
+                tokenizer = Tokenizer(name, checkpoint.small, checkpoint.files, precision, device.type)
                 self._stated = loading.read_config(checkpoint.small)
                 self._generation = loading.read_generation(checkpoint.small)
             self._config = self._stated.get_text_config(decoder=True)
-            self._shape = loading.sketch(self._config, precision, device)
+            self._shape = Shape(tokenizer.layout.layers, loading.compute_type(precision, device), device)
+        except GridcError:
+            raise
         except Exception as error:  # whatever a strange model makes transformers raise
             raise self._unusable(error) from None
         self.prompts = Prompts(name, folder, tokenizer, self._config, template_args, waived)
         self._longest = 1
         self._model: Any = None
         self._routes: list[Route] = []
+        self._stops = frozenset[int]()
         self._bank = Bank(settings.kv_mib * _MIB)
         torch.set_num_threads(settings.threads or _threads())
 
@@ -210,10 +214,12 @@ class HfEngine:
         try:
             if self._model is None:
                 weights, device = self._checkpoint.weights(), self._shape.device
+                self.prompts.tokenizer.layout.require(sum(each.numel() for each in weights.values()))
                 self._model = loading.load(self._stated, weights, self._generation, self._precision, device)
             exact = self._shape.dtype == torch.float32 and self._precision != "int8"
             room = self._settings.kv_mib * _MIB
             found = routes(self._model, self._config, self._shape, exact, room, self._longest)
+            self._stops = self._declared_ends()
             self._routes = list(found)
         except NotNumbersError as error:
             raise UnavailableError([Diagnostic("GC641", f"`{self._name}`: {error}")]) from None
@@ -241,11 +247,19 @@ class HfEngine:
         return UnavailableError([Diagnostic(code, message, str(self._folder), help=help_line)])
 
     def _ends(self) -> frozenset[int]:
+        """The tokens that end a turn. Loads the model."""
+        self._load()
+        return self._stops
+
+    def _declared_ends(self) -> frozenset[int]:
         """The tokens that end a turn: the generation config's, else the tokenizer's."""
-        declared = self._load().generation_config.eos_token_id
+        declared = self._model.generation_config.eos_token_id
         if declared is None:
             declared = self.prompts.tokenizer.eos_token_id
-        return frozenset(declared if isinstance(declared, list) else [declared])
+        ends = declared if isinstance(declared, list) else [] if declared is None else [declared]
+        if not all(isinstance(each, int) for each in ends):
+            raise ValueError(f"the tokens that end its turn are no numbers ({declared!r:.80})")
+        return frozenset(ends)
 
 
 def _threads() -> int:

@@ -4,7 +4,7 @@ import copy
 import json
 import logging
 import platform
-from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,29 @@ import torch
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoConfig,
-    AutoModelForCausalLM,
     BitsAndBytesConfig,
     GenerationConfig,
     PreTrainedTokenizerFast,
 )
 from transformers.utils import logging as transformers_logging
 
+from gridc.files import read_regular
 from gridc.runtime.engines.hf.gate import Lengths, shape_of
 from gridc.runtime.engines.hf.kv_cache import Shape
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 MOST_LAYERS = 1_000
 """A model is laid out layer by layer before its weights are looked at."""
+
+MOST_NUMBER = 2**53
+"""Whole numbers of a configuration lie within plus and minus this: what lies beyond counts nothing, and
+libraries in C refuse it each in a way of its own."""
+
+MOST_TEXT, MOST_DEPTH = 2**24, 100
+"""Bytes of a configuration, and how deep its tables and lists may stand in each other."""
+
+SPARE_NUMBERS = 2**28
+"""Numbers that a model computes from its configuration and no file holds, such as masks and positions."""
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "accelerate", "bitsandbytes")
 
@@ -52,14 +62,12 @@ def compute_type(precision: str, device: torch.device) -> torch.dtype:
 def read_config(folder: Path) -> Any:
     """The whole configuration of a model. Raises whatever transformers raises, and `ValueError` where it asks
     for weights that gridc does not load."""
-    config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    for key, value in _stated(json.loads((folder / "config.json").read_text("utf-8"))):
-        # `kernels` downloads and runs what such a name stands for.
+    stated = _plain_json(folder / "config.json")
+    # `kernels` downloads and runs what such a name stands for.
+    for key, value in stated:
         if key.endswith("_implementation") and not str(value).replace("_", "").isalnum():
             raise ValueError(f"its config.json names code to run (`{key}`)")
-    layers = getattr(config.get_text_config(decoder=True), "num_hidden_layers", None) or 0
-    if layers > MOST_LAYERS:
-        raise ValueError(f"its config.json states {layers:,} layers; {MOST_LAYERS:,} is the most")
+    config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     method = getattr(config, "quantization_config", None)
     if method:
         kind = method.get("quant_method") if isinstance(method, dict) else type(method).__name__
@@ -67,17 +75,31 @@ def read_config(folder: Path) -> Any:
             f"its config.json says that the weights are quantised ({kind}): take the unquantised model, and "
             "name the precision in the study"
         )
+    layers = getattr(config.get_text_config(decoder=True), "num_hidden_layers", None) or 0
+    if layers > MOST_LAYERS:
+        raise ValueError(f"its config.json states {layers:,} layers; {MOST_LAYERS:,} is the most")
     if getattr(config, "transformers_weights", None):
         raise ValueError("its config.json names other weights (`transformers_weights`)")
     return config
 
 
-def _stated(document: Any) -> Iterator[tuple[str, Any]]:
-    """Every key of a configuration with its value, those of its parts too."""
-    if isinstance(document, dict):
-        for key, value in document.items():
-            yield key, value
-            yield from _stated(value)
+def _plain_json(path: Path) -> list[tuple[str, Any]]:
+    """Every key of a configuration with its value, those of its parts too. Raises `ValueError` for numbers
+    and depths that no model has."""
+    found: list[tuple[str, Any]] = []
+    parts = [("", json.loads(read_regular(path, MOST_TEXT)), 0)]
+    while parts:
+        key, value, depth = parts.pop()
+        if depth > MOST_DEPTH:
+            raise ValueError(f"its {path.name} is nested more than {MOST_DEPTH} deep")
+        if isinstance(value, int) and abs(value) > MOST_NUMBER:
+            raise ValueError(f"its {path.name} states {value:.3g} (`{key}`), which counts nothing")
+        if isinstance(value, dict):
+            found += value.items()
+            parts += [(name, part, depth + 1) for name, part in value.items()]
+        elif isinstance(value, list):
+            parts += [(key, part, depth + 1) for part in value]
+    return found
 
 
 def read_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
@@ -91,25 +113,76 @@ def read_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
 
 
 def read_generation(folder: Path) -> Any:
-    """The generation config that a model comes with, or None."""
-    if not (folder / "generation_config.json").exists():
+    """The generation config that a model comes with, or None. Raises `ValueError` where it cannot be one."""
+    path = folder / "generation_config.json"
+    if not path.exists():
         return None
+    _plain_json(path)
     return GenerationConfig.from_pretrained(folder)
 
 
-def sketch(config: Any, precision: str, device: torch.device) -> Shape:
-    """What the keys and values of a model look like, without its weights. Where they cannot be seen, as many
-    as a transformer of its size has."""
-    dtype = compute_type(precision, device)
-    guess = Shape((), dtype, device)
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a configuration describes: how keys and values are laid out in each layer (heads, width; see
+    `Shape`), how many numbers its weights are and how many it computes beside them. None where it describes
+    nothing that can be laid out, with the reason."""
+
+    layers: tuple[tuple[int, int], ...]
+    weights: int | None
+    computed: int | None
+    why: str | None = None
+
+    def require(self, held: int) -> None:
+        """Raise `ValueError` unless weights of `held` numbers are most of what it takes: what they lack would
+        be made up before anything is compared. Half is enough, since tied weights may be described twice."""
+        if self.weights is None or self.computed is None:
+            raise ValueError(self.why)
+        if self.weights > 2 * held:
+            raise ValueError(
+                f"its weights lack most of what its config.json describes: they are {held:,} of "
+                f"{self.weights:,} numbers"
+            )
+        if self.computed > 2 * held + SPARE_NUMBERS:
+            raise ValueError(f"its config.json asks for {self.computed:,} numbers beside its weights")
+
+
+def lay_out(config: Any, precision: str, device: str) -> Layout:
+    """The layout of a model without its weights, on a kind of device. Where keys and values cannot be seen,
+    as many as a transformer of its size has."""
+    text = config.get_text_config(decoder=True)
+    layers: int = getattr(text, "num_hidden_layers", None) or 1
+    width: int = getattr(text, "hidden_size", None) or 1
+    dtype, guess = compute_type(precision, torch.device(device)), ((1, width),) * layers
+    try:
+        kind, own = _architecture(config)
+        with torch.device("meta"):
+            model = kind._from_config(own, dtype=dtype)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the code of an architecture raises
+        return Layout(guess, None, None, str(error) or type(error).__name__)
+    weights, computed = (
+        sum(tensor.numel() for tensor in {id(tensor): tensor for tensor in tensors}.values())
+        for tensors in (model.parameters(), model.buffers())
+    )
     try:
         with torch.device("meta"):
-            model: Any = AutoModelForCausalLM.from_config(copy.deepcopy(config), dtype=dtype)  # type: ignore[no-untyped-call]
-            return shape_of(model, guess, Lengths.of(config).window)
-    except Exception:  # whatever an architecture raises that is not computed so; the gate has the reason
-        layers: int = getattr(config, "num_hidden_layers", None) or 1
-        width: int = getattr(config, "hidden_size", None) or 1
-        return Shape(((1, width),) * layers, dtype, device)
+            shape = shape_of(model, Shape((), dtype, torch.device(device)), Lengths.of(text).window)
+    except MemoryError:
+        raise
+    except Exception:  # as above; the gate has the reason
+        return Layout(guess, weights, computed)
+    return Layout(shape.layers, weights, computed)
+
+
+def _architecture(config: Any) -> tuple[Any, Any]:
+    """The class of a model, and its configuration. Raises `ValueError` where transformers has none."""
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise ValueError(f"transformers has no causal language model of type `{config.model_type}`")
+    kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
+    if kind.config_class is not type(config):
+        config = config.get_text_config(decoder=True)
+    return kind, copy.deepcopy(config)
 
 
 def load(
@@ -126,15 +199,11 @@ def load(
             bnb_4bit_quant_type="nf4",
             bnb_4bit_compute_dtype=dtype,
         )
-    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
-        raise ValueError(f"transformers has no causal language model of type `{config.model_type}`")
-    kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
-    if kind.config_class is not type(config):
-        config = config.get_text_config(decoder=True)
+    kind, own = _architecture(config)
     # None in place of a folder: transformers then reads no file at all.
     model, report = kind.from_pretrained(
         None,
-        config=copy.deepcopy(config),
+        config=own,
         state_dict=weights,
         device_map=str(device),
         trust_remote_code=False,

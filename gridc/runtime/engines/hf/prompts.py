@@ -13,6 +13,7 @@ from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.hf.chat_template import AsksForDateError, ChatTemplate
 from gridc.runtime.engines.hf.paths import longest_input
 from gridc.runtime.engines.hf.sequences import Member, Unit, candidate, generation
+from gridc.runtime.engines.hf.tokenizer import Tokenizer
 from gridc.runtime.engines.hf.trie import Tokens, common_prefix
 from gridc.runtime.engines.protocol import Call
 
@@ -44,7 +45,7 @@ class Prompts:
         self,
         name: str,
         folder: Path,
-        tokenizer: Any,
+        tokenizer: Tokenizer,
         config: Any,
         arguments: Mapping[str, Any],
         waived: frozenset[str],
@@ -53,8 +54,7 @@ class Prompts:
         self.tokenizer = tokenizer
         self._config = config
         self._vocabulary = getattr(config, "vocab_size", None) or math.inf
-        self.template = _default(tokenizer.chat_template)
-        alone = tokenizer("x")["input_ids"]  # which also turns off truncation and padding that it may declare
+        self.template, alone = tokenizer.chat_template, tokenizer.alone
         self.begins = alone[:1] == [tokenizer.bos_token_id]
         self._ends = len(alone) > 1 and alone[-1] == tokenizer.eos_token_id
         if "strftime_now" in (self.template or ""):
@@ -149,7 +149,7 @@ class Prompts:
         it is tokenized by itself, once for each text. None where no such token parts it."""
         if not form.prompt.chat_template:
             return None
-        at = max((form.text.rfind(each) for each in self._parting), default=-1)
+        at = max((form.text.rfind(each) for each in self.tokenizer.parting), default=-1)
         if at <= 0:
             return None
         rest, *found = self._ids([form.text[at:] + each for each in ("", *texts)], form.prompt)
@@ -157,19 +157,6 @@ class Prompts:
         if rest != behind:
             return None
         return [(*before, *ids) for ids in found]
-
-    @cached_property
-    def _parting(self) -> list[str]:
-        """The special tokens that are taken out of a text before anything else looks at it, whatever stands
-        around them: what is on their two sides is tokenized as two texts."""
-        added = self.tokenizer.added_tokens_decoder.values()
-        return [
-            each.content
-            for each in added
-            if each.special
-            and not (each.normalized or each.single_word or each.lstrip)
-            and not any(each.content in other.content and each.content != other.content for other in added)
-        ]
 
     def _refuse(self, code: str, message: str, help_line: str | None = None) -> None:
         """Raise `HazardError`, unless the study takes this hazard knowingly."""
@@ -179,7 +166,11 @@ class Prompts:
     def _prefix(self) -> tuple[int, ...]:
         """What an empty prompt is: a likelihood needs a token to stand behind (BOS, else the end of text)."""
         first = self.tokenizer.bos_token_id
-        return (self.tokenizer.eos_token_id if first is None else first,)
+        begin = self.tokenizer.eos_token_id if first is None else first
+        if begin is None:
+            message = f"the tokenizer of `{self._name}` has no token that an empty prompt could be"
+            raise UnavailableError([Diagnostic("GC606", message, str(self._folder))])
+        return (begin,)
 
     def as_text(self, prompt: Prompt) -> str:
         """What is sent: the chat template's text, or the messages as plain text. Raises `HazardError`."""
@@ -193,8 +184,7 @@ class Prompts:
 
     def text(self, tokens: Sequence[int]) -> str:
         """What an answer says."""
-        text: str = self.tokenizer.decode(tokens, skip_special_tokens=True)
-        return text
+        return self.tokenizer.decode(tokens, skip_special=True)
 
     def _render(self, messages: list[dict[str, str]]) -> str:
         """A chat as the template prints it. A template that asks for the date is stopped there, because the
@@ -225,8 +215,7 @@ class Prompts:
         return self._checked(self._ids(texts, prompt), prompt)
 
     def _ids(self, texts: list[str], prompt: Prompt) -> list[Tokens]:
-        encode = self.tokenizer.backend_tokenizer.encode_batch_fast
-        return [tuple(each.ids) for each in encode(texts, add_special_tokens=not prompt.chat_template)]
+        return self.tokenizer.encode(texts, special=not prompt.chat_template)
 
     def _checked(self, found: list[Tokens], prompt: Prompt) -> list[Tokens]:
         """The tokens of some texts, as the model may be asked them. Raises `HazardError`, and
@@ -251,9 +240,3 @@ class Prompts:
         """Whether an answer has come to a stop string."""
         text = self.text(tokens)
         return any(stop in text for stop in stops)
-
-
-def _default(template: Any) -> str | None:
-    """The template of a plain chat: the only one, or of several named ones that called default."""
-    named = template.get("default") if isinstance(template, dict) else template
-    return named or None

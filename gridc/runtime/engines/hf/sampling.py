@@ -10,9 +10,7 @@ import numpy as np
 import torch
 
 from gridc.runtime.engines.hf.groups import places
-
-NEAR_TIE = 1e-4
-"""A choice that a change of this size in a logit (greedy) or in a probability (sampled) would alter."""
+from gridc.runtime.engines.protocol import NEAR_TIE
 
 _HEAD = 64
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
-from gridc.runtime.engines.protocol import Answer, Call
+from gridc.runtime.engines.protocol import NEAR_TIE, Answer, Call
 
 ROOM = 16
 """Paths get room for so many tokens at a time."""
@@ -20,8 +20,9 @@ ROOM = 16
 class Member:
     """One path. `given` are the tokens of a candidate, else None; `limit` is the most it may take, and
     `dropped` how many exemplars its prompt left out for want of room. What is `continued` later calls may
-    begin with. A sampled one draws with `numbers`. An answer ends with a string of `stops`: `stopped` says
-    whether tokens hold one. Both are set where the member is answered."""
+    begin with. Of its choices `near_ties` depended on less than `NEAR_TIE`, `clear_ties` on less than half of
+    it and `possible_ties` on less than twice as much. A sampled one draws with `numbers`. An answer ends with
+    a string of `stops`: `stopped` says whether tokens hold one. Both are set where the member is answered."""
 
     call: str
     prompt: tuple[int, ...]
@@ -34,12 +35,21 @@ class Member:
     loglikelihood: float = 0.0
     most_likely: bool = True
     near_ties: int = 0
+    clear_ties: int = 0
+    possible_ties: int = 0
     finish: str | None = None
     end: int | None = None
     dropped: int = 0
     continued: bool = False
     stops: tuple[str, ...] = ()
     stopped: Callable[[Sequence[int]], bool] | None = None
+
+    def note(self, margin: float) -> None:
+        """Count a choice that depended on so much."""
+        if margin < 2 * NEAR_TIE:
+            self.possible_ties += 1
+            self.near_ties += margin < NEAR_TIE
+            self.clear_ties += margin < NEAR_TIE / 2
 
     @property
     def room(self) -> int:
@@ -131,4 +141,5 @@ def answer(members: Sequence[Member], text: str, prompt_digest: str, seconds: fl
     sent: dict[str, Any] = {"prompt_tokens": len(first.prompt), "prompt_token_digest": prompt_digest}
     if first.dropped:
         sent["exemplars_dropped"] = first.dropped
-    return Answer(first.call, content, sent, usage, seconds)
+    ties = sum(member.clear_ties for member in members), sum(member.possible_ties for member in members)
+    return Answer(first.call, content, sent, usage, seconds, ties)

@@ -1,0 +1,90 @@
+"""Which parts of gridc's own code decide the prompts and scores of a study."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gridc.compiler.grid.configurations import effect_tables, scaffold_kinds
+from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.setting import DEFAULTS
+from gridc.schema.spec import Spec
+
+
+def behaviour(spec: Spec) -> dict[str, str]:
+    """The fingerprint of each part that the study uses: what a stamp holds of gridc itself."""
+    from gridc.compiler.instrument.fingerprints import fingerprint  # that costs, and not every command asks
+
+    return {part: fingerprint(part) for part in parts(spec)}
+
+
+def parts(spec: Spec) -> list[str]:
+    """The parts that the study uses."""
+    from gridc.compiler.instrument.fingerprints import PARTS
+
+    return sorted(set(_parts(spec)) & PARTS.keys())
+
+
+def parts_lacking(stamped: Mapping[str, Any]) -> list[str]:
+    """The parts that a stamped spec uses and its stamp holds no fingerprint of, though it holds some."""
+    held = stamped.get("behaviour")
+    if held is None:
+        return []
+    try:
+        spec = Spec.model_validate_json(json.dumps(stamped["spec"]), strict=True)
+    except ValueError:  # of a language that changed since: then nothing here is the study that was stamped
+        return []
+    return [part for part in parts(spec) if part not in held]
+
+
+def _parts(spec: Spec) -> Iterator[str]:
+    """The parts by name, with what is no part (a plug-in's, a default that does nothing)."""
+    held = {key: _values(spec, key) for key in _KEYS}
+    methods = [METHODS[method] for method in held["method"]]
+    yield from (f"method:{method}" for method in held["method"])
+    yield from (f"options:{style}" for style in held["options"])
+    yield from (f"casing:{casing}" for casing in held["casing"])
+    yield from (f"enumerator:{_token(mark)}" for mark in held["enumerator"])
+    yield from (f"reader:{method.fixes['reader']}" for method in methods if "reader" in method.fixes)
+    if any(method.reads_text for method in methods):
+        yield from (f"reader:{reader}" for reader in held["reader"])
+    if any(method.ranks for method in methods):
+        for key in ("candidates", "normalise", "ties"):
+            yield from (f"{key}:{value}" for value in held[key])
+        yield "candidates:sentence_pair" if "pair_likelihood" in held["method"] else ""
+    if any(value is not None for value in held["wrapper"]):
+        yield "prompt:wrapper"
+    if any(isinstance(value, Mapping) for value in held["prompt"]):
+        yield "prompt:parts"
+    if any(value is not None for value in held["scores"]):
+        yield "scores:stated"
+    yield "scaffold:direct"  # how a prompt and a system prompt become messages
+    yield from (f"scaffold:{kind}" for kind in scaffold_kinds(spec))
+    for _, _, _, table in effect_tables(spec):
+        scaffold = getattr(table, "scaffold", None)
+        yield from (f"tool:{tool}" for tool in (() if scaffold is None else scaffold.tools))
+    if spec.judge is not None:
+        yield "method:judge"
+        if spec.judge.blinding is not None and spec.judge.blinding.sanitise:
+            yield "sanitiser:classes"
+
+
+_KEYS = (
+    "method", "reader", "options", "casing", "enumerator", "prompt", "wrapper", "candidates", "normalise",
+    "ties", "scores",
+)  # fmt: skip
+
+
+def _values(spec: Spec, key: str) -> list[Any]:
+    """The values that a key may have in some cell: those that are stated, and its default unless `[harness]`
+    states it."""
+    stated = [value for each in effect_tables(spec) if (value := getattr(each.table, key, None)) is not None]
+    if getattr(spec.harness, key, None) is None and key in DEFAULTS:
+        stated.append(DEFAULTS[key])
+    return stated
+
+
+def _token(mark: str) -> str:
+    """What counts in an enumerator: `A` of `(A)`."""
+    token = re.search(r"[Aa1Ii]", mark)
+    return "bullet" if token is None else token[0]

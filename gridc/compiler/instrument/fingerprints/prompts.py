@@ -1,0 +1,79 @@
+"""Traces of how a prompt is laid out: fixed items in fixed templates."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from gridc.compiler.instrument import enumerator, render
+from gridc.compiler.instrument.fingerprints.examples import CHOICE, EXEMPLARS, OPINION, PAIR, QUESTION
+from gridc.compiler.instrument.render import Look, OptionStyle
+from gridc.schema.effects import Casing
+
+_TEMPLATES = (
+    "{{ question }}\nAnswer:{% if answer %} {{ answer }}{% endif %}",
+    "{{ context }}|{{ query }}|{{ stem }}|"
+    "{% for letter, text in choices %}[{{ letter }}] {{ text }};{% endfor %}\n{{ options }}\n"
+    "{{ answer | upper }}\n",
+    "Be {{ tone }}: {{ question }} ({{ count }})",
+)
+_VARS = (("count", 3), ("tone", "brief"))
+_LOOKS = (Look(vars=_VARS), Look("(A)", "as_written", ": ", ", ", " -> ", "\n---\n", _VARS))
+
+
+def _style(style: OptionStyle) -> list[str]:
+    return [
+        render.render_prompt(template, item, exemplars, style, look)
+        for template in _TEMPLATES
+        for item, exemplars in ((CHOICE, EXEMPLARS), (OPINION, ()), (PAIR, ()), (QUESTION, (QUESTION,)))
+        for look in _LOOKS
+    ]
+
+
+def _casing(casing: Casing) -> list[str]:
+    look = Look(casing=casing, vars=_VARS)
+    return [
+        render.render_prompt(template, CHOICE, EXEMPLARS, "lettered", look)
+        for template in (*_TEMPLATES, "Answer the QUESTION below, or don't. {# a note #}{{ question }}")
+    ]
+
+
+_AROUND = ("{}.", "({})", "{}", "**{}**:")
+_COUNTS = (1, 2, 4, 26)
+
+
+def _enumerator(token: str) -> list[object]:
+    written = [around.format(token) for around in _AROUND]
+    return [
+        [enumerator.marks(mark, count), enumerator.labels(mark, count)]
+        for mark in written
+        for count in _COUNTS
+    ]
+
+
+def _wrapper() -> list[str]:
+    sources = ("Before.\n{{ prompt }}\nAfter.\n", "{{ tone }} {{ prompt }}{{ prompt }}")
+    return [render.wrap(source, " Which is it?\nA. this\n", Look(vars=_VARS)) for source in sources]
+
+
+def _joined() -> list[str]:
+    parts = {"a": "First.\n", "b": "{{ question }}", "c": "Last.\n\n"}
+    orders = (("a",), ("a", "b"), ("c", "b", "a"))
+    wholes = (render.composite(joint, order) for joint in ("\n\n", " / ") for order in orders[1:])
+    return [render.composite("\n", orders[0]), *(render.joined(whole, parts) for whole in wholes)]
+
+
+TRACES: Mapping[str, Callable[[], object]] = {
+    "options:lettered": partial(_style, "lettered"),
+    "options:listed": partial(_style, "listed"),
+    "options:none": partial(_style, "none"),
+    "casing:upper": partial(_casing, "upper"),
+    "casing:lower": partial(_casing, "lower"),
+    "casing:title": partial(_casing, "title"),
+    "enumerator:A": partial(_enumerator, "A"),
+    "enumerator:a": partial(_enumerator, "a"),
+    "enumerator:1": partial(_enumerator, "1"),
+    "enumerator:I": partial(_enumerator, "I"),
+    "enumerator:i": partial(_enumerator, "i"),
+    "enumerator:bullet": partial(_enumerator, "-"),
+    "prompt:wrapper": _wrapper,
+    "prompt:parts": _joined,
+}

@@ -1,0 +1,546 @@
+"""The cheapest design in which named hypotheses can be decided.
+
+A design is the study with other numbers of items, with one answer to each (replicates add nothing to the
+power that is assumed), and with the levels that the hypotheses need: those that they compare, and of every
+other axis its first level or all of them. Models and benchmarks are those that the hypotheses are about, and
+benchmarks keep their proportions. Items are drawn as the spec draws them, so that units have the sizes that
+a run would meet. Power is that of `design_power`, and costs are those of the plan: in the search of a few
+items of each benchmark, multiplied, and of the design that is found by lowering it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from typing import Any, Literal
+
+from gridc.compiler.grid.grid_counts import Spoken, survey
+from gridc.compiler.grid.hypothesis_kinds import kind_of
+from gridc.compiler.inputs.draw import draw_at_most
+from gridc.compiler.inputs.items import Items
+from gridc.compiler.inputs.prices import Price
+from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.instrument.item import Item
+from gridc.compiler.lowering.estimate import Estimate
+from gridc.compiler.lowering.plan import Plan
+from gridc.compiler.preflight.design_power import (
+    TOGETHER,
+    Part,
+    assumed_words,
+    power_at,
+    undecidable,
+)
+from gridc.compiler.preflight.falsifiability import parts_of
+from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.schema.inference import AnyHypothesis, ContrastHypothesis, RankingHypothesis, TrendHypothesis
+from gridc.schema.items import Sample
+from gridc.schema.spec import Spec
+from gridc.statistics.expected_power import Assumed
+
+FORMAT = "gridc-design/1"
+PILOT = 12
+"""Items of a benchmark whose calls are counted to know what one more costs."""
+FREE_AXES = 5
+"""Up to so many axes that no hypothesis compares are kept or cut down one by one."""
+MOST_CHANGING = 0.5
+"""More answers than this cannot differ where rates are 50 %."""
+
+Currency = Literal["usd", "tokens", "hours"]
+Drawn = Mapping[str, tuple[Item, ...]]
+"""The items of each benchmark."""
+LIMITED: Mapping[Currency, tuple[str, str]] = {
+    "usd": ("price", "state `price` in [[model]], or give --tokens"),
+    "tokens": ("size", "give --usd or --hours"),
+    "hours": ("time", "a run that has begun says how long its calls take; or give --tokens"),
+}
+"""What a limit is known by, and the way out where it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The hypotheses that are to be decided, by id, each with probability `power`; what there is to spend
+    (`limits`); the `effects` to find, by id, in percentage points; and the share of items on which answers
+    under two levels differ beside what the effect moves."""
+
+    decide: tuple[str, ...]
+    power: float
+    limits: Mapping[Currency, float]
+    effects: Mapping[str, float]
+    changing: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """US dollars (None: no price is known), tokens, hours (None: no time is known) and calls: with what
+    follows from answers as it is expected. `usd_most` is the most that the same calls can cost."""
+
+    usd: float | None
+    usd_most: float | None
+    tokens: float
+    hours: float | None
+    calls: float
+
+    def times(self, factor: float) -> "Cost":
+        return Cost(*(None if value is None else factor * value for value in self._values()))  # type: ignore[arg-type]
+
+    def __add__(self, other: "Cost") -> "Cost":
+        pairs = zip(self._values(), other._values(), strict=True)
+        return Cost(*(None if a is None or b is None else a + b for a, b in pairs))  # type: ignore[arg-type]
+
+    def _values(self) -> tuple[float | None, ...]:
+        return self.usd, self.usd_most, self.tokens, self.hours, self.calls
+
+    def within(self, limits: Mapping[Currency, float]) -> bool:
+        return all((getattr(self, name) or 0) <= limit for name, limit in limits.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Items and units of each benchmark, the levels of each axis, the cells (models x configurations x
+    benchmarks), what they cost and the power of each hypothesis. One answer to each item."""
+
+    items: Mapping[str, int]
+    units: Mapping[str, int]
+    levels: Mapping[str, tuple[str, ...]]
+    cells: int
+    cost: Cost
+    power: Mapping[str, float]
+    replicates: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """What a hypothesis takes by itself: its cheapest design of any cost, None where all items of the data
+    are too few; the largest power that the limits allow, and with all items of the data."""
+
+    id: str
+    design: Design | None
+    power_within: float
+    power_at_most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """An assumption that may be wrong: the power of the design then, and what the wanted power would cost
+    (None: no number of these items has it)."""
+
+    what: str
+    power: Mapping[str, float]
+    cost: Cost | None
+
+
+@dataclass(frozen=True, slots=True)
+class DesignAnswer:
+    """The cheapest design in which all hypotheses are decided within the limits, or None; then `alone` says
+    what each of them takes. `effects` has what each is to find, or the margin to show, in percentage points;
+    `whole` is the spec as it stands."""
+
+    wanted: Wanted
+    effects: Mapping[str, str]
+    assumed: str
+    design: Design | None
+    alone: tuple[Alone, ...]
+    wrong: tuple[Wrong, ...]
+    whole: Design
+
+    def as_json(self) -> dict[str, Any]:
+        """As `gridc plan --decide H --json` prints it."""
+        return {"format": FORMAT, **asdict(self)}
+
+
+def cheapest_design(
+    study: Study, wanted: Wanted, speeds: Mapping[str, float], prices: Mapping[str, Price]
+) -> DesignAnswer:
+    """Search. Raises `UsageError` (GC324) for a hypothesis that is not there or has no power to plan, GC325
+    where a limit cannot be held because no price or time is known, and GC326 without the items."""
+    spec = study.spec
+    hypotheses = _named(spec, wanted)
+    if study.absent:
+        name, why = next(iter(study.absent.items()))
+        raise _refusal("GC326", f"the items of `{name}` are not here: {why}", "--data FOLDER")
+    search = _Search(study, wanted, hypotheses, speeds, prices)
+    usual = Assumed(wanted.changing, TOGETHER)
+    design = search.cheapest(wanted.decide, usual, wanted.limits)
+    alone = () if design else tuple(search.alone(name, usual) for name in wanted.decide)
+    doubled = min(2 * wanted.changing, MOST_CHANGING)
+    others = {
+        f"answers differ on {doubled:.0%} of the items": Assumed(doubled, TOGETHER),
+        "all answers to a unit move as one": Assumed(wanted.changing, 1.0),
+    }
+    wrong = tuple(search.wrong(what, design, assumed) for what, assumed in others.items()) if design else ()
+    told = {name: _target(hypotheses[name], wanted) for name in wanted.decide}
+    return DesignAnswer(
+        wanted, told, assumed_words(wanted.changing), design, alone, wrong, search.whole(usual)
+    )
+
+
+def _refusal(code: str, problem: str, help: str) -> UsageError:
+    return UsageError([Diagnostic(code, problem, help=help)])
+
+
+def _named(spec: Spec, wanted: Wanted) -> dict[str, AnyHypothesis]:
+    """The hypotheses by id, each of them with an effect to find where it needs one."""
+    known = {each.id: each for each in spec.hypothesis}
+    for name in (*wanted.decide, *wanted.effects):
+        if name not in known:
+            stated = f"there is {', '.join(known)}" if known else "the spec states none"
+            raise _refusal("GC324", f"no hypothesis is called `{name}`", stated)
+    for name in wanted.decide:
+        hypothesis = known[name]
+        if why := undecidable(spec, hypothesis):
+            raise _refusal("GC324", f"`{name}` has no power to plan: {why}", "decide the others")
+        margin = getattr(hypothesis, "margin", None)
+        if hypothesis.kind in ("equivalence", "noninferiority"):
+            if name in wanted.effects:
+                help = "its margin says what is to be shown; leave the effect out"
+                raise _refusal(
+                    "GC324", f"`{name}` is a test of {hypothesis.kind} and has no effect to find", help
+                )
+        elif margin is None and (hypothesis.kind == "null_control" or name not in wanted.effects):
+            help = (
+                f"--effect {name}=5 says that 5 percentage points are to be found"
+                if hypothesis.kind != "null_control"
+                else "margin = { pp = 2 } in the spec: below it a difference counts as none"
+            )
+            raise _refusal("GC324", f"`{name}` does not say how large a difference is to be found", help)
+    return {name: known[name] for name in wanted.decide}
+
+
+def _target(hypothesis: AnyHypothesis, wanted: Wanted) -> str:
+    """`difference of 5 pp`, `equivalence within 2 pp`."""
+    margin = getattr(hypothesis, "margin", None)
+    if margin is not None and hypothesis.kind in ("equivalence", "noninferiority", "null_control"):
+        return f"{hypothesis.kind} within {margin.pp:g} pp"
+    return f"{hypothesis.kind} of {_effect(hypothesis, wanted):g} pp"
+
+
+def _effect(hypothesis: AnyHypothesis, wanted: Wanted) -> float:
+    stated = wanted.effects.get(hypothesis.id)
+    if stated is None:
+        margin = getattr(hypothesis, "margin", None)
+        return 0.0 if margin is None else float(margin.pp)
+    return stated
+
+
+@dataclass
+class _Variant:
+    """The study with some of its levels: which, what its hypotheses are tested on there, and what an item of
+    each benchmark costs."""
+
+    study: Study
+    levels: Mapping[str, tuple[str, ...]]
+    speeds: Mapping[str, float]
+    prices: Mapping[str, Price]
+
+    @cached_property
+    def spoken(self) -> Mapping[str, Spoken]:
+        named = zip(self.study.spec.hypothesis, survey(self.study.spec).hypothesis, strict=True)
+        return {hypothesis.id: spoken for hypothesis, spoken in named}
+
+    @cached_property
+    def per_item(self) -> dict[str, Cost]:
+        """What one more item of each benchmark costs."""
+        found = {}
+        for benchmark in self.study.spec.benchmark:
+            here = self.study.items[benchmark.id]
+            pilot = here.sampled[:: max(1, len(here.sampled) // PILOT)][:PILOT]
+            alone = self.study.spec.model_copy(update={"benchmark": (benchmark,)})
+            study = replace(self.study, spec=alone, items={benchmark.id: replace(here, sampled=pilot)})
+            found[benchmark.id] = lowered_cost(study, self.speeds, self.prices).times(1 / len(pilot))
+        return found
+
+    def on(self, drawn: Drawn) -> Study:
+        items = {name: replace(self.study.items[name], sampled=sampled) for name, sampled in drawn.items()}
+        return replace(self.study, items=items)
+
+    def cost(self, drawn: Drawn) -> Cost:
+        costs = [self.per_item[name].times(len(sampled)) for name, sampled in drawn.items()]
+        return sum(costs[1:], costs[0])
+
+
+def lowered_cost(study: Study, speeds: Mapping[str, float], prices: Mapping[str, Price]) -> Cost:
+    """What every call of a study costs, none of them answered before. A model that no provider serves costs
+    no money; a provider's model without a price makes the money unknown."""
+    manifest = Plan(study).manifest(speeds=speeds, prices=prices)
+    assert manifest.counts is not None and manifest.estimates is not None
+    local = {model.id for model in study.spec.asked_models if not _provided(model.engine)}
+    rows = [_share(name in local, each) for name, each in manifest.estimates.items()]
+    total = sum(rows[1:], rows[0])
+    return replace(total, calls=total.calls + manifest.counts.unique)
+
+
+def _provided(engine: str) -> bool:
+    from gridc.schema.engines import engine_kind
+
+    return engine_kind(engine).provider
+
+
+def _share(local: bool, found: Estimate) -> Cost:
+    later = found.later
+    tokens, calls = float(found.prompt_tokens + found.generated_tokens), 0.0
+    usd, most = found.usd, found.usd_most
+    hours = None if found.seconds is None else found.seconds / 3600
+    if later is not None:
+        tokens += later.expected.prompt_tokens + later.expected.generated_tokens
+        calls += later.expected.calls
+        usd = None if usd is None or later.expected.usd is None else usd + later.expected.usd
+        most = None if most is None or later.most.usd is None else most + later.most.usd
+        first = found.prompt_tokens + found.generated_tokens
+        hours = None if hours is None or not first else hours * tokens / first
+    return Cost(0.0 if local else usd, 0.0 if local else most, tokens, hours, calls)
+
+
+@dataclass
+class _Search:
+    """Designs of one study for some hypotheses."""
+
+    study: Study
+    wanted: Wanted
+    hypotheses: Mapping[str, AnyHypothesis]
+    speeds: Mapping[str, float]
+    prices: Mapping[str, Price]
+    _drawn: dict[tuple[str, int], tuple[Item, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def full(self) -> _Variant:
+        """The part of the study that the hypotheses are about, replicates and all."""
+        levels = {axis.id: tuple(level.id for level in axis.level) for axis in self.study.spec.axis}
+        return _Variant(self.study, levels, self.speeds, self.prices)
+
+    @cached_property
+    def currency(self) -> Currency:
+        """What designs are compared by: the first limit, else money where prices are known, else tokens."""
+        some = self.variants[0].per_item
+        for name in self.wanted.limits:
+            unknown = [benchmark for benchmark, cost in some.items() if getattr(cost, name) is None]
+            if unknown:
+                what, help = LIMITED[name]
+                raise _refusal("GC325", f"no {what} is known of every model that `{unknown[0]}` asks", help)
+        if "usd" in self.wanted.limits and not any(cost.usd for cost in some.values()):
+            help = "--tokens or --hours limits what they compute"
+            raise _refusal("GC325", "no call of this design costs money: its models are local", help)
+        if self.wanted.limits:
+            return next(iter(self.wanted.limits))
+        return "usd" if all(cost.usd for cost in some.values()) else "tokens"
+
+    @cached_property
+    def variants(self) -> list[_Variant]:
+        """The study with one replicate, cut to what the hypotheses need, the fewest levels first."""
+        spec = self.study.spec
+        benchmarks = [
+            each.id for each in spec.benchmark
+            if any(name == each.id for one in self.hypotheses for name, _ in self.full.spoken[one])
+        ]  # fmt: skip
+        every = self.hypotheses.values()
+        models = self._about_any("model")
+        options: list[list[tuple[str, ...]]] = []
+        free = 0
+        for axis in spec.axis:
+            compared = self._compared(axis.id)
+            kept = tuple(name for name in self._about_any(axis.id) if compared is None or name in compared)
+            shared = [name for name in kept if all(self._about(one, axis.id, name) for one in every)]
+            if spec.draw is not None:  # fewer levels would be another draw
+                options.append([self.full.levels[axis.id]])
+            elif compared is not None or len(kept) < 2 or not shared or free == FREE_AXES:
+                options.append([kept])
+            else:
+                free += 1
+                options.append([(shared[0],), kept])
+        found = []
+        for chosen in product(*options):
+            levels = dict(zip((axis.id for axis in spec.axis), chosen, strict=True))
+            cut = _once(_cut(spec, levels)).model_copy(
+                update={
+                    "benchmark": tuple(each for each in spec.benchmark if each.id in benchmarks),
+                    "model": tuple(each for each in spec.model if each.id in models),
+                }
+            )
+            items = {name: self.study.items[name] for name in benchmarks}
+            study = replace(self.study, spec=cut, items=items)
+            found.append(_Variant(study, levels, self.speeds, self.prices))
+        return [each for each in found if all(self._parts(each, one) for one in self.hypotheses)]
+
+    def _about(self, hypothesis: AnyHypothesis, dimension: str, name: str) -> bool:
+        if dimension == "model" and isinstance(hypothesis, RankingHypothesis):
+            return name in hypothesis.order
+        selectors = (hypothesis.where, self.study.spec.analysis.primary)
+        return all(each.restricted({dimension}).matches({dimension: name}) for each in selectors)
+
+    def _about_any(self, dimension: str) -> tuple[str, ...]:
+        """The models, or the levels of an axis, that some hypothesis is about."""
+        models = tuple(model.id for model in self.study.spec.model)
+        names = models if dimension == "model" else self.full.levels[dimension]
+        every = self.hypotheses.values()
+        return tuple(name for name in names if any(self._about(one, dimension, name) for one in every))
+
+    def _compared(self, axis: str) -> set[str] | None:
+        """The levels of an axis that some hypothesis compares; None where none does."""
+        named: set[str] = set()
+        for hypothesis in self.hypotheses.values():
+            if isinstance(hypothesis, RankingHypothesis):
+                named |= {*self.full.levels[axis]}  # an order is one of every configuration
+            elif axis in kind_of(hypothesis).axes(hypothesis):
+                named |= _levels_of(hypothesis) or {*self.full.levels[axis]}
+        return named or None
+
+    def _parts(self, variant: _Variant, name: str, drawn: Drawn | None = None) -> dict[str, Part] | None:
+        study = variant.study if drawn is None else variant.on(drawn)
+        return parts_of(study, self.hypotheses[name], variant.spoken[name])
+
+    def power(self, variant: _Variant, name: str, drawn: Drawn, assumed: Assumed) -> float:
+        hypothesis = self.hypotheses[name]
+        parts, effect = self._parts(variant, name, drawn), _effect(hypothesis, self.wanted) / 100
+        # The level is that of the whole spec: a family keeps its members.
+        return power_at(self.study.spec, variant.study.spec, hypothesis, parts, effect, assumed)
+
+    def pool(self, benchmark: str) -> tuple[Sequence[Item], Sample]:
+        """The items that a benchmark could ask, and how they are drawn. More than are drawn now only where
+        that changes no exemplar, no other sample and no wording."""
+        here = self.study.items[benchmark]
+        stated = next(each.sample for each in self.study.spec.benchmark if each.id == benchmark)
+        plain = stated is None or not stated.disjoint_from
+        taken = {item.family for item in here.exemplars}
+        wider = plain and not here.variants
+        every = [item for item in here.source.every if item.family not in taken] if wider else here.sampled
+        seed = 0 if stated is None or stated.seed is None else stated.seed
+        if stated is None:
+            return every, Sample(n=1, seed=seed)
+        return every, stated.model_copy(update={"seed": seed})
+
+    @cached_property
+    def _pools(self) -> dict[str, tuple[Sequence[Item], Sample]]:
+        return {name: self.pool(name) for name in self.variants[0].study.items}
+
+    @cached_property
+    def largest(self) -> int:
+        """The factor of the drawn items, in thousandths, at which every benchmark asks all that it has. An
+        axis that chooses among items needs them all: they stay."""
+        now = {name: len(self.study.items[name].sampled) for name in self._pools}
+        if any(self.study.items[name].subsets for name in now):
+            return 1000
+        return max(1000 * len(items) // now[name] + 1 for name, (items, _) in self._pools.items())
+
+    def drawn(self, thousandths: int) -> dict[str, tuple[Item, ...]]:
+        """The items of each benchmark, at so many thousandths of those that the spec draws."""
+        found = {}
+        for name, (items, sample) in self._pools.items():
+            here = self.study.items[name]
+            number = round(len(here.sampled) * thousandths / 1000)
+            if thousandths == 1000:
+                found[name] = here.sampled
+                continue
+            number = max(1, min(number, len(items)))
+            if (name, number) not in self._drawn:
+                self._drawn[name, number] = tuple(draw_at_most(items, sample, number))
+            found[name] = self._drawn[name, number]
+        return found
+
+    def least(self, variant: _Variant, names: Sequence[str], assumed: Assumed) -> int | None:
+        """The fewest thousandths at which each of these hypotheses has the wanted power; None: at none."""
+
+        def enough(thousandths: int) -> bool:
+            drawn = self.drawn(thousandths)
+            return all(self.power(variant, name, drawn, assumed) >= self.wanted.power for name in names)
+
+        low, high = 0, self.largest
+        if not enough(high):
+            return None
+        while high - low > max(1, high // 200):
+            middle = (low + high) // 2
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        return high
+
+    def designs(self, names: Sequence[str], assumed: Assumed) -> Iterator[tuple[_Variant, int, Cost]]:
+        for variant in self.variants:
+            thousandths = self.least(variant, names, assumed)
+            if thousandths is not None:
+                yield variant, thousandths, variant.cost(self.drawn(thousandths))
+
+    def cheapest(
+        self, names: Sequence[str], assumed: Assumed, limits: Mapping[Currency, float]
+    ) -> Design | None:
+        """The cheapest design within the limits. What it costs is counted by lowering it: where a few items
+        had promised less than that, the next one is looked at."""
+        currency = self.currency
+        found = sorted(self.designs(names, assumed), key=lambda each: getattr(each[2], currency))
+        for variant, thousandths, about in found:
+            if about.times(0.9).within(limits):
+                drawn = self.drawn(thousandths)
+                cost = lowered_cost(variant.on(drawn), self.speeds, self.prices)
+                if cost.within(limits):
+                    return self.described(variant, drawn, cost, assumed)
+        return None
+
+    def described(self, variant: _Variant, drawn: Drawn, cost: Cost, assumed: Assumed) -> Design:
+        items: Mapping[str, Items] = variant.on(drawn).items
+        return Design(
+            {name: len(each.sampled) for name, each in items.items()},
+            {name: len({*each.units.values()}) for name, each in items.items()},
+            variant.levels,
+            survey(variant.study.spec).cells,
+            cost,
+            {name: round(self.power(variant, name, drawn, assumed), 3) for name in self.hypotheses},
+        )
+
+    def alone(self, name: str, assumed: Assumed) -> Alone:
+        """What one hypothesis takes by itself, and how far the limits go."""
+        within = at_most = 0.0
+        for variant in self.variants:
+            low, high = 0, self.largest
+            at_most = max(at_most, self.power(variant, name, self.drawn(high), assumed))
+            while high - low > 1:
+                middle = (low + high) // 2
+                fits = variant.cost(self.drawn(middle)).within(self.wanted.limits)
+                low, high = (middle, high) if fits else (low, middle)
+            if low:
+                within = max(within, self.power(variant, name, self.drawn(low), assumed))
+        return Alone(name, self.cheapest((name,), assumed, {}), round(within, 3), round(at_most, 3))
+
+    def wrong(self, what: str, design: Design, assumed: Assumed) -> Wrong:
+        """The power of a design where something else is true, and what the wanted power would cost."""
+        variant = next(each for each in self.variants if each.levels == design.levels)
+        thousandths = self.least(variant, self.wanted.decide, Assumed(self.wanted.changing, TOGETHER))
+        drawn = self.drawn(thousandths or 1000)
+        power = {name: round(self.power(variant, name, drawn, assumed), 3) for name in self.hypotheses}
+        costs = [cost for *_, cost in self.designs(self.wanted.decide, assumed)]
+        least = min(costs, key=lambda each: getattr(each, self.currency), default=None)
+        return Wrong(what, power, least)
+
+    def whole(self, assumed: Assumed) -> Design:
+        """The spec as it stands."""
+        drawn = {name: each.sampled for name, each in self.study.items.items()}
+        found = self.described(self.full, drawn, self.full.cost(drawn), assumed)
+        return replace(found, replicates=_replicates(self.study.spec))
+
+
+def _levels_of(hypothesis: AnyHypothesis) -> set[str]:
+    """The levels that a hypothesis names; none where it is about all that are run."""
+    if isinstance(hypothesis, ContrastHypothesis):
+        return {hypothesis.reference, *hypothesis.levels, *filter(None, [hypothesis.control])}
+    return {*hypothesis.order} if isinstance(hypothesis, TrendHypothesis) else set()
+
+
+def _cut(spec: Spec, levels: Mapping[str, tuple[str, ...]]) -> Spec:
+    axes = tuple(
+        axis.model_copy(update={"level": tuple(level for level in axis.level if level.id in levels[axis.id])})
+        for axis in spec.axis
+    )
+    return spec.model_copy(update={"axis": axes})
+
+
+def _once(spec: Spec) -> Spec:
+    """One answer to each item."""
+    axes = tuple(
+        axis.model_copy(
+            update={"level": tuple(level.model_copy(update={"replicates": None}) for level in axis.level)}
+        )
+        for axis in spec.axis
+    )
+    harness = spec.harness.model_copy(update={"replicates": None})
+    return spec.model_copy(update={"axis": axes, "harness": harness})
+
+
+def _replicates(spec: Spec) -> int:
+    """The most answers to an item."""
+    stated = [level.replicates for axis in spec.axis for level in axis.level if level.replicates is not None]
+    return max([*stated, spec.harness.replicates or 1])

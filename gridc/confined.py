@@ -1,0 +1,343 @@
+"""Work on strangers' files in a process of its own, with limits of CPU time and memory.
+
+A tokenizer or a configuration can make its parser loop, fill the memory or abort, inside code that holds the
+interpreter, where no exception and no clock of this process reaches it. So such files are parsed by a child,
+and this process gets plain JSON from it. Time is CPU time: on a loaded machine nothing fails that would do on
+an idle one.
+
+Imports cost more than the work. One nursery for each process imports what children need, reads no stranger's
+file, and forks a child for every `Confined`; nothing else runs in it, so that forking is safe. It ends its
+children and itself when this process ends, however that ends.
+"""
+
+import atexit
+import importlib
+import json
+import math
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+SECONDS = 60.0
+"""CPU time that a child may take beyond what its requests bring: far more than loading the largest tokenizers
+takes."""
+
+MEMORY = 4 * 2**30
+"""Bytes that a child may take beyond what it has at its start."""
+
+MOST_BYTES = 2**26
+"""Bytes of a message at most."""
+
+PATIENCE = 20.0
+"""Seconds after which a program that runs beside this one is looked at: does it wait?"""
+
+MOST_WORDS = 500
+"""Characters of what an exception says at most."""
+
+_SIZE = struct.Struct("<Q")
+_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from gridc.confined import _nurse; _nurse()"
+
+
+class EndedError(Exception):
+    """A child took more than it may, or crashed. The message says which, as a sentence without its subject,
+    which is the file that the child read."""
+
+
+class Confined:
+    """An object of the class `target` (`module:name`) in a child process. `ask` calls its methods, with JSON
+    in and out. Raises `EndedError` where there can be no child."""
+
+    def __init__(self, target: str) -> None:
+        self._lock, self._limits, self._nursery = threading.Lock(), _limits(), _nursery()
+        self._channel, there = socket.socketpair()
+        try:
+            self._child = self._nursery.fork(target, self._limits, there)
+        except BaseException:
+            self._channel.close()
+            raise
+        finally:
+            there.close()
+
+    def ask(self, method: str, *arguments: Any, seconds: float = 0.0) -> Any:
+        """What the method gives. `seconds` of CPU time are added to what the child may take in all.
+
+        Raises `ValueError` where the method raised anything, with its words, and `EndedError`.
+        """
+        with self._lock:
+            try:
+                _send(self._channel, [method, arguments, seconds])
+                reply = _receive(self._channel)
+            except (OSError, EOFError):
+                self._channel.close()
+                raise EndedError(_told(self._nursery.end(self._child), self._limits)) from None
+        if "failed" in reply:
+            raise ValueError(reply["failed"])
+        if "gave" not in reply:
+            raise EndedError(_too_much_memory(self._limits))
+        return reply["gave"]
+
+    def close(self) -> None:
+        """End the child."""
+        if self._channel.fileno() >= 0:
+            self._channel.close()
+            if self._nursery.alive:
+                self._nursery.end(self._child)
+
+    __del__ = close
+
+
+def prepare(module: str) -> None:
+    """Begin to import a module in the nursery, while this process does something else."""
+    with suppress(OSError):
+        _nursery().prepare(module)
+
+
+def run_within(
+    command: Sequence[str],
+    seconds: int,
+    input: bytes = b"",
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> "subprocess.CompletedProcess[bytes]":
+    """What a program gives, which may take so many seconds of CPU time. One that waits for something that
+    does not come is ended too. Raises `OSError` and `subprocess.SubprocessError`."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env) as running:
+        with suppress(OSError):  # it may have ended
+            bound_time(running.pid, seconds)
+        while True:
+            try:
+                out, told = running.communicate(input, timeout=PATIENCE)
+                return subprocess.CompletedProcess(command, running.returncode, out, told)
+            except BaseException as error:
+                if isinstance(error, subprocess.TimeoutExpired) and not _sleeps(running.pid):
+                    continue
+                running.kill()
+                raise
+
+
+def _sleeps(process: int) -> bool:
+    """Whether a process waits for something else than a processor."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0] == "S"
+    except OSError:
+        return True  # what is not Linux does not say
+
+
+def _limits() -> dict[str, float]:
+    """What a child may take."""
+    return {"seconds": SECONDS, "memory": MEMORY}
+
+
+def _told(ended_by: int, limits: Mapping[str, float]) -> str:
+    """How a child ended, by the signal that ended it."""
+    if ended_by == signal.SIGXCPU:
+        return f"takes more CPU time than it may ({limits['seconds']:g} s, and more for long texts)"
+    if ended_by == signal.SIGKILL:
+        return _too_much_memory(limits)
+    name = signal.Signals(ended_by).name if ended_by in set(signal.Signals) else "no signal"
+    return f"ends the process that reads it ({name}), as a crash does, or more than {_memory(limits)}"
+
+
+def _too_much_memory(limits: Mapping[str, float]) -> str:
+    return f"takes more memory than it may ({_memory(limits)})"
+
+
+def _memory(limits: Mapping[str, float]) -> str:
+    return f"{limits['memory'] / 2**30:g} GiB"
+
+
+class _Nursery:
+    """The process that forks children, as this process sees it."""
+
+    def __init__(self) -> None:
+        self.process, self._lock = os.getpid(), threading.Lock()
+        self._channel, there = socket.socketpair()
+        # One thread each: children are many, and threads would count as memory.
+        environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
+        with there:
+            self._running = subprocess.Popen(
+                [sys.executable, "-I", "-c", _BOOT, json.dumps(sys.path)],
+                stdin=there.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env=environment, start_new_session=True,
+            )  # fmt: skip
+
+    @property
+    def alive(self) -> bool:
+        return self.process == os.getpid() and self._running.poll() is None
+
+    def fork(self, target: str, limits: Mapping[str, float], channel: socket.socket) -> int:
+        """The number of a child that answers over the channel. Raises `EndedError`."""
+        try:
+            child = self._ask(["fork", target, limits], channel)
+        except (OSError, EOFError):
+            self.close()
+            child = "most often for want of memory"
+        if isinstance(child, int):
+            return child
+        raise EndedError(f"cannot be read, because no process can be started for it: {child}")
+
+    def end(self, child: int) -> int:
+        """End a child; the signal that ended it, 0 where none did."""
+        try:
+            number: int = self._ask(["end", child])
+            return number
+        except (OSError, EOFError):
+            return signal.SIGKILL
+
+    def prepare(self, module: str) -> None:
+        with self._lock:
+            _send(self._channel, ["import", module])
+
+    def close(self) -> None:
+        self._channel.close()
+        self._running.wait()
+
+    def _ask(self, request: list[Any], channel: socket.socket | None = None) -> Any:
+        with self._lock:
+            _send(self._channel, request)
+            if channel is not None:
+                socket.send_fds(self._channel, [b"+"], [channel.fileno()])
+            return _receive(self._channel)
+
+
+_current: _Nursery | None = None
+
+
+def _nursery() -> _Nursery:
+    """The nursery of this process."""
+    global _current
+    if _current is None:
+        atexit.register(_close)
+    if _current is None or not _current.alive:
+        _current = _Nursery()
+    return _current
+
+
+def _close() -> None:
+    if _current is not None and _current.alive:
+        _current.close()
+
+
+def _send(channel: socket.socket, message: Any) -> None:
+    data = json.dumps(message).encode()
+    channel.sendall(_SIZE.pack(len(data)) + data)
+
+
+def _receive(channel: socket.socket) -> Any:
+    """The next message. Raises `EOFError` where there is none, or one that is too long."""
+    (size,) = _SIZE.unpack(_exactly(channel, _SIZE.size))
+    if size > MOST_BYTES:
+        raise EOFError
+    return json.loads(_exactly(channel, size))
+
+
+def _exactly(channel: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        part = channel.recv(min(size - len(data), 2**20))
+        if not part:
+            raise EOFError
+        data += part
+    return bytes(data)
+
+
+def _nurse() -> None:
+    """The nursery: import, fork, and say how children ended, until the other side is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = socket.socket(fileno=os.dup(0))
+    children: set[int] = set()
+    with suppress(EOFError, OSError):
+        while True:
+            request, *about = _receive(channel)
+            if request == "import":
+                with suppress(Exception):  # whoever asks for a child is told
+                    importlib.import_module(*about)
+            elif request == "end":
+                (child,) = about
+                children.discard(child)
+                _send(channel, _end(child))
+            else:
+                _, (handle,), _, _ = socket.recv_fds(channel, 1, 1)
+                with socket.socket(fileno=handle) as own:
+                    try:
+                        target, limits = about
+                        child = _fork(target, limits, own, channel)
+                    except Exception as error:  # whatever an import or a fork comes to
+                        _send(channel, str(error) or type(error).__name__)
+                        continue
+                children.add(child)
+                _send(channel, child)
+    for child in children:
+        with suppress(OSError):
+            _end(child)
+
+
+def _end(child: int) -> int:
+    """The signal that ended a child; one that is still there is ended."""
+    os.kill(child, signal.SIGKILL)  # which changes nothing for one that ends already
+    _, status = os.waitpid(child, 0)
+    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+
+
+def _fork(target: str, limits: Mapping[str, float], own: socket.socket, nursery: socket.socket) -> int:
+    """A child that answers over a channel of its own; its number."""
+    module, _, name = target.partition(":")
+    maker = getattr(importlib.import_module(module), name)
+    child = os.fork()
+    if child:
+        return child
+    try:
+        nursery.close()
+        os.close(0)
+        _answer(own, maker, limits)
+    finally:
+        os._exit(0)
+
+
+def _answer(channel: socket.socket, maker: Callable[[], Any], limits: Mapping[str, float]) -> None:
+    """The child: call methods, one after another, until the other side is gone."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _bound_memory(int(limits["memory"]))
+    made, allowed = maker(), limits["seconds"]
+    while True:
+        method, arguments, seconds = _receive(channel)
+        allowed += seconds
+        bound_time(0, math.ceil(allowed))
+        try:
+            _send(channel, {"gave": getattr(made, method)(*arguments)})
+        except (EOFError, BrokenPipeError):
+            raise
+        except MemoryError:
+            _send(channel, {})
+        except BaseException as error:  # a panic of Rust is no `Exception`
+            words = str(error).strip() or type(error).__name__
+            _send(channel, {"failed": words[:MOST_WORDS]})
+
+
+def bound_time(process: int, seconds: int) -> None:
+    """Let a process (0: this one) take so much CPU time in all, or what it may take already if that is
+    less."""
+    if hasattr(resource, "prlimit"):  # Linux
+        most = resource.prlimit(process, resource.RLIMIT_CPU)[1]
+        least = seconds if most == resource.RLIM_INFINITY else min(seconds, most)
+        resource.prlimit(process, resource.RLIMIT_CPU, (least, most))
+
+
+def _bound_memory(more: int) -> None:
+    """Let this process take so much more memory than it has, or what it may take already if that is less."""
+    with suppress(OSError):  # what is not Linux has no such file, and no bound
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        least = pages * resource.getpagesize() + more
+        least = least if most == resource.RLIM_INFINITY else min(least, most)
+        resource.setrlimit(resource.RLIMIT_AS, (least, least))

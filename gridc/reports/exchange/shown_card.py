@@ -1,0 +1,297 @@
+"""What a reader of a model card sees of a GRID card: whether the attached section is shown as it is, and
+whether anything else in the file passes for it.
+
+The file is rendered as GitHub and the Hub do (CommonMark with tables and raw HTML), and read as a browser
+would (the tree of the HTML standard). The section must stand in it as it does alone, inside no other element:
+so neither fences, comments, lists, `<details>` or hidden elements around it nor definitions of links
+elsewhere can change it, and no style sheet has to be understood for that. Text elsewhere is taken as
+shown and as not shown, whichever makes it say more.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
+from gridc.reports.exchange.lookalikes import Mark, Part, characters, says
+
+MOST_BODY = 1 << 20
+"""The most characters of a model card, without its front matter, that are rendered."""
+MOST_NESTED = 1_000_000
+"""The most elements that formatting which is left open may be repeated in."""
+FORMATTING = frozenset(
+    [
+        "a",
+        "b",
+        "big",
+        "code",
+        "em",
+        "font",
+        "i",
+        "nobr",
+        "s",
+        "small",
+        "strike",
+        "strong",
+        "tt",
+        "u",
+    ]
+)
+TAG = re.compile(r"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
+OTHERS = re.compile(r" gridc:card (begin|end) (\S+)(?: \S+ \S+)? ")
+"""The marker before and after the section of a study."""
+SCOPES = frozenset(["applet", "caption", "marquee", "object", "table", "td", "template", "th"])
+"""Elements that a browser opens again in each paragraph until they are closed, and those that keep an end tag
+from closing one outside of them (HTML standard, 13.2.4.3)."""
+PICTURES = frozenset(
+    [
+        "canvas",
+        "embed",
+        "iframe",
+        "image",
+        "img",
+        "input",
+        "math",
+        "object",
+        "picture",
+        "svg",
+        "video",
+    ]
+)
+ACTING = frozenset(["base", "link", "meta", "script", "style"])
+MAYBE_ABSENT = frozenset(
+    [
+        "area",
+        "audio",
+        "basefont",
+        "datalist",
+        "dialog",
+        "font",
+        "head",
+        "noembed",
+        "noframes",
+        "noscript",
+        "rp",
+        "rt",
+        "script",
+        "small",
+        "style",
+        "sub",
+        "sup",
+        "template",
+        "title",
+        "video",
+    ]
+)
+"""Elements whose text may not be shown, or so small that it is not seen."""
+OPENING = re.compile(r"\\[(\[]")
+"""What begins a formula of TeX beside a dollar sign."""
+COMMAND = re.compile(r"\\[A-Za-z]")
+STYLED = frozenset(["style", "class"])
+MAYBE_HIDES = STYLED | frozenset(["aria-hidden", "color", "dir", "hidden", "id", "popover", "size"])
+NOT_SHOWN = MAYBE_HIDES | frozenset(
+    [
+        "align",
+        "cite",
+        "height",
+        "href",
+        "name",
+        "rel",
+        "src",
+        "srcset",
+        "target",
+        "type",
+        "width",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What only the study's own section may say (`everywhere`), and what else only sections of GRID cards may
+    say (`outside`)."""
+
+    everywhere: tuple[str, ...]
+    outside: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is wrong with what a reader sees, and what was not decided."""
+
+    problems: tuple[str, ...]
+    unchecked: tuple[str, ...]
+
+
+def shown(body: str, section: str, front: Sequence[str], names: Names) -> Shown:
+    """How a reader sees the section of a GRID card in a model card. `section` is from its first marker to its
+    last, `front` the texts of the front matter, which some pages show as a table."""
+    if len(body) > MOST_BODY:
+        return Shown((f"it has more than {MOST_BODY:,} characters, which is more than pages show",), ())
+    tops = _rendered(body)
+    if tops is None:
+        return Shown(("it leaves too many elements open",), ())
+    alone = _rendered(section) or []
+    first, last = alone[0].data, next(each.data for each in reversed(alone) if each.name == "#comment")
+    ends = [
+        index for index, each in enumerate(tops) if each.name == "#comment" and each.data in (first, last)
+    ]
+    if len(ends) != 2 or [tops[index].data for index in ends] != [first, last]:
+        return Shown((f"it stands {_around(tops, first)}, where it is not shown as a part of the page",), ())
+    own = tops[ends[0] : ends[1] + 1]
+    while alone and alone[-1].name == "#text" and not alone[-1].data.strip():
+        alone.pop()
+    problems = [] if _alike(own, alone) else ["something elsewhere in the file changes how it is shown"]
+    outside, others = _sections([*tops[: ends[0]], *tops[ends[1] + 1 :]])
+    for texts, these in ((_texts(outside), names.outside), (_texts(_all(others.values())), names.everywhere)):
+        problems += _said(texts, these)
+    problems += _said(list(characters(front)), names.outside)
+    return Shown(tuple(problems), tuple(_undecided(outside + _all(others.values()), others)))
+
+
+def _rendered(markdown: str) -> list[Any] | None:
+    """The top-level nodes of a page. None where its tree would be too large to build."""
+    try:
+        from justhtml import JustHTML
+        from markdown_it import MarkdownIt
+    except ImportError as error:
+        message = f"checking model cards needs {error.name}, which is not installed"
+        raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[hub]'")]) from None
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    tokens = parser.parse(markdown)
+    raw = [
+        token.content
+        if token.type == "html_block"
+        else "".join(part.content for part in token.children or () if part.type == "html_inline")
+        for token in tokens
+    ]
+    if sum(map(_left_open, raw)) * len(tokens) > MOST_NESTED:
+        return None
+    html = parser.renderer.render(tokens, parser.options, {})
+    page = JustHTML(html, sanitize=False, fragment=True, scripting_enabled=False)
+    return list(page.root.children or ())
+
+
+def _left_open(html: str) -> int:
+    """The most formatting elements that a piece of HTML can leave open behind it."""
+    tags = [(bool(end), name.lower()) for end, name in TAG.findall(html)]
+    scoped = any(name in SCOPES for _, name in tags)
+    left = 0
+    for end, name in tags:
+        if name in FORMATTING:
+            left = max(0, left - (not scoped)) if end else left + 1
+    return left
+
+
+def _walk(tops: Iterable[Any]) -> Iterator[tuple[bool, Any]]:
+    """Every node where it begins (True) and where it ends, what templates hold among them."""
+    todo = [(True, each) for each in reversed(list(tops))]
+    while todo:
+        begins, node = todo.pop()
+        yield begins, node
+        if begins:
+            held = getattr(node, "template_content", None)
+            inside = [
+                *(getattr(node, "children", None) or ()),
+                *((held.children or ()) if held is not None else ()),
+            ]
+            todo.append((False, node))
+            todo.extend((True, each) for each in reversed(inside))
+
+
+def _alike(some: Iterable[Any], others: Iterable[Any]) -> bool:
+    return list(map(_told_apart, _walk(some))) == list(map(_told_apart, _walk(others)))
+
+
+def _told_apart(step: tuple[bool, Any]) -> tuple[bool, str, object, object]:
+    begins, node = step
+    return begins, node.name, getattr(node, "attrs", None), getattr(node, "data", None)
+
+
+def _around(tops: Iterable[Any], marker: str) -> str:
+    """In which elements a section stands that is not at the top of the page."""
+    opened: list[str] = []
+    for begins, node in _walk(tops):
+        if node.name == "#comment" and node.data == marker and opened:
+            return f"inside of {' '.join(f'<{name}>' for name in opened[:6])}"
+        if begins and not node.name.startswith("#"):
+            opened.append(node.name)
+        elif not begins and not node.name.startswith("#"):
+            opened.pop()
+    return "inside of code, a comment or text"
+
+
+def _sections(tops: Sequence[Any]) -> tuple[list[Any], dict[str, list[Any]]]:
+    """What stands outside of the sections of other studies, and these sections."""
+    outside: list[Any] = []
+    sections: dict[str, list[Any]] = {}
+    since: tuple[str, list[Any]] | None = None
+    for node in tops:
+        marker = OTHERS.fullmatch(node.data) if node.name == "#comment" else None
+        if since is None and marker and marker.group(1) == "begin":
+            since = marker.group(2), []
+        elif since is not None and marker and marker.groups() == ("end", since[0]):
+            sections.setdefault(since[0], []).extend(since[1])
+            since = None
+        elif since is not None:
+            since[1].append(node)
+        else:
+            outside.append(node)
+    return outside + (since[1] if since else []), sections
+
+
+def _all(lists: Iterable[Sequence[Any]]) -> list[Any]:
+    return [each for some in lists for each in some]
+
+
+def _texts(tops: Iterable[Any]) -> list[Part]:
+    """The text of nodes, and what attributes may show, with marks around what may not be shown."""
+    parts: list[Part] = []
+    attributes: list[str] = []
+    for begins, node in _walk(tops):
+        if node.name == "#text" and begins:
+            parts.extend(node.data or "")
+        elif not node.name.startswith("#"):
+            mark = Mark.BEGIN if begins else Mark.END
+            parts.extend((" ", mark) if _maybe_absent(node) else " ")
+            if begins:
+                attributes += [value for key, value in node.attrs.items() if value and key not in NOT_SHOWN]
+    return [*parts, Mark.BREAK, *characters(attributes)]
+
+
+def _maybe_absent(node: Any) -> bool:
+    return node.name in MAYBE_ABSENT or not MAYBE_HIDES.isdisjoint(node.attrs)
+
+
+def _said(parts: Sequence[Part], names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        words = says(parts, name)
+        if words is not None:
+            yield f"outside of its section it says `{words}`, as a card of this study would"
+            return
+
+
+def _formulas(text: str) -> int:
+    """How many formulas of TeX a text may hold whose commands say something else than their letters."""
+    between_dollars = text.split("$")[1:-1]
+    return sum(COMMAND.search(part) is not None for part in between_dollars) + len(OPENING.findall(text))
+
+
+def _undecided(tops: Sequence[Any], others: Mapping[str, Any]) -> Iterator[str]:
+    """What could show something else than its text says."""
+    nodes = [node for begins, node in _walk(tops) if begins]
+    pictures = sum(node.name in PICTURES for node in nodes)
+    acting = sum(node.name in ACTING for node in nodes)
+    styled = sum(not STYLED.isdisjoint(getattr(node, "attrs", None) or ()) for node in nodes)
+    formulas = _formulas("".join(node.data or "" for node in nodes if node.name == "#text"))
+    if others:
+        yield f"the sections of other studies ({', '.join(others)})"
+    if pictures:
+        yield f"what pictures and frames show ({pictures})"
+    if formulas:
+        yield f"what formulas show ({formulas})"
+    if acting:
+        yield f"what style sheets and scripts do ({acting})"
+    if styled:
+        yield f"what elements with a style or class of their own cover ({styled})"

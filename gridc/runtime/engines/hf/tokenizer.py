@@ -1,0 +1,140 @@
+"""The tokenizer of a model, and what its configuration describes, read where they can do no harm.
+
+Their parsers are programs in other languages that loop, fill the memory or abort on some files. Files that
+ship with gridc are read in this process, by digest; all others in a child with limits (`gridc.confined`),
+which keeps the tokenizer: every text is tokenized there and every answer is read there.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from gridc.compiler.inputs.models import ships_with_gridc
+from gridc.confined import Confined, EndedError
+from gridc.diagnostics.errors import Diagnostic, UnavailableError
+from gridc.runtime.engines.hf import loading
+from gridc.runtime.engines.hf.trie import Tokens
+
+SECONDS_PER_CALL, SECONDS_PER_CHARACTER = 5e-3, 2e-5
+"""CPU time that a text adds to what a tokenizer may take: about 20 times what slow ones take."""
+
+
+class Reader:
+    """Reads the files of a model that are not its weights, and holds its tokenizer. All values are JSON."""
+
+    def __init__(self) -> None:
+        self._tokenizer: Any = None
+
+    def read(self, folder: str, precision: str, device: str) -> dict[str, Any]:
+        """Read the files. Gives what is stated of the tokenizer, and the layout of the model."""
+        self._tokenizer = loading.read_tokenizer(Path(folder))
+        config = loading.read_config(Path(folder))
+        loading.read_generation(Path(folder))
+        layout = loading.lay_out(config, precision, device)
+        return {
+            "bos": self._tokenizer.bos_token_id,
+            "eos": self._tokenizer.eos_token_id,
+            "special": self._tokenizer.special_tokens_map,
+            "chat_template": _default(self._tokenizer.chat_template),
+            # This also turns off truncation and padding that it may declare.
+            "alone": self._tokenizer("x")["input_ids"],
+            "parting": _parting(self._tokenizer.added_tokens_decoder.values()),
+            "layout": [layout.layers, layout.weights, layout.computed, layout.why],
+        }
+
+    def encode(self, texts: list[str], special: bool) -> list[list[int]]:
+        """The tokens of texts, with the tokenizer's special ones where it adds them."""
+        encode = self._tokenizer.backend_tokenizer.encode_batch_fast
+        return [each.ids for each in encode(texts, add_special_tokens=special)]
+
+    def decode(self, tokens: list[int], skip_special: bool) -> str:
+        """The text of tokens."""
+        text: str = self._tokenizer.decode(tokens, skip_special_tokens=skip_special)
+        return text
+
+
+class _Asked(Protocol):
+    def ask(self, method: str, *arguments: Any, seconds: float = 0.0) -> Any: ...
+
+
+class _Here:
+    """A reader in this process, asked like one in a child."""
+
+    def __init__(self) -> None:
+        self._reader = Reader()
+
+    def ask(self, method: str, *arguments: Any, seconds: float = 0.0) -> Any:
+        return getattr(self._reader, method)(*arguments)
+
+
+class Tokenizer:
+    """The tokenizer of the model `name`, from a folder of its small files, which have these digests. `layout`
+    is what the model looks like at a precision on a kind of device.
+
+    Every method raises `UnavailableError`: GC606 where the tokenizer fails, GC619 where it takes more than it
+    may.
+    """
+
+    def __init__(
+        self, name: str, folder: Path, files: Mapping[str, str], precision: str, device: str
+    ) -> None:
+        self._name = name
+        try:
+            self._reader: _Asked = _Here() if ships_with_gridc(files) else Confined(f"{__name__}:Reader")
+        except EndedError as error:
+            raise self._too_much(error) from None
+        stated = self._ask(0, "read", str(folder), precision, device)
+        self.bos_token_id: int | None = stated["bos"]
+        self.eos_token_id: int | None = stated["eos"]
+        self.special_tokens_map: dict[str, Any] = stated["special"]
+        self.chat_template: str | None = stated["chat_template"]
+        self.alone: list[int] = stated["alone"]
+        self.parting: list[str] = stated["parting"]
+        layers, *rest = stated["layout"]
+        self.layout = loading.Layout(tuple((heads, width) for heads, width in layers), *rest)
+
+    def encode(self, texts: Sequence[str], special: bool) -> list[Tokens]:
+        """The tokens of texts, with the tokenizer's special ones where it adds them and `special` says so."""
+        found = self._ask(sum(map(len, texts)), "encode", list(texts), special)
+        return [tuple(ids) for ids in found]
+
+    def decode(self, tokens: Sequence[int], skip_special: bool = False) -> str:
+        """The text of tokens, with special ones or without."""
+        text: str = self._ask(len(tokens), "decode", list(tokens), skip_special)
+        return text
+
+    def _ask(self, length: int, method: str, *arguments: Any) -> Any:
+        try:
+            return self._reader.ask(
+                method, *arguments, seconds=SECONDS_PER_CALL + length * SECONDS_PER_CHARACTER
+            )
+        except EndedError as error:
+            raise self._too_much(error) from None
+        except ValueError as error:
+            raise UnavailableError([Diagnostic("GC606", f"`{self._name}`: {error}")]) from None
+
+    def _too_much(self, error: EndedError) -> UnavailableError:
+        return UnavailableError(
+            [Diagnostic("GC619", f"the tokenizer or configuration of `{self._name}` {error}")]
+        )
+
+
+def _default(template: Any) -> str | None:
+    """The template of a plain chat: the only one, or of several named ones that called default."""
+    named = template.get("default") if isinstance(template, dict) else template
+    if named is not None and not isinstance(named, str):
+        raise ValueError("its chat template is no text")
+    return named or None
+
+
+def _parting(added: Iterable[Any]) -> list[str]:
+    """The special tokens that are taken out of a text before anything else looks at it, whatever stands
+    around them: what is on their two sides is tokenized as two texts."""
+    every = list(added)
+    return [
+        each.content
+        for each in every
+        if each.special
+        and not (each.normalized or each.single_word or each.lstrip)
+        and not any(each.content in other.content and each.content != other.content for other in every)
+    ]

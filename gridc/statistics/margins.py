@@ -1,0 +1,79 @@
+"""Whether the difference of two rates lies beyond a bound: tests at a margin of units in pairs.
+
+Unit u has n_u0 and n_u1 answers under the reference and the level, of which s_u0 and s_u1 earn a point; N and
+S are their sums over units. It moves the difference S_1/N_1 - S_0/N_0 by
+
+    y_u = s_u1/N_1 - s_u0/N_0 - b w_u,   w_u = (n_u0/N_0 + n_u1/N_1) / 2,
+
+beyond the bound b, and the sum of y is above 0 exactly where the difference is above b. None can be lower
+than that of a unit as large as the largest that lost every answer. So Gaffke's test (`bounded_means`) of a
+mean above 0 decides: it needs no spread between units, no symmetry and no unit that changes, and assumes that
+units are independent. Of n units of one size of which none changes, p of a difference above -m is (1 - m)^n.
+p falls with every answer that is gained and rises with every one that is lost.
+
+The answers of a unit are counted under both arms alike (blocks); where their numbers differ, w is between.
+"""
+
+from math import log
+
+import numpy as np
+
+from gridc.statistics.bounded_means import LEAST, mean_above_zero
+from gridc.statistics.case_totals import CaseTable
+
+
+def above(units: CaseTable, level: int, reference: int, bound: float) -> float:
+    """p of: the rate of arm `level` less that of arm `reference` is above `bound`, -1 to 1. The patterns of
+    `units` are the arms. 1 where an arm has no answer, or there is no unit."""
+    totals = units.cases @ units.rows
+    if not len(units.cases) or totals[level] <= 0 or totals[reference] <= 0:
+        return 1.0
+    if bound <= -1:
+        return LEAST  # no difference is lower
+    shares = units.rows / np.where(totals > 0, totals, 1.0)
+    weight = (shares[:, level] + shares[:, reference]) / 2
+    moved = units.sums[:, level] / totals[level] - units.sums[:, reference] / totals[reference]
+    values = moved - bound * weight
+    lowest = -float((shares[:, reference] + bound * weight).max())
+    scale = float(weight.max())  # so that equal units have equal digits
+    values = np.round(np.repeat(values, units.cases) / scale, 12)
+    lowest = min(round(lowest / scale, 12), float(values.min()))
+    return LEAST if lowest >= 0 else mean_above_zero(values, lowest)
+
+
+def below(units: CaseTable, level: int, reference: int, bound: float) -> float:
+    """p of: the difference is below `bound`."""
+    return above(units, reference, level, -bound)
+
+
+def within(units: CaseTable, level: int, reference: int, margin: float) -> float:
+    """p of: the difference lies inside (-margin, margin), by two one-sided tests."""
+    return max(above(units, level, reference, -margin), below(units, level, reference, margin))
+
+
+def beyond(units: CaseTable, level: int, reference: int, margin: float) -> float:
+    """p of: the difference is as far from 0 as the margin or further, on either side: twice the smaller,
+    because both can be wrong at once where the margin is small."""
+    return min(1.0, 2 * min(above(units, level, reference, margin), below(units, level, reference, -margin)))
+
+
+def limits(units: CaseTable, level: int, reference: int, alpha: float) -> tuple[float, float] | None:
+    """The lower and the upper limit of the difference, each missed with probability `alpha`: the bounds at
+    which `above` and `below` come to alpha. So the limits lie inside a margin exactly where `within` is at
+    most alpha. None where an arm has no answer."""
+    from scipy.optimize import brentq
+
+    totals = units.cases @ units.rows
+    if not len(units.cases) or totals[level] <= 0 or totals[reference] <= 0:
+        return None
+
+    def limit(one: int, other: int) -> float:
+        def excess(bound: float) -> float:
+            return log(above(units, one, other, bound)) - log(alpha)
+
+        ends = -1.0 + 1e-9, 1.0
+        if excess(ends[0]) >= 0:
+            return -1.0
+        return float(brentq(excess, *ends, xtol=1e-10))
+
+    return limit(level, reference), -limit(reference, level)

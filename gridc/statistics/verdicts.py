@@ -1,0 +1,240 @@
+"""What decides a hypothesis about an effect: from tests to p-values of support and refutation, to a verdict.
+
+A report decides measured answers by these functions, and a plan asks them what some outcome would be
+(`outcome_p_values`), so that both say the same. Answers lie in patterns (part, block, level): a part is a
+benchmark, blocks are models or other levels inside each unit, and levels are those compared, the reference
+first.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridc.statistics import margins
+from gridc.statistics.case_totals import CaseTable
+from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
+from gridc.statistics.designs import Design
+from gridc.statistics.jackknife import Jackknife, Spread
+from gridc.statistics.power import Claim, Outcome, Rule, Verdict
+
+Floats = NDArray[np.float64]
+Tails = tuple[float, float]
+"""p of: the odds rise, and of: they fall."""
+
+
+def verdict(claim: Claim, support: float, refute: float, alpha: float) -> Verdict:
+    """A difference that is found and smaller than the margin supports; one that is found refutes that there
+    is none."""
+    if min(support, refute) > alpha:
+        return "open"
+    if claim == "no_effect":
+        return "refuted" if refute <= alpha else "supported"
+    return "supported" if support <= alpha else "refuted"
+
+
+def tails(ratio: float, p: float, enough: bool) -> Tails:
+    """From an estimate over its error and the two-sided p; 1 where the units are too few to decide."""
+    if not enough:
+        return 1.0, 1.0
+    near, far = p / 2, 1 - p / 2
+    return (near, far) if ratio > 0 else (far, near)
+
+
+def contrast_p_values(
+    rule: Rule, units: CaseTable, levels: Sequence[int], reference: int, found: float, sides: Sequence[Tails]
+) -> tuple[float, float]:
+    """p of the claim and of what refutes it, by `rule` (its level is not read). `units` are those of the
+    answers by arm, `levels` and `reference` their places; `found` is p of the test of all levels, and `sides`
+    of each. Over several levels a claim of each is its largest p, and a claim of some is the smallest times
+    their number."""
+
+    def every(ps: Sequence[float]) -> float:
+        return max(ps)
+
+    def some(ps: Sequence[float]) -> float:
+        return min(1.0, len(levels) * min(ps))
+
+    margin = rule.margin
+    within = below = above = 1.0
+    if margin is not None:
+        if rule.claim in ("equivalence", "no_effect") or (
+            rule.claim == "effect" and rule.side == "two-sided"
+        ):
+            within = every([margins.within(units, level, reference, margin) for level in levels])
+        if rule.side == "less":
+            above = every([margins.above(units, level, reference, -margin) for level in levels])
+        if rule.side == "greater":
+            below = every([margins.below(units, level, reference, margin) for level in levels])
+    if rule.claim == "equivalence":
+        assert margin is not None
+        return within, some([margins.beyond(units, level, reference, margin) for level in levels])
+    if rule.claim == "no_effect":
+        return within, found
+    if rule.claim == "noninferiority":
+        assert margin is not None
+        if rule.side == "greater":
+            kept = [margins.above(units, level, reference, -margin) for level in levels]
+            return every(kept), some([margins.below(units, level, reference, -margin) for level in levels])
+        kept = [margins.below(units, level, reference, margin) for level in levels]
+        return every(kept), some([margins.above(units, level, reference, margin) for level in levels])
+    if rule.side == "two-sided":
+        return found, within
+    up, down = some([p for p, _ in sides]), some([p for _, p in sides])
+    toward, away, small = (up, down, below) if rule.side == "greater" else (down, up, above)
+    return toward, away if margin is None else min(1.0, 2 * min(small, away))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked under every level: of each part (a benchmark) how many items each of its units has, and
+    how often each is answered in each of `blocks`."""
+
+    sizes: tuple[tuple[int, ...], ...]
+    answers: tuple[float, ...]
+    levels: int
+    by: int | Literal["part"] = 1
+    doses: tuple[float, ...] = ()
+    interaction: bool = False
+
+    @property
+    def blocks(self) -> int:
+        return 1 if self.by == "part" else self.by
+
+    @property
+    def changing(self) -> int:
+        """How many items could change under a level; of an interaction as many can go either way."""
+        return sum(map(sum, self.sizes)) // (3 if self.interaction else 1)
+
+
+def outcome_p_values(
+    rule: Rule, asked: Asked, design: Design, columns: Sequence[int], rise: int, fall: int
+) -> tuple[float, float]:
+    """p of support and of refutation where, from the reference to every level, `rise` items become right and
+    `fall` wrong with all their answers, spread over the units as evenly as their sizes allow: along doses
+    halfway, and of an interaction the other way round but for the last level in the last block or part. All
+    else stays, half of it right and half wrong. Tested are `columns` of `design`, whose rows are patterns."""
+    table = _table(asked, rise, fall)
+    found, sides = 1.0, [(1.0, 1.0)] * len(columns)
+    try:
+        coefficients = maximum(design.matrix, table)
+        errors = Jackknife(design.matrix, table, coefficients)
+        each = [errors.combination(unit(column, len(design.columns))) for column in columns]
+        sides = [tails(one.ratio, one.p, one.spread.enough) for one in each]
+        if len(columns) == 1:
+            found = _decided(each[0].p, each[0].spread)
+        else:
+            joint = errors.joint(unit(list(columns), len(design.columns)))
+            found = _decided(joint.p, joint.spread)
+    except NotEstimable:
+        pass
+    if asked.doses:
+        up, down = sides[0]
+        return (up, down) if rule.side == "greater" else (down, up)
+    arms = np.tile(np.eye(asked.levels), (len(table.rows[0]) // asked.levels, 1))
+    by_arm = CaseTable(table.rows @ arms, table.sums @ arms, table.cases)
+    return contrast_p_values(rule, by_arm, range(1, asked.levels), 0, found, sides)
+
+
+def witnesses(rule: Rule, asked: Asked, design: Design, columns: Sequence[int]) -> Mapping[Verdict, Outcome]:
+    """For each verdict that some outcome reaches, the one with the fewest changes: all one way, or as many up
+    as down. The deciding functions are asked on a grid of outcomes and, between two that differ, by
+    halves."""
+
+    @cache
+    def reached(outcome: Outcome) -> Verdict:
+        support, refute = outcome_p_values(rule, asked, design, columns, *outcome)
+        return verdict(rule.claim, support, refute, rule.alpha)
+
+    named: dict[Verdict, Outcome] = {}
+
+    def look(way: Outcome, most: int) -> None:
+        before = 0
+        for count in _grid(most):
+            low, high, last = before, count, reached(Outcome(way.rise * before, way.fall * before))
+            if reached(Outcome(way.rise * count, way.fall * count)) != last:
+                while high - low > 1:
+                    middle = (low + high) // 2
+                    same = reached(Outcome(way.rise * middle, way.fall * middle)) == last
+                    low, high = (middle, high) if same else (low, middle)
+            for place in (before, high):
+                outcome = Outcome(way.rise * place, way.fall * place)
+                known = named.setdefault(reached(outcome), outcome)
+                if sum(outcome) < sum(known):
+                    named[reached(outcome)] = outcome
+            before = count
+
+    look(Outcome(1, 0), asked.changing)
+    if rule.tails == 1 and rule.claim != "equivalence":
+        look(Outcome(0, 1), asked.changing)
+    if "open" not in named or sum(named["open"]) > 1:
+        look(Outcome(1, 1), asked.changing // 2)
+    return named
+
+
+def _grid(most: int) -> Iterator[int]:
+    count = 1
+    while count < most:
+        yield count
+        count = max(count + 1, count * 3 // 2)
+    yield most
+
+
+def _decided(p: float, spread: Spread) -> float:
+    return p if spread.enough else 1.0
+
+
+@lru_cache(maxsize=64)
+def _order(sizes: tuple[int, ...]) -> NDArray[np.int64]:
+    """The unit of each item, in an order whose every beginning has each unit in proportion to its size."""
+    units = np.repeat(np.arange(len(sizes)), sizes)
+    starts = np.repeat(np.r_[0, np.cumsum(sizes)[:-1]], sizes)
+    turn = (np.arange(len(units)) - starts + 0.5) / np.repeat(sizes, sizes)
+    found: NDArray[np.int64] = units[np.argsort(turn, kind="stable")]
+    return found
+
+
+def _table(asked: Asked, rise: int, fall: int) -> CaseTable:
+    """The units by kind; patterns are (part, block, level)."""
+    parts, width = len(asked.sizes), asked.blocks * asked.levels
+    everything = sum(map(sum, asked.sizes))
+    rows, sums, left = [], [], (rise, fall)
+    for at, sizes in enumerate(asked.sizes):
+        items, units, order = sum(sizes), len(sizes), _order(sizes)
+        last = at == parts - 1
+        own = left if last else (round(rise * items / everything), round(fall * items / everything))
+        left = left[0] - own[0], left[1] - own[1]
+        n = np.zeros((units, parts, asked.blocks, asked.levels))
+        s = np.zeros_like(n)
+        n[:, at] = np.array(sizes, float)[:, None, None]
+        right = (items - own[0] + own[1]) // 2
+        stays = np.diff(np.arange(items + 1) * right // items).astype(np.float64)
+        for block in range(asked.blocks):
+            s[:, at, block, 0] = np.bincount(order, stays, minlength=units)
+            for level in range(1, asked.levels):
+                if asked.doses and level < (asked.levels + 1) // 2:
+                    s[:, at, block, level] = s[:, at, block, 0]
+                    continue
+                here = last if asked.by == "part" else block == asked.blocks - 1
+                up, down = own if not asked.interaction or (here and level == asked.levels - 1) else own[::-1]
+                # Every level, and every part of an interaction, has items of its own that change.
+                place = 0 if asked.doses else (block * asked.levels + level - 1) * (up + down)
+                after = stays.copy()
+                after[_some(np.flatnonzero(stays == 0), place, up)] = 1.0
+                after[_some(np.flatnonzero(stays == 1), place, down)] = 0.0
+                s[:, at, block, level] = np.bincount(order, after, minlength=units)
+        rows.append((asked.answers[at] * n).reshape(units, parts * width))
+        sums.append((asked.answers[at] * s).reshape(units, parts * width))
+    kinds, cases = np.unique(
+        np.hstack([np.concatenate(rows), np.concatenate(sums)]), axis=0, return_counts=True
+    )
+    return CaseTable(kinds[:, : parts * width], kinds[:, parts * width :], cases.astype(np.int64))
+
+
+def _some(places: NDArray[np.int64], first: int, count: int) -> NDArray[np.int64]:
+    """So many of the places, from the `first` on and around their end."""
+    count = min(count, len(places))
+    return places[(first + np.arange(count)) % len(places)] if count else places[:0]

@@ -1,0 +1,141 @@
+"""Code that decides prompts and scores, and that no spec shows: gridc's own, and that of plug-ins."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from _pytest.monkeypatch import MonkeyPatch
+
+from gridc.compiler.compile import compile_spec
+from gridc.compiler.frontend import plugins
+from gridc.compiler.instrument import fingerprints, readers
+from gridc.compiler.instrument.scaffolds import procedures, wording
+from gridc.compiler.lock import deviations, lock
+from gridc.compiler.lock.deviations import log_path, require_current
+from gridc.compiler.lock.lock import lock_path, make_lock, read_lock, write_lock
+from gridc.diagnostics.errors import StampError
+from gridc.schema.canonical import digest
+from tests.adversary.attack import attack, instead, nothing
+from tests.adversary.studies import write_study
+from tests.plugins import install
+from tests.replaced import replaced
+
+AUTHOR = "the author"
+UNTRACED = instead((deviations, "_behaviour", nothing))
+
+
+def stamped(folder: Path, patch: MonkeyPatch, *edits: tuple[str, str]) -> Path:
+    """A study with its lock, of a gridc whose behaviour is traced anew whenever it is asked for."""
+    patch.setattr(fingerprints, "fingerprint", fingerprints.trace_digest)
+    spec = write_study(folder)
+    spec.write_text(replaced(spec.read_text("utf-8"), *edits), "utf-8")
+    write_lock(make_lock(compile_spec(spec).study, spec), lock_path(spec))
+    return spec
+
+
+def departed(spec: Path) -> set[str]:
+    compiled = compile_spec(spec)
+    assert compiled.lock is not None
+    try:
+        require_current(compiled.lock, compiled.study, log_path(spec))
+    except StampError as error:
+        return {each.code for each in error.diagnostics}
+    return set()
+
+
+@attack(
+    AUTHOR,
+    "a gridc of their own, with one blank line more in `cot`, runs the stamped study",
+    "GC409",
+    UNTRACED,
+)
+def changed_scaffold(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = stamped(folder, patch, ("[harness]\n", '[harness]\nscaffold = { kind = "cot" }\n'))
+    later = {**wording.wording("cot"), "prefix": f"{wording.wording('cot')['prefix']}\n"}
+    patch.setattr(procedures, "wording", lambda name: later if name == "cot" else wording.wording(name))
+    return departed(spec)
+
+
+@attack(AUTHOR, "a gridc of their own reads the first marked answer instead of the last", "GC409", UNTRACED)
+def changed_reader(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = stamped(folder, patch)
+    patch.setitem(readers.READERS, "last_answer", readers.READERS["answer_line"])
+    return departed(spec)
+
+
+@attack(
+    AUTHOR,
+    "a lock is stamped without the fingerprint of a scaffold, and another difference is explained",
+    "GC409",
+    instead((deviations, "parts_lacking", nothing)),
+)
+def fingerprint_left_out(folder: Path, patch: MonkeyPatch) -> set[str]:
+    cot = ("[harness]\n", '[harness]\nscaffold = { kind = "cot" }\n')
+    spec = stamped(folder, patch, cot)
+    made = read_lock(lock_path(spec))
+    assert made is not None
+    fewer = {part: value for part, value in made.content["behaviour"].items() if part != "scaffold:cot"}
+    content = {**made.content, "behaviour": fewer}
+    write_lock(replace(made, content=content, stamp=digest(content)), lock_path(spec))
+    spec.write_text(
+        replaced(spec.read_text("utf-8"), ("[harness]\n", "[harness]\nmax_tokens = 9\n")), "utf-8"
+    )
+    return departed(spec)
+
+
+@attack(
+    AUTHOR,
+    "a lock says that it holds fingerprints, and holds `null`",
+    "GC403",
+    instead((lock, "_require_tables", nothing)),
+)
+def fingerprints_null(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = stamped(folder, patch)
+    made = read_lock(lock_path(spec))
+    assert made is not None
+    content = {**made.content, "behaviour": None}
+    write_lock(replace(made, content=content, stamp=digest(content)), lock_path(spec))
+    try:
+        return departed(spec)
+    except StampError as error:
+        return {each.code for each in error.diagnostics}
+
+
+@attack(
+    "the author of a plug-in",
+    "the code of an engine changes under the version that was stamped",
+    "GC405",
+    instead((plugins, "_content", lambda *_: {})),
+)
+def changed_engine(folder: Path, patch: MonkeyPatch) -> set[str]:
+    packages = folder / "packages"
+    install(packages, patch)
+    spec = stamped(
+        folder,
+        patch,
+        ('engine = "hf"\nsource = "builtin:pocket-llama"', 'engine = "plugin:always"\nsource = "a:b"'),
+    )
+    code = packages / "acme_gridc.py"
+    code.write_text(code.read_text().replace('"text": "A"', '"text": "B"'))
+    patch.delitem(sys.modules, "acme_gridc")
+    return departed(spec)
+
+
+@attack(
+    "the author of a plug-in",
+    "the code of an engine lies in a second package of its distribution, and changes there",
+    "GC405",
+    instead((plugins, "_installed_with", nothing)),
+)
+def changed_second_package(folder: Path, patch: MonkeyPatch) -> set[str]:
+    packages = folder / "packages"
+    install(packages, patch)
+    core = packages / "acme_core" / "answers.py"
+    core.parent.mkdir()
+    core.write_text('ANSWER = "A"\n')
+    info = packages / "acme_gridc-1.2.dist-info"
+    (info / "RECORD").write_text("acme_gridc.py,,\nacme_core/answers.py,,\n")
+    edit = ('engine = "hf"\nsource = "builtin:pocket-llama"', 'engine = "plugin:always"\nsource = "a:b"')
+    spec = stamped(folder, patch, edit)
+    core.write_text('ANSWER = "B"\n')
+    return departed(spec)

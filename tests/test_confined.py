@@ -1,0 +1,105 @@
+"""A child process ends where it takes more than it may, and says what it is asked otherwise."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+
+from gridc import confined
+from gridc.confined import Confined, EndedError, run_within
+
+
+class Child:
+    """What a test has done in a child."""
+
+    def __init__(self) -> None:
+        self.sum = 0
+
+    def add(self, number: int) -> int:
+        self.sum += number
+        return self.sum
+
+    def fail(self) -> None:
+        raise KeyError("a word")
+
+    def loop(self) -> None:
+        while True:
+            pass
+
+    def swell(self) -> int:
+        return len([bytearray(2**26) for _ in range(1_000)])
+
+    def abort(self) -> None:
+        os.abort()
+
+    def talk(self) -> str:
+        return "x" * (confined.MOST_BYTES + 1)
+
+    def number(self) -> int:
+        return os.getpid()
+
+
+CHILD = "tests.test_confined:Child"
+
+
+def test_a_child_keeps_what_it_holds_and_says_what_fails() -> None:
+    with closing(Confined(CHILD)) as child, closing(Confined(CHILD)) as other:
+        assert [child.ask("add", 2), child.ask("add", 3), other.ask("add", 7)] == [2, 5, 7]
+        with pytest.raises(ValueError, match="a word"):
+            child.ask("fail")
+        assert child.ask("add", 1) == 6
+        assert len({child.ask("number"), other.ask("number"), os.getpid()}) == 3
+
+
+@pytest.mark.parametrize(
+    ("method", "why"),
+    [("loop", "CPU time"), ("swell", "memory"), ("abort", "SIGABRT"), ("talk", "memory")],
+)
+def test_a_child_that_takes_too_much_is_ended(method: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confined, "SECONDS", 1.0)
+    monkeypatch.setattr(confined, "MEMORY", 2**29)
+    with closing(Confined(CHILD)) as child, pytest.raises(EndedError, match=why):
+        child.ask(method)
+
+
+def test_a_long_text_may_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confined, "SECONDS", 0.0)
+    with closing(Confined(CHILD)) as child:
+        assert child.ask("add", 1, seconds=1000.0) == 1
+
+
+def test_children_end_with_the_process_that_began_them() -> None:
+    code = f"from gridc.confined import Confined; child = Confined({CHILD!r}); "
+    code += "print(child.ask('number'), flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        os.kill(child, 0)
+        parent.kill()
+    for _ in range(10_000):
+        try:
+            os.kill(child, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.01)
+    raise AssertionError("a child outlived its parent")
+
+
+def test_a_program_is_bounded_by_cpu_time_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = run_within([sys.executable, "-c", "while True: pass"], 1)
+    assert busy.returncode == -signal.SIGXCPU
+    monkeypatch.setattr(confined, "PATIENCE", 0.01)
+    code = "x = sum(range(20_000_000)); print(x > 0)"
+    assert run_within([sys.executable, "-c", code], 60).stdout == b"True\n"
+
+
+def test_a_program_that_waits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confined, "PATIENCE", 1.0)
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_within(["sleep", "1000"], 1)

@@ -1,0 +1,86 @@
+"""The worst worlds that were found, as a file, and the table of docs/sizes.md that is made of it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tests.worlds.search import Share, World, Worst
+
+FILE = Path(__file__).with_name("worst.json")
+PAGE = Path(__file__).parents[2] / "docs" / "sizes.md"
+SHOWN = 0.02
+"""The page says what a world is like from this share on."""
+OPEN, CLOSE = "<!-- worlds -->", "<!-- /worlds -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The worst world of the game `name`, and how many of `studies` were false there."""
+
+    name: str
+    world: World
+    false: int
+    studies: int
+    budget: int
+    seed: int
+
+    @classmethod
+    def of(cls, worst: Worst) -> "Kept":
+        return cls(
+            worst.game.name,
+            dict(worst.world),
+            worst.share.false,
+            worst.share.studies,
+            worst.budget,
+            worst.seed,
+        )
+
+
+def kept() -> dict[str, Kept]:
+    """By the name of the game."""
+    return {each["name"]: Kept(**each) for each in json.loads(FILE.read_text("utf-8"))}
+
+
+def keep(worst: Kept) -> None:
+    """Write a world down in place of the one of its game, and the table anew."""
+    rows = {**(kept() if FILE.exists() else {}), worst.name: worst}
+    text = json.dumps([asdict(each) for each in rows.values()], indent=1)
+    FILE.write_text(f"{text}\n", "utf-8")
+    page = PAGE.read_text("utf-8")
+    before, rest = page.split(OPEN)
+    PAGE.write_text(before + OPEN + table(rows) + CLOSE + rest.split(CLOSE)[1], "utf-8")
+
+
+def table(rows: Mapping[str, Kept]) -> str:
+    """The rows of docs/sizes.md."""
+    lines = ["", "| printed, and false | worst | its world | budget, seed |", "|---|---|---|---|"]
+    for each in rows.values():
+        low, high = Share(each.false, each.studies).interval
+        share = f"{each.false / each.studies:.3f} [{low:.2f}, {high:.2f}]"
+        world = words(each.world) if each.false / each.studies >= SHOWN else ""
+        lines.append(f"| {each.name} | {share} | {world} | {each.budget:,}, {each.seed} |")
+    return "\n".join([*lines, ""])
+
+
+def words(world: World) -> str:
+    """What a world is like, in a few words; `worst.json` has all of it."""
+    told = []
+    if "units" in world:
+        told.append(f"{world['units']:.0f} x {world['items']:.0f} items")
+        unequal = [f"rank^-{world['pareto']:g}"] * (world["pareto"] > 0)
+        unequal += [f"one of {100 * world['giant']:.0f} %"] * (world["giant"] > 0)
+        told += [f"sizes {' and '.join(unequal)}"] * bool(unequal)
+    if "depth" in world:
+        rate = 1 - world["base"] if world["mirror"] else world["base"]
+        told.append(f"rate {100 * rate:.0f} %")
+        if world["depth"] > 0:
+            told.append(f"{world['odd']:.2g} odd units")
+        told += [name for name in ("alike", "inside", "even", "tied") if world[name] > 0.5]
+        told += [f"asked {world['repeats']:.0f} x"] * (world["repeats"] > 1)
+    told += [
+        f"{name} {world[name]:g}"
+        for name in ("margin", "missing", "loss", "wrong", "p", "psb")
+        if name in world
+    ]
+    return ", ".join(told)

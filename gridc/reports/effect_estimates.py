@@ -10,6 +10,7 @@ from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, 
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.hypotheses.sentences import pairs_words
 from gridc.schema.estimates import EstimateRow, estimate_row
+from gridc.statistics import margins
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import NumberNeeded
 
@@ -159,7 +160,7 @@ class _Rows:
                 "p_support",
                 f"p of what {found.id} ({found.kind}) predicts",
                 effect.support,
-                f"{INTERVAL_METHOD}; corrected by {found.correction} over {found.members}",
+                f"{margins.METHOD}, at the margin; corrected by {found.correction} over {found.members}",
                 p=effect.support,
                 corrected_p=found.support,
             )
@@ -232,8 +233,20 @@ class _Rows:
                 "p_within",
                 f"p of: smaller than {margin.pp:g} pp, {about}",
                 margin.p,
-                f"two one-sided tests; {INTERVAL_METHOD}",
+                f"{margins.METHOD}, at both sides of the margin",
                 p=margin.p,
+                n=change.samples,
+                assumption=INDEPENDENT,
+            )
+        if change.limits is not None:
+            yield self._row(
+                f"{name}/limits_at_margin",
+                "risk_difference",
+                f"difference of two rates, {about}, with the limits that its margin is compared with",
+                change.difference,
+                f"difference of means; limits where {margins.METHOD} has p {self._found.alpha:g}",
+                interval=change.limits,
+                level=1 - 2 * self._found.alpha,
                 n=change.samples,
                 assumption=INDEPENDENT,
             )
@@ -283,7 +296,7 @@ class _Rows:
         self, name: str, kind: str, about: str, estimate: float | None, method: str, **more: Any
     ) -> EstimateRow:
         """Of the rows of the hypothesis."""
-        more["level"] = None if more.get("interval") is None else LEVEL
+        more.setdefault("level", None if more.get("interval") is None else LEVEL)
         if estimate is None and more.get("error") is None:
             more["error"] = "rows: no sample counts there"
         return estimate_row(

@@ -21,6 +21,9 @@ import numpy as np
 from gridc.statistics.bounded_means import LEAST, mean_above_zero
 from gridc.statistics.case_totals import CaseTable
 
+METHOD = "Gaffke's test of a mean of units"
+"""What decides, in words: plans and reports say the same."""
+
 
 def above(units: CaseTable, level: int, reference: int, bound: float) -> float:
     """p of: the rate of arm `level` less that of arm `reference` is above `bound`, -1 to 1. The patterns of

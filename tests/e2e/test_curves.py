@@ -75,7 +75,7 @@ def answers(store: Path, reading: str) -> list[tuple[str, str, str, float]]:
     rows = []
     for (configuration, item), of_models in readable.items():
         fewest = min(map(len, of_models.values()))
-        for model, scores in of_models.items():
+        for model, scores in of_models.items() if fewest else ():
             rows += [(model, configuration, item, float(np.mean(scores)))] * fewest
     return rows
 

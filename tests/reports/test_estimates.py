@@ -51,7 +51,6 @@ HYPOTHESES = [
 
 NOT_ESTIMATES = {
     "freedom",  # degrees of freedom of a test
-    "limits",  # of a margin, at the level of its test
     "pp", "df", "doses", "gained", "lost", "same", "alpha", "level", "trials", "points", "samples", "units",
     "readable", "left_out", "members", "cells", "stated", "run", "fitted", "cases", "models",
     "configurations", "counts", "displayed", "lower_is_better", "targets", "complete", "holds", "observed",

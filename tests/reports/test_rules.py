@@ -1,87 +1,82 @@
-"""The rule of each kind over several levels, from p-values that are given: docs/statistics.md."""
+"""The rule of each kind over several levels, on units whose tests at a margin are known: docs/statistics.md."""
 
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
-from gridc.reports.findings.hypotheses.contrasts import p_values
-from gridc.reports.findings.hypotheses.effects import EffectTest, Odds
+from gridc.compiler.grid.hypothesis_kinds import kind_of
+from gridc.schema.base import ALPHA
 from gridc.schema.inference import ContrastHypothesis
+from gridc.statistics import margins
+from gridc.statistics.case_totals import CaseTable
+from gridc.statistics.verdicts import Tails, contrast_p_values
 
 MARGIN = 0.02
+RIGHT = np.array([[50, 80, 15], [50, 15, 85], [50, 50, 53]], float)
+UNITS = CaseTable(np.full((3, 3), 100.0), RIGHT, np.array([9, 7, 40]))
+"""Of 56 units, how many of 100 answers are right under the reference and under two levels."""
+FOUND = 0.011
+SIDES = [(0.023, 0.977), (0.84, 0.16)]
+"""p of the joint test, and of each level of: the odds rise, and of: they fall."""
 
 
-@dataclass(frozen=True)
-class Given:
-    """p of each level: inside the margin, outside of it, and above or below each end of it."""
-
-    inside: dict[str, float]
-    outside: dict[str, float]
-    over: dict[tuple[str, float], float]
-    under: dict[tuple[str, float], float]
-
-    def within(self, level: str, reference: str, margin: float) -> float:
-        assert (reference, margin) == ("r", MARGIN)
-        return self.inside[level]
-
-    def beyond(self, level: str, reference: str, margin: float) -> float:
-        assert (reference, margin) == ("r", MARGIN)
-        return self.outside[level]
-
-    def above(self, level: str, reference: str, bound: float) -> float:
-        return self.over[level, bound]
-
-    def below(self, level: str, reference: str, bound: float) -> float:
-        return self.under[level, bound]
+def above(level: int, bound: float) -> float:
+    return margins.above(UNITS, level, 0, bound)
 
 
-GIVEN = Given(
-    {"a": 0.01, "b": 0.03},
-    {"a": 0.2, "b": 0.3},
-    {("a", -MARGIN): 0.04, ("b", -MARGIN): 0.05, ("a", MARGIN): 0.11, ("b", MARGIN): 0.12},
-    {("a", -MARGIN): 0.21, ("b", -MARGIN): 0.22, ("a", MARGIN): 0.06, ("b", MARGIN): 0.07},
-)
-TEST = EffectTest("wald_chi2", 9.0, 2, 0.011)
+def below(level: int, bound: float) -> float:
+    return margins.below(UNITS, level, 0, bound)
 
 
-def odds(z: float, p: float) -> Odds:
-    return Odds(0.0, 1.0, z, p, 1.0, (0.0, 1.0))
+def inside(level: int) -> float:
+    return max(above(level, -MARGIN), below(level, MARGIN))
 
 
-RISING = [odds(2.0, 0.046), odds(-1.0, 0.32)]
+def outside(level: int) -> float:
+    return min(1.0, 2 * min(above(level, MARGIN), below(level, -MARGIN)))
 
 
-@pytest.mark.parametrize(
-    ("kind", "side", "expected"),
-    [
-        ("difference", "two-sided", (0.011, 0.03)),  # one joint test; each level inside the margin
-        ("difference", "greater", (2 * 0.023, min(0.07, 2 * 0.16))),
-        ("difference", "less", (2 * 0.16, min(0.05, 2 * 0.023))),
-        ("equivalence", "two-sided", (0.03, 2 * 0.2)),
-        ("null_control", "two-sided", (0.03, 0.011)),
-        ("noninferiority", "greater", (0.05, 2 * 0.21)),
-        ("noninferiority", "less", (0.07, 2 * 0.11)),
-    ],
-)
+EXPECTED = [
+    ("difference", "two-sided", (FOUND, max(inside(1), inside(2)))),
+    ("difference", "greater", (2 * 0.023, 2 * min(max(below(1, MARGIN), below(2, MARGIN)), 2 * 0.16))),
+    ("difference", "less", (2 * 0.16, 2 * min(max(above(1, -MARGIN), above(2, -MARGIN)), 2 * 0.023))),
+    ("equivalence", "two-sided", (max(inside(1), inside(2)), min(1.0, 2 * min(outside(1), outside(2))))),
+    ("null_control", "two-sided", (max(inside(1), inside(2)), FOUND)),
+    ("noninferiority", "greater", (max(above(1, -MARGIN), above(2, -MARGIN)),
+                                   min(1.0, 2 * min(below(1, -MARGIN), below(2, -MARGIN))))),
+    ("noninferiority", "less", (max(below(1, MARGIN), below(2, MARGIN)),
+                                min(1.0, 2 * min(above(1, MARGIN), above(2, MARGIN))))),
+]  # fmt: skip
+
+
+def p_values(stated: dict[str, Any], found: float, sides: list[Tails]) -> tuple[float, float]:
+    hypothesis = ContrastHypothesis.model_validate({"id": "H", "axis": "x", "reference": "r", **stated})
+    rule = kind_of(hypothesis).rule
+    assert rule is not None
+    return contrast_p_values(rule(hypothesis, ALPHA), UNITS, range(1, 1 + len(sides)), 0, found, sides)
+
+
+@pytest.mark.parametrize(("kind", "side", "expected"), EXPECTED)
 def test_over_several_levels_each_has_its_largest_p_and_some_the_smallest_times_their_number(
     kind: str, side: str, expected: tuple[float, float]
 ) -> None:
-    stated: dict[str, Any] = {"id": "H", "kind": kind, "axis": "x", "level": ["a", "b"], "reference": "r"}
-    hypothesis = ContrastHypothesis.model_validate({**stated, "side": side, "margin": {"pp": 2}})
-    assert p_values(GIVEN, hypothesis, RISING, TEST) == pytest.approx(expected)  # type: ignore[arg-type]
+    stated = {"kind": kind, "side": side, "level": ["a", "b"], "margin": {"pp": 100 * MARGIN}}
+    assert p_values(stated, FOUND, SIDES) == pytest.approx(expected)
+
+
+def test_the_values_tell_the_rules_apart() -> None:
+    """No two of the p-values that a rule could mix up are the same."""
+    tested = [
+        test(level, bound) for test in (above, below) for level in (1, 2) for bound in (-MARGIN, MARGIN)
+    ]
+    assert len({round(p, 6) for p in tested}) == len(tested)
+    assert all(0 < p < 1 for p in tested)
 
 
 def test_without_a_fit_nothing_is_found_and_a_margin_is_still_tested() -> None:
-    stated: dict[str, Any] = {"id": "H", "kind": "difference", "axis": "x", "level": "a", "reference": "r"}
-    hypothesis = ContrastHypothesis.model_validate({**stated, "margin": {"pp": 2}})
-    assert p_values(GIVEN, hypothesis, [None], None) == (1.0, 0.01)  # type: ignore[arg-type]
-    sided = ContrastHypothesis.model_validate({**stated, "side": "greater"})
-    assert p_values(GIVEN, sided, [None], None) == (1.0, 1.0)  # type: ignore[arg-type]
-
-
-def test_a_fall_is_refuted_by_what_is_not_low_enough() -> None:
-    stated: dict[str, Any] = {"id": "H", "kind": "difference", "axis": "x", "reference": "r", "side": "less"}
-    hypothesis = ContrastHypothesis.model_validate({**stated, "level": ["a", "b"], "margin": {"pp": 2}})
-    falling = [odds(-2.0, 0.046), odds(1.0, 0.32)]
-    assert p_values(GIVEN, hypothesis, falling, TEST) == pytest.approx((0.046, 0.05))  # type: ignore[arg-type]
+    unknown = [(1.0, 1.0)]
+    with_margin = {"kind": "difference", "level": "a", "margin": {"pp": 100 * MARGIN}}
+    assert p_values(with_margin, 1.0, unknown) == pytest.approx((1.0, inside(1)))
+    sided = {"kind": "difference", "level": "a", "side": "greater"}
+    assert p_values(sided, 1.0, unknown) == (1.0, 1.0)

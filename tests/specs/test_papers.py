@@ -109,11 +109,11 @@ def test_the_plan_says_what_predictions_can_come_to() -> None:
     """Counted as the spec draws them, without the data that would say which items are of one family."""
     done = CliRunner().invoke(main, ["plan", str(SPECS / "invocation.toml")], env={"GRIDC_DATA": None})
     told = done.output.splitlines()
-    start = told.index("  H5a.mistral: equivalence on 300 items, margin 3 pp")
-    assert told[start + 1].endswith("two one-sided tests of the difference over resampled units, at 0.05")
+    start = told.index("  H5a.mistral: equivalence on 300 items, margin 3 pp between levels of invocation")
+    assert told[start + 1].endswith("Gaffke's test of a mean of units, at both sides of the margin, at 0.05")
     assert told[start + 4 : start + 7] == [
         "      supported if nothing changes",
-        "      refuted if 21 of 300 items change, all one way",
+        "      refuted if 18 of 300 items change, all one way",
         "      open if 4 of 300 items change, all one way",
     ]
     assert "      cannot be refuted" in told

@@ -28,7 +28,8 @@ ELSEWHERE = "http://127.0.0.2:9/v1/chat/completions"
 class FaultServer:
     """`shares` gives the probability of each fault, `delay` the seconds that a sound answer takes.
     `answered` counts the sound answers that were sent, by text; `seen` every request by its text; `most` is
-    the most requests that were open at once; `keys` are the Authorization headers that arrived."""
+    the most requests that were open at once; `keys` are the Authorization headers that arrived. Of `rounds`
+    each holds all answers back until so many requests are open."""
 
     shares: Mapping[str, float] = field(default_factory=dict)
     delay: float = 0.02
@@ -41,8 +42,10 @@ class FaultServer:
     met: Counter[str] = field(default_factory=Counter)
     keys: Counter[str] = field(default_factory=Counter)
     bodies: list[dict[str, Any]] = field(default_factory=list)
+    rounds: list[int] = field(default_factory=list)
     open: int = 0
     most: int = 0
+    _round: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, asked: Asked) -> Reply:
         self.open += 1
@@ -51,6 +54,16 @@ class FaultServer:
             return await self._reply(asked)
         finally:
             self.open -= 1
+
+    async def _all_open(self) -> None:
+        if not self.rounds:
+            return
+        if self.open < self.rounds[0]:
+            await self._round.wait()
+            return
+        del self.rounds[0]
+        self._round.set()
+        self._round = asyncio.Event()
 
     async def _reply(self, asked: Asked) -> Reply:
         if asked.path != "/v1/chat/completions":
@@ -62,6 +75,7 @@ class FaultServer:
         fault = self._fault(text)
         self.seen[text] += 1
         self.met[fault] += 1
+        await self._all_open()
         await asyncio.sleep(self.delay)
         sound = answer_to(body)
         match fault:

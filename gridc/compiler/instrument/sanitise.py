@@ -383,4 +383,4 @@ _FINDERS = {
 
 def _tidied(text: str) -> str:
     """Without spaces at the ends of lines, and with one empty line at most between paragraphs."""
-    return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]++$", "", text, flags=re.MULTILINE)).strip()
+    return re.sub(r"\n{3,}", "\n\n", re.sub(r"(?<![ \t])[ \t]++$", "", text, flags=re.MULTILINE)).strip()

@@ -13,6 +13,7 @@ from gridc.compiler.grid.configurations import graded
 from gridc.compiler.grid.hypothesis_kinds import kind_of, rate_of, strictest_level, untested
 from gridc.schema.inference import AnyHypothesis, ContrastHypothesis, RankingHypothesis
 from gridc.schema.spec import Spec
+from gridc.statistics import margins
 from gridc.statistics.expected_power import (
     BASE,
     Assumed,
@@ -95,7 +96,7 @@ def design_power(spec: Spec, hypothesis: AnyHypothesis, parts: Mapping[str, Part
     if isinstance(hypothesis, RankingHypothesis):
         return _ranking(spec, hypothesis, parts)
     alpha = strictest_level(spec, hypothesis)
-    margins = hypothesis.kind in ("equivalence", "noninferiority")
+    about_margin = hypothesis.kind in ("equivalence", "noninferiority")
     if why := undecidable(spec, hypothesis):
         return DesignPower(f"none, since {why}", alpha)
     test = deciding_test(hypothesis, alpha)
@@ -108,7 +109,7 @@ def design_power(spec: Spec, hypothesis: AnyHypothesis, parts: Mapping[str, Part
 
     at_margin = None
     if test.margin:
-        size = 0.0 if margins else test.margin
+        size = 0.0 if about_margin else test.margin
         at_margin = {
             str(share): round(power(test, layout, Assumed(share, TOGETHER), size), 4) for share in CHANGING
         }
@@ -191,9 +192,9 @@ def _words(spec: Spec, hypothesis: AnyHypothesis, layout: Layout | None) -> str:
     """Which test decides, in words."""
     few = "" if layout is None or layout.units >= FEW else f" (approximate: {layout.units} units)"
     if isinstance(hypothesis, ContrastHypothesis) and hypothesis.kind in ("equivalence", "noninferiority"):
-        two = "two one-sided tests" if hypothesis.kind == "equivalence" else "one-sided test"
+        sides = "both sides of" if hypothesis.kind == "equivalence" else "one side of"
         each = f", all {len(hypothesis.levels)} levels" if len(hypothesis.levels) > 1 else ""
-        return f"{two} of the difference over resampled units{each}{few}"
+        return f"{margins.METHOD}, at {sides} the margin{each}{few}"
     name = (
         "the clustered logit"
         if spec.analysis.estimator == "cluster_logit"

@@ -188,18 +188,6 @@ class Comparison:
         """p of: the difference lies inside the margin (two one-sided tests)."""
         return margins.within(self.by_unit, *self._places(level, reference), margin)
 
-    def above(self, level: str, reference: str, bound: float) -> float:
-        """p of: the difference is above `bound`."""
-        return margins.above(self.by_unit, *self._places(level, reference), bound)
-
-    def below(self, level: str, reference: str, bound: float) -> float:
-        """p of: the difference is below `bound`."""
-        return margins.below(self.by_unit, *self._places(level, reference), bound)
-
-    def beyond(self, level: str, reference: str, margin: float) -> float:
-        """p of: the difference is as large as the margin or larger, either way."""
-        return margins.beyond(self.by_unit, *self._places(level, reference), margin)
-
     def flips(self, level: str, reference: str) -> Flips | None:
         """How single answers moved; None where an item is asked several times or earns a part of a point."""
         counts, earned = self.counted

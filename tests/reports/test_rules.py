@@ -1,4 +1,4 @@
-"""The rule of each kind over several levels, on units whose tests at a margin are known: docs/statistics.md."""
+"""The rule of each kind over several levels, on units whose tests at a margin are known."""
 
 from typing import Any
 

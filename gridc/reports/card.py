@@ -13,9 +13,10 @@ from gridc.diagnostics.codes import CODES
 from gridc.reports.card_sentences import held_fixed, verdict
 from gridc.reports.caveats import scoring_notes
 from gridc.reports.certificate import falsification_rows, floor_rows, uncomputed_rows
+from gridc.reports.findings.conduct import ENVIRONMENT
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
 from gridc.reports.findings.hypotheses import sentence
-from gridc.reports.findings.scaffolds import Step
+from gridc.reports.findings.scaffolds import PROPAGATION, Step
 from gridc.reports.scope import scope_statement, varied_axes
 from gridc.reports.templates import render, shown_points
 from gridc.reports.words import ASSUMED, LIMITS, as_written, effects, units_words
@@ -84,7 +85,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
         hypotheses=tuple(sentence(each, findings.complete) for each in findings.hypotheses),
         falsifications=falsification_rows(findings),
         noise_floors=floor_rows(findings),
-        propagation=tuple(map(_propagated, findings.propagation)),
+        propagation=tuple(map(_propagated, findings[PROPAGATION])),
         uncomputed=uncomputed_rows(findings),
         cards=tuple(
             _card(findings, benchmark, model)
@@ -243,7 +244,7 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
     ran: dict[str, Any] = next(
         (
             each
-            for each in findings.environment
+            for each in findings[ENVIRONMENT]
             if each["model"] == cell.model and each["precision"] == cell.setting.precision
         ),
         {},

@@ -6,6 +6,7 @@ from fractions import Fraction
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.reports.findings.endings import endings_sentences
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.reports.findings.judges import JUDGING
 from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.judging import judging_sentences
@@ -166,7 +167,7 @@ def scoring_notes(findings: Findings) -> Iterator[str]:
                 f"On {benchmark.benchmark}{where} an unreadable answer earns the worst score, 1, as the spec "
                 "says: there a lower score is the better one."
             )
-    yield from judging_sentences(findings.judging)
+    yield from judging_sentences(findings[JUDGING])
 
 
 def _labels(scores: Scores) -> str:

@@ -6,10 +6,11 @@ from typing import Literal
 
 from gridc.compiler.lock.anchor import in_words, strongest
 from gridc.reports.caveats import AT_BOUND, INTERVAL_METHOD, interval_assumption
-from gridc.reports.findings.analysis import Between
+from gridc.reports.findings.analysis import MAXIMA, Between
+from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.intervals import UnitIntervals
-from gridc.reports.findings.paired import PairedReport
+from gridc.reports.findings.paired import PRECISIONS, PairedReport
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.sentences import statements
 from gridc.schema.certificate import (
@@ -77,8 +78,8 @@ def certify(findings: Findings) -> Certificate:
         ),
         hypotheses=tuple(HypothesisRow.model_validate(each) for each in findings.hypotheses),
         falsifications=falsification_rows(findings),
-        maxima=tuple(MaximumRow.of(each) for each in findings.maxima),
-        precisions=tuple(paired_row(each) for each in findings.precisions),
+        maxima=tuple(MaximumRow.of(each) for each in findings[MAXIMA]),
+        precisions=tuple(paired_row(each) for each in findings[PRECISIONS]),
         uncomputed=uncomputed_rows(findings),
     )
 
@@ -92,7 +93,7 @@ def floor_rows(findings: Findings) -> tuple[FloorRow, ...]:
 
 def falsification_rows(findings: Findings) -> tuple[FalsificationRow, ...]:
     """What became of the falsification tests that this version decides."""
-    return tuple(FalsificationRow.model_validate(each) for each in findings.falsifications)
+    return tuple(FalsificationRow.model_validate(each) for each in findings[FALSIFICATIONS])
 
 
 def uncomputed_rows(findings: Findings) -> tuple[UncomputedRow, ...]:

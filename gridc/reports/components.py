@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gridc.reports.findings.components import Factorial, GeneralizabilityFinding
+from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY, Factorial, GeneralizabilityFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.templates import percent
 from gridc.schema.estimates import EstimateRow, estimate_row
@@ -17,9 +17,10 @@ MANY = "many of them: of 6 models 95 % of resamples hold the coefficient in abou
 
 def component_sentences(findings: Findings) -> Iterator[str]:
     """What moves the outcomes of the study, and how far models' means generalise, with the convention."""
-    if findings.factorial is not None:
-        yield _shares_words(findings.factorial)
-    found = findings.generalizability
+    factorial = findings[FACTORIAL]
+    if factorial is not None:
+        yield _shares_words(factorial)
+    found = findings[GENERALIZABILITY]
     if isinstance(found, str):
         yield f"The declared generalizability study was not made: {found}."
     elif found is not None:
@@ -58,10 +59,11 @@ def term_name(term: tuple[str, ...]) -> str:
 
 def component_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every share, component and coefficient."""
-    if findings.factorial is not None:
-        yield from _share_rows(findings.factorial)
-    if isinstance(findings.generalizability, GeneralizabilityFinding):
-        yield from _generalizability_rows(findings.generalizability)
+    factorial, generalizability = findings[FACTORIAL], findings[GENERALIZABILITY]
+    if factorial is not None:
+        yield from _share_rows(factorial)
+    if isinstance(generalizability, GeneralizabilityFinding):
+        yield from _generalizability_rows(generalizability)
 
 
 def _share_rows(found: Factorial) -> Iterator[EstimateRow]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import exp
 
-from gridc.reports.findings.curves import ERRORS, CurveFinding, SpecificationFinding, WithoutModel
+from gridc.reports.findings.curves import CURVES, ERRORS, CurveFinding, SpecificationFinding, WithoutModel
 from gridc.reports.findings.findings import Findings
 from gridc.reports.words import p_value
 from gridc.schema.estimates import EstimateRow, estimate_row
@@ -15,7 +15,7 @@ EXCHANGED = "under no effect, the labels of both arms could be exchanged within 
 
 def curve_sentences(findings: Findings) -> Iterator[str]:
     """What every curve comes to: the share of its specifications that was run, its median, and its tests."""
-    return map(curve_sentence, findings.curves)
+    return map(curve_sentence, findings[CURVES])
 
 
 def curve_sentence(curve: CurveFinding) -> str:
@@ -77,7 +77,7 @@ def _estimated(curve: CurveFinding) -> Iterator[str]:
 
 def curve_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every number of every curve."""
-    for curve in findings.curves:
+    for curve in findings[CURVES]:
         yield from _whole(curve)
         for number, specification in enumerate(curve.specifications):
             yield _specification(curve, specification, specification_name(curve, number))

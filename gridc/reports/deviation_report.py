@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.findings import Findings
 from gridc.reports.printed import Printed, as_latex, as_markdown
 from gridc.reports.templates import markdown, render
@@ -23,7 +24,7 @@ def deviation_report(findings: Findings) -> DeviationReport:
         stamp=findings.plan.study_digest,
         created=findings.lock.created,
         deviations=tuple(_entry(each) for each in findings.deviations),
-        observed=findings.conduct.observed,
+        observed=findings[CONDUCT].observed,
     )
 
 

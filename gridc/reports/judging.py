@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.judges import JudgeFinding, JudgingFinding
+from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
 from gridc.reports.templates import number, percent
 from gridc.reports.words import KAPPA_INTERVAL
 from gridc.schema.estimates import EstimateRow, estimate_row
@@ -86,7 +86,7 @@ def _agreement(found: Kappa) -> str:
 
 def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """The agreement of judges two by two, and of the second judge with what counts."""
-    found = findings.judging
+    found = findings[JUDGING]
     if found is None:
         return
     for left, right, agreement in found.agreements:

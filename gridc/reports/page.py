@@ -14,8 +14,10 @@ from gridc.reports import addresses, figures
 from gridc.reports.caveats import caveats, unreadable_words
 from gridc.reports.components import component_sentences, term_name
 from gridc.reports.curves import curve_sentences
-from gridc.reports.findings.attribution import LABEL
-from gridc.reports.findings.curves import CurveFinding
+from gridc.reports.findings.attribution import ATTRIBUTION, LABEL
+from gridc.reports.findings.conduct import ENVIRONMENT
+from gridc.reports.findings.curves import CURVES, CurveFinding
+from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.hypotheses.sentences import needed_words
 from gridc.reports.findings.scores import CellScore
@@ -100,6 +102,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         certificate=certificate,
         deck=deck,
         findings=findings,
+        computed={finding.name: findings[finding] for finding in (*FINDINGS, ATTRIBUTION)},
         spec=spec,
         sections=sections,
         numbers={section.row.benchmark: list(_numbers(section)) for section in sections},
@@ -119,7 +122,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         attribution_label=LABEL,
         environment=[
             (each["model"], each["precision"], list(flat(each)), unused_generation(each))
-            for each in findings.environment
+            for each in findings[ENVIRONMENT]
         ],
         effects=effects,
         selected=selected,
@@ -151,9 +154,9 @@ def lay_out(findings: Findings, certificate: Certificate, deck: CardDeck) -> lis
 
 def drawn_curves(findings: Findings) -> list[tuple[CurveFinding, str, figures.Figure | None]]:
     """Every specification curve, what it comes to, and its figure."""
-    names = [f"curve-{number}-{curve.curve}" for number, curve in enumerate(findings.curves, 1)]
-    drawn = [figures.specification_curve(*each) for each in zip(findings.curves, names, strict=True)]
-    return list(zip(findings.curves, curve_sentences(findings), drawn, strict=True))
+    names = [f"curve-{number}-{curve.curve}" for number, curve in enumerate(findings[CURVES], 1)]
+    drawn = [figures.specification_curve(*each) for each in zip(findings[CURVES], names, strict=True)]
+    return list(zip(findings[CURVES], curve_sentences(findings), drawn, strict=True))
 
 
 def _policy(script: str) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gridc.reports.findings.audit import ALL, AuditFinding
-from gridc.reports.findings.blinding import GuessFinding
+from gridc.reports.findings.audit import ALL, AUDITS, AuditFinding
+from gridc.reports.findings.blinding import GUESSES, GuessFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.templates import number, percent
 from gridc.reports.words import KAPPA_INTERVAL, told_p, with_sign
@@ -64,7 +64,7 @@ def guess_sentences(found: Sequence[GuessFinding]) -> Iterator[str]:
 
 def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Bang's index of every configuration, and the test of the guesses."""
-    for found in findings.guesses:
+    for found in findings[GUESSES]:
         for arm in found.arms:
             exact = arm.right + arm.wrong == arm.n
             yield estimate_row(
@@ -109,7 +109,7 @@ def kappa_words(kappa: float | None, low: float | None, high: float | None) -> s
 
 def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """What people's labels say of those that count: agreement and leniency, by sheet and benchmark."""
-    for audit in findings.audits:
+    for audit in findings[AUDITS]:
         found, lenient = audit.agreement, audit.leniency
         about: dict[str, Any] = {"rows": audit.rows, "n": found.n, "level": 0.95}
         about["assumption"] = "responses are drawn and labelled independently"

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from gridc.reports.caveats import caveats
 from gridc.reports.components import component_sentences
 from gridc.reports.curves import curve_sentences
+from gridc.reports.findings.audit import AUDITS
+from gridc.reports.findings.blinding import GUESSES
+from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings, ModelFinding
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.hypotheses.sentences import verdict_lines
@@ -32,8 +35,8 @@ def statements(findings: Findings) -> Iterator[str]:
     yield from falsification_sentences(findings)
     yield from component_sentences(findings)
     yield from curve_sentences(findings)
-    yield from guess_sentences(findings.guesses)
-    yield from audit_sentences(findings.audits)
+    yield from guess_sentences(findings[GUESSES])
+    yield from audit_sentences(findings[AUDITS])
     yield from caveats(findings)
 
 
@@ -77,11 +80,11 @@ def falsification_sentences(findings: Findings) -> Iterator[str]:
     results = {"fail": "failed", "partial": "passed in part", "open": "undecided", "pass": "passed"}
     told = []
     for result, words in results.items():
-        names = [each.id for each in findings.falsifications if each.result == result]
+        names = [each.id for each in findings[FALSIFICATIONS] if each.result == result]
         if names:
             told.append(f"{len(names)} {words} ({', '.join(names)})")
     if told:
-        count = len(findings.falsifications)
+        count = len(findings[FALSIFICATIONS])
         tests = "falsification test that is" if count == 1 else "falsification tests that are"
         yield f"Of {count} {tests} computed, {', '.join(told)}."
 

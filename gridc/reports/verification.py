@@ -27,9 +27,10 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, GridcError, VerificationError
 from gridc.reports.claims import FINISH, check_ties, claimed, claimed_of_results
 from gridc.reports.files import FIGURES, NAMES, drawings, texts
-from gridc.reports.findings.attribution import Attribution
+from gridc.reports.findings.attribution import ATTRIBUTION, Attribution
 from gridc.reports.findings.find import find
-from gridc.reports.findings.scaffolds import Step
+from gridc.reports.findings.run_record import Finding
+from gridc.reports.findings.scaffolds import PROPAGATION, Step
 from gridc.reports.seals import of_blinding
 from gridc.reports.verified_samples import of_samples
 from gridc.runtime.adaptive_race import document, from_store, race_study
@@ -424,12 +425,11 @@ def of_reports(
         for event in events
         if isinstance(event.body, InterimLook) and event.body.stamp == plan.study_digest
     ]
-    explained: tuple[Attribution, ...] = ()
-    if looks:
+    known: dict[Finding[Any], Any] = {}
+    if looks and looks[-1].attribution:
         # As recorded: a surrogate's trees need lightgbm, and need not be the same on another machine.
-        explained = tuple(Attribution(**each) for each in looks[-1].attribution)
-        if explained:
-            passed.append("the attribution")
+        known[ATTRIBUTION] = tuple(Attribution(**row) for row in looks[-1].attribution)
+        passed.append("the attribution")
     complete = store.progress(plan.study_digest).complete
     if not looks or (complete and not any(isinstance(look, Reported) for look in looks)):
         message = (
@@ -442,12 +442,13 @@ def of_reports(
     earlier = {digest for look in looks for digest in look.files.values()}
     tied = claimed(events, plan.study_digest)
     results_tied = claimed_of_results(events, plan.study_digest)
-    traced: tuple[Step, ...] | None = None
     if without_items:
-        traced = tuple(Step(StepShares(**step["shares"]), step["rows"]) for step in looks[-1].propagation)
-        if traced:
+        known[PROPAGATION] = tuple(
+            Step(StepShares(**step["shares"]), step["rows"]) for step in looks[-1].propagation
+        )
+        if known[PROPAGATION]:
             passed.append("what reached the steps of scaffolds")
-    findings = find(compiled, lock, store, tied, explained, results, results_tied, traced)
+    findings = find(compiled, lock, store, tied, results, results_tied, known=known)
     expected = texts(findings)
     for path in here:
         checked.add(path.name)

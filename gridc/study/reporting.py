@@ -1,6 +1,6 @@
 """From a store to what a study says: findings, certificate, GRID cards, files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,9 +20,12 @@ from gridc.reports.components import component_sentences
 from gridc.reports.curves import curve_sentences
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
-from gridc.reports.findings.attribution import LABEL
-from gridc.reports.findings.find import explained, find
+from gridc.reports.findings.attribution import ATTRIBUTION, LABEL
+from gridc.reports.findings.every_finding import FINDINGS
+from gridc.reports.findings.find import find
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.run_record import Finding
+from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.page import PROMINENT
 from gridc.reports.sentences import (
     falsification_sentences,
@@ -168,18 +171,17 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         store.require(plan.study_digest)
         if store.awaits_scoring(plan.study_digest):
             conclude(plan, store, store.progress(plan.study_digest).answered)
-        found = _found(place, compiled, lock, store)
-        if attribution:
-            found = explained(found)
-        rows = [asdict(row) for row in found.attribution]
+        wanted = (*FINDINGS, ATTRIBUTION) if attribution else FINDINGS
+        found = _found(place, compiled, lock, store, wanted)
+        rows = [asdict(row) for row in found[ATTRIBUTION]]
         look = Reported if found.complete else InterimLook
         said: dict[str, Any] = {**asdict(found.progress), "anchor": record(found.anchor)}
         said["anchors"] = [record(tie) for tie in found.anchors]
         said["results_anchors"] = [record(tie) for tie in found.results_anchors]
         if attribution:
             said["attribution"] = rows
-        if found.propagation:
-            said["propagation"] = [asdict(step) for step in found.propagation]
+        if found[PROPAGATION]:
+            said["propagation"] = [asdict(step) for step in found[PROPAGATION]]
         texts = documents.texts(found)
         said["files"] = {name: digest_bytes(text.encode()) for name, text in texts.items()}
         store.record(look(stamp=plan.study_digest, **said))
@@ -248,12 +250,18 @@ def _cards(place: Place, deck: Path | None) -> tuple[CardDeck, ShownBy]:
     return cards, "store"
 
 
-def _found(place: Place, compiled: Compiled, lock: Lock, store: Store) -> Findings:
+def _found(
+    place: Place,
+    compiled: Compiled,
+    lock: Lock,
+    store: Store,
+    wanted: Sequence[Finding[Any]] = FINDINGS,
+) -> Findings:
     """The findings with the ties that are there now, as the person who asks believes them."""
     ties = anchors(compiled.lock_path, place.spec, place.trust)
     folder, stamp = place.store(compiled).parent, Plan(compiled.study).study_digest
     results_ties = ties_of_results(folder, store.events(), stamp, place.trust)
-    return find(compiled, lock, store, ties, results_tied=results_ties)
+    return find(compiled, lock, store, ties, results_tied=results_ties, wanted=wanted)
 
 
 def _documented(found: Findings) -> FindingsReport:

@@ -16,7 +16,7 @@ from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.curves import curve_estimates, curve_sentences
 from gridc.reports.figures import specification_curve
-from gridc.reports.findings.curves import CurveFinding, curve_findings
+from gridc.reports.findings.curves import CURVES, CurveFinding, curve_findings
 from gridc.reports.findings.observations import Samples
 from gridc.reports.page import as_html
 from gridc.runtime.store.store import Store
@@ -134,14 +134,12 @@ def test_the_digest_is_of_the_rows_of_each_specification(found: CurveFinding) ->
 
 
 def test_a_curve_is_told_drawn_and_listed(samples: Samples, found: CurveFinding) -> None:
-    class Findings:
-        curves = (found,)
-
-    (sentence,) = curve_sentences(Findings())  # type: ignore[arg-type]
+    findings = {CURVES: (found,)}
+    (sentence,) = curve_sentences(findings)  # type: ignore[arg-type]
     assert "16 of 32 specifications were run" in sentence
     assert found.permutation is not None
     assert found.permutation.p_median * 40 == pytest.approx(round(found.permutation.p_median * 40))
-    rows = {row.id: row for row in curve_estimates(Findings())}  # type: ignore[arg-type]
+    rows = {row.id: row for row in curve_estimates(findings)}  # type: ignore[arg-type]
     assert len(rows) == len(found.specifications) + 7
     own = rows["curve/harness/H1/qwen2-llama/log_odds_median"]
     assert found.summary is not None
@@ -169,10 +167,8 @@ def test_arms_that_were_asked_unequally_often_are_not_exchanged(finished: Path) 
     (curve,) = curve_findings(few)
     assert curve.fitted and curve.permutation is None and curve.unexchangeable
 
-    class Findings:
-        curves = (curve,)
-
-    (sentence,) = curve_sentences(Findings())  # type: ignore[arg-type]
+    findings = {CURVES: (curve,)}
+    (sentence,) = curve_sentences(findings)  # type: ignore[arg-type]
     assert "asked unequally often" in sentence
 
 
@@ -195,7 +191,7 @@ def test_the_page_says_why_a_hypothesis_has_another_odds_ratio_than_its_curve() 
         spec, lambda cell: 14 - 6 * (cell.levels["frame"] == "exam") - sum(map(ord, cell.key)) % 4
     )
     (effect,) = [each.effect for each in findings.hypotheses]
-    (curve,) = findings.curves
+    (curve,) = findings[CURVES]
     assert effect is not None and curve.default is not None and curve.default.fitted is not None
     (contrast,) = effect.contrasts
     assert contrast.odds is not None

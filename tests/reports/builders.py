@@ -1,11 +1,11 @@
 """Findings of small invented studies, made without a store: the counts are given, all else is derived."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gridc.compiler.frontend.unsupported import uncomputed
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.inputs.models import ModelIdentity
@@ -14,14 +14,16 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.anchor import Anchor
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.findings.analysis import maxima
-from gridc.reports.findings.curves import curve_findings
-from gridc.reports.findings.find import weighed_findings
+from gridc.reports.findings.analysis import MAXIMA, maxima
+from gridc.reports.findings.benchmarks import weighed_findings
+from gridc.reports.findings.conduct import ENVIRONMENT
+from gridc.reports.findings.curves import CURVES, curve_findings
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.noise import floors_of, model_noise
 from gridc.reports.findings.observations import Samples
-from gridc.reports.findings.paired import precision_reports
+from gridc.reports.findings.paired import PRECISIONS, precision_reports
+from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.events import NoiseMeasured
 from gridc.runtime.store.rows import CellOutcomes, Progress
@@ -137,16 +139,22 @@ def findings_of(
         first_call="2026-01-02T00:00:00+00:00",
         before_stamp=0,
         steps_back=(),
-        environment=environment,
+        deviations=deviations,
         benchmarks=benchmarks,
         hypotheses=tuple(decisions(measured)),
-        curves=curve_findings(samples) if done == len(scores) else (),
-        maxima=maxima(spec, [scores]),
         noise=noise,
-        precisions=precision_reports(spec, scores),
-        uncomputed=uncomputed(spec),
-        deviations=deviations,
+        computed={
+            ENVIRONMENT.name: environment,
+            CURVES.name: curve_findings(samples) if done == len(scores) else (),
+            MAXIMA.name: maxima(spec, [scores]),
+            PRECISIONS.name: precision_reports(spec, scores),
+        },
     )
+
+
+def having(findings: Findings, finding: Finding[Any], result: Any) -> Findings:
+    """The same with another result of one finding."""
+    return replace(findings, computed={**findings.computed, finding.name: result})
 
 
 def noise_event(identity: str, precision: str, changed: int, outcomes: int = 100) -> NoiseMeasured:

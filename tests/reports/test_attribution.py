@@ -11,10 +11,10 @@ from gridc.diagnostics.errors import IncompleteError
 from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings import attribution
-from gridc.reports.findings.find import explained
+from gridc.reports.findings.attribution import ATTRIBUTION
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html
-from tests.reports.builders import findings_of, reversing, spec_of
+from tests.reports.builders import findings_of, having, reversing, spec_of
 
 PLACES = [
     {"t": t, "d": d, "idle": "x"} for t in ("1", "2", "3", "4") for d in ("g", "m", "s") for _ in range(4)
@@ -51,13 +51,18 @@ def page_of(findings: Findings) -> str:
     return as_html(findings, certify(findings), make_cards(findings, "0" * 64))
 
 
+def explained(findings: Findings) -> Findings:
+    cells = {benchmark.benchmark: benchmark.cells for benchmark in findings.benchmarks}
+    return having(findings, ATTRIBUTION, attribution.attributions(findings.plan.study.spec, cells))
+
+
 def test_the_section_is_there_when_asked_for_and_says_what_it_is() -> None:
     pytest.importorskip("lightgbm")
     findings = study()
     assert 'id="attribution"' not in page_of(findings)
     found = explained(findings)
-    assert [each.subject for each in found.attribution] == ["score", "ant scores higher than beetle"]
-    assert found.attribution[0].axes.keys() == {"model", "frame", "shots", "reading"}
+    assert [each.subject for each in found[ATTRIBUTION]] == ["score", "ant scores higher than beetle"]
+    assert found[ATTRIBUTION][0].axes.keys() == {"model", "frame", "shots", "reading"}
     section = page_of(found).split('id="attribution"')[1].split("</section>")[0]
     assert "explanation of a fitted surrogate, not a test and not a share of variance" in section
     assert "ant scores higher than beetle (log-odds)" in section
@@ -68,11 +73,11 @@ def test_what_was_recorded_makes_the_same_page() -> None:
     pytest.importorskip("lightgbm")
     """Events keep their keys sorted; axes that explain the same amount must not change places for that."""
     findings = explained(study())
-    tied = replace(findings.attribution[0], axes={"zeta": 0.0, "yota": 0.5, "beta": 0.0})
-    findings = replace(findings, attribution=(tied, *findings.attribution))
-    stored = json.loads(json.dumps([asdict(each) for each in findings.attribution], sort_keys=True))
-    again = replace(findings, attribution=tuple(attribution.Attribution(**each) for each in stored))
-    assert again.attribution == findings.attribution
+    tied = replace(findings[ATTRIBUTION][0], axes={"zeta": 0.0, "yota": 0.5, "beta": 0.0})
+    findings = having(findings, ATTRIBUTION, (tied, *findings[ATTRIBUTION]))
+    stored = json.loads(json.dumps([asdict(each) for each in findings[ATTRIBUTION]], sort_keys=True))
+    again = having(findings, ATTRIBUTION, tuple(attribution.Attribution(**each) for each in stored))
+    assert again[ATTRIBUTION] == findings[ATTRIBUTION]
     certificate = certify(findings)
     deck = make_cards(findings, "0" * 64)
     assert as_html(again, certificate, deck) == as_html(findings, certificate, deck)
@@ -83,7 +88,7 @@ def test_what_does_not_vary_has_nothing_to_attribute() -> None:
         return 10
 
     findings = findings_of(spec_of({"ant": None, "beetle": None}), alike)
-    assert explained(findings).attribution == ()
+    assert explained(findings)[ATTRIBUTION] == ()
 
 
 def test_a_missing_lightgbm_is_a_coded_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from gridc.reports.certificate import certify
+from gridc.reports.findings.analysis import MAXIMA
 from gridc.schema.certificate import Certificate
 from gridc.schema.rows import Part, Rounded
 from gridc.schema.scopes import WitnessRow
@@ -55,5 +56,5 @@ def test_a_certificate_holds_what_moves_the_scores() -> None:
         }
     assert [gap.change.mean for gap in row.gaps] == [gap.summary.mean for gap in finding.analysis.gaps]
     assert row.gaps
-    assert {each.name for each in certificate.maxima} == {each.name for each in findings.maxima}
+    assert {each.name for each in certificate.maxima} == {each.name for each in findings[MAXIMA]}
     assert Certificate.model_validate_json(certificate.model_dump_json()) == certificate

@@ -15,7 +15,8 @@ from gridc.reports.certificate import certify
 from gridc.reports.curves import curve_sentence
 from gridc.reports.exchange.model_card import model_index
 from gridc.reports.findings.audit import AuditFinding
-from gridc.reports.findings.blinding import guess_finding
+from gridc.reports.findings.blinding import GUESSES, guess_finding
+from gridc.reports.findings.curves import CURVES
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.hypotheses.effects import Contrast
@@ -25,7 +26,7 @@ from gridc.reports.raters import audit_sentences, guess_sentences
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.sentences import hypothesis_lines, statements
 from gridc.statistics.raters import kappa, leniency
-from tests.reports.builders import AXES, ITEMS, Counts, findings_of, reversing, spec_of
+from tests.reports.builders import AXES, ITEMS, Counts, findings_of, having, reversing, spec_of
 
 ONE, TWO = {"ant": None}, {"ant": None, "bee": None}
 FRAMES: dict[str, Any] = {"kind": "difference", "axis": "frame", "level": "exam", "reference": "plain"}
@@ -244,7 +245,7 @@ def test_a_p_value_is_never_0() -> None:
     assert finding.test.chi2 is not None and finding.test.p < 1e-9
     (said,) = guess_sentences([finding])
     assert "p < 0.0001" in said and "p = 0.000" not in said
-    found = replace(findings_of(spec_of(TWO), reversing), guesses=(finding,))
+    found = having(findings_of(spec_of(TWO), reversing), GUESSES, (finding,))
     assert "p = 0.000" not in page(found) and "freedom, p &lt; 0.0001" in page(found)
 
 
@@ -260,7 +261,7 @@ def test_a_curve_of_no_difference_lies_on_no_side() -> None:
         analysis={"estimator": "cluster_logit"},
     )  # fmt: skip
     right = {"ant": {"plain": 6, "exam": 8}, "bee": {"plain": 14, "exam": 12}}
-    (made,) = findings_of(spec, lambda cell: right[cell.model][cell.levels["frame"]]).curves
+    (made,) = findings_of(spec, lambda cell: right[cell.model][cell.levels["frame"]])[CURVES]
     assert len(made.fitted) == 2
     assert all(abs(each.fitted.estimate) < 1e-12 for each in made.fitted if each.fitted)
     said = curve_sentence(made)

@@ -9,6 +9,7 @@ from scipy.stats import kendalltau
 
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
+from gridc.reports.findings.analysis import MAXIMA
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.paired import report
 from gridc.reports.page import as_html, lay_out
@@ -113,7 +114,7 @@ def test_passes_follow_the_direction(lower: bool) -> None:
         )
         for mark in MARKS
     }
-    told = {each.name: each.interval.point for each in findings.maxima if each.name.startswith("CFR")}
+    told = {each.name: each.interval.point for each in findings[MAXIMA] if each.name.startswith("CFR")}
     assert told == pytest.approx({name: float(value) for name, value in at_least.items()})
 
 

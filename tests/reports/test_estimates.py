@@ -14,7 +14,7 @@ from gridc.compiler.grid.cell import Cell
 from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
-from gridc.reports.findings.curves import CurveFinding
+from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html
 from gridc.reports.scorecard.document import make_scorecard
@@ -216,6 +216,6 @@ def test_each_number_of_the_section_of_curves_is_in_the_document(
 ) -> None:
     words, rows = curve_words(findings), printed[1].estimates
     assert len(set(NUMBER.findall(words))) > 30
-    assert unlisted(words, findings.curves, rows) == set()
+    assert unlisted(words, findings[CURVES], rows) == set()
     for part in ("/without/", "/log_odds_first_quartile", "/share_"):
-        assert unlisted(words, findings.curves, [row for row in rows if part not in row.id]), part
+        assert unlisted(words, findings[CURVES], [row for row in rows if part not in row.id]), part

@@ -13,8 +13,9 @@ from gridc.diagnostics.errors import SpecError
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.audit import AuditFinding
+from gridc.reports.findings.benchmarks import weighed_findings
 from gridc.reports.findings.falsification import falsify
-from gridc.reports.findings.find import find, weighed_findings
+from gridc.reports.findings.find import find
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.observations import Samples

@@ -18,7 +18,7 @@ from gridc.diagnostics.errors import VerificationError
 from gridc.reports.deviation_report import deviation_report
 from gridc.reports.files import texts
 from gridc.reports.findings.changes import Moved
-from gridc.reports.findings.conduct import Conduct
+from gridc.reports.findings.conduct import CONDUCT, Conduct
 from gridc.reports.findings.findings import Findings
 from gridc.reports.printed import Printed, as_latex, as_markdown, latex
 from gridc.reports.scorecard.document import make_scorecard, needed
@@ -29,7 +29,7 @@ from gridc.schema import jsonschema
 from gridc.schema.scorecard import MethodRow, Scorecard
 from gridc.study import OpenStudy
 from tests.recount.studies import graded
-from tests.reports.builders import findings_of, reversing, spec_of
+from tests.reports.builders import findings_of, having, reversing, spec_of
 
 HOSTILE = "<script>\\input{/etc/passwd}</script> | `x` $(1) % & # _ ^ ~ \x1b[31m\u202e"
 
@@ -91,15 +91,18 @@ def test_no_line_of_the_stamp_follows_a_setting(findings: Findings) -> None:
         ({"before_stamp": 0}, "yes"),
         ({"before_stamp": 3}, "partly"),
         ({"steps_back": (7,)}, "not_measured"),
-        ({"conduct": Conduct(stamped=9, started=2)}, "no"),
-        ({"conduct": Conduct()}, "not_measured"),
+        ({CONDUCT: Conduct(stamped=9, started=2)}, "no"),
+        ({CONDUCT: Conduct()}, "not_measured"),
     ],
 )
 def test_the_stamp_came_first_only_where_events_and_dates_show_it(
-    change: dict[str, Any], expected: str, findings: Findings
+    change: dict[Any, Any], expected: str, findings: Findings
 ) -> None:
-    run = replace(findings, conduct=Conduct(stamped=1, started=2))
-    assert line(replace(run, **change), "stamped_first").holds == expected
+    run = having(findings, CONDUCT, Conduct(stamped=1, started=2))
+    fields = {name: value for name, value in change.items() if isinstance(name, str)}
+    for finding in change.keys() - fields.keys():
+        run = having(run, finding, change[finding])
+    assert line(replace(run, **fields), "stamped_first").holds == expected
 
 
 @pytest.mark.parametrize(
@@ -255,7 +258,9 @@ def test_the_deviation_report_has_values_reasons_and_what_was_observed(findings:
         "impact": "wider intervals",
         "resolved": False,
     }
-    seen = replace(findings, deviations=(entry,), conduct=Conduct(1, 2, (), ("3 calls failed for good",)))
+    seen = having(
+        replace(findings, deviations=(entry,)), CONDUCT, Conduct(1, 2, (), ("3 calls failed for good",))
+    )
     report = deviation_report(seen)
     (stated,) = report.deviations
     assert [change.absent for change in stated.changes] == [(), ("registered",)]
@@ -272,7 +277,7 @@ def test_the_deviation_report_has_values_reasons_and_what_was_observed(findings:
         assert "3 calls failed for good" in made[name]
     assert line(seen, "deviations").holds == "no" and line(seen, "observed").holds == "no"
     assert line(seen, "observed").said == "3 calls failed for good."
-    many = replace(findings, conduct=Conduct(1, 2, (), tuple(f"what {number}" for number in range(5))))
+    many = having(findings, CONDUCT, Conduct(1, 2, (), tuple(f"what {number}" for number in range(5))))
     assert line(many, "observed").said == "what 0; what 1; what 2; 2 more stand in the deviation log."
 
 

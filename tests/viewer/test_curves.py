@@ -9,7 +9,7 @@ import pytest
 
 from gridc.reports import addresses
 from gridc.reports.curves import curve_estimates
-from gridc.reports.findings.curves import CurveFinding
+from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.viewer.curves import StatedCurves
 from gridc.viewer.export import export
 from gridc.viewer.pages import Viewer
@@ -42,10 +42,7 @@ def test_the_study_leads_to_its_curves_and_each_to_the_others(client: Client) ->
 def test_each_specification_says_what_it_is(client: Client) -> None:
     """Every column leads to a specification; the numbers and names are those of the document of estimates."""
 
-    class Findings:
-        curves = found()
-
-    rows = {row.id: row for row in curve_estimates(Findings())}  # type: ignore[arg-type]
+    rows = {row.id: row for row in curve_estimates({CURVES: found()})}  # type: ignore[arg-type]
     for curve in found():
         page = client.get(addresses.curves(STAMP, curve.name)).text
         assert len(curve.failed) == 4 and len(curve.ranked) == 8

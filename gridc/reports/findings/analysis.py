@@ -12,7 +12,8 @@ import numpy as np
 
 from gridc.reports.findings.agreement import Agreement, agreements
 from gridc.reports.findings.outcomes import Outcomes
-from gridc.reports.findings.scores import CellScore
+from gridc.reports.findings.run_record import Finding, RunRecord
+from gridc.reports.findings.scores import CellScore, by_benchmark
 from gridc.reports.findings.subsets import ConfigurationRobustness, robustness, stratified
 from gridc.schema.analysis import Bootstrap
 from gridc.schema.canonical import digest
@@ -283,3 +284,11 @@ def _robustness(spec: Spec, shared: Sequence[CellScore], outcomes: Outcomes) -> 
     subsets = [stratified(outcomes.units, strata, SHARE, seed + 1 + number) for number in range(SUBSETS)]
     direction = _direction(spec, shared[0].cell.benchmark)
     return robustness(outcomes, outcomes.configurations, subsets, direction)
+
+
+def _maxima(record: RunRecord) -> tuple[Maximum, ...]:
+    spec = record.plan.study.spec
+    return maxima(spec, [*by_benchmark(spec, record.scores).values()])
+
+
+MAXIMA: Finding[tuple[Maximum, ...]] = Finding("maxima", _maxima, ())

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
-from gridc.reports.findings.scores import CellScore
+from gridc.reports.findings.run_record import Finding, RunRecord
+from gridc.reports.findings.scores import CellScore, by_benchmark
+from gridc.schema.spec import Spec
 
 LABEL = "explanation of a fitted surrogate, not a test and not a share of variance"
 
@@ -129,3 +131,17 @@ def _lightgbm() -> Any:
         help_line = "pip install 'gridc[explain]'"
         raise UnavailableError([Diagnostic("GC604", message, help=help_line)]) from None
     return lightgbm
+
+
+def attributions(spec: Spec, cells: Mapping[str, Sequence[CellScore]]) -> tuple[Attribution, ...]:
+    """What moves scores and order on every benchmark, whose cells are given by its name."""
+    models = [model.id for model in spec.model]
+    return tuple(row for name, scores in cells.items() for row in explain(name, models, scores))
+
+
+def _attribution(record: RunRecord) -> tuple[Attribution, ...]:
+    spec = record.plan.study.spec
+    return attributions(spec, by_benchmark(spec, record.scores))
+
+
+ATTRIBUTION: Finding[tuple[Attribution, ...]] = Finding("attribution", _attribution, ())

@@ -15,6 +15,7 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.score import earned
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.run_record import Finding
 from gridc.runtime.auditing import UNREADABLE, auditable, labels_of, sheets
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
@@ -112,3 +113,8 @@ def _finding(sheet: str, benchmark: str, found: Sequence[_Labelled]) -> AuditFin
         None if None in gained else leniency([float(each) for each in gained if each is not None]),
         digest([list(row) for row in rows]),
     )
+
+
+AUDITS: Finding[tuple[AuditFinding, ...]] = Finding(
+    "audits", lambda record: tuple(audits(record.plan, record.store)), ()
+)

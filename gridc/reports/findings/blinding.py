@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from gridc.compiler.instrument.sanitise import CLASSES
 from gridc.compiler.lowering.judging import Guess, Judged, arms_of, is_judged
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.judges import JUDGED
+from gridc.reports.findings.run_record import Finding
 from gridc.runtime.blinding import judged, opened
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
@@ -109,3 +111,11 @@ def guess_finding(benchmark: str, arms: Sequence[str], guesses: Sequence[Guess])
         table=tuple((true, guessed, count) for (true, guessed), count in sorted(table.items(), key=repr)),
         rows=digest(sorted([*each.key, each.arm, each.guessed or ""] for each in guesses)),
     )
+
+
+GUESSES: Finding[tuple[GuessFinding, ...]] = Finding(
+    "guesses", lambda record: guess_findings(record.plan, record.store, record[JUDGED]), ()
+)
+SANITISED: Finding[SanitisedFinding | None] = Finding(
+    "sanitised", lambda record: sanitised_finding(record.plan, record.store)
+)

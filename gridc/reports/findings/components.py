@@ -13,6 +13,7 @@ import numpy as np
 
 from gridc.reports.findings.curve_rows import level_of
 from gridc.reports.findings.observations import Observations, Samples
+from gridc.reports.findings.run_record import Finding
 from gridc.statistics.generalizability import FACETS, Components, coefficient, components, resampled
 from gridc.statistics.resample import RESAMPLES
 from gridc.statistics.variance import Decomposition, Term, decompose
@@ -171,3 +172,11 @@ def _future(facets: tuple[Facet, Facet]) -> list[tuple[int, int]]:
         (facet.levels,) if facet.fixed else tuple(sorted({*FUTURE, facet.levels})) for facet in facets
     )
     return [(i, j) for i in one for j in other]
+
+
+FACTORIAL: Finding[Factorial | None] = Finding(
+    "factorial", lambda record: factorial(record.samples) if record.complete else None
+)
+GENERALIZABILITY: Finding[GeneralizabilityFinding | str | None] = Finding(
+    "generalizability", lambda record: generalize(record.samples) if record.complete else None
+)

@@ -3,14 +3,17 @@ on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.runtime.blinding import JUDGING
 from gridc.runtime.store.events import (
     Event,
     InterimLook,
     Locked,
     Merged,
+    ModelLoaded,
     RunStarted,
     Sealed,
     Stamped,
@@ -18,6 +21,7 @@ from gridc.runtime.store.events import (
 )
 from gridc.runtime.store.rows import JudgementRow
 from gridc.runtime.store.store import Store
+from gridc.schema.canonical import digest
 from gridc.schema.judging import JUDGE, SECOND
 from gridc.statistics.raters import Kappa, kappa
 
@@ -108,3 +112,18 @@ def _agreement(rows: Sequence[JudgementRow], plan: Plan) -> Kappa | None:
         [labels[SECOND][place] for place in both],
         [(benchmarks[cell], units[benchmarks[cell]][item]) for cell, item, _ in both],
     )
+
+
+def _environment(record: RunRecord) -> tuple[dict[str, Any], ...]:
+    """Each distinct thing that was really run, once; for this study or for one that shares its calls."""
+    names = {identity.digest: name for name, identity in record.plan.study.models.items()}
+    distinct = {}
+    for load in record.store.recorded(ModelLoaded):
+        if load.identity in names:
+            ran = load.ran | {"model": names[load.identity]}
+            distinct[digest(ran)] = ran
+    return tuple(distinct.values())
+
+
+CONDUCT: Finding[Conduct] = Finding("conduct", lambda record: conduct(record.store, record.plan), UNKNOWN)
+ENVIRONMENT: Finding[tuple[dict[str, Any], ...]] = Finding("environment", _environment, ())

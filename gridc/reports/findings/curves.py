@@ -26,6 +26,7 @@ from gridc.compiler.grid.specifications import (
 )
 from gridc.reports.findings.curve_rows import CurveRows, Slice, level_of, rows_of
 from gridc.reports.findings.observations import NotMean, Reading, Samples
+from gridc.reports.findings.run_record import Finding
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
 from gridc.schema.inference import Choice, ContrastHypothesis, Curve, RankingHypothesis
@@ -378,3 +379,8 @@ def _without(
         read, rows_read = max(each.samples for each in answers), digest([each.rows for each in answers])
         found.append(WithoutModel(model, own, _summary(answers, alpha), read, rows_read))
     return found
+
+
+CURVES: Finding[tuple[CurveFinding, ...]] = Finding(
+    "curves", lambda record: curve_findings(record.samples) if record.complete else (), ()
+)

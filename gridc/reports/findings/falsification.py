@@ -14,12 +14,14 @@ from typing import Literal
 
 from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.grid import configurations as grid
-from gridc.reports.findings.audit import AuditFinding
+from gridc.reports.findings.audit import AUDITS, AuditFinding
+from gridc.reports.findings.benchmarks import HYPOTHESES, MEASURED, RATES
 from gridc.reports.findings.certification import weigh
 from gridc.reports.findings.hypotheses import decisions, regions_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.rates import RateFinding
+from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
@@ -326,3 +328,10 @@ def _within(criterion: Criterion, value: Fraction) -> Result:
 
     bound = criterion.at_least if criterion.at_most is None else criterion.at_most
     return "pass" if holds(bound) else "partial" if holds(criterion.partial) else "fail"
+
+
+def _falsifications(record: RunRecord) -> tuple[FalsificationFinding, ...]:
+    return falsify(record[MEASURED], record[RATES], record[HYPOTHESES], record[AUDITS])
+
+
+FALSIFICATIONS: Finding[tuple[FalsificationFinding, ...]] = Finding("falsifications", _falsifications, ())

@@ -1,36 +1,25 @@
 """What is found of a study, with everything that a report says of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from gridc.compiler.frontend.unsupported import Uncomputed
+from gridc.compiler.frontend.unsupported import Uncomputed, uncomputed
 from gridc.compiler.lock.anchor import Anchor, strongest
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.findings.analysis import BenchmarkAnalysis, Maximum
-from gridc.reports.findings.attribution import Attribution
-from gridc.reports.findings.audit import AuditFinding
-from gridc.reports.findings.blinding import (
-    GuessFinding,
-    SanitisedFinding,
-)
+from gridc.reports.findings.analysis import BenchmarkAnalysis
 from gridc.reports.findings.changes import Change, Reread
-from gridc.reports.findings.components import Factorial, GeneralizabilityFinding
-from gridc.reports.findings.conduct import UNKNOWN, Conduct
-from gridc.reports.findings.curves import CurveFinding
 from gridc.reports.findings.endings import Endings
-from gridc.reports.findings.falsification import FalsificationFinding
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.intervals import UnitIntervals
-from gridc.reports.findings.judges import JudgingFinding
 from gridc.reports.findings.noise import (
     ModelNoise,
     PairNoise,
 )
-from gridc.reports.findings.paired import PairedReport
 from gridc.reports.findings.rates import RateFinding
-from gridc.reports.findings.scaffolds import Step
+from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import CellScore
 from gridc.runtime.store.rows import Progress
 from gridc.schema.base import ALPHA, Declared
@@ -41,6 +30,8 @@ from gridc.statistics.direction import Direction
 from gridc.statistics.dispersion import Dispersion, FlipRate
 from gridc.statistics.orderings import Mismatch, Orderings
 from gridc.statistics.pairs import PairCounts
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +142,8 @@ class BenchmarkFinding:
 @dataclass(frozen=True, slots=True)
 class Findings:
     """A study's findings, with what they rest on. `deviations` is the log, as `Reconciled.manifest` has it;
-    `attribution` is there only where it was asked for; `steps_back` are the events at which the clock was set
-    back."""
+    `steps_back` are the events at which the clock was set back; `computed` has all else by name
+    (`every_finding.FINDINGS`)."""
 
     plan: Plan
     lock: Lock
@@ -164,25 +155,20 @@ class Findings:
     first_call: str | None
     before_stamp: int
     steps_back: tuple[int, ...]
-    environment: tuple[dict[str, Any], ...]
+    deviations: tuple[dict[str, Any], ...]
     benchmarks: tuple[BenchmarkFinding, ...]
     hypotheses: tuple[HypothesisFinding, ...]
-    maxima: tuple[Maximum, ...]
     noise: tuple[ModelNoise, ...]
-    precisions: tuple[PairedReport, ...]
-    uncomputed: tuple[Uncomputed, ...]
-    deviations: tuple[dict[str, Any], ...]
-    attribution: tuple[Attribution, ...] = ()
-    falsifications: tuple[FalsificationFinding, ...] = ()
-    audits: tuple[AuditFinding, ...] = ()
-    guesses: tuple[GuessFinding, ...] = ()
-    sanitised: SanitisedFinding | None = None
-    conduct: Conduct = UNKNOWN
-    curves: tuple[CurveFinding, ...] = ()
-    judging: JudgingFinding | None = None
-    factorial: Factorial | None = None
-    generalizability: GeneralizabilityFinding | str | None = None
-    propagation: tuple[Step, ...] = ()
+    computed: Mapping[str, Any]
+
+    def __getitem__(self, finding: Finding[T]) -> T:
+        """What was found; what stands for it where nobody asked."""
+        return cast(T, self.computed.get(finding.name, finding.absent))
+
+    @property
+    def uncomputed(self) -> tuple[Uncomputed, ...]:
+        """What the study states and this version does not compute."""
+        return uncomputed(self.plan.study.spec)
 
     @property
     def alpha(self) -> float:

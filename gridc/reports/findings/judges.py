@@ -13,7 +13,8 @@ from statistics import mean, median
 
 from gridc.compiler.lowering.judging import Bench, Judged, Key, Response, Second
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.judgements import responses
+from gridc.reports.findings.run_record import Finding
+from gridc.runtime.judgements import judged, responses
 from gridc.runtime.store.store import Store
 from gridc.schema.judging import SECOND
 from gridc.statistics.raters import Kappa, kappa
@@ -140,3 +141,9 @@ def _pairs(
         if both:
             ones, others, of = zip(*both, strict=True)
             yield left, right, kappa(list(map(str, ones)), list(map(str, others)), of)
+
+
+JUDGED: Finding[Judged | None] = Finding("judged", lambda record: judged(record.plan, record.store))
+JUDGING: Finding[JudgingFinding | None] = Finding(
+    "judging", lambda record: find_judging(record.plan, record.store, record[JUDGED])
+)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Level, Spec
@@ -147,3 +148,8 @@ def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedRe
 def _rest(level: Level) -> dict[str, object]:
     """What a level does to a call beside its precision."""
     return {key: value for key, value in level.stated().items() if key != "precision"}
+
+
+PRECISIONS: Finding[tuple[PairedReport, ...]] = Finding(
+    "precisions", lambda record: precision_reports(record.plan.study.spec, record.scores), ()
+)

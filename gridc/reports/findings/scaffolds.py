@@ -12,6 +12,7 @@ from gridc.compiler.instrument.scaffolds.procedures import parts, verdict
 from gridc.compiler.instrument.subquestions import GROUPS, leaked, severity, strategy
 from gridc.compiler.lowering.calls import Sample
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.run_record import Finding
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Spec
@@ -183,3 +184,8 @@ def _leakage(cell: Cell, name: str, samples: list[tuple[Sample, Steps]]) -> Leak
         dict(strategies),
         dict(sorted(grades.items())),
     )
+
+
+PROPAGATION: Finding[tuple[Step, ...]] = Finding(
+    "propagation", lambda record: propagation(record.plan, record.store), ()
+)

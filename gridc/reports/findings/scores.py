@@ -1,6 +1,6 @@
 """The scores of a study's cells, exact, with their sampling error and the digest of their rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
@@ -13,6 +13,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import canonical_row, digest_bytes
+from gridc.schema.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,14 @@ def cell_scores(plan: Plan, stored: Mapping[str, CellOutcomes]) -> list[CellScor
     except KeyError as error:
         message = f"the store holds another plan under this stamp: {error} is in one of the two alone"
         raise StoreError([Diagnostic("GC605", message)]) from None
+
+
+def by_benchmark(spec: Spec, scores: Sequence[CellScore]) -> dict[str, list[CellScore]]:
+    """The cells of each benchmark of the spec, in its order."""
+    return {
+        benchmark.id: [score for score in scores if score.cell.benchmark == benchmark.id]
+        for benchmark in spec.benchmark
+    }
 
 
 def units_of(items: tuple[str, ...], units: Mapping[str, str]) -> NDArray[np.int64]:

@@ -5,7 +5,8 @@ from math import exp, isfinite
 from typing import Any
 
 from gridc.reports.findings.changes import Change, Moved
-from gridc.reports.findings.curves import CurveFinding, WithoutModel
+from gridc.reports.findings.conduct import CONDUCT
+from gridc.reports.findings.curves import CURVES, CurveFinding, WithoutModel
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.findings.sensitivity import Sensitivity, sensitivities
@@ -51,13 +52,13 @@ def make_scorecard(findings: Findings) -> Scorecard:
             score_model(spec, findings.benchmarks, model, profiles.get(model.id)) for model in spec.model
         ),
         hypotheses=tuple(HypothesisRow.model_validate(each) for each in findings.hypotheses),
-        curves=tuple(_curve(each) for each in findings.curves),
+        curves=tuple(_curve(each) for each in findings[CURVES]),
         integrity=tuple(integrity(findings)),
         threats=tuple(threats(findings)),
         checklist=tuple(checklist(findings)),
         claims=tuple(claims(findings)),
         deviations=tuple(_deviation(each) for each in findings.deviations),
-        observed=findings.conduct.observed,
+        observed=findings[CONDUCT].observed,
         not_varied=spec.study.not_varied,
     )
 

@@ -12,7 +12,11 @@ from typing import Any, NamedTuple
 
 from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.lock.anchor import in_words
-from gridc.reports.findings.falsification import Result
+from gridc.reports.findings.audit import AUDITS
+from gridc.reports.findings.blinding import GUESSES
+from gridc.reports.findings.conduct import CONDUCT
+from gridc.reports.findings.curves import CURVES
+from gridc.reports.findings.falsification import FALSIFICATIONS, Result
 from gridc.reports.findings.findings import Findings
 from gridc.reports.words import counted, with_sign
 from gridc.schema.inference import DOCUMENTED
@@ -62,7 +66,7 @@ def methodology(findings: Findings) -> tuple[MethodRow, ...]:
 
 
 def _stamped_first(findings: Findings) -> Answer:
-    conduct, calls = findings.conduct, findings.progress.answered
+    conduct, calls = findings[CONDUCT], findings.progress.answered
     counts = {"calls_before_stamp": findings.before_stamp, "calls": calls}
     if conduct.stamped is None or not calls:
         told = "No call has been answered yet." if not calls else "No event records the stamp."
@@ -151,7 +155,7 @@ SHOWN = 3
 
 
 def _observed(findings: Findings) -> Answer:
-    observed = findings.conduct.observed
+    observed = findings[CONDUCT].observed
     seen = len(observed)
     where = "the calls and the events of the store"
     if not findings.progress.answered:
@@ -170,9 +174,9 @@ def _complete(findings: Findings) -> Answer:
 
 
 def _one_look(findings: Findings) -> Answer:
-    looks = len(findings.conduct.looks)
+    looks = len(findings[CONDUCT].looks)
     counts = {"looks": looks}
-    where = f"events {', '.join(map(str, findings.conduct.looks))}" if looks else "the events of the store"
+    where = f"events {', '.join(map(str, findings[CONDUCT].looks))}" if looks else "the events of the store"
     if not looks and not findings.complete:
         return Answer("not_measured", "The run is incomplete, and this is a look at it.", where, counts)
     if not looks:
@@ -234,7 +238,7 @@ def _noise(findings: Findings) -> Answer:
 
 def _sealed(findings: Findings) -> Answer:
     where = "the `seal`, `lock` and `unblind` events, the dates of the judges' calls"
-    unasked, judging = _unjudged(findings), findings.conduct.judging
+    unasked, judging = _unjudged(findings), findings[CONDUCT].judging
     if judging is None or unasked is not None:
         return unasked or Answer("not_measured", "Nothing is known of judges.", where)
     counts = {"replies": judging.replies, "failures": judging.failures}
@@ -263,7 +267,7 @@ def _sealed(findings: Findings) -> Answer:
 
 def _unjudged(findings: Findings) -> Answer | None:
     """Where nobody judged: whether anybody was to."""
-    if findings.conduct.judging is not None:
+    if findings[CONDUCT].judging is not None:
         return None
     if findings.plan.study.spec.judge is None:
         return Answer("not_applicable", "There is no judge in this study.", "the lock")
@@ -272,12 +276,12 @@ def _unjudged(findings: Findings) -> Answer | None:
 
 def _guessed(findings: Findings) -> Answer:
     where = "the judges' guesses in the store"
-    if not findings.guesses:
+    if not findings[GUESSES]:
         told = "No guess of a configuration is in the store: whether blinding held is not known."
         return _unjudged(findings) or Answer("not_measured", told, where)
-    right, total = (sum(getattr(each, name) for each in findings.guesses) for name in ("right", "n"))
-    arms = [arm for each in findings.guesses for arm in each.arms]
-    unread = sum(each.unread for each in findings.guesses)
+    right, total = (sum(getattr(each, name) for each in findings[GUESSES]) for name in ("right", "n"))
+    arms = [arm for each in findings[GUESSES] for arm in each.arms]
+    unread = sum(each.unread for each in findings[GUESSES])
     if not arms:
         return Answer("not_measured", "No guess could be read.", where, {"unread": unread})
     best = max(arms, key=lambda arm: arm.corrected)
@@ -295,7 +299,7 @@ def _guessed(findings: Findings) -> Answer:
 
 def _audited(findings: Findings) -> Answer:
     where = "the sheets of labels by people"
-    sheets = {each.sheet: each for each in reversed(findings.audits)}
+    sheets = {each.sheet: each for each in reversed(findings[AUDITS])}
     counts: dict[str, int | float | None] = {"sheets": len(sheets)}
     if not sheets:
         return Answer("no", "No labels by people are in the store.", where, counts)
@@ -309,7 +313,7 @@ def _audited(findings: Findings) -> Answer:
 
 def _agreed(findings: Findings) -> Answer:
     where = "the last labels of the first and the second judge"
-    unasked, judging = _unjudged(findings), findings.conduct.judging
+    unasked, judging = _unjudged(findings), findings[CONDUCT].judging
     if judging is None or unasked is not None:
         return unasked or Answer("not_measured", "Nothing is known of judges.", where)
     found = judging.agreement
@@ -345,9 +349,9 @@ def _forks(findings: Findings) -> Answer:
 
 def _curve(findings: Findings) -> Answer:
     declared = findings.plan.study.spec.curve
-    fitted = {each.curve for each in findings.curves if each.fitted}
-    specifications = sum(len(each.specifications) for each in findings.curves)
-    failed = sum(len(each.failed) for each in findings.curves)
+    fitted = {each.curve for each in findings[CURVES] if each.fitted}
+    specifications = sum(len(each.specifications) for each in findings[CURVES])
+    failed = sum(len(each.failed) for each in findings[CURVES])
     counts = {
         "curves": len(declared), "run": len(fitted), "specifications": specifications, "failed": failed
     }  # fmt: skip
@@ -361,7 +365,7 @@ def _curve(findings: Findings) -> Answer:
 
 def _falsified(findings: Findings) -> Answer:
     spec = findings.plan.study.spec
-    results = [each.result for each in findings.falsifications]
+    results = [each.result for each in findings[FALSIFICATIONS]]
     people = sum(undecidable(spec, each) is not None for each in spec.falsification)
     counts = {"tests": len(spec.falsification), "undecided": people}
     counts |= {str(word): results.count(word) for word in RESULTS}

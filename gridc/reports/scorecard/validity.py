@@ -8,6 +8,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.codes import CODES
 from gridc.reports.findings.changes import Change, Moved, Reread
+from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.scores import CellScore
@@ -81,7 +82,7 @@ def threats(findings: Findings) -> Iterator[ThreatRow]:
             f"A hazard that was waived, {where}.",
             {},
         )
-    seen = findings.conduct.observed
+    seen = findings[CONDUCT].observed
     if seen:
         met = "Everything of the kind that the run saw is quoted in the deviation log."
         left = f"{len(seen)} observed, each a line there; what this does to the scores is not measured."

@@ -1,0 +1,32 @@
+"""The findings that a report holds. One more is a module like these, and a row here."""
+
+from typing import Any
+
+from gridc.reports.findings.analysis import MAXIMA
+from gridc.reports.findings.audit import AUDITS
+from gridc.reports.findings.blinding import GUESSES, SANITISED
+from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY
+from gridc.reports.findings.conduct import CONDUCT, ENVIRONMENT
+from gridc.reports.findings.curves import CURVES
+from gridc.reports.findings.falsification import FALSIFICATIONS
+from gridc.reports.findings.judges import JUDGING
+from gridc.reports.findings.paired import PRECISIONS
+from gridc.reports.findings.run_record import Finding
+from gridc.reports.findings.scaffolds import PROPAGATION
+
+FINDINGS: tuple[Finding[Any], ...] = (
+    AUDITS,
+    CONDUCT,
+    CURVES,
+    ENVIRONMENT,
+    FACTORIAL,
+    FALSIFICATIONS,
+    GENERALIZABILITY,
+    GUESSES,
+    JUDGING,
+    MAXIMA,
+    PRECISIONS,
+    PROPAGATION,
+    SANITISED,
+)
+"""What every report holds. `attribution.ATTRIBUTION` is added where it is asked for: it needs lightgbm."""

@@ -1,0 +1,69 @@
+"""What a run left, read once, and what can be found in it: each computed where it is asked for, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar, cast
+
+from gridc.compiler.compile import Compiled
+from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.noise import Floors, ModelNoise, floors_of, model_noise
+from gridc.reports.findings.observations import Samples
+from gridc.reports.findings.scores import CellScore, cell_scores
+from gridc.runtime.store.rows import Progress
+from gridc.runtime.store.store import Store
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Finding(Generic[T_co]):
+    """What can be asked of a record: its name, what computes it (and asks the record for others that it
+    needs), and what stands in `Findings` where nobody asked for it."""
+
+    name: str
+    compute: Callable[[RunRecord], T_co]
+    absent: T_co | None = None
+
+
+class RunRecord:
+    """A stamped study and its store, complete or not; what is `known` is taken as given. Raises `StoreError`
+    when the store holds no run of it."""
+
+    def __init__(
+        self, compiled: Compiled, store: Store, known: Mapping[Finding[Any], Any] | None = None
+    ) -> None:
+        self.store: Store = store
+        self.plan: Plan = Plan(compiled.study)
+        store.require(self.plan.study_digest)
+        self.progress: Progress = store.progress(self.plan.study_digest)
+        self.samples = Samples(
+            self.plan,
+            store.outcomes(self.plan.study_digest),
+            lambda: store.choices(self.plan.study_digest),
+        )
+        self._computed = dict(known or {})
+
+    def __getitem__(self, finding: Finding[T]) -> T:
+        if finding not in self._computed:
+            self._computed[finding] = finding.compute(self)
+        return cast(T, self._computed[finding])
+
+    @property
+    def complete(self) -> bool:
+        return self.progress.complete
+
+    @cached_property
+    def scores(self) -> list[CellScore]:
+        return cell_scores(self.plan, self.samples.stored)
+
+    @cached_property
+    def noise(self) -> tuple[ModelNoise, ...]:
+        return model_noise(self.plan, self.store.noise())
+
+    @cached_property
+    def floors(self) -> Floors:
+        return floors_of(self.noise)

@@ -10,7 +10,7 @@ them. They suffice to recompute every Wald test of a study without its items.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -150,6 +150,21 @@ def nothing(count: int) -> CaseTotals:
     return CaseTotals(
         none, none, square, square, square, np.zeros((0, count), np.bool_), np.zeros(0, np.int64)
     )
+
+
+def merged(parts: Sequence[Floats], numbers: Sequence[Sequence[int]]) -> Floats:
+    """Rows of units, (units of the part, width), side by side, (units, parts x width), where those of one
+    number are one unit. A part without numbers has units of its own."""
+    named = [
+        list(own) if own else [(at, place) for place in range(len(part))]
+        for at, (part, own) in enumerate(zip(parts, numbers, strict=True))
+    ]
+    places = {name: place for place, name in enumerate(dict.fromkeys(chain.from_iterable(named)))}
+    width = [part.shape[1] for part in parts]
+    found = np.zeros((len(places), sum(width)))
+    for first, part, names in zip(accumulate(width, initial=0), parts, named, strict=False):
+        found[[places[name] for name in names], first : first + part.shape[1]] = part
+    return found
 
 
 def numbered(names: Whole) -> Whole:

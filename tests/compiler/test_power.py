@@ -25,7 +25,7 @@ def asked(
     layout = Layout((Stratum(tuple(map(float, sizes))),), levels, doses=doses)
     test = DecidingTest(rule.claim, rule.side, rule.alpha, rule.margin)
     design = design_of(test, layout)
-    return Asked((sizes,), (1.0,), levels, doses=doses), design, coefficients_of(test, layout, design)
+    return Asked((sizes,), ((),), (1.0,), levels, doses=doses), design, coefficients_of(test, layout, design)
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_an_item_of_two_benchmarks_is_one_unit_in_plan_and_report() -> None:
     plan = plan_of(spec)
     one, two = (plan.study.items[name] for name in SIZES)
     texts = [
-        replace(item, stem=other.stem) for item, other in zip(two.sampled, one.sampled[:10], strict=False)
+        replace(item, query=other.query) for item, other in zip(two.sampled, one.sampled[:10], strict=False)
     ]
     again = Items(items := (*texts, *two.sampled[10:]), (), Loaded(items, {"items": "0" * 64}))
     plan = Plan(replace(plan.study, items={"one": one, "two": again}))

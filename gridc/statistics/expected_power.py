@@ -259,7 +259,7 @@ def _totals(layout: Layout, assumed: Assumed, rates: Floats) -> CaseTotals:
     like = 1 - assumed.changing / (2 * BASE * (1 - BASE))
     levels = like + (1 - like) * np.eye(layout.levels)
     both = answers.T @ answers
-    squares: Floats = np.kron(both, np.ones((width, width)))
+    squares: Floats = both.repeat(width, axis=0).repeat(width, axis=1)
     own = np.kron(np.diag(answers.sum(axis=0) * (1 - assumed.together)), np.eye(layout.blocks))
     pairs = np.kron(own + assumed.together * np.kron(both, np.ones((layout.blocks,) * 2)), levels)
     covariance = pairs * (np.minimum.outer(mean, mean) - np.outer(mean, mean))

@@ -10,7 +10,7 @@ them. They suffice to recompute every Wald test of a study without its items.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -152,6 +152,21 @@ def nothing(count: int) -> CaseTotals:
     )
 
 
+def merged(parts: Sequence[Floats], numbers: Sequence[Sequence[int]]) -> Floats:
+    """Rows of units, (units of the part, width), side by side, (units, parts x width), where those of one
+    number are one unit. A part without numbers has units of its own."""
+    named = [
+        list(own) if own else [(at, place) for place in range(len(part))]
+        for at, (part, own) in enumerate(zip(parts, numbers, strict=True))
+    ]
+    places = {name: place for place, name in enumerate(dict.fromkeys(chain.from_iterable(named)))}
+    width = [part.shape[1] for part in parts]
+    found = np.zeros((len(places), sum(width)))
+    for first, part, names in zip(accumulate(width, initial=0), parts, named, strict=False):
+        found[[places[name] for name in names], first : first + part.shape[1]] = part
+    return found
+
+
 def numbered(names: Whole) -> Whole:
     """The place of each name, shape (N,), among all that occur: whole numbers from 0, none left out. `names`
     are whole numbers from 0; where they are not far apart, nothing is sorted."""
@@ -192,13 +207,3 @@ def _by_case(case: Whole, pattern: Whole, outcome: Floats, count: int, held: Flo
         np.bincount(place, values, cases * count).reshape(cases, count) for values in (held, outcome)
     )
     return rows.astype(np.float64), sums.astype(np.float64)
-
-
-def totals_of_counts(rows: Sequence[int], sums: Sequence[int]) -> CaseTotals:
-    """The totals where every row is a case of its own, from counts alone: P patterns with `rows` rows and
-    `sums` outcomes of 1. The clustered errors are then those that are robust to misspecification."""
-    n, s = np.asarray(rows, np.float64), np.asarray(sums, np.float64)
-    if n.shape != s.shape or n.ndim != 1 or (s < 0).any() or (s > n).any():
-        raise ValueError("there are not between 0 and `rows` outcomes of 1 in every pattern")
-    one = np.eye(len(n), dtype=np.bool_)[n > 0]
-    return CaseTotals(n, s, np.diag(s), np.diag(s), np.diag(n), one, n[n > 0].astype(np.int64))

@@ -4,7 +4,7 @@ What the assumptions expect is written down as the totals of a study (`CaseTotal
 functions that decide: their estimate is then the assumed effect, and their covariance the expected one, with
 what pairing, several answers to one unit, benchmarks of different sizes and several levels do to it. Wald's
 chi-squared of these totals is the noncentrality of the test (Lyles, Lin and Williamson 2007, for a single
-outcome each).
+outcome each). What a margin needs is counted in simulated studies, which the tests of margins decide.
 
 Assumed: rates lie about `BASE`; answers under two levels, the item and all else the same, differ for a share
 `changing` of the items, and for more where the levels' rates differ; answers to a unit that differ in the
@@ -12,23 +12,27 @@ model, another axis or the item correlate `together` times as much as those that
 nothing.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from math import sqrt
-from typing import Literal, NamedTuple
+from math import ceil, sqrt
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gridc.statistics import margins, sign_flips
 from gridc.statistics.betting import log_e_values, p_values, stakes
-from gridc.statistics.case_totals import CaseTable, CaseTotals
+from gridc.statistics.case_totals import CaseTable, CaseTotals, merged
 from gridc.statistics.clustered_logit import NotEstimable, fit, unit, wald
 from gridc.statistics.designs import Design, factor, scored, treatment
 from gridc.statistics.jackknife import Jackknife
 from gridc.statistics.power import POWER, Claim, Side, mcnemar_power
 
 Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 BASE = 0.5
 """The rate about which effects lie."""
@@ -38,15 +42,23 @@ LARGEST = 0.9
 """The largest difference that is looked at: one that is larger needs no test."""
 SEED, DRAWS = 1, 4_000_000
 """Of the simulation of tests without a closed form, and how many draws it holds at most."""
+FLIPPED, FLIPS = 400, 999
+"""Studies whose order sign flips decide, and the least number of flips of each."""
+CHUNK = 100
+"""Such studies that are decided at a time."""
+STUDIES = 1000
+"""That are simulated to know what is shown of a margin."""
 NODES = 60
 """Points of the quadrature over what several levels share, their reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Units of one benchmark: how many answers to each are under every (block, level)."""
+    """Units of one benchmark: how many answers to each are under every (block, level). `numbers` say which
+    units of other strata they are one with: those of the same number; without them all are their own."""
 
     answers: tuple[float, ...]
+    numbers: tuple[int, ...] = ()
 
     @property
     def units(self) -> int:
@@ -65,7 +77,13 @@ class Layout:
 
     @property
     def units(self) -> int:
-        return sum(each.units for each in self.strata)
+        return len(self.by_unit)
+
+    @property
+    def by_unit(self) -> Floats:
+        """The answers to each unit in each stratum under every (block, level), (units, strata)."""
+        answers = [np.array(each.answers, np.float64)[:, None] for each in self.strata]
+        return merged(answers, [each.numbers for each in self.strata])
 
     @property
     def blocks(self) -> int:
@@ -94,8 +112,8 @@ class DecidingTest:
 @lru_cache(maxsize=4096)
 def power(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
     """The probability that `test` decides for the claim (of no effect: against it) where the difference is
-    `effect` >= 0 the predicted way. Of an equivalence `effect` is 0. Nothing is found where nothing can be
-    estimated."""
+    `effect` >= 0 the predicted way; of equivalence and non-inferiority where there is none, whatever `effect`
+    says. Nothing is found where nothing can be estimated."""
     try:
         return _POWER[test.claim](test, layout, assumed, effect)
     except NotEstimable:
@@ -106,14 +124,14 @@ def power(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -
 def smallest(test: DecidingTest, layout: Layout, assumed: Assumed) -> float | None:
     """The smallest difference, a proportion, that is found with probability `POWER`; of equivalence and
     non-inferiority the smallest margin that is shown where there is no difference. None where none is."""
-    shown = test.claim in ("equivalence", "noninferiority")
+    if test.claim in ("equivalence", "noninferiority"):
+        return _smallest_margin(test, layout, assumed)
 
     def reaches(size: float) -> bool:
-        one = DecidingTest(test.claim, test.side, test.alpha, size if shown else test.margin)
-        return power(one, layout, assumed, 0.0 if shown else size) >= POWER
+        return power(test, layout, assumed, size) >= POWER
 
     # Upwards, since a test of odds loses power again where rates come near 0 and 1.
-    low, high, most = 0, 1, round((1.0 if shown else LARGEST) / STEP)
+    low, high, most = 0, 1, round(LARGEST / STEP)
     while not reaches(high * STEP):
         if high == most:
             return None
@@ -142,16 +160,17 @@ def smallest_gap(
     configuration) finds its gap with probability `POWER` at least, however they depend on each other
     (Bonferroni). Units have `sizes` items. Models that are further apart than `changing` differ one way.
 
-    McNemar's power is exact; that of bets and of sign flips (by their normal approximation) is that of a
-    seeded simulation."""
+    McNemar's power is exact; that of bets and of sign flips, which are tried to a tenth of a point, is that
+    of a seeded simulation."""
     found = partial(order_power, kind, tests, alpha, sizes, changing, together)
-    low, high = 0, round(1 / STEP)
-    if found(high * STEP)[0] < POWER:
+    step = 10 * STEP if kind == "flips" else STEP
+    low, high = 0, round(1 / step)
+    if found(high * step)[0] < POWER:
         return Gap(None, 0.0)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if found(middle * STEP)[0] >= POWER else (middle, high)
-    return Gap(high * STEP, found(high * STEP)[1])
+        low, high = (low, middle) if found(middle * step)[0] >= POWER else (middle, high)
+    return Gap(high * step, found(high * step)[1])
 
 
 def order_power(
@@ -189,17 +208,27 @@ def _simulated(
     kind: OrderTest, alpha: float, sizes: tuple[int, ...], draws: Floats, toward: float, away: float
 ) -> tuple[float, float]:
     """The share of studies in which a test of units finds the gap, and its standard error."""
-    from scipy.special import ndtr
-
+    draws = draws[: FLIPPED if kind == "flips" else len(draws)]
     items = (draws < toward).astype(np.int64) - (draws > 1 - away)
     differences = np.add.reduceat(items, np.r_[0, np.cumsum(sizes)[:-1]], axis=1)
     if kind == "bets":
         p = p_values(log_e_values(differences, max(sizes), stakes(sum(sizes) / len(sizes))))
     else:
-        norms = np.sqrt((differences**2).sum(axis=1))
-        p = ndtr(-differences.sum(axis=1) / np.maximum(norms, 1e-300))
+        p = _flipped(differences, max(sizes), alpha)
     share = float((p <= alpha).mean())
     return share, sqrt(share * (1 - share) / len(draws))
+
+
+def _flipped(differences: Whole, span: int, alpha: float) -> Floats:
+    """p of each study's configuration by itself, (studies,), as the report has it: each study stands here for
+    a configuration, whose own p does not depend on the others."""
+    signs = sign_flips.flips(differences.shape[1], max(FLIPS, ceil(10 / alpha)), SEED)
+    found = []
+    for at in range(0, len(differences), CHUNK):
+        some = differences[at : at + CHUNK]
+        alone = np.eye(len(some), dtype=np.int64)
+        found.append(sign_flips.max_t(some, sign_flips.flipped_sums(some, signs), alone, span).plus_alone)
+    return np.concatenate(found)
 
 
 def _rates(test: DecidingTest, layout: Layout, effect: float) -> Floats:
@@ -226,24 +255,25 @@ def _totals(layout: Layout, assumed: Assumed, rates: Floats) -> CaseTotals:
     """What is expected of all units: patterns are (stratum, block, level). Two answers are with some
     probability one draw, right under both rates or under the larger one alone; else they are two."""
     width = layout.blocks * layout.levels
-    count = len(layout.strata) * width
-    rows, sums = np.zeros(count), np.zeros(count)
-    ss, sn, nn = np.zeros((count, count)), np.zeros((count, count)), np.zeros((count, count))
+    answers, mean = layout.by_unit, rates.ravel()
     like = 1 - assumed.changing / (2 * BASE * (1 - BASE))
     levels = like + (1 - like) * np.eye(layout.levels)
-    for at, stratum in enumerate(layout.strata):
-        here = slice(at * width, (at + 1) * width)
-        mean = rates[at].ravel()
-        n, squares = sum(stratum.answers), sum(size * size for size in stratum.answers)
-        across = assumed.together * squares
-        blocks = across + (n + (squares - n) * assumed.together - across) * np.eye(layout.blocks)
-        covariance = np.kron(blocks, levels) * (np.minimum.outer(mean, mean) - np.outer(mean, mean))
-        rows[here], sums[here] = n, n * mean
-        ss[here, here] = covariance + squares * np.outer(mean, mean)
-        sn[here, here] = squares * mean[:, None]
-        nn[here, here] = squares
-    profiles = np.kron(np.eye(len(layout.strata)), np.ones(width)).astype(np.bool_)
-    return CaseTotals(rows, sums, ss, sn, nn, profiles, np.array([each.units for each in layout.strata]))
+    both = answers.T @ answers
+    squares: Floats = both.repeat(width, axis=0).repeat(width, axis=1)
+    own = np.kron(np.diag(answers.sum(axis=0) * (1 - assumed.together)), np.eye(layout.blocks))
+    pairs = np.kron(own + assumed.together * np.kron(both, np.ones((layout.blocks,) * 2)), levels)
+    covariance = pairs * (np.minimum.outer(mean, mean) - np.outer(mean, mean))
+    rows = answers.sum(axis=0).repeat(width)
+    profiles, units = np.unique(answers > 0, axis=0, return_counts=True)
+    return CaseTotals(
+        rows,
+        rows * mean,
+        covariance + squares * np.outer(mean, mean),
+        squares * mean[:, None],
+        squares,
+        profiles.repeat(width, axis=1),
+        units,
+    )
 
 
 def design_of(test: DecidingTest, layout: Layout) -> Design:
@@ -295,49 +325,131 @@ def _wald(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -
 
 def _cases(layout: Layout) -> CaseTable:
     """The units by kind, of which the rows alone are known."""
-    width = layout.blocks * layout.levels
-    rows, cases = [], []
-    for at, stratum in enumerate(layout.strata):
-        sizes, counts = np.unique(stratum.answers, return_counts=True)
-        place = np.eye(len(layout.strata))[at].repeat(width)
-        rows.append(sizes[:, None] * place)
-        cases.append(counts)
-    every: Floats = np.concatenate(rows)
-    return CaseTable(every, np.zeros_like(every), np.concatenate(cases).astype(np.int64))
+    kinds, cases = np.unique(layout.by_unit, axis=0, return_counts=True)
+    rows = kinds.repeat(layout.blocks * layout.levels, axis=1)
+    return CaseTable(rows, np.zeros_like(rows), cases.astype(np.int64))
 
 
-def _margins(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
-    """By resampled differences, whose expanded intervals are those of Student's t: all levels lie within the
-    margin, or above minus the margin."""
-    from scipy.stats import norm, t
+class _Simulated(NamedTuple):
+    """Kinds of units by arm (reference, level), `rows` and `sums` (F, 2), and how many of each kind each of
+    `STUDIES` has, sparse, (studies, F)."""
 
-    rates = _rates(test, layout, effect)
-    error = _error(layout, _totals(layout, assumed, rates))
+    rows: Floats
+    sums: Floats
+    studies: Any
+
+    def shown(self, test: DecidingTest, margin: float, some: Whole) -> Flags:
+        """Which of some studies show the margin, by the test that decides."""
+        if not len(some):
+            return np.zeros(0, np.bool_)
+        of = self.studies[some]
+        below, above = (
+            margins.above_in_each(self.rows, self.sums, of, *arms, -margin, test.alpha) <= test.alpha
+            for arms in ((0, 1), (1, 0))
+        )
+        found: Flags = above & below if test.claim == "equivalence" else above
+        return found
+
+
+def _studies(layout: Layout, assumed: Assumed) -> _Simulated:
+    sizes = np.rint(layout.by_unit.sum(axis=1)).astype(np.int64)
+    return _simulated_units(tuple(sorted(sizes[sizes > 0].tolist())), assumed)
+
+
+@lru_cache(maxsize=32)
+def _simulated_units(sizes: tuple[int, ...], assumed: Assumed) -> _Simulated:
+    """Studies in which a level changes nothing on average, of units with `sizes` answers under each arm."""
+    from scipy.sparse import csr_matrix, hstack
+
+    random, kinds, moved, studies = np.random.default_rng(SEED), [], [], []
+    for size, units in sorted(Counter(sizes).items()):
+        shares = _difference(size, assumed)
+        if units < len(shares):
+            ends = np.cumsum(shares)[:-1]
+            places = np.searchsorted(ends, random.random(STUDIES * units), side="right")
+            each = np.arange(STUDIES).repeat(units), places
+            studies.append(csr_matrix((np.ones(len(places)), each), shape=(STUDIES, len(shares))))
+        else:
+            studies.append(csr_matrix(random.multinomial(units, shares, size=STUDIES).astype(np.float64)))
+        kinds.append(np.full(len(shares), float(size)))
+        moved.append(np.arange(-size, size + 1.0))
+    of_size, difference = np.concatenate(kinds), np.concatenate(moved)
+    sums = np.column_stack([np.maximum(-difference, 0), np.maximum(difference, 0)])
+    return _Simulated(np.column_stack([of_size, of_size]), sums, hstack(studies).tocsr())
+
+
+def _difference(size: int, assumed: Assumed) -> Floats:
+    """How probable each difference of a unit is, -size to size: each of its answers takes, with the root of
+    `together`, what the unit draws for all of them, else a draw of its own; a draw rises as often as it
+    falls. By the inverse of its characteristic function."""
+    angles = 2 * np.pi * np.arange(2 * size + 1) / (2 * size + 1)
+    shared, changing = sqrt(assumed.together), assumed.changing
+    own = (1 - shared) * (1 - changing + changing * np.cos(angles))
+    still, moves = (shared + own) ** size, (shared * np.exp(1j * angles) + own) ** size
+    shares = np.fft.fftshift(np.fft.ifft((1 - changing) * still + changing * moves.real).real)
+    found: Floats = np.maximum(shares, 0) / np.maximum(shares, 0).sum()
+    return found
+
+
+def _margins(test: DecidingTest, layout: Layout, assumed: Assumed, _: float) -> float:
+    """The share of simulated studies without a difference that show the margin."""
     if layout.units < 2 or not test.margin:
         return 0.0
-    cut = float(t.isf(test.alpha, layout.units - 1))
-    room = test.margin / error - cut
-    # Differences of several levels share the reference, and with it half of their variance.
+    simulated = _studies(layout, assumed)
+    share = float(simulated.shown(test, test.margin, np.arange(STUDIES)).mean())
+    return _of_all_levels(test, layout.levels - 1, share)
+
+
+@lru_cache(maxsize=4096)
+def _smallest_margin(test: DecidingTest, layout: Layout, assumed: Assumed) -> float | None:
+    """By halves: a study that shows a margin shows every larger one, and is not asked again."""
+    if layout.units < 2:
+        return None
+    simulated, rest, low, high = _studies(layout, assumed), np.arange(STUDIES), 0, round(1 / STEP)
+    needed, known = _studies_needed(test, layout.levels - 1), 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        shown = simulated.shown(test, middle * STEP, rest)
+        enough = known + int(shown.sum()) >= needed
+        known += 0 if enough else int(shown.sum())
+        rest = rest[shown == enough]
+        low, high = (low, middle) if enough else (middle, high)
+    return high * STEP if high * STEP < 1 else None
+
+
+def margin_error(test: DecidingTest, layout: Layout) -> float:
+    """The Monte Carlo standard error of a power of `POWER` of a margin."""
+    share = _studies_needed(test, layout.levels - 1) / STUDIES
+    error = sqrt(share * (1 - share) / STUDIES)
+    return _of_all_levels(test, layout.levels - 1, share) - _of_all_levels(
+        test, layout.levels - 1, share - error
+    )
+
+
+@lru_cache(maxsize=64)
+def _studies_needed(test: DecidingTest, others: int) -> int:
+    """How many studies must show one level's margin."""
+    low, high = 0, STUDIES
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = _of_all_levels(test, others, middle / STUDIES) >= POWER
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _of_all_levels(test: DecidingTest, others: int, share: float) -> float:
+    """The probability that all of some levels show what one does with this one, of normal differences:
+    they share the reference, and with it half of their variance."""
+    from scipy.special import ndtr, ndtri
+
+    if others == 1:
+        return share
+    two_sided = test.claim == "equivalence"
+    room = float(ndtri((1 + share) / 2 if two_sided else share))
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-    others = layout.levels - 1
-    own = sqrt(0.5) if others > 1 else 1.0
-    shared = nodes * sqrt(1 - own * own)
-    below = norm.cdf((room - shared) / own)
-    above = norm.cdf((-room - shared) / own) if test.claim == "equivalence" else 0.0
-    inside = np.maximum(below - above, 0.0) ** others
-    return float(weights @ inside / weights.sum())
-
-
-def _error(layout: Layout, totals: CaseTotals) -> float:
-    """The standard error of the difference of two rates over resamples of units."""
-    arms = np.tile(np.eye(layout.levels), (len(totals.rows) // layout.levels, 1))
-    rows, sums = totals.rows @ arms, totals.sums @ arms
-    rate = sums / rows
-    residual = arms.T @ totals.ss @ arms
-    mixed = (arms.T @ totals.sn @ arms) * rate[None, :]
-    residual = residual - mixed - mixed.T + (arms.T @ totals.nn @ arms) * np.outer(rate, rate)
-    covariance = residual / np.outer(rows, rows)
-    return sqrt(float(covariance[0, 0] + covariance[-1, -1] - 2 * covariance[0, -1]))
+    shared, own = nodes * sqrt(0.5), sqrt(0.5)
+    inside = ndtr((room - shared) / own) - (ndtr((-room - shared) / own) if two_sided else 0.0)
+    return float(weights @ inside**others / weights.sum())
 
 
 _POWER: dict[str, Callable[[DecidingTest, Layout, Assumed, float], float]] = {

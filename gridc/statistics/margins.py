@@ -15,11 +15,15 @@ The answers of a unit are counted under both arms alike (blocks); where their nu
 """
 
 from math import log
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gridc.statistics.bounded_means import LEAST, mean_above_zero
+from gridc.statistics.bounded_means import LEAST, mean_above_zero, means_above_zero
 from gridc.statistics.case_totals import CaseTable
+
+Floats = NDArray[np.float64]
 
 METHOD = "Gaffke's test of a mean of units"
 """What decides, in words: plans and reports say the same."""
@@ -33,15 +37,34 @@ def above(units: CaseTable, level: int, reference: int, bound: float) -> float:
         return 1.0
     if bound <= -1:
         return LEAST  # no difference is lower
-    shares = units.rows / np.where(totals > 0, totals, 1.0)
+    values, lowest = _moved(units.rows, units.sums, totals, level, reference, bound)
+    return LEAST if lowest >= 0 else mean_above_zero(np.repeat(values, units.cases), lowest)
+
+
+def above_in_each(
+    rows: Floats, sums: Floats, studies: Any, level: int, reference: int, bound: float, alpha: float
+) -> Floats:
+    """`above` in each of many studies, (N,), as near to it as `means_above_zero` is: of kinds of units with
+    `rows` and `sums`, (F, arms), each holds as many as `studies`, (N, F), dense or sparse, says. All hold as
+    many rows of each arm."""
+    if bound <= -1:
+        return np.full(studies.shape[0], LEAST)
+    totals = np.asarray(studies[:1] @ rows)[0]
+    values, lowest = _moved(rows, sums, totals, level, reference, bound)
+    return means_above_zero(values, studies, lowest, alpha)
+
+
+def _moved(
+    rows: Floats, sums: Floats, totals: Floats, level: int, reference: int, bound: float
+) -> tuple[Floats, float]:
+    """How far units of each kind move the difference beyond the bound, (F,), and the least that one could."""
+    shares = rows / np.where(totals > 0, totals, 1.0)
     weight = (shares[:, level] + shares[:, reference]) / 2
-    moved = units.sums[:, level] / totals[level] - units.sums[:, reference] / totals[reference]
-    values = moved - bound * weight
+    moved = sums[:, level] / totals[level] - sums[:, reference] / totals[reference]
     lowest = -float((shares[:, reference] + bound * weight).max())
     scale = float(weight.max())  # so that equal units have equal digits
-    values = np.round(np.repeat(values, units.cases) / scale, 12)
-    lowest = min(round(lowest / scale, 12), float(values.min()))
-    return LEAST if lowest >= 0 else mean_above_zero(values, lowest)
+    values: Floats = np.round((moved - bound * weight) / scale, 12)
+    return values, min(round(lowest / scale, 12), float(values.min()))
 
 
 def below(units: CaseTable, level: int, reference: int, bound: float) -> float:

@@ -134,9 +134,8 @@ def _in_one_number(columns: Floats) -> Iterator[tuple[list[int], Floats | Whole,
 
 def percentile_interval(values: Floats, cases: int, level: float) -> Interval | None:
     """The central interval of resampled values, (B,), with the tails of `tail_of`. Its ends are the k-th from
-    each side, k = floor(tail (B + 1)), so that the interval lies inside (-m, m) exactly where `equivalence`
-    says so. None with fewer than two cases, with a value that is not a number, without any spread, or
-    where the tail is smaller than one resample."""
+    each side, k = floor(tail (B + 1)). None with fewer than two cases, with a value that is not a number,
+    without any spread, or where the tail is smaller than one resample."""
     if cases < 2 or np.isnan(values).any() or values.min() == values.max():
         return None
     ordered = np.sort(values)
@@ -144,58 +143,6 @@ def percentile_interval(values: Floats, cases: int, level: float) -> Interval | 
     if skipped == 0:
         return None
     return Interval(float(ordered[skipped - 1]), float(ordered[-skipped]))
-
-
-@dataclass(frozen=True, slots=True)
-class Equivalence:
-    """Two one-sided tests: the p-value, and whether the difference lies inside the margin at alpha."""
-
-    margin: float
-    p: float
-    holds: bool
-
-
-def equivalence(differences: Floats, cases: int, margin: float, alpha: float) -> Equivalence:
-    """Whether a difference, known in every resample, is inside (-margin, margin): the larger of the shares of
-    resamples beyond either margin, (r + 1) / (B + 1). It holds exactly where the interval at 1 - 2 alpha lies
-    inside the margin."""
-    if np.isnan(differences).any():
-        return Equivalence(margin, 1.0, False)
-    return _within(
-        max(int((differences >= margin).sum()), int((differences <= -margin).sum())),
-        len(differences), cases, margin, alpha,
-    )  # fmt: skip
-
-
-def noninferiority(differences: Floats, cases: int, margin: float, alpha: float) -> Equivalence:
-    """Whether a difference, better upwards, is above -margin."""
-    if np.isnan(differences).any():
-        return Equivalence(margin, 1.0, False)
-    return _within(int((differences <= -margin).sum()), len(differences), cases, margin, alpha)
-
-
-def outside(differences: Floats, cases: int, margin: float) -> float:
-    """The p-value of: a difference is as far from 0 as the margin or further. No correction for two sides:
-    not both can be wrong at once."""
-    if np.isnan(differences).any():
-        return 1.0
-    inside = min(int((differences <= margin).sum()), int((differences >= -margin).sum()))
-    return 1.0 if cases < 2 else _dual(inside, len(differences), cases)
-
-
-def _within(beyond: int, resamples: int, cases: int, margin: float, alpha: float) -> Equivalence:
-    if cases < 2:
-        return Equivalence(margin, 1.0, False)
-    p = _dual(beyond, resamples, cases)
-    return Equivalence(margin, p, p <= alpha * (1 + 1e-9))
-
-
-def _dual(beyond: int, resamples: int, cases: int) -> float:
-    """The level whose tail (`tail_of`) is the share of resamples beyond a bound: the dual of the interval."""
-    from scipy.stats import norm, t
-
-    share = (beyond + 1) / (resamples + 1)
-    return float(t.sf(sqrt((cases - 1) / cases) * norm.isf(min(share, 1.0)), cases - 1))
 
 
 @dataclass(frozen=True, slots=True)

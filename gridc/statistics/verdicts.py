@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridc.statistics import margins
-from gridc.statistics.case_totals import CaseTable
+from gridc.statistics.case_totals import CaseTable, merged
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
 from gridc.statistics.designs import Design
 from gridc.statistics.jackknife import Jackknife, Spread
@@ -91,9 +91,11 @@ def contrast_p_values(
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What is asked under every level: of each part (a benchmark) how many items each of its units has, and
-    how often each is answered in each of `blocks`."""
+    how often each is answered in each of `blocks`. `numbers` of the units of each part say which are one unit
+    (`merged`)."""
 
     sizes: tuple[tuple[int, ...], ...]
+    numbers: tuple[tuple[int, ...], ...]
     answers: tuple[float, ...]
     levels: int
     by: int | Literal["part"] = 1
@@ -207,16 +209,15 @@ def _table(asked: Asked, rise: int, fall: int) -> CaseTable:
         last = at == parts - 1
         own = left if last else (round(rise * items / everything), round(fall * items / everything))
         left = left[0] - own[0], left[1] - own[1]
-        n = np.zeros((units, parts, asked.blocks, asked.levels))
-        s = np.zeros_like(n)
-        n[:, at] = np.array(sizes, float)[:, None, None]
+        s = np.zeros((units, asked.blocks, asked.levels))
+        n = np.broadcast_to(np.array(sizes, float)[:, None, None], s.shape)
         right = (items - own[0] + own[1]) // 2
         stays = np.diff(np.arange(items + 1) * right // items).astype(np.float64)
         for block in range(asked.blocks):
-            s[:, at, block, 0] = np.bincount(order, stays, minlength=units)
+            s[:, block, 0] = np.bincount(order, stays, minlength=units)
             for level in range(1, asked.levels):
                 if asked.doses and level < (asked.levels + 1) // 2:
-                    s[:, at, block, level] = s[:, at, block, 0]
+                    s[:, block, level] = s[:, block, 0]
                     continue
                 here = last if asked.by == "part" else block == asked.blocks - 1
                 up, down = own if not asked.interaction or (here and level == asked.levels - 1) else own[::-1]
@@ -225,12 +226,11 @@ def _table(asked: Asked, rise: int, fall: int) -> CaseTable:
                 after = stays.copy()
                 after[_some(np.flatnonzero(stays == 0), place, up)] = 1.0
                 after[_some(np.flatnonzero(stays == 1), place, down)] = 0.0
-                s[:, at, block, level] = np.bincount(order, after, minlength=units)
-        rows.append((asked.answers[at] * n).reshape(units, parts * width))
-        sums.append((asked.answers[at] * s).reshape(units, parts * width))
-    kinds, cases = np.unique(
-        np.hstack([np.concatenate(rows), np.concatenate(sums)]), axis=0, return_counts=True
-    )
+                s[:, block, level] = np.bincount(order, after, minlength=units)
+        rows.append((asked.answers[at] * n).reshape(units, width))
+        sums.append((asked.answers[at] * s).reshape(units, width))
+    both = np.hstack([merged(rows, asked.numbers), merged(sums, asked.numbers)])
+    kinds, cases = np.unique(both, axis=0, return_counts=True)
     return CaseTable(kinds[:, : parts * width], kinds[:, parts * width :], cases.astype(np.int64))
 
 

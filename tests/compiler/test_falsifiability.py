@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Callable
-from math import sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import norm, t
 
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.grid.hypothesis_kinds import _fewest_by_bets, kind_of
@@ -16,7 +14,9 @@ from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest
 from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import HazardError, SpecError
 from gridc.statistics.betting import log_e_values, p_values, stakes
+from gridc.statistics.expected_power import Assumed, DecidingTest, Layout, Stratum
 from tests.compiler.conftest import make_model, questions
+from tests.statistics.test_expected_power import share_shown
 
 Make = Callable[..., Compiled]
 FORTY = ("n = 4", "n = 40")
@@ -221,14 +221,14 @@ def test_what_is_stated_and_not_computed_is_told(compiled: Make) -> None:
 
 
 def test_notes_say_what_the_design_cannot_show(compiled: Make) -> None:
-    """Six items under two templates for two models, one answer in ten changes: Student's t of five degrees of
-    freedom."""
+    """Six items under two templates for two models, one answer in ten changes: four answers to each unit."""
     made = compiled(("n = 4", "n = 6"), contrast("equivalence", "margin = { pp = 15 }"))
     told = manifest(Plan(made.study))
     json.dumps(told)
     least = told["hypotheses"][0]["power"]["detectable_pp"]["0.1"]
-    error = sqrt(0.1 * (1 + 3 * 0.1) / 4 / 6)  # of four answers, which correlate a tenth
-    assert least == pytest.approx(100 * error * (t.isf(0.05, 5) + norm.isf(0.1)), abs=0.1)
+    test = DecidingTest("equivalence", "two-sided", 0.05, least / 100)
+    share = share_shown(test, Layout((Stratum((4.0,) * 6),), 2), Assumed(0.1, 0.1))
+    assert share == pytest.approx(0.8, abs=0.09)
     assert told["notes"] == [
         f"H: its margin of 15 pp is below the {least} pp that 6 items can show when 10% of the answers "
         "change",

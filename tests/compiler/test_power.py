@@ -1,5 +1,6 @@
 """What an outcome says: asked of the functions that a report decides by, so that plan and report agree."""
 
+from dataclasses import replace
 from math import comb
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 from scipy.stats import binom
 
 from gridc.compiler.grid.hypothesis_kinds import strictest_level
+from gridc.compiler.inputs.items import Items, Loaded
+from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import prospects
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.hypotheses.finding import Measured
@@ -25,7 +28,7 @@ def asked(
     layout = Layout((Stratum(tuple(map(float, sizes))),), levels, doses=doses)
     test = DecidingTest(rule.claim, rule.side, rule.alpha, rule.margin)
     design = design_of(test, layout)
-    return Asked((sizes,), (1.0,), levels, doses=doses), design, coefficients_of(test, layout, design)
+    return Asked((sizes,), ((),), (1.0,), levels, doses=doses), design, coefficients_of(test, layout, design)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +127,33 @@ def test_the_report_says_of_each_outcome_what_the_plan_says(stated: dict[str, An
         else:
             rise, fall = (0, number) if "fall" in words and "none rises" in words else (number, 0)
         assert decided(stated, rise, fall)[0] == expected, (expected, words)
+
+
+def test_an_item_of_two_benchmarks_is_one_unit_in_plan_and_report() -> None:
+    """Ten items of one benchmark stand in the other too, under other ids."""
+    spec = spec_of(kind="equivalence", level="c", margin={"pp": 5}, **TO)
+    plan = plan_of(spec)
+    one, two = (plan.study.items[name] for name in SIZES)
+    texts = [
+        replace(item, query=other.query) for item, other in zip(two.sampled, one.sampled[:10], strict=False)
+    ]
+    again = Items(items := (*texts, *two.sampled[10:]), (), Loaded(items, {"items": "0" * 64}))
+    plan = Plan(replace(plan.study, items={"one": one, "two": again}))
+    stored = {}
+    for cell in plan.cells():
+        names = tuple(item.id for item in plan.study.items[cell.benchmark].sampled)
+        ones = np.ones(len(names), dtype=int)
+        stored[cell.key] = CellOutcomes(names, ones, ones, ones, ones, ones)
+    nothing: Any = None
+    measured = Measured(spec, Samples(plan, stored), [], nothing, nothing, True)
+    effect: Any = DECISIONS["equivalence"].decide(measured, spec.hypothesis[0])
+    prospect = prospects(plan)[0]
+    assert prospect.units == effect.units == sum(SIZES.values()) - 10
+    assert prospect.items == sum(SIZES.values())
+    assert prospect.outcomes["supported"] == "nothing changes"
+    apart = prospects(plan_of(spec))[0].power.detectable_pp
+    assert apart is not None and prospect.power.detectable_pp is not None
+    assert (prospect.power.detectable_pp["0.3"] or 0) >= (apart["0.3"] or 100)
 
 
 def test_nothing_that_changes_shows_a_margin() -> None:

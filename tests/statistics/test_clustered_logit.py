@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from scipy.linalg import eigh
 from scipy.stats import f
 
-from gridc.statistics.case_totals import TOGETHER, case_table, collapse, distinct, numbered, totals_of_counts
+from gridc.statistics.case_totals import TOGETHER, case_table, collapse, distinct, numbered
 from gridc.statistics.clustered_logit import NotEstimable, combination, fit, maximum, separated, unit, wald
 from gridc.statistics.designs import Design, factor, scored, treatment
+from tests.statistics.counted import totals_of_counts
 
 ARMS, MODELS, BENCHMARKS = "abcd", "xyz", "pq"
 

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import f
 
-from gridc.statistics.case_totals import collapse, totals_of_counts
+from gridc.statistics.case_totals import collapse
 from gridc.statistics.clustered_logit import LogitFit, NotEstimable, combination, fit, unit, wald
 from gridc.statistics.designs import Design, factor, scored, treatment
-from gridc.statistics.risk import arm_sums, equivalence, percentile_interval, resampled_rates
+from gridc.statistics.risk import arm_sums, percentile_interval, resampled_rates
+from tests.statistics.counted import totals_of_counts
 from tests.statistics.test_clustered_logit import oracle
 
 ARMS, MODELS = "abc", "xyz"
@@ -145,9 +146,9 @@ def test_counts_of_a_million_rows(share: float) -> None:
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), cases=st.integers(1, 30), arms=st.integers(2, 4), holes=st.booleans())
-def test_rates_and_margins_of_generated_rows(seed: int, cases: int, arms: int, holes: bool) -> None:
+def test_rates_and_intervals_of_generated_rows(seed: int, cases: int, arms: int, holes: bool) -> None:
     """Rates are those of the rows; a resample's are those of its cases laid out by hand, by their number; the
-    margin is met exactly where the interval at 1 - 2 alpha lies within it."""
+    interval lies among them."""
     random = np.random.default_rng(seed)
     case, arm = np.repeat(np.arange(cases), 2 * arms), np.tile(np.arange(arms), 2 * cases)
     outcome = (random.random(len(case)) < 0.6).astype(float)
@@ -163,13 +164,7 @@ def test_rates_and_margins_of_generated_rows(seed: int, cases: int, arms: int, h
     gaps, units = drawn[:, 1] - drawn[:, 0], int(sums.cases.sum())
     assert units == len(set(case.tolist()))
     ends = percentile_interval(gaps, units, 0.8)
-    for margin in (0.05, 0.1, 0.3, 0.9):
-        found = equivalence(gaps, units, margin, 0.1)
-        assert found.holds == (found.p <= 0.1)
-        if ends is not None:
-            assert found.holds == (-margin < ends.low and ends.high < margin)
-        elif np.isnan(gaps).any() or units < 2:
-            assert not found.holds
+    assert ends is None or gaps.min() <= ends.low <= ends.high <= gaps.max()
 
 
 def test_no_number_comes_from_what_is_not_finite() -> None:

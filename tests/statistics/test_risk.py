@@ -10,8 +10,6 @@ from gridc.statistics.risk import (
     RESAMPLES,
     Interval,
     arm_sums,
-    equivalence,
-    noninferiority,
     number_needed,
     percentile_interval,
     recovery,
@@ -69,27 +67,6 @@ def test_cases_of_different_sizes_are_drawn_with_all_their_rows(
         assert np.quantile(ours[:, 0], q) == pytest.approx(np.quantile(theirs, q), abs=0.006)
 
 
-@pytest.mark.parametrize("cases", [8, 40, 500])
-def test_equivalence_and_interval_say_the_same(cases: int) -> None:
-    """The interval at 1 - 2 alpha is inside the margin exactly where the test says so, at every margin."""
-    sums = arm_sums(*rows(3, cases, 0.02), 2)
-    differences = resampled_rates(sums, 399, 5) @ [-1, 1]
-    for alpha in (0.05, 0.01, 0.2):
-        interval = percentile_interval(differences, cases, 1 - 2 * alpha)
-        if interval is None:
-            assert (cases, alpha) == (8, 0.01), "the tail of few cases is less than one of 399 resamples"
-            assert not equivalence(differences, cases, 1.0, alpha).holds
-            continue
-        said = set()
-        for margin in np.linspace(0.001, 0.6, 150):
-            test = equivalence(differences, cases, float(margin), alpha)
-            assert test.holds == (-margin < interval.low and interval.high < margin)
-            assert noninferiority(differences, cases, float(margin), alpha).holds == (-margin < interval.low)
-            assert test.holds == (test.p <= alpha)
-            said.add(test.holds)
-        assert said == {True, False}
-
-
 def test_coverage_of_the_interval_with_few_and_with_many_cases() -> None:
     """By simulation, beside its Monte Carlo error: the true difference is known."""
     for cases, least in ((12, 0.90), (100, 0.925)):
@@ -109,7 +86,6 @@ def test_coverage_of_the_interval_with_few_and_with_many_cases() -> None:
 def test_no_spread_is_no_interval() -> None:
     assert percentile_interval(np.zeros(99), 50, 0.95) is None
     assert percentile_interval(np.array([0.1, 0.2]), 1, 0.95) is None
-    assert not equivalence(np.zeros(99), 1, 0.1, 0.05).holds
 
 
 def test_a_number_needed_is_the_inverse_with_a_side() -> None:

@@ -5,12 +5,14 @@ benchmarks count with their own numbers of units.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from gridc.compiler.grid.configurations import graded
 from gridc.compiler.grid.hypothesis_kinds import kind_of, rate_of, strictest_level, untested
+from gridc.compiler.inputs.units import Group
 from gridc.schema.inference import AnyHypothesis, ContrastHypothesis, RankingHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
@@ -21,6 +23,7 @@ from gridc.statistics.expected_power import (
     Layout,
     OrderTest,
     Stratum,
+    margin_error,
     order_power,
     power,
     smallest,
@@ -54,10 +57,12 @@ ASSUMED = assumed_words(*CHANGING)
 @dataclass(frozen=True, slots=True)
 class Part:
     """What a hypothesis is tested on in one benchmark: how many items each unit has, each counted once, and
-    in how many cells each combination of compared levels is."""
+    in how many cells each combination of compared levels is. `names` are those of the units where benchmarks
+    share some (`inputs.units.one_group`): the same name is the same unit."""
 
     sizes: tuple[int, ...]
     cells: Mapping[tuple[str, ...], int]
+    names: tuple[Group, ...] = ()
 
     @property
     def items(self) -> int:
@@ -66,6 +71,21 @@ class Part:
     @property
     def units(self) -> int:
         return len(self.sizes)
+
+
+def numbers_of(parts: Collection[Part]) -> tuple[tuple[int, ...], ...]:
+    """The number of each unit of each part; without them where no two parts share a unit."""
+    names = list(chain.from_iterable(part.names for part in parts))
+    number = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    if len(number) == len(names):
+        return tuple(() for _ in parts)
+    return tuple(tuple(number[name] for name in part.names) for part in parts)
+
+
+def units_of(parts: Collection[Part]) -> int:
+    """How many units several parts have."""
+    unnamed = sum(part.units for part in parts if not part.names)
+    return len({*chain.from_iterable(part.names for part in parts)}) + unnamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +133,14 @@ def design_power(spec: Spec, hypothesis: AnyHypothesis, parts: Mapping[str, Part
         at_margin = {
             str(share): round(power(test, layout, Assumed(share, TOGETHER), size), 4) for share in CHANGING
         }
-    several = max(max(stratum.answers) for stratum in layout.strata) > 1 and hypothesis.kind != "interaction"
+    several = float(layout.by_unit.sum(axis=1).max()) > 1 and hypothesis.kind != "interaction"
     return DesignPower(
         _words(spec, hypothesis, layout),
         alpha,
         effects(TOGETHER),
         effects(1.0) if several else None,
         at_margin,
+        round(margin_error(test, layout), 3) if about_margin else None,
     )
 
 
@@ -178,12 +199,13 @@ def layout_of(spec: Spec, hypothesis: AnyHypothesis, parts: Mapping[str, Part]) 
     compared = kind_of(hypothesis).compared(hypothesis, spec, next(iter(parts.values())).cells)
     blocks = 1 if compared.by == "benchmark" else compared.by
     strata = []
-    for part in parts.values():
+    for part, numbers in zip(parts.values(), numbers_of(parts.values()), strict=True):
         by_level = [
             sum(count for combination, count in part.cells.items() if combination[0] == level)
             for level in compared.levels
         ]
-        strata.append(Stratum(tuple(size * min(by_level) / blocks for size in part.sizes)))
+        answers = tuple(size * min(by_level) / blocks for size in part.sizes)
+        strata.append(Stratum(answers, numbers))
     by: int | Literal["stratum"] = "stratum" if compared.by == "benchmark" else compared.by
     return Layout(tuple(strata), len(compared.levels), by, compared.doses)
 

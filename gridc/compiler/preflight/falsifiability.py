@@ -17,6 +17,7 @@ from gridc.compiler.grid.grid_counts import Spoken
 from gridc.compiler.grid.hypothesis_kinds import kind_of, rate_of, strictest_level, untested
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.inputs.resolve import Study
+from gridc.compiler.inputs.units import Group, one_group
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan, asked_of
 from gridc.compiler.preflight.design_power import (
@@ -27,6 +28,7 @@ from gridc.compiler.preflight.design_power import (
     deciding_test,
     design_power,
     layout_of,
+    units_of,
 )
 from gridc.compiler.preflight.hazard import Hazard
 from gridc.schema.inference import AnyHypothesis, RankingHypothesis
@@ -234,6 +236,7 @@ def _reached(
     layout = layout_of(spec, hypothesis, parts)
     asked = Asked(
         tuple(part.sizes for part in parts.values()),
+        tuple(stratum.numbers for stratum in layout.strata),
         tuple(
             stratum.answers[0] / part.sizes[0]
             for stratum, part in zip(layout.strata, parts.values(), strict=True)
@@ -255,16 +258,19 @@ def _witnesses(rule: Rule, asked: Asked, test: DecidingTest, layout: Layout) -> 
 
 def parts_of(study: Study, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, Part] | None:
     """The items that have its rate, in each benchmark in which all levels of the hypothesis are run; None
-    where their number is not known. Where configurations ask different subsets, the smallest counts. Empty
-    where the benchmarks are fewer than it takes."""
+    where their number is not known. Where configurations ask different subsets, the smallest counts. Units
+    are those of the report: of an effect one where two benchmarks hold the same item, of an order each
+    benchmark's own. Empty where the benchmarks are fewer than it takes."""
     kind = kind_of(hypothesis)
     found: dict[str, Part] = {}
+    one = _one_unit(study) if kind.pooled else {}
     for (benchmark, subset), cells in spoken.items():
         if kind.comparable(hypothesis, study.spec, cells):
-            asked = _asked(study, hypothesis, benchmark, subset)
+            asked = _asked(study, hypothesis, benchmark, subset, one)
             if asked is None:
                 return None
-            part = Part(asked, cells)
+            sizes, names = asked
+            part = Part(sizes, cells, names)
             found[benchmark] = min(part, found.get(benchmark, part), key=lambda each: each.units)
     return found if len(found) >= kind.benchmarks(hypothesis) else {}
 
@@ -277,25 +283,40 @@ def _size(pooled: bool, parts: Mapping[str, Part]) -> tuple[int, int]:
     if not pooled:
         least = min(parts.values(), key=lambda each: (each.units, each.items))
         return least.items, least.units
-    return sum(each.items for each in parts.values()), sum(each.units for each in parts.values())
+    return sum(each.items for each in parts.values()), units_of(parts.values())
+
+
+def _one_unit(study: Study) -> Mapping[Group, Group]:
+    """The units of benchmarks that share items, as `one_group` has them."""
+    here = {name: each for name, each in study.items.items() if name not in study.absent}
+    if len(here) < 2:
+        return {}
+    texts = {name: each.sampled for name, each in here.items()}
+    return one_group(texts, {name: each.unit for name, each in here.items()})
 
 
 def _asked(
-    study: Study, hypothesis: AnyHypothesis, benchmark: str, subset: Subset | None
-) -> tuple[int, ...] | None:
-    """How many items each unit has."""
+    study: Study,
+    hypothesis: AnyHypothesis,
+    benchmark: str,
+    subset: Subset | None,
+    one: Mapping[Group, Group],
+) -> tuple[tuple[int, ...], tuple[Group, ...]] | None:
+    """How many items each unit has, and its name: that of the group that it is `one` with."""
     here = study.items.get(benchmark)
     rate = rate_of(hypothesis)
     if here is None:
         asked = None if rate in COUNTED or hypothesis.items else asked_of(study, benchmark, subset)
-        return None if asked is None else (1,) * asked
+        return None if asked is None else ((1,) * asked, ())
     items: Sequence[Item] = here.asked(None, subset)
     if hypothesis.items is not None:
         items = [item for item in items if hypothesis.items.matches(item.tags)]
     if rate in COUNTED:
         counts, _ = COUNTED[rate]
         items = [item for item in items if counts(item)]
-    return tuple(Counter(item.at(here.unit) for item in items).values())
+    groups = [(benchmark, item.at(here.unit)) for item in items]
+    units = Counter(one.get(group, group) for group in groups)
+    return tuple(units.values()), tuple(units)
 
 
 def _sentence(

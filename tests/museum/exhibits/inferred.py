@@ -22,12 +22,13 @@ from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
 from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics import designs, margins, risk
-from gridc.statistics.case_totals import CaseTable, totals_of_counts
+from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.clustered_logit import fit
 from gridc.statistics.curve import refits, shuffles
 from tests.museum.exhibit import FINDINGS, exhibit, without
 from tests.reports import builders
 from tests.reports.published_study import DATA, published_samples, published_spec
+from tests.statistics.counted import totals_of_counts
 
 PART = "a hypothesis about some models is computed on those (`observations.Samples.about`)"
 

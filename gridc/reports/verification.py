@@ -327,20 +327,8 @@ def of_digests(
     `records` holds every call."""
     if not complete and conclusion.answered is None:
         return  # an older gridc recorded no count, so what was answered since cannot be told from it
-    actual: dict[str, tuple[str | None, str]] = {"results": (results, conclusion.results)}
-    if conclusion.answers is not None:
-        actual["answers"] = store.answers_digest(conclusion.stamp), conclusion.answers
-    if conclusion.records is not None:
-        actual["records"] = store.records_digest(conclusion.stamp, records), conclusion.records
-    tables = conclusion.tables or {}
-    columns = {name: each.columns for name, each in tables.items()}
-    for name, value in store.table_digests(conclusion.stamp, columns, records).items():
-        actual[f"rows of `{name}`"] = value, tables[name].sha256
-    for what, (value, noted) in actual.items():
-        if value is None:
-            yield Diagnostic("GC706", f"the run recorded a digest of {what} with a column that is not there")
-        elif value != noted:
-            yield Diagnostic("GC706", f"the {what} hash to {value[:12]}, recorded is {noted[:12]}")
+    for departure in store.departures(conclusion, results, records):
+        yield Diagnostic("GC706", departure)
 
 
 def columns_of_calls(store: Store, conclusion: RunFinished | None) -> Sequence[str]:

@@ -28,9 +28,10 @@ def merge(plan: Plan, lock: Lock, path: Path, others: list[Path], acknowledged: 
     """Take into the store at `path` what other stores of the same study have answered and what they asked of
     providers, all or nothing.
 
-    Raises `StoreError` when a store cannot be used or is of another study, when its event chain is broken,
-    when two stores have different answers to one call (which of them is right nobody can tell from here), and
-    when they were computed in environments that differ, unless that is `acknowledged`.
+    Raises `StoreError` when a store cannot be used or is of another study, when its event chain is broken or
+    its rows are not those that its run recorded at its end (nobody could tell behind the merge), when two
+    stores have different answers to one call (which of them is right nobody can tell from here), and when
+    they were computed in environments that differ, unless that is `acknowledged`.
     """
     with Writer(path) as store:
         store.ingest(plan, lock)
@@ -84,6 +85,11 @@ def _take(plan: Plan, store: Writer, path: Path) -> None:
             where = store.whereabouts(stamp, both[0])
             message = f"{len(both)} calls have another answer than in the store, the first: {where}"
             raise StoreError([Diagnostic("GC618", message, str(path))])
+        finish = other.conclusion(stamp)
+        if finish is not None and finish.answered is not None:  # else it cannot be told what came since
+            changed = list(other.departures(finish, other.results_digest(stamp)))
+            if changed:
+                raise StoreError([Diagnostic("GC706", each, str(path)) for each in changed])
     taken = _copy(store, path, theirs, mine)
     for wave in waves(store, stamp, scaffolded(plan)):  # calls that follow from the answers that were taken
         taken += _copy(

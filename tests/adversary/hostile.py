@@ -49,6 +49,22 @@ def split(pattern: str) -> dict[str, Any]:
     return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
 
 
+def _added(count: int) -> Damage:
+    """Special tokens that each make adding the next one slower."""
+
+    def damage(model: Path) -> None:
+        path = model / "tokenizer.json"
+        document = json.loads(path.read_text("utf-8"))
+        one = {name: False for name in ("single_word", "lstrip", "rstrip", "normalized")}
+        document["added_tokens"] += [
+            {"id": 10**5 + number, "content": f"zz{number}", "special": True, **one}
+            for number in range(count)
+        ]
+        path.write_text(json.dumps(document), "utf-8")
+
+    return damage
+
+
 UNTIL_MEMORY_ENDS = normalizer(*swelling(" ", 50, 6))
 NO_UNKNOWN = {
     "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
@@ -74,13 +90,21 @@ HOSTILE: dict[str, Damage] = {
     "tokenizer-nested": written("tokenizer.json", DEEP),
     "tokenizer-config-nested": written("tokenizer_config.json", '{"x": ' + DEEP + "}"),
     "tokenizer-of-another-class": changed("tokenizer_config.json", tokenizer_class="LlamaTokenizer"),
-    "chat-template-is-a-number": changed("tokenizer_config.json", chat_template=7),
+    "chat-template-is-a-number": lambda model: (
+        changed("tokenizer_config.json", chat_template=7)(model),
+        (model / "chat_template.jinja").unlink(),  # which counts before it
+    ),
     "end-is-beyond-numbers": lambda model: (
         config(eos_token_id=10**30)(model),
         generation(eos_token_id=10**30)(model),
     ),
     "generation-end-is-beyond-numbers": generation(eos_token_id=10**30),
     "generation-end-is-a-table": generation(eos_token_id={"a": 1}),
+    "layers-below-none": config(num_hidden_layers=-3),
+    "special-token-of-megabytes": changed(
+        "tokenizer_config.json", eos_token={"__type": "AddedToken", "content": "x" * 10**7}
+    ),
+    "special-tokens-without-end": _added(20_000),
     "nine-hundred-layers": config(num_hidden_layers=999),
     "layers-beyond-numbers": config(num_hidden_layers=10**18),
     "wider-than-memory": config(hidden_size=2**20, intermediate_size=2**24),

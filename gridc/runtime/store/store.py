@@ -1,10 +1,11 @@
 """The read side of a store: what reports, `status` and `verify` see. It changes nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gridc.runtime.store import digests, recorded_before
 from gridc.runtime.store.calls import CallReader
 from gridc.runtime.store.checks import CheckReader
+from gridc.runtime.store.events import RunFinished
 from gridc.runtime.store.judgements import JudgementReader
 from gridc.runtime.store.outcomes import OutcomeReader
 from gridc.runtime.store.progress import ProgressReader
@@ -46,3 +47,23 @@ class Store(ProgressReader, CallReader, OutcomeReader, JudgementReader, CheckRea
         """SHA-256 over the sorted (cell, item, replicate, text or chosen option, score). If every
         cell of the study was `read`, none is read again."""
         return digests.of_results(self._db, stamp, read)
+
+    def departures(
+        self, finish: RunFinished, results: str, calls: digests.CallRecords | None = None
+    ) -> Iterator[str]:
+        """What is not as a run recorded it at its end, a sentence each. `results` is the results digest as it
+        is now. Calls, where they are given, are not read again."""
+        actual: dict[str, tuple[str | None, str]] = {"results": (results, finish.results)}
+        if finish.answers is not None:
+            actual["answers"] = self.answers_digest(finish.stamp), finish.answers
+        if finish.records is not None:
+            actual["records"] = self.records_digest(finish.stamp, calls), finish.records
+        tables = finish.tables or {}
+        columns = {name: each.columns for name, each in tables.items()}
+        for name, value in self.table_digests(finish.stamp, columns, calls).items():
+            actual[f"rows of `{name}`"] = value, tables[name].sha256
+        for what, (value, noted) in actual.items():
+            if value is None:
+                yield f"the run recorded a digest of {what} with a column that is not there"
+            elif value != noted:
+                yield f"the {what} hash to {value[:12]}, recorded is {noted[:12]}"

@@ -269,6 +269,26 @@ enter(
 )  # fmt: skip
 
 
+@attack(
+    HOLDER, "the answer of a part is changed with its digest, and `merge` seals it anew", "GC706",
+    instead((Store, "departures", nothing)),
+)  # fmt: skip
+def part_forged(folder: Path, _: MonkeyPatch) -> set[str]:
+    part = studied(folder).rename(folder / "part") / "store.sqlite"
+    with sqlite3.connect(part) as db:
+        call, text = db.execute("SELECT id, answer FROM call WHERE kind = 'generate' LIMIT 1").fetchone()
+        forged = {**json.loads(text), "text": "It is neither of them."}
+        changed = canonical(forged).decode(), digest(forged), call
+        db.execute("UPDATE call SET answer = ?, answer_digest = ? WHERE id = ?", changed)
+    study = gridc.open(folder / "gridcard.toml")
+    try:
+        study.merge([part])
+    except GridcError as error:
+        return {finding.code for finding in error.diagnostics}
+    assert codes(folder) == set()
+    return set()
+
+
 @attack(HOLDER, "the event that recorded the results is cut off, with the report after it", "GC707",
         instead((verification, "of_reports", nothing)))  # fmt: skip
 def end_cut(folder: Path, _: MonkeyPatch) -> set[str]:

@@ -76,7 +76,7 @@ def read_config(folder: Path) -> Any:
             "name the precision in the study"
         )
     layers = getattr(config.get_text_config(decoder=True), "num_hidden_layers", None) or 0
-    if layers > MOST_LAYERS:
+    if not 0 <= layers <= MOST_LAYERS:
         raise ValueError(f"its config.json states {layers:,} layers; {MOST_LAYERS:,} is the most")
     if getattr(config, "transformers_weights", None):
         raise ValueError("its config.json names other weights (`transformers_weights`)")

@@ -6,7 +6,7 @@ is measured, and a digest of its files, which its author may change under the sa
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -67,13 +67,14 @@ class Plugin:
     @property
     def manifest(self) -> dict[str, Any]:
         """What the stamp holds of it."""
-        return {"distribution": self.distribution, "version": self.version, **self.content}
+        about = {"distribution": self.distribution, "version": self.version, "entry": self.entry.value}
+        return {**about, **self.content}
 
     @property
     def manifest_before(self) -> dict[str, Any]:
         """What stamps held of it before they covered behaviour: of scaffolds alone a digest of the files."""
         about = {"distribution": self.distribution, "version": self.version}
-        return self.manifest if self.kind == "scaffold" else about
+        return {**about, **self.content} if self.kind == "scaffold" else about
 
     def load(self) -> Any:
         """What the entry point names. Raises `PluginError` where importing it fails."""
@@ -124,12 +125,16 @@ def used_plugins(spec: Spec, source: Source) -> dict[str, Plugin]:
         try:
             plugin = find_plugin(kind, reference)
             if f"{GROUPS[kind]}:{plugin.name}" not in used:
-                loaded = plugin.load()
-                used[f"{GROUPS[kind]}:{plugin.name}"] = replace(plugin, content=_content(plugin, loaded))
+                used[f"{GROUPS[kind]}:{plugin.name}"] = with_content(plugin)
         except PluginError as error:
             found.add(source.diagnose(error.code, path, error.problem, error.help))
     found.raise_if_any()
     return used
+
+
+def with_content(plugin: Plugin) -> Plugin:
+    """A plug-in with what the stamp holds of its files, as they are here now. Raises `PluginError`."""
+    return replace(plugin, content=_content(plugin, plugin.load()))
 
 
 def _references(spec: Spec) -> Iterator[tuple[KeyPath, str, str]]:
@@ -162,10 +167,29 @@ def _content(plugin: Plugin, loaded: Any) -> dict[str, Any]:
         for name, path in found.items()
         if path.is_file() and "__pycache__" not in name.parts and not name.name.startswith(".")
     }
-    code |= {f"/{name}": digest_bytes(path.read_bytes()) for name, path in _installed_with(plugin, module)}
+    others = dict(_installed_with(plugin, module))
+    code |= {f"/{name}": digest_bytes(path.read_bytes()) for name, path in others.items()}
+    code |= _compiled([*found.values(), *others.values()])
     here = {name for names in packages_distributions().values() for name in names}
     packages = {name: version(name) for name in getattr(loaded, "packages", ()) if name in here}
     return {"code": digest(code), **({"packages": packages} if packages else {})}
+
+
+def _compiled(sources: Iterable[Path]) -> dict[str, str]:
+    """The digests of compiled files that Python runs without a look at their sources (PEP 552)."""
+    from importlib.util import cache_from_source
+
+    found = {}
+    for path in sources:
+        cache = Path(cache_from_source(str(path)))
+        data = cache.read_bytes() if path.suffix == ".py" and cache.is_file() else b""
+        if int.from_bytes(data[4:8], "little") == _UNCHECKED_HASH:
+            found[f"//{path.name} {digest_bytes(path.read_bytes())}"] = digest_bytes(data)
+    return found
+
+
+_UNCHECKED_HASH = 1
+"""The flags of such a file."""
 
 
 def _installed_with(plugin: Plugin, module: ModuleType) -> Iterator[tuple[str, Path]]:
@@ -174,9 +198,10 @@ def _installed_with(plugin: Plugin, module: ModuleType) -> Iterator[tuple[str, P
     dist = plugin.entry.dist
     for file in (None if dist is None else dist.files) or ():
         top, path = file.parts[0], Path(str(file.locate()))
-        passed = top.partition(".")[0] == module.__name__ or top.endswith((".dist-info", ".egg-info", ".pth"))
-        hidden = top == ".." or top.startswith("__editable__") or "__pycache__" in file.parts
-        if not passed and not hidden and path.is_file():
+        own = top.partition(".")[0] == module.__name__ and not file.name.startswith(".")
+        script = top == ".." and not {"bin", "Scripts"}.isdisjoint(file.parts)  # it names its interpreter
+        about = top.endswith((".dist-info", ".egg-info", ".pth")) or top.startswith("__editable__")
+        if not (own or script or about or "__pycache__" in file.parts) and path.is_file():
             yield file.as_posix(), path
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from gridc.compiler.frontend.plugins import Plugin, PluginError, find_plugin
+from gridc.compiler.frontend.plugins import Plugin, PluginError, find_plugin, with_content
 from gridc.compiler.inputs.models import ModelIdentity, ships_with_gridc
 from gridc.compiler.preflight.hazards import waived_for
 from gridc.confined import prepare
@@ -122,10 +122,17 @@ class _Guarded:
         """Only where the plug-in says so: what asks a provider would be paid twice."""
         return bool(getattr(self._engine, "replicable", False))
 
+    def installed(self) -> dict[str, Any]:
+        """The plug-in as it is where this is asked: a worker may have other files of it."""
+        try:
+            return {"plugin": with_content(find_plugin("engine", self._plugin.name)).manifest}
+        except PluginError as error:
+            raise _unavailable(error) from None
+
     def effective(self) -> dict[str, Any]:
         with _coded(self._plugin):
             said: dict[str, Any] = json.loads(json.dumps(self._engine.effective()))
-            return {**self._about, **said, "plugin": self._plugin.manifest}
+            return {**self._about, **said, **self.installed()}
 
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
         asked = {call.id: len(call.parameters.get("continuations", ())) for call in calls}

@@ -144,13 +144,15 @@ class Replicas:
         self._name, self._key, self._engine = name, key, engine
         self._cluster, self._needs = cluster, needs
         self._copy: Any = None
+        installed = getattr(engine, "installed", dict)()
+        self._here = {"gridc": __version__, **installed}
 
     def effective(self) -> dict[str, Any]:
-        """What the first replica says of itself, how many there are, and on what they differ. Raises
-        `UnavailableError` (GC652) where that is not acknowledged."""
+        """What the first replica says of itself, how many there are, and on what they differ, among themselves
+        or from the code here. Raises `UnavailableError` (GC652) where that is not acknowledged."""
         copy = self._shared()
         ran = [self._get(ref) for ref in [actor.effective.remote(self._key, copy) for actor in self._actors]]
-        unlike = differing(ran)
+        unlike = differing([self._here, *ran])
         if unlike and not self._cluster.acknowledged:
             raise UnavailableError([refusal(told(self._name, unlike))])
         return {**ran[0], "workers": len(ran), **({"unlike": unlike} if unlike else {})}

@@ -11,7 +11,7 @@ from gridc.compiler.lock.anchor import Anchor, anchors
 from gridc.compiler.lock.deviations import Reconciled, reconcile, require_current, require_same
 from gridc.compiler.lock.diff import brief
 from gridc.compiler.lock.lock import Lock, create_lock, make_lock, read_lock, stamp_of, write_lock
-from gridc.compiler.preflight.consent import sentences, unset_keys
+from gridc.compiler.preflight.consent import missing_keys, sentences
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.providers import require_taken
 from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError
@@ -108,10 +108,7 @@ def stamp(place: Place, supersede: bool) -> StampReport:
     prove(compiled.study, compiled.source)
     notes = [
         *sentences(compiled.spec),
-        *(
-            f"{variable}, the key of `{model.id}`, is not set"
-            for _, model, variable in unset_keys(compiled.spec)
-        ),
+        *missing_keys(compiled.spec),
         *unsaid(compiled.spec),
         *compiled.study.notes(),
         *_tokenized(compiled),

@@ -99,13 +99,11 @@ def _proved(place: Place, progress: "Watch") -> ValidationReport:
     from gridc.compiler.frontend.unsupported import unsaid
     from gridc.compiler.lowering.plan import Plan
     from gridc.compiler.preflight import falsifiability
-    from gridc.compiler.preflight.consent import require_keys, sentences
+    from gridc.compiler.preflight.consent import missing_keys, sentences
     from gridc.compiler.preflight.hazards import prove
     from gridc.compiler.preflight.providers import require_taken
     from gridc.runtime.run import Step, preflight
 
-    checked = place.checked()
-    require_keys(checked.spec, checked.source)
     progress(Step("", 0, 0, "reading the items"))
     compiled = place.compiled()
     unchecked = require_taken(compiled.spec, compiled.source)
@@ -113,5 +111,5 @@ def _proved(place: Place, progress: "Watch") -> ValidationReport:
     prove(compiled.study, compiled.source)
     preflight(compiled, watch=progress)
     notes = falsifiability.manifest(Plan(compiled.study))["notes"]
-    notes = [*sentences(compiled.spec), *unsaid(compiled.spec), *notes]
+    notes = [*sentences(compiled.spec), *missing_keys(compiled.spec), *unsaid(compiled.spec), *notes]
     return ValidationReport(place.spec, compiled.study.unpinned() | unchecked, tuple(notes))

@@ -2,6 +2,7 @@
 own."""
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.lock import seal
-from gridc.diagnostics.errors import StampError
+from gridc.diagnostics.errors import StampError, UnavailableError
 from tests.authorities import make_authority, needs_openssl, needs_ssh, shell, time_stamp
 from tests.e2e.conftest import command
 
@@ -124,6 +125,15 @@ def test_an_old_answer_that_is_sent_again_is_no_time_stamp(
     monkeypatch.undo()
     seal.time_stamp(lock, address)
     assert lock.with_name("gridcard.lock.tsr").is_file()
+
+
+@needs_ssh
+def test_signing_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "key")
+    (tmp_path / "gridcard.lock").write_text("x")
+    monkeypatch.setattr(seal, "SECONDS", 0.5)
+    with pytest.raises(UnavailableError, match="GC604 ssh-keygen did not end within"):
+        seal.sign(tmp_path / "gridcard.lock", tmp_path / "key")
 
 
 def test_a_score_that_was_edited_on_the_cards_is_not_attached_and_does_not_pass(

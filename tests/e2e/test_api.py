@@ -166,6 +166,9 @@ def test_a_key_that_is_missing_is_told_before_anything_is_asked(
     assert "error[GC631]: `llama` needs a key, and TWO_KEY is not set" in done.stderr
     assert not (tmp_path / "gridcard.lock").exists()
     assert not (tmp_path / "results").exists()
+    tried = command("validate", "--check", cwd=tmp_path)
+    assert tried.returncode == 0, "whoever reviews a study has no keys of its author"
+    assert "missing for a run: TWO_KEY, the key of `llama`, is not set (GC631)" in tried.stdout
 
 
 @pytest.mark.usefixtures("key")

@@ -56,6 +56,8 @@ def _checked(path: Path, lock_path: Path, trust: Trust) -> Record:
     try:
         document = json.loads(data)
         record = _read(document)
+        if not _DOI.fullmatch(record.doi):
+            raise ValueError(f"{record.doi[:40]!r} is not a DOI")
         text = json.dumps(document, ensure_ascii=False)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise misfit(path, f"not a registry's record ({type(error).__name__}: {error})", help) from None
@@ -75,16 +77,23 @@ def _read(document: Mapping[str, Any]) -> Record:
     data = document.get("data")
     if isinstance(data, dict) and data.get("type") == "registrations":
         said = data["attributes"]
-        if said.get("withdrawn"):
-            raise ValueError("the registration was withdrawn")
+        _require_none(said, "withdrawn", "pending_registration_approval", "archiving")
         dates = [said["date_registered"], said.get("date_modified")]
         return Record("OSF", f"10.17605/OSF.IO/{str(data['id']).upper()}", _last(dates))
     if "created" in document and "doi" in document and "metadata" in document:
         if document.get("state", "done") != "done" or document.get("status", "published") != "published":
             raise ValueError("the record is not published")
+        _require_none(document, "is_draft")
         dates = [document["created"], document.get("modified"), document.get("updated")]
         return Record("Zenodo", str(document["doi"]), _last(dates))
     raise ValueError("neither OSF's registration nor Zenodo's record")
+
+
+def _require_none(said: Mapping[str, Any], *states: str) -> None:
+    """Raise `ValueError` where a record is in a state in which it registers nothing."""
+    for state in states:
+        if said.get(state):
+            raise ValueError(f"it is no registration that stands: its `{state}` is {said[state]!r}")
 
 
 def _last(dates: list[str | None]) -> str:

@@ -13,19 +13,26 @@ from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError, U
 from gridc.files import write_new
 
 _MOST = 1 << 20
+SECONDS = 300
+"""How long a passphrase or the touch of a hardware key is waited for."""
 
 
 def sign(path: Path, key: Path) -> None:
     """Sign the file's bytes with an ssh key; ssh-keygen asks for its passphrase. Raises `UnavailableError`
-    (GC604) where there is no ssh-keygen, and `StampError` (GC406) where it does not sign."""
+    (GC604) where there is no ssh-keygen or it waits too long, and `StampError` (GC406) where it does not
+    sign."""
     try:
         done = subprocess.run(
             ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key.resolve()), "-n", NAMESPACE],
-            stdin=path.open("rb"), stdout=subprocess.PIPE, check=False,
+            input=path.read_bytes(), stdout=subprocess.PIPE, check=False, timeout=SECONDS,
         )  # fmt: skip
     except FileNotFoundError:
         message = "signing needs ssh-keygen, which is not here"
         raise UnavailableError([Diagnostic("GC604", message, help="install OpenSSH")]) from None
+    except subprocess.TimeoutExpired:
+        message = f"ssh-keygen did not end within {SECONDS:g} s"
+        help = "it waits for a passphrase, for a touch, or for a file that is none"
+        raise UnavailableError([Diagnostic("GC604", message, str(key), help=help)]) from None
     if done.returncode or b"BEGIN SSH SIGNATURE" not in done.stdout:
         message = "ssh-keygen made no signature with this key"
         raise StampError([Diagnostic("GC406", message, str(key), help="name a private ssh key")])

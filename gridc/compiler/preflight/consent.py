@@ -144,6 +144,14 @@ def require_known(spec: Spec, source: Source) -> None:
         raise SpecError(unknown)
 
 
+def missing_keys(spec: Spec) -> tuple[str, ...]:
+    """Which keys a run would miss, a sentence each. Nothing but a run needs them."""
+    return tuple(
+        f"missing for a run: {variable}, the key of `{model.id}`, is not set (GC631)"
+        for _, model, variable in unset_keys(spec)
+    )
+
+
 def unset_keys(spec: Spec) -> Iterable[tuple[KeyPath, Model, str]]:
     """Every model whose key is in a variable that is not set, with its place and the variable."""
     for path, model in _asked(spec):

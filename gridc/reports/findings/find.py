@@ -12,7 +12,7 @@ from gridc.reports.findings.benchmarks import BENCHMARKS, HYPOTHESES
 from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.run_record import Finding, RunRecord
-from gridc.runtime.store.events import steps_back
+from gridc.runtime.store.events import before_reports, steps_back
 from gridc.runtime.store.store import Store
 
 
@@ -45,7 +45,7 @@ def find(
         near_ties=store.near_ties(stamp),
         first_call=first_call,
         before_stamp=before_stamp,
-        steps_back=tuple(steps_back(store.events())),
+        steps_back=tuple(steps_back(before_reports(store.events()))),
         deviations=tuple(reconcile(lock, compiled.study, log_path(compiled.source.path)).manifest()),
         benchmarks=record[BENCHMARKS],
         hypotheses=record[HYPOTHESES],

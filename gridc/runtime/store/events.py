@@ -5,7 +5,7 @@ another type was not written by gridc, and is refused with a finding that names 
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -340,6 +340,15 @@ def steps_back(events: Iterable[Event]) -> list[int]:
             found.append(event.seq)
         last = event.at
     return found
+
+
+def before_reports(events: Sequence[Event]) -> Sequence[Event]:
+    """The events up to the last one that is no report. What a report states follows from these: its own date
+    comes after it, and making it again must give the same."""
+    end = len(events)
+    while end and isinstance(events[end - 1].body, InterimLook):
+        end -= 1
+    return events[:end]
 
 
 def _time(text: str) -> datetime:

@@ -1,6 +1,7 @@
 """Stores that somebody edited, and files that were made to look like one."""
 
 import json
+import os
 import shutil
 import sqlite3
 import struct
@@ -28,11 +29,12 @@ from gridc.diagnostics.errors import GridcError
 from gridc.reports import verification
 from gridc.reports.claims import claimed
 from gridc.reports.files import write
+from gridc.reports.findings import find as find_module
 from gridc.reports.findings.attribution import ATTRIBUTION, Attribution
 from gridc.reports.findings.find import find
 from gridc.runtime import rerun, run
 from gridc.runtime.engines.protocol import Answer
-from gridc.runtime.store import events, looked, opening, reader
+from gridc.runtime.store import events, looked, opening, reader, writable
 from gridc.runtime.store.digests import CallRecords
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import canonical, digest, digest_bytes
@@ -531,6 +533,37 @@ def exchanged_while_it_is_written(folder: Path, patch: MonkeyPatch) -> set[str]:
     except GridcError as error:
         return {finding.code for finding in error.diagnostics}
     return set()
+
+
+OWN_DATE = "what a report states of the clock leaves out its own date (`events.before_reports`)"
+
+
+@attack("nobody: the clock is corrected between run and report", "`verify` refuses the report of an honest run",
+        OWN_DATE, instead((find_module, "before_reports", lambda chain: chain)))  # fmt: skip
+def clock_corrected(folder: Path, patch: MonkeyPatch) -> set[str]:
+    results = studied(folder)
+    patch.setattr(writable, "now", lambda: "2019-01-01T00:00:00.000+00:00")
+    for _ in range(2):
+        gridc.open(folder / "gridcard.toml").report()
+    with Store.open(results / "store.sqlite") as store:
+        assert events.steps_back(store.events())
+    return {OWN_DATE} if codes(folder) == set() else set()
+
+
+ANY_NAME = "the name of a store need not be UTF-8 (`Reader.path`)"
+
+
+def named_in_text(store: Store) -> Path:
+    name = "SELECT file FROM pragma_database_list WHERE name = 'main'"
+    return Path(store._db.execute(name).fetchone()[0])
+
+
+@attack("nobody: a folder has a name that is not UTF-8", "`run` and `report` work, and `verify` does not",
+        ANY_NAME, instead((reader.Reader, "path", property(named_in_text))))  # fmt: skip
+def folder_in_latin_1(folder: Path, _: MonkeyPatch) -> set[str]:
+    place = Path(os.fsdecode(os.fsencode(folder) + b"/\xff\xe9"))
+    studied(place)
+    return {ANY_NAME} if codes(place) == set() else set()
 
 
 @attack(HOLDER, "a figure is forged", "GC714", instead((verification, "_figures", nothing)))

@@ -1,6 +1,7 @@
 """Claims that a lock or results are tied to a time or a person, by whoever made them."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from gridc.runtime.store.events import Event, Reported, RunFinished, RunStarted
 from gridc.study import stamping
 from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.studies import write_study
-from tests.authorities import commit, make_authority, shell
+from tests.authorities import commit, make_authority, make_chain, shell
 from tests.authorities import time_stamp as ask_for_token
 
 HOLDER = "whoever hands over a store"
@@ -249,6 +250,56 @@ def record_changed_later(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 def anchor_digest(path: Path) -> str:
     return shell(path.parent, "sha256sum", path.name).decode().split()[0]
+
+
+def fetched(folder: Path, **said: object) -> set[str]:
+    """What a record at Zenodo comes to that holds the stamp and the lock's digest, and says this beside."""
+    spec = locked(folder)
+    path = lock_path(spec)
+    text = f"{json.loads(path.read_text())['stamp']} {anchor_digest(path)}"
+    held = {"doi": "10.5281/zenodo.1", "created": "2020-01-01T00:00:00+00:00", "metadata": {"notes": text}}
+    (folder / "fetched.json").write_text(json.dumps(held | said))
+    try:
+        anchors(path, spec, Trust(records=(folder / "fetched.json",)))
+    except StampError as error:
+        return {each.code for each in error.diagnostics}
+    return set()
+
+
+@attack(
+    AUTHOR, "a draft at a registry, which is changed as one likes, holds the stamp", "GC406",
+    instead((registration, "_require_none", nothing)),
+)  # fmt: skip
+def record_of_a_draft(folder: Path, patch: MonkeyPatch) -> set[str]:
+    return fetched(folder, is_draft=True)
+
+
+@attack(
+    AUTHOR, "a record's DOI carries an escape sequence for the terminal", "GC406",
+    instead((registration, "_DOI", re.compile("(?s).*"))),
+)  # fmt: skip
+def record_that_escapes(folder: Path, patch: MonkeyPatch) -> set[str]:
+    return fetched(folder, doi="10.5281/\x1b[2K\x1b[1Averified")
+
+
+IN_ORDER = "certificates in a token are put in the order of DER (`time_stamp._ordered`)"
+
+
+@attack(
+    "nobody: an authority sends its chain", "a sound token is refused for the order of its certificates",
+    IN_ORDER, instead((time_stamp, "_ordered", lambda response: response)),
+)  # fmt: skip
+def token_with_its_chain(folder: Path, patch: MonkeyPatch) -> set[str]:
+    spec = locked(folder)
+    place = make_chain(make_authority(folder, "authority"), ("one",))
+    for order in (("root", "one"), ("one", "root")):
+        ask_for_token(place, lock_path(spec), order)
+        try:
+            found = strongest(anchors(lock_path(spec), spec, Trust(roots=(place / "root.pem",))))
+        except StampError:
+            return set()
+        assert found.strength == "timestamped"
+    return {IN_ORDER}
 
 
 CLOCK = "backward dates are told (`events.steps_back`)"

@@ -545,9 +545,11 @@ def clock_corrected(folder: Path, patch: MonkeyPatch) -> set[str]:
     patch.setattr(writable, "now", lambda: "2019-01-01T00:00:00.000+00:00")
     for _ in range(2):
         gridc.open(folder / "gridcard.toml").report()
+        if codes(folder):
+            return set()
     with Store.open(results / "store.sqlite") as store:
         assert events.steps_back(store.events())
-    return {OWN_DATE} if codes(folder) == set() else set()
+    return {OWN_DATE}
 
 
 ANY_NAME = "the name of a store need not be UTF-8 (`Reader.path`)"

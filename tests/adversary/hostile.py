@@ -55,7 +55,7 @@ def _added(count: int) -> Damage:
     def damage(model: Path) -> None:
         path = model / "tokenizer.json"
         document = json.loads(path.read_text("utf-8"))
-        one = {name: False for name in ("single_word", "lstrip", "rstrip", "normalized")}
+        one = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
         document["added_tokens"] += [
             {"id": 10**5 + number, "content": f"zz{number}", "special": True, **one}
             for number in range(count)

@@ -148,7 +148,7 @@ class Replicas:
         self._here = {"gridc": __version__, **installed}
 
     def effective(self) -> dict[str, Any]:
-        """What the first replica says of itself, how many there are, and on what they differ, among themselves
+        """What the first replica says of itself, how many there are, and on what they differ, from each other
         or from the code here. Raises `UnavailableError` (GC652) where that is not acknowledged."""
         copy = self._shared()
         ran = [self._get(ref) for ref in [actor.effective.remote(self._key, copy) for actor in self._actors]]

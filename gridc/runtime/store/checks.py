@@ -15,6 +15,8 @@ _USED = {
     "call": "id NOT IN (SELECT call FROM trace) AND id NOT IN (SELECT call FROM judgement)",
     "prompt": "id NOT IN (SELECT prompt FROM call)",
     "batch": "id NOT IN (SELECT batch FROM call WHERE batch IS NOT NULL)",
+    "blinding": """NOT EXISTS (SELECT 1 FROM event WHERE kind = 'seal' AND (stamp, about)
+        = (json_extract(body, '$.stamp'), json_extract(body, '$.about')))""",
     "cell": "id NOT IN (SELECT cell FROM sample)",
     "attempt": "call IS NULL AND model NOT IN (SELECT model FROM call)",
     "submission": "model NOT IN (SELECT model FROM call)",

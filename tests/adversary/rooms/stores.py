@@ -253,6 +253,10 @@ def a_call_more(folder: Path, _: MonkeyPatch) -> set[str]:
 
 
 enter(
+    "a-secret-more", "a secret is added that opens no sealed map", "GC704", without_lost_rows,
+    "INSERT INTO blinding SELECT stamp, 'judging', 'ab' FROM study",
+)  # fmt: skip
+enter(
     "model-changed", "a call says that another model gave its answer", "GC703",
     and_no_records(without_columns), some("model", "(SELECT max(model) FROM call)"),
 )  # fmt: skip
@@ -538,8 +542,10 @@ def exchanged_while_it_is_written(folder: Path, patch: MonkeyPatch) -> set[str]:
 OWN_DATE = "what a report states of the clock leaves out its own date (`events.before_reports`)"
 
 
-@attack("nobody: the clock is corrected between run and report", "`verify` refuses the report of an honest run",
-        OWN_DATE, instead((find_module, "before_reports", lambda chain: chain)))  # fmt: skip
+@attack(
+    "nobody: the clock is corrected between run and report", "`verify` refuses the report of an honest run",
+    OWN_DATE, instead((find_module, "before_reports", lambda chain: chain)),
+)  # fmt: skip
 def clock_corrected(folder: Path, patch: MonkeyPatch) -> set[str]:
     results = studied(folder)
     patch.setattr(writable, "now", lambda: "2019-01-01T00:00:00.000+00:00")

@@ -23,6 +23,16 @@ def written(name: str, text: str) -> Damage:
     return lambda model: (model / name).write_text(text, "utf-8")
 
 
+def without(name: str, damage: Damage) -> Damage:
+    """The damage to a model without a file that would count before what is damaged."""
+
+    def both(model: Path) -> None:
+        (model / name).unlink()
+        damage(model)
+
+    return both
+
+
 def tokenizer(**values: Any) -> Damage:
     return changed("tokenizer.json", **values)
 
@@ -90,9 +100,8 @@ HOSTILE: dict[str, Damage] = {
     "tokenizer-nested": written("tokenizer.json", DEEP),
     "tokenizer-config-nested": written("tokenizer_config.json", '{"x": ' + DEEP + "}"),
     "tokenizer-of-another-class": changed("tokenizer_config.json", tokenizer_class="LlamaTokenizer"),
-    "chat-template-is-a-number": lambda model: (
-        changed("tokenizer_config.json", chat_template=7)(model),
-        (model / "chat_template.jinja").unlink(),  # which counts before it
+    "chat-template-is-a-number": without(
+        "chat_template.jinja", changed("tokenizer_config.json", chat_template=7)
     ),
     "end-is-beyond-numbers": lambda model: (
         config(eos_token_id=10**30)(model),

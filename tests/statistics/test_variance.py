@@ -132,5 +132,5 @@ def test_a_model_that_moves_nothing_but_for_rounding_has_no_rho() -> None:
     factors = {"model": list("aaaabbbb"), "template": list("1122") * 2, "decoding": list("gmgm") * 2}
     found = decompose(scores, factors)
     assert found is not None
-    assert 0 < found.model < 1e-12
+    assert 0 <= found.model < 1e-12, "what rounding leaves, which the processor decides"
     assert found.rho is None

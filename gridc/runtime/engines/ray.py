@@ -144,7 +144,7 @@ class Replicas:
         self._name, self._key, self._engine = name, key, engine
         self._cluster, self._needs = cluster, needs
         self._copy: Any = None
-        installed = getattr(engine, "installed", dict)()
+        installed: dict[str, Any] = getattr(engine, "installed", dict)()
         self._here = {"gridc": __version__, **installed}
 
     def effective(self) -> dict[str, Any]:

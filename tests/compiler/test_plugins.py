@@ -42,11 +42,13 @@ SCAFFOLD = (
     'method = "extract"\n',
     'method = "extract"\nscaffold = { kind = "plugin:circle", rounds = 2 }\n',
 )
-ACME = {
-    "distribution": "acme-gridc",
-    "version": "1.2",
-    "code": digest({"acme_gridc.py": digest_bytes(CODE.encode())}),
-}
+
+
+def acme_with(entry: str) -> dict[str, str]:
+    """What the stamp holds of an entry point of the package."""
+    code = digest({"acme_gridc.py": digest_bytes(CODE.encode())})
+    return {"distribution": "acme-gridc", "version": "1.2", "entry": f"acme_gridc:{entry}", "code": code}
+
 
 Compile = Callable[..., Compiled]
 
@@ -61,7 +63,7 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_loader_reads_the_items_and_is_named_in_the_stamp(acme: Path, compiled: Compile) -> None:
     study = compiled(LOADER).study
     assert study.items["facts"].sampled[0].id.startswith("Which tool")
-    assert study.inputs()["plugins"] == {"gridc.loaders:facts": ACME}
+    assert study.inputs()["plugins"] == {"gridc.loaders:facts": acme_with("load")}
 
 
 def test_a_study_without_plug_ins_has_none_in_its_stamp_and_imports_none(
@@ -74,13 +76,13 @@ def test_a_study_without_plug_ins_has_none_in_its_stamp_and_imports_none(
 def test_an_engine_is_opened_and_its_model_is_unpinned_or_hashed(acme: Path, compiled: Compile) -> None:
     study = compiled(RIGHT).study
     assert study.models["right"].files  # a path: is hashed, whoever runs it
-    assert study.inputs()["plugins"] == {"gridc.engines:always": ACME}
+    assert study.inputs()["plugins"] == {"gridc.engines:always": acme_with("Always")}
     engine = open_engine("right", study.models["right"], "fp32", study.spec)
     assert engine.effective() == {
         "model": "right",
         "precision": "fp32",
         "answers": "A",
-        "plugin": {key: ACME[key] for key in ("distribution", "version")},
+        "plugin": acme_with("Always"),
     }
     with pytest.raises(UnavailableError, match=r"GC342 .*acme-gridc 1\.2 fails .*no bf16 here"):
         open_engine("right", study.models["right"], "bf16", study.spec)
@@ -124,14 +126,14 @@ def test_an_engine_takes_any_source(acme: Path, compiled: Compile) -> None:
 def test_a_measurand_is_written_out(acme: Path, compiled: Compile) -> None:
     study = compiled(GREEDY, WARM, READ, RANK, (EXCLUDE, "")).study
     assert {cell.setting.max_tokens for cell in Plan(study).cells()} == {3}
-    assert study.inputs()["plugins"] == {"gridc.measurands:last": ACME}
+    assert study.inputs()["plugins"] == {"gridc.measurands:last": acme_with("MEASURAND")}
     assert "plugin:" not in str(study.spec.stamped())
 
 
 def test_a_scaffold_asks_what_its_package_says(acme: Path, compiled: Compile) -> None:
     study = compiled(SCAFFOLD).study
     stated = study.inputs()["plugins"]["gridc.scaffolds:circle"]
-    assert stated == ACME
+    assert stated == acme_with("circle")
     plan = Plan(study)
     sample = next(sample for cell in plan.cells() for sample in plan.samples(cell) if sample.scaffolded)
     trace = sample.trace(lambda call: {"text": "round"})

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridc.statistics import margins
-from gridc.statistics.case_totals import CaseTable, merged
+from gridc.statistics.case_totals import CaseTable, distinct, merged
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
 from gridc.statistics.designs import Design
 from gridc.statistics.jackknife import Jackknife, Spread
@@ -230,8 +230,11 @@ def _table(asked: Asked, rise: int, fall: int) -> CaseTable:
         rows.append((asked.answers[at] * n).reshape(units, width))
         sums.append((asked.answers[at] * s).reshape(units, width))
     both = np.hstack([merged(rows, asked.numbers), merged(sums, asked.numbers)])
-    kinds, cases = np.unique(both, axis=0, return_counts=True)
-    return CaseTable(kinds[:, : parts * width], kinds[:, parts * width :], cases.astype(np.int64))
+    # As np.unique has them, which would sort all units to find the few kinds.
+    kinds, of_unit = distinct(both)
+    ascending = np.lexsort(kinds.T[::-1])
+    kinds, cases = kinds[ascending], np.bincount(of_unit)[ascending]
+    return CaseTable(kinds[:, : parts * width], kinds[:, parts * width :], cases)
 
 
 def _some(places: NDArray[np.int64], first: int, count: int) -> NDArray[np.int64]:

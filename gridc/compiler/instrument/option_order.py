@@ -15,6 +15,8 @@ def arranged(item: Item, order: str | None) -> Item:
     Raises `DrawError` where the item has no such order.
     """
     kind, _, value = (order or "file").partition(":")
+    if kind == "file":
+        return item
     places = list(range(len(item.options)))
     match kind:
         case "reversed":

@@ -2,9 +2,6 @@
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,7 +9,10 @@ from threading import Thread
 from typing import ClassVar
 
 import pytest
+from click.testing import CliRunner
+from huggingface_hub import close_session
 
+from gridc.cli import main
 from gridc.schema.canonical import digest_bytes
 from tests.compiler.conftest import questions
 
@@ -87,20 +87,19 @@ def hub() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.fixture(autouse=True)
+def own_cache(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub's client keeps what it fetches beside the study, and asks this machine without a proxy."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(small.parent / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY", True)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    close_session()
+
+
 def gridc(spec: Path, endpoint: str, *command: str) -> tuple[int, str]:
-    """Run gridc in a process of its own, because the hub's client reads its endpoint when it is imported."""
-    environment = {
-        **os.environ,
-        "HF_ENDPOINT": endpoint,
-        "HF_HOME": str(spec.parent / "hub"),
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "NO_PROXY": "127.0.0.1",
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "gridc", *command, str(spec)],
-        env=environment, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
-    return done.returncode, done.stdout + done.stderr
+    """Run gridc with the hub at this address."""
+    done = CliRunner().invoke(main, [*command, str(spec)], env={"HF_ENDPOINT": endpoint})
+    return done.exit_code, done.output
 
 
 def hosted(small: Path, source: str) -> Path:

@@ -3,6 +3,7 @@
 The hub's client is imported here, where it is used. Without `online` only its cache is read.
 """
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -53,10 +54,16 @@ def dataset_files(reference: str, pinned: str | None, online: bool) -> Hosted:
 ONLINE = "`gridc stamp` fetches it where there is a network"
 
 
+def endpoint() -> str | None:
+    """The address of the hub where it is another than the public one: `HF_ENDPOINT`, which the hub's client
+    alone would read when it is imported and never again."""
+    return os.environ.get("HF_ENDPOINT") or None
+
+
 def _resolve(repository: str, revision: str) -> str | None:
     from huggingface_hub import HfApi
 
-    return HfApi().dataset_info(repository, revision=revision, timeout=10).sha
+    return HfApi(endpoint()).dataset_info(repository, revision=revision, timeout=10).sha
 
 
 def _folder(repository: str, commit: str, name: str, online: bool) -> Path:
@@ -70,9 +77,15 @@ def _folder(repository: str, commit: str, name: str, online: bool) -> Path:
                 revision=commit,
                 allow_patterns=name,
                 local_files_only=not online,
+                endpoint=endpoint(),
             )
         )
     path = hf_hub_download(
-        repository, name, repo_type="dataset", revision=commit, local_files_only=not online
+        repository,
+        name,
+        repo_type="dataset",
+        revision=commit,
+        local_files_only=not online,
+        endpoint=endpoint(),
     )
     return Path(path).parents[len(PurePosixPath(name).parts) - 1]

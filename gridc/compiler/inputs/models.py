@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.frontend.locate import BUILTIN_MODELS, MODELS_FOLDER, NotFound, Places
+from gridc.compiler.inputs.dataset_hub import endpoint
 from gridc.files import open_regular
 from gridc.schema.canonical import digest
 from gridc.schema.engines import FILES, engine_kind
@@ -171,6 +172,6 @@ def _ask_hub(source: str, revision: str) -> str | None:
     try:
         from huggingface_hub import HfApi
 
-        return HfApi().model_info(source.removeprefix("hf:"), revision=revision, timeout=10).sha
+        return HfApi(endpoint()).model_info(source.removeprefix("hf:"), revision=revision, timeout=10).sha
     except Exception:  # no client, no network, no such repository: the model stays unpinned, and says so
         return None

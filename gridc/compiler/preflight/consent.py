@@ -18,6 +18,7 @@ from pathlib import Path
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
+from gridc.compiler.inputs.dataset_hub import endpoint
 from gridc.compiler.inputs.reach import PROVIDERS, Reach, proxy_of, reach_of, without_password
 from gridc.diagnostics.errors import Diagnostic, SpecError, UnavailableError, UsageError
 from gridc.diagnostics.places import KeyPath
@@ -104,7 +105,7 @@ def sentences(spec: Spec) -> tuple[str, ...]:
         for name, model in plugins.items()
     ]
     if hub:
-        where = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+        where = endpoint() or "https://huggingface.co"
         key = " with your token of it, where you have one" if _hub_token() else ""
         lines.append(visible(f"leaves: {where} is asked for the files of {', '.join(hub)}{key}; no prompt"))
     return tuple(lines)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from huggingface_hub import snapshot_download
 
+from gridc.compiler.inputs.dataset_hub import endpoint
 from gridc.compiler.inputs.models import PATTERNS, ModelIdentity
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 
@@ -22,7 +23,9 @@ def folder_of(name: str, identity: ModelIdentity) -> Path:
         )
     repository = identity.source.removeprefix("hf:")
     try:
-        folder = snapshot_download(repository, revision=identity.revision, allow_patterns=list(PATTERNS))
+        folder = snapshot_download(
+            repository, revision=identity.revision, allow_patterns=list(PATTERNS), endpoint=endpoint()
+        )
     except Exception as error:  # whatever the hub's client raises: its HTTP library varies
         message = f"`{repository}` at {identity.revision[:12]} cannot be downloaded: {error}"
         raise UnavailableError([Diagnostic("GC606", message)]) from None

@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api judged serve run scaffolds test check slow mutants bench-engine bench-plan bench-stats bench-report clean
+.PHONY: bench-view bench-api judged serve run scaffolds test quick slow mutants bench-engine bench-plan bench-stats bench-report clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -27,7 +27,12 @@ test: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist worksteal --durations=15
+
+# The tests nearest to what this branch changes, as many as take a minute together.
+quick: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/python -m tools.touched | xargs -r $(BIN)/pytest -n auto --dist worksteal --durations=15
 
 # Tests that take minutes: the 20 kills among them.
 slow: .venv/installed .venv-lm-eval/installed

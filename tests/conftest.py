@@ -1,6 +1,7 @@
-"""What all tests share: how threads wait, and the flag that rewrites golden files."""
+"""What all tests share: how threads wait, the flag that rewrites golden files, how long each file takes."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,20 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files; then read the diff")
+
+
+_seconds: Counter[str] = Counter()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _seconds[report.nodeid.partition("::")[0]] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """After a run of the whole suite, keep how many seconds each file took: `tools/touched.py` reads it."""
+    whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if whole and not session.config.option.keyword and not hasattr(session.config, "workerinput"):
+        session.config.cache.set("gridc/seconds", dict(_seconds))
 
 
 class Golden:

@@ -4,11 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import chdir
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import gridc
+from gridc.cli import main
 
 PACKAGE = Path(gridc.__file__).parent
 
@@ -127,8 +131,26 @@ def make_study(folder: Path, items: int = 8) -> Path:
     return spec
 
 
-def command(*arguments: str, cwd: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run the real command line in a process of its own."""
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A command that has ended, named as `subprocess` names it."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def command(*arguments: str, cwd: Path, **environment: str | None) -> Done:
+    """Run a command in this process: for tests of what it does, and not of how a process starts and ends."""
+    with chdir(cwd):
+        done = CliRunner(catch_exceptions=False).invoke(
+            main, arguments, env={"NO_COLOR": "1", **environment}, prog_name="gridc"
+        )
+    return Done(done.exit_code, done.stdout, done.stderr)
+
+
+def process(*arguments: str, cwd: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "gridc", *arguments],
         cwd=cwd,

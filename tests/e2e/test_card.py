@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import command
+from tests.e2e.conftest import command, process
 
 
 def test_attach_check_and_export(study: Path) -> None:
@@ -76,9 +76,9 @@ def test_attribution_is_recorded_so_that_it_verifies_without_being_fitted_again(
         "raise ImportError('not installed')\n"
     )  # it is found before the real one
     path = os.pathsep.join([str(study), os.environ.get("PYTHONPATH", "")])
-    checked = command("verify", cwd=study, PYTHONPATH=path)
+    checked = process("verify", cwd=study, PYTHONPATH=path)
     assert checked.returncode == 0, checked.stderr
-    missing = command("report", "--attribution", cwd=study, PYTHONPATH=path)
+    missing = process("report", "--attribution", cwd=study, PYTHONPATH=path)
     assert missing.returncode == 6
     assert "error[GC604]" in missing.stderr
     page.write_text(page.read_text().replace("Axis attribution", "Axis Attribution"))

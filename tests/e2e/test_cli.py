@@ -1,7 +1,6 @@
 """The command line as a user meets it: exit codes, coded errors in their place, no traceback."""
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -12,19 +11,13 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.e2e.conftest import Done, command, process
+
 ROOT = Path(__file__).parents[2]
 
 
-def gridc(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    environment = {key: value for key, value in os.environ.items() if key != "GRIDC_DATA"}
-    return subprocess.run(
-        [sys.executable, "-m", "gridc", *arguments],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def gridc(*arguments: str, cwd: Path) -> Done:
+    return command(*arguments, cwd=cwd, GRIDC_DATA=None)
 
 
 def edited(folder: Path, old: str, new: str) -> Path:
@@ -92,8 +85,9 @@ def test_an_error_as_json_has_its_place(study: Path) -> None:
 
 def test_a_changed_spec_is_not_run(study: Path) -> None:
     edited(study, "seed = 1", "seed = 2")
-    done = gridc("run", cwd=study)
+    done = process("run", cwd=study)
     assert done.returncode == 4
+    assert "Traceback" not in done.stderr
     assert "error[GC401]: `benchmark[bbq].sample.seed` was 1 when it was stamped and is 2 now" in done.stderr
 
 

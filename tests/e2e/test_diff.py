@@ -4,12 +4,11 @@ import json
 import shutil
 import sqlite3
 from pathlib import Path
-from subprocess import CompletedProcess
 
-from tests.e2e.conftest import command, make_study
+from tests.e2e.conftest import Done, command, make_study
 
 
-def diff(*arguments: object, cwd: Path) -> "CompletedProcess[str]":
+def diff(*arguments: object, cwd: Path) -> Done:
     return command("diff", *map(str, arguments), cwd=cwd)
 
 

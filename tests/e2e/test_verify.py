@@ -2,8 +2,6 @@
 
 import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from math import comb
 from pathlib import Path
@@ -14,14 +12,14 @@ from gridc.compiler.compile import compile_spec
 from gridc.diagnostics.errors import VerificationError
 from gridc.runtime.store.store import Store
 from gridc.study import verifying
+from tests.e2e.conftest import Done, command
 
 RESULTS = Path("results/small")
 Change = Callable[[Path], None]
 
 
-def verify(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "gridc", "verify", *options]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+def verify(folder: Path, *options: str) -> Done:
+    return command("verify", *options, cwd=folder)
 
 
 def flip(path: Path, at: int) -> None:

@@ -1,7 +1,6 @@
 """The instrument is tried before any model: responders whose scores are known, on every shipped benchmark."""
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.compiler.compile import Compiled, compile_spec
+from gridc.compiler.compile import Compiled
 from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import render_prompt
@@ -22,7 +21,6 @@ from gridc.diagnostics.errors import HazardError, SpecError
 from gridc.statistics.poisson_binomial import tails
 
 Compile = Callable[..., Compiled]
-REPOSITORY = Path(__file__).resolve().parents[2]
 READ = Setting(prompt="p", method="extract")
 RANK = Setting(prompt="p", method="loglikelihood", options="none")
 T1 = "{{ question }}\n\nAnswer:{% if answer %} {{ answer }}{% endif %}"
@@ -198,22 +196,3 @@ def test_only_hazards_can_be_waived(compiled: Compile, small: Path, code: str) -
     small.write_text(f'{small.read_text()}\n[[waive]]\ncode = "{code}"\nwhy = "?"\n')
     with pytest.raises(SpecError):
         compiled()
-
-
-STUDIES = [
-    REPOSITORY / "gridcard.toml",
-    *(path for path in sorted((REPOSITORY / "specs").glob("*.toml")) if "deviations" not in path.name),
-]
-
-
-@pytest.mark.parametrize("spec", STUDIES, ids=lambda path: path.stem)
-def test_no_spec_of_the_repository_raises_a_false_alarm(spec: Path) -> None:
-    data = os.environ.get("GRIDC_DATA")
-    try:
-        found = compile_spec(spec, Path(data) if data else None)
-    except SpecError as error:
-        assert {each.code for each in error.diagnostics} == {"GC309"}  # a folder that has other benchmarks
-        found = compile_spec(spec)
-    if found.study.absent:
-        pytest.skip(f"items are absent: {', '.join(found.study.absent)}; GRIDC_DATA names their folder")
-    prove(found.study, found.source)

@@ -41,6 +41,11 @@ def plan(name: str) -> Plan:
 
 
 @cache
+def plan_with_data(name: str) -> Plan:
+    return Plan(compile_spec(SPECS / f"{name}.toml", Path(DATA or "")).study)
+
+
+@cache
 def manifest(name: str) -> dict[str, Any]:
     return plan(name).manifest().as_json()
 
@@ -79,17 +84,16 @@ needs_data = pytest.mark.skipif(DATA is None, reason="GRIDC_DATA does not say wh
 @needs_data
 @pytest.mark.parametrize("name", (*SAFETYREPRO, *SCAFFOLDS))
 def test_the_data_hold_the_items_that_a_paper_asks(name: str) -> None:
-    study = compile_spec(SPECS / f"{name}.toml", Path(DATA or "")).study
-    assert study.absent == {}
+    found = plan_with_data(name)
+    assert found.study.absent == {}
     asked = {each["id"]: each["sample"]["n"] for each in values(name)["benchmark"]}
-    assert {each: Plan(study).asked(each) for each in asked} == asked
+    assert {each: found.asked(each) for each in asked} == asked
 
 
 @needs_data
 def test_hypotheses_rest_on_the_items_that_have_their_rate() -> None:
     """The released code's BBQ has 401 ambiguous items of 800 (FINDINGS 5); 375 prompts are safe."""
-    study = compile_spec(SPECS / "scaffold_safety.toml", Path(DATA or "")).study
-    found = {each.id: each.items for each in prospects(Plan(study))}
+    found = {each.id: each.items for each in prospects(plan_with_data("scaffold_safety"))}
     assert (found["H3-bias"], found["H3-refusal"], found["H3-truth"]) == (401, 375, 817)
     assert {each.id: each.items for each in prospects(plan("scaffold_safety"))}["H3-bias"] is None
 
@@ -112,7 +116,7 @@ def test_the_plan_says_what_predictions_can_come_to() -> None:
 
 @needs_data
 def test_a_paper_is_counted_alike_with_its_data() -> None:
-    found = Plan(compile_spec(SPECS / "safetyrepro_bf16.toml", Path(DATA or "")).study).manifest().as_json()
+    found = plan_with_data("safetyrepro_bf16").manifest().as_json()
     assert found["counts"]["samples"] == found["observations"] == manifest("safetyrepro_bf16")["observations"]
 
 

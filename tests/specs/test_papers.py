@@ -5,6 +5,7 @@ import os
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -93,9 +94,15 @@ def test_the_data_hold_the_items_that_a_paper_asks(name: str) -> None:
 @needs_data
 def test_hypotheses_rest_on_the_items_that_have_their_rate() -> None:
     """The released code's BBQ has 401 ambiguous items of 800 (FINDINGS 5); 375 prompts are safe."""
-    found = {each.id: each.items for each in prospects(plan_with_data("scaffold_safety"))}
-    assert (found["H3-bias"], found["H3-refusal"], found["H3-truth"]) == (401, 375, 817)
-    assert {each.id: each.items for each in prospects(plan("scaffold_safety"))}["H3-bias"] is None
+
+    def items(whole: Plan) -> dict[str, int | None]:
+        spec = whole.study.spec
+        rates = [each for each in spec.hypothesis if each.id in ("H3-bias", "H3-refusal", "H3-truth")]
+        study = replace(whole.study, spec=spec.model_copy(update={"hypothesis": rates}))
+        return {prospect.id: prospect.items for prospect in prospects(Plan(study))}
+
+    assert items(plan_with_data("scaffold_safety")) == {"H3-bias": 401, "H3-refusal": 375, "H3-truth": 817}
+    assert items(plan("scaffold_safety"))["H3-bias"] is None
 
 
 def test_the_plan_says_what_predictions_can_come_to() -> None:

@@ -10,6 +10,7 @@ from math import exp
 from statistics import median
 from typing import Any
 
+from gridc.compiler.frontend.unsupported import decided
 from gridc.reports import addresses, figures
 from gridc.reports.caveats import caveats, unreadable_words
 from gridc.reports.components import component_sentences, term_name
@@ -22,6 +23,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_g
 from gridc.reports.findings.hypotheses.sentences import needed_words
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.pair_sentences import strength_of
+from gridc.reports.raters import index_asked
 from gridc.reports.sentences import falsification_sentences, leading, rate_sentences
 from gridc.reports.templates import number, percent, render
 from gridc.reports.words import ASSUMED, effects, p_value, selected, told_p, units_words
@@ -95,6 +97,8 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         "page.html.jinja",
         policy=_policy(script),
         addresses=addresses,
+        decided=decided,
+        bang=index_asked(spec),
         viewer=addresses.server(),
         strongest=_strongest(findings, sections),
         compared=[(section.row, pair) for section in sections for pair in section.row.scopes[0].pairs],

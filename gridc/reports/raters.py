@@ -9,6 +9,7 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.templates import number, percent
 from gridc.reports.words import KAPPA_INTERVAL, told_p, with_sign
 from gridc.schema.estimates import EstimateRow, estimate_row
+from gridc.schema.spec import Spec
 
 EXACT = "exact interval (Clopper-Pearson)"
 BOTH = "exact limits of the shares right and wrong, each at half of the error"
@@ -62,10 +63,17 @@ def guess_sentences(found: Sequence[GuessFinding]) -> Iterator[str]:
             yield f"{told}: {shows} ({shown}), which does not prove that it was blind."
 
 
+def index_asked(spec: Spec) -> bool:
+    """Whether the spec asks for a blinding index."""
+    judge = spec.judge
+    return judge is not None and judge.blinding is not None and judge.blinding.index is not None
+
+
 def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
-    """Bang's index of every configuration, and the test of the guesses."""
+    """Bang's index of every configuration where the spec asks for it, and the test of the guesses."""
+    indexed = index_asked(findings.plan.study.spec)
     for found in findings[GUESSES]:
-        for arm in found.arms:
+        for arm in found.arms if indexed else ():
             exact = arm.right + arm.wrong == arm.n
             yield estimate_row(
                 id=f"blinding/{found.benchmark}/{arm.arm}/bang",

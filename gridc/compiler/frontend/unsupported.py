@@ -63,10 +63,16 @@ def _open_choices(spec: Spec) -> Iterator[Uncomputed]:
             )
 
 
+def decided(test: Falsification) -> str:
+    """When a test passes and fails, in the words of the spec."""
+    stated = {"passes": test.passes, "in part": test.partial, "fails": test.fails}
+    return "; ".join(f"{result}: {words}" for result, words in stated.items() if words)
+
+
 def undecidable(spec: Spec, test: Falsification) -> str | None:
     """Why no number of the report decides a falsification test; None where one does."""
     if test.criterion is None:
-        return "for people to do"
+        return f"for people to do; {decided(test)}"
     if test.criterion.fork is not None:
         fork = next(each for each in spec.fork if each.id == test.criterion.fork)
         if fork.binds != "analysis.outcome" or test.criterion.level not in ("itt", "pp"):

@@ -50,7 +50,7 @@ def write_files(folder: Path) -> None:
     """The files that the studies name, and the studies themselves."""
     for base in BASES.glob("*.toml"):
         shutil.copy(base, folder)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number in range(48):
         turned = OPTIONS[number % 3 :] + OPTIONS[: number % 3]
         rows.append({

@@ -50,7 +50,8 @@ def values_of(base: str) -> Any:
 
 def put(values: Any, place: str, value: Any) -> None:
     """Set or leave out what stands at a place such as `axis.0.id`; one behind the last entry is added."""
-    *path, last = (int(step) if step.isdigit() else step for step in place.split("."))
+    steps: list[Any] = [int(step) if step.isdigit() else step for step in place.split(".")]
+    *path, last = steps
     for step in path:
         values = values[step] if isinstance(values, list) else values.setdefault(step, {})
     if value is LEFT_OUT:

@@ -170,8 +170,8 @@ ADDITIONS = {
     ),
     "a hazard": Addition(
         {
-            "gridc/diagnostics/codes.py": (
-                ('    "GC521": Code(', '    "GC599": Code("an echo", "It echoes."),\n    "GC521": Code('),
+            "gridc/compiler/preflight/codes.toml": (
+                ("[GC521]\n", '[GC599]\ntitle = "an echo"\nexplanation = "It echoes."\n\n[GC521]\n'),
             ),
             "gridc/compiler/preflight/hazards.py": (
                 ("SETTING_CHECKS = (\n",

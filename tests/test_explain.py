@@ -1,11 +1,15 @@
 """`gridc explain`: every code says what is wrong, why it matters and what to do."""
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
-from gridc.diagnostics.codes import CODES
-from gridc.diagnostics.explain import EXAMPLES, WIDTH, markdown, text
+from gridc.diagnostics.codes import CODES, PACKAGE
+from gridc.diagnostics.explain import WIDTH, markdown, text
+
+EXAMPLES = {code: entry.example for code, entry in CODES.items() if entry.example is not None}
+ROOMS = sorted(PACKAGE.rglob("codes.toml"))
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -20,8 +24,15 @@ def test_every_code_has_its_long_form(code: str) -> None:
 
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_an_example_is_written_in_toml(code: str) -> None:
-    assert code in CODES
     lines = [line for line in EXAMPLES[code].splitlines() if "# not: the quote" not in line]
     for line in lines:
         tomllib.loads(line)
     assert "# but" in EXAMPLES[code] or "# not" in EXAMPLES[code] or code == "GC302"
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.parent.relative_to(PACKAGE)))
+def test_what_is_said_of_a_code_stands_where_it_is_raised(room: Path) -> None:
+    if room.parent.name == "diagnostics":
+        return  # what the whole command line raises
+    raised = "".join(module.read_text("utf-8") for module in room.parent.glob("*.py"))
+    assert [code for code in tomllib.loads(room.read_text("utf-8")) if f'"{code}"' not in raised] == []

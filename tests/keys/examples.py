@@ -346,12 +346,12 @@ TRIED = (
 
     Tried("Judge", "judged", "judge", "asked", ASSESSOR | {}),
     Tried("Judge", "judged", "judge", "stored", {
-        "rubric": "Is it wrong?", "labels": ["untrue", "true", "unclear"], "confidence": 5, "reasks": 0,
+        "rubric": "Is it wrong?", "labels": ["untrue", "true", "unclear"], "confidence": 5,
             "backup": LEFT_OUT,
         "panel": [{"id": "third", "source": "third-2026-01-01", "base_url": "http://127.0.0.1:6/v1"}],
             "verdict": "unanimous",
     }),
-    Tried("Judge", "judged", "judge", "documented", {"validation": LEFT_OUT, "blinding": LEFT_OUT}),
+    Tried("Judge", "judged", "judge", "documented", {"validation": LEFT_OUT, "blinding": LEFT_OUT, "reasks": 0}),
     Tried("Assessor", "judged", "judge.backup", "asked", ASSESSOR),
     Tried("Validation", "judged", "judge.validation", "asked", ASSESSOR | {"share": 0.6}),
     Tried("Validation", "judged", "judge.validation", "documented", {"kappa": 0.9, "below": "rescore"}),

@@ -15,8 +15,8 @@ PACKAGE = Path(__file__).parents[1]
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A catalogue entry: a one-line title, the long form that `gridc explain` prints, and a part of a spec in
-    which what is wrong is marked `# not:` and what is right `# but:`."""
+    """A catalogue entry: a one-line title, the long form that `gridc explain` prints, and a part of a spec
+    in which what is wrong is marked `# not:` and what is right `# but:`."""
 
     title: str
     explanation: str

@@ -351,7 +351,8 @@ TRIED = (
         "panel": [{"id": "third", "source": "third-2026-01-01", "base_url": "http://127.0.0.1:6/v1"}],
             "verdict": "unanimous",
     }),
-    Tried("Judge", "judged", "judge", "documented", {"validation": LEFT_OUT, "blinding": LEFT_OUT, "reasks": 0}),
+    Tried("Judge", "judged", "judge", "documented", {
+        "validation": LEFT_OUT, "blinding": LEFT_OUT, "reasks": 0}),
     Tried("Assessor", "judged", "judge.backup", "asked", ASSESSOR),
     Tried("Validation", "judged", "judge.validation", "asked", ASSESSOR | {"share": 0.6}),
     Tried("Validation", "judged", "judge.validation", "documented", {"kappa": 0.9, "below": "rescore"}),
@@ -396,7 +397,7 @@ TRIED = (
         "batch_wait_s": Beside(0, {"model.0.batch": True})}),
     Tried("Budget", "served", "budget", "sent", {"usd": 1e-6, "calls": 1, "tokens": 1, "wall_s": 1e-6}),
     Tried("Spec", "served", "", "sent", {"budget": {"calls": 1}, "engine": {"attempts": 2,
-        "noise_sample": 0, "timeout_s": 20, "kv_mib": 8, "threads": 1}}),
+        "noise_sample": 0, "timeout_s": 20, "kv_mib": 8, "threads": 1, "device": "cpu"}}),
     Tried("Spec", "judged", "", "opened", {"judge": {"source": "another-2026-01-01",
         "base_url": "http://127.0.0.1:5/v1", "rubric": "?", "labels": ["true", "untrue", "unclear"]}}),
     Tried("Extension", "extending", "", "asked", {"extends": "served.toml",

@@ -32,6 +32,7 @@ from gridc.runtime.blinding import JUDGING, blind, judged, order_seed
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Engine, Spending, Task
 from gridc.runtime.run import run
+from gridc.runtime.stages import Open
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
 from tools.servers.batches import BatchServer
@@ -251,58 +252,47 @@ PROVIDER = "127.0.0.1:1"
 """In place of the provider's address."""
 
 
-def sent(compiled: Compiled) -> Any:
-    """What a run by gridc's own engines sends to a server, what local models are given, in which batches and
-    by how many threads, what it costs and how it ends."""
-    provider, sizes, ended = Provider(), [], []
+def noting(sizes: list[list[int]], address: str) -> Open:
+    """What opens gridc's own engines: the provider is at `address`, and the sizes of batches are noted."""
 
     def opens(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
-        engine = open_engine(name, replace(identity, base_url=at(identity.base_url)), precision, spec)
+        base = identity.base_url and identity.base_url.replace(PROVIDER, address)
+        engine = open_engine(name, replace(identity, base_url=base), precision, spec)
         divide = engine.batches
 
         def noted(calls: Sequence[Call]) -> list[Batch]:
-            made = divide(calls)
-            sizes.append([len(batch.calls) for batch in made])
-            return made
+            batches = divide(calls)
+            sizes.append([len(batch.calls) for batch in batches])
+            return batches
 
         engine.batches = noted  # type: ignore[method-assign]
         return engine
 
+    return opens
+
+
+def sent(compiled: Compiled) -> Any:
+    """What a run by gridc's own engines sends to a server, what local models are given, in which batches and
+    by how many threads, what it costs and how it ends."""
+    provider, sizes, ended = Provider(), list[list[int]](), ""
     with Server(BatchServer(provider)) as server:
-
-        def at(address: str | None) -> str | None:
-            return address and address.replace(PROVIDER, f"127.0.0.1:{server.port}")
-
-        folder = compiled.source.path.parent
-        lock, store = make_lock(compiled.study, folder), folder / f"{server.port}.sqlite"
+        address, folder = f"127.0.0.1:{server.port}", compiled.source.path.parent
+        lock, path = make_lock(compiled.study, folder), folder / f"{server.port}.sqlite"
+        departures = reconcile(lock, compiled.study, folder / "no.toml")
         try:
-            run(
-                compiled,
-                lock,
-                reconcile(lock, compiled.study, folder / "no.toml"),
-                store,
-                lambda step: None,
-                open_engine=opens,
-            )
+            run(compiled, lock, departures, path, lambda step: None, open_engine=noting(sizes, address))
         except GridcError as error:
-            ended = [each.code for each in error.diagnostics]
-        with closing(sqlite3.connect(store)) as rows:
-            given = sorted(
-                re.sub(rf":{server.port}", "", each[0])
-                for each in rows.execute("SELECT sent FROM call WHERE sent IS NOT NULL")
-            )
-        with Store.open(store) as finished:
-            paid = finished.paid_usd()
-        store.unlink()
-    return [
-        paid,
-        sorted(provider.seen.items()),
-        provider.most > 1,
-        sizes,
-        ended,
-        given,
-        torch.get_num_threads(),
-    ]
+            ended = str([each.code for each in error.diagnostics])
+    with closing(sqlite3.connect(path)) as store:
+        given = store.execute("SELECT sent FROM call WHERE sent IS NOT NULL").fetchall()
+        loaded = store.execute("SELECT body FROM event WHERE kind = 'load'").fetchall()
+    with Store.open(path) as finished:
+        paid = finished.paid_usd()
+    path.unlink()
+    shown = sorted(str(row).replace(address, PROVIDER) for row in given)
+    devices = sorted(str(json.loads(body).get("device")) for (body,) in loaded)
+    seen = sorted(provider.seen.items()), provider.most > 1
+    return [seen, sizes, ended, shown, devices, paid, torch.get_num_threads()]
 
 
 SEE: Mapping[str, Callable[[Compiled], Any]] = {

@@ -17,8 +17,8 @@ LIMITS = (
     "is reached shows that each exists, not how often."
 )
 """What SafetyRepro's Prop. 1 does not say."""
-ASSUMED = "many units, or models whose answers could be swapped"
-"""What joint sign flips assume beside independent units."""
+ASSUMED = "ten units or more of each kind, or models whose answers could be swapped"
+"""What joint sign flips assume beside independent units: a kind that is rarer may not have been drawn."""
 KAPPA_INTERVAL = (
     "interval: kappa at the exact limits of the agreement, agreement by chance as it is here; where units "
     "repeat, of as many independent responses as give kappa its jackknife variance over units"

@@ -23,8 +23,9 @@ ANALYSIS: Mapping[str, Any] = {
     "bootstrap": {"unit": "cluster", "resamples": 199, "seed": 1},
 }
 ANY = {**UNITS, **ANSWERS, "models": Range(1, 3, whole=True)}
-STUDY = {**ANY, "odd": Range(10, 60, logarithmic=True), "base": Range(0.2, 0.8)}
-"""A regression assumes that what is rare is seen: ten units of it or more are expected."""
+SEEN = Range(10, 60, logarithmic=True)
+"""What is supported assumes that what is rare is seen: ten units of it or more are expected."""
+STUDY = {**ANY, "odd": SEEN, "base": Range(0.2, 0.8)}
 MARGIN = {**ANY, "margin": Range(2, 20)}
 Stated = Callable[[World], list[dict[str, Any]]]
 
@@ -204,9 +205,15 @@ EFFECTS = (
 )
 
 
+def of_pairs(strength: str, most: int) -> dict[str, Range]:
+    """Worlds of two models, of which one is ahead in at most so many configurations. What is certified
+    assumes nothing of what is rare."""
+    seen = {"odd": SEEN} if strength == "supported" else {}
+    return {**UNITS, **ANSWERS, **seen, "ahead": Range(0, most, whole=True), "gap": Range(0.02, 0.4)}
+
+
 def ranking(evidence: str) -> Game:
     """a is ahead in some of three configurations and b in none: neither verdict is right."""
-    ranges = {**UNITS, **ANSWERS, "ahead": Range(0, 2, whole=True), "gap": Range(0.02, 0.4)}
     of = play_with(
         3,
         lambda world: {
@@ -220,7 +227,7 @@ def ranking(evidence: str) -> Game:
         right = answers(world, random, sizes_of(world), gaps(world, 3), up=False)
         return any(map(DECIDED, verdicts(study, right.transpose(0, 2, 1, 3))))
 
-    return Game(f"a ranking is decided ({evidence})", ranges, play)
+    return Game(f"a ranking is decided ({evidence})", of_pairs(evidence, 2), play)
 
 
 def gaps(world: World, configurations: int) -> Floats:
@@ -230,9 +237,9 @@ def gaps(world: World, configurations: int) -> Floats:
     return shift
 
 
-def certificate(strength: str, claim: str) -> Game:
-    """a is ahead in some of four configurations, of two axes, and b in none: no reversal, no order of all."""
-    ranges = {**UNITS, **ANSWERS, "ahead": Range(0, 3, whole=True), "gap": Range(0.02, 0.4)}
+def certificate(strength: str, claim: str, unseen: bool = False) -> Game:
+    """a is ahead in some of four configurations, of two axes, and b in none: no reversal, no order of all.
+    With `unseen` few units say what is rare."""
     names = tuple(f"c{at}" for at in range(4))
     axes = tuple({"x": str(at // 2), "y": str(at % 2)} for at in range(4))
     region = Region("b", names, FULL)
@@ -257,7 +264,8 @@ def certificate(strength: str, claim: str) -> Game:
         return bool(row.claim == claim)
 
     words = {"reversal": "a reversal", "order": "an order", "names": "some name"}[claim]
-    return Game(f"{words} is {strength}", ranges, play)
+    few = ", of which few units say what it lacks" if unseen else ""
+    return Game(f"{words} is {strength}{few}", of_pairs("any" if unseen else strength, 3), play)
 
 
 def exchanged(right: Whole, sizes: Whole, random: np.random.Generator) -> Whole:
@@ -437,6 +445,7 @@ GAMES = {
             for s in ("supported", "certified")
             for claim in ("reversal", "order", "names")
         ),
+        certificate("supported", "order", unseen=True),
         *(curve(statistic) for statistic in ("p_median", "p_share")),
         per_protocol(
             "a difference per protocol is supported", lambda world: [contrast("difference")], "supported"

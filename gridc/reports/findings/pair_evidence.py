@@ -148,10 +148,15 @@ class PairEvidence:
 
 @dataclass(frozen=True, eq=False)
 class JointFlips:
-    """A pair under joint sign flips of its units: `sums` of every configuration, (configurations, flips)."""
+    """A pair under joint flips of its units by `signs`, (units, flips): `sums` of every configuration,
+    (configurations, flips)."""
 
     pair: PairEvidence
-    sums: Floats
+    signs: sign_flips.Signs
+
+    @cached_property
+    def sums(self) -> Floats:
+        return sign_flips.flipped_sums(self.pair.differences, self.signs)
 
     def weight(self, at: Whole, members: int, alpha: float, chosen: bool) -> Weight:
         """What is supported over these configurations and the levels of the axes in them. A name pays for
@@ -159,12 +164,12 @@ class JointFlips:
         data only what single configurations of the full envelope imply."""
         if chosen:
             every = np.eye(len(self.sums), dtype=np.int64)
-            whole = sign_flips.max_t(self.pair.differences, self.sums, every, self.pair.span)
+            whole = sign_flips.max_t(self.pair.differences, self.sums, every, self.signs)
             paid = (np.minimum(1.0, 2 * members * p) for p in (whole.plus, whole.minus))
             return Weight(*(self.pair.implied(at, adjusted, alpha) for adjusted in paid))
         contrasts = list(self._contrasts(at))
         groups = np.array([weights for _, weights in contrasts], dtype=np.int64)
-        found = sign_flips.max_t(self.pair.differences[at], self.sums[at], groups, self.pair.span)
+        found = sign_flips.max_t(self.pair.differences[at], self.sums[at], groups, self.signs)
         sides = []
         for p, alone in ((found.plus, found.plus_alone), (found.minus, found.minus_alone)):
             place = int(p.argmin())

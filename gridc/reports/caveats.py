@@ -11,7 +11,7 @@ from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.judging import judging_sentences
 from gridc.reports.templates import floor, percent
-from gridc.reports.words import LIMITS, PLURAL, model_at, whole_percent
+from gridc.reports.words import KINDS, LIMITS, PLURAL, model_at, whole_percent
 from gridc.schema.effects import EXACT
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
 from gridc.schema.models import SERVED
@@ -78,8 +78,8 @@ def caveats(findings: Findings) -> Iterator[str]:
 def interval_assumption(unit: UnitLevel) -> str:
     """What an interval rests on, in a phrase."""
     return (
-        f"the {PLURAL[unit]} are independent draws from those that could have been asked, and many enough to "
-        "show their spread; each interval covers alone, not all of them together"
+        f"the {PLURAL[unit]} are independent draws from those that could have been asked, {KINDS}, so that "
+        "they show their spread; each interval covers alone, not all of them together"
     )
 
 

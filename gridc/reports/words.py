@@ -17,8 +17,10 @@ LIMITS = (
     "is reached shows that each exists, not how often."
 )
 """What SafetyRepro's Prop. 1 does not say."""
+KINDS = "ten or more of each kind"
+"""Units that tests and intervals of means assume: of a kind that is rarer none may have been drawn."""
 ASSUMED = "ten units or more of each kind, or models whose answers could be swapped"
-"""What joint sign flips assume beside independent units: a kind that is rarer may not have been drawn."""
+"""What joint sign flips assume beside independent units."""
 KAPPA_INTERVAL = (
     "interval: kappa at the exact limits of the agreement, agreement by chance as it is here; where units "
     "repeat, of as many independent responses as give kappa its jackknife variance over units"

@@ -229,3 +229,14 @@ def test_an_unfinished_run_decides_no_ranking_beyond_its_items() -> None:
     (row,) = certify(found).hypotheses
     assert row.ranking is not None
     assert (row.verdict, row.ranking.observed, row.support, row.refute) == ("open", "open", None, None)
+
+
+@pytest.mark.parametrize(("analysis", "claims"), [({}, 0), ({"alpha": 0.2}, 1), ({"alpha": 0.01}, 0)])
+def test_what_is_claimed_is_held_to_the_stated_level(analysis: dict[str, float], claims: int) -> None:
+    """Both orders at once: 4 of 4 items differ everywhere, 2 x 1/16 of one order."""
+    spec = spec_of({"ant": None, "bee": None}, analysis=analysis, hypothesis=[])
+    (benchmark,) = findings_of(spec, lambda cell: 4 * (cell.model == "ant")).benchmarks
+    row = benchmark.full.pairs[0].evidence
+    assert row.alpha == analysis.get("alpha", 0.05)
+    assert row.certified.order.adjusted == pytest.approx(2 / 16)
+    assert (row.certified.claim is not None) == claims

@@ -25,7 +25,9 @@ ANALYSIS: Mapping[str, Any] = {
 ANY = {**UNITS, **ANSWERS, "models": Range(1, 3, whole=True)}
 SEEN = Range(10, 60, logarithmic=True)
 """What is supported assumes that what is rare is seen: ten units of it or more are expected."""
-STUDY = {**ANY, "odd": SEEN, "base": Range(0.2, 0.8)}
+STUDY = {**ANY, "odd": SEEN}
+MEAN = {**STUDY, "base": Range(0.2, 0.8)}
+"""Intervals of means are too short near 0 and 1, which the page says."""
 MARGIN = {**ANY, "margin": Range(2, 20)}
 Stated = Callable[[World], list[dict[str, Any]]]
 
@@ -343,11 +345,22 @@ def mean_rate(world: World) -> float:
     return 1 - rate if world["mirror"] else rate
 
 
-def interval_of(what: str) -> Game:
-    """The interval of a model's score, or of its gap to another one that scores the same."""
+def shows_its_rate(world: World) -> bool:
+    """Whether ten units are expected, by their effective number, that answer against most others as one."""
+    sizes, rate = sizes_of(world), mean_rate(world)
+    alone = world["inside"] * (1 - world["even"]) if world["items"] > 1 else 1.0
+    alone = alone or 1.0
+    return float(sizes.sum() ** 2 / (sizes**2).sum() * alone * min(rate, 1 - rate)) >= 10
+
+
+def interval_of(what: str, unseen: bool = False) -> Game:
+    """The interval of a model's score, or of its gap to another one that scores the same. With `unseen` few
+    units say how the score varies."""
     of = play_with(1, lambda world: {"analysis": {"bootstrap": ANALYSIS["bootstrap"] | {"resamples": 499}}})
 
     def play(world: World, random: np.random.Generator) -> bool:
+        if not unseen and not shows_its_rate(world):
+            return False
         sizes, study = sizes_of(world), of({**world, "models": 2})
         right = answers(world, random, sizes, np.zeros((1, 2))).transpose(0, 2, 1, 3)
         repeats, items = np.full(1, len(right)), study.plan.study.items["b"]
@@ -361,8 +374,9 @@ def interval_of(what: str) -> Game:
         truth = 0.0 if what == "gap" else mean_rate(world)
         return ends is not None and not ends[0] - 1e-9 <= truth <= ends[1] + 1e-9
 
-    ranges = {**STUDY, "units": Range(20, 200, logarithmic=True, whole=True)}
-    return Game(f"the interval of a {what} misses", ranges, play)
+    ranges = {**MEAN, "units": Range(20, 200, logarithmic=True, whole=True)}
+    few = ", of which few units say how it varies" if unseen else ""
+    return Game(f"the interval of a {what} misses{few}", ranges, play)
 
 
 def recovered(which: str) -> Game:
@@ -383,7 +397,7 @@ def recovered(which: str) -> Game:
         return False
 
     words = {"interval": "resamples", "fieller": "Fieller"}[which]
-    ranges = {**STUDY, "units": Range(20, 120, logarithmic=True, whole=True), "loss": Range(0.05, 0.4)}
+    ranges = {**MEAN, "units": Range(20, 120, logarithmic=True, whole=True), "loss": Range(0.05, 0.4)}
     return Game(f"the interval of a recovery misses ({words})", ranges, play)
 
 
@@ -454,6 +468,7 @@ GAMES = {
             "non-inferiority per protocol is refuted", at_margin("noninferiority", side="greater"), "refuted"
         ),
         *(interval_of(what) for what in ("score", "gap")),
+        interval_of("score", unseen=True),
         *(recovered(which) for which in ("interval", "fieller")),
         generalizability(),
         rater(),

@@ -34,6 +34,11 @@ FLOOR = 20.0
 """The effective number of cases below which nothing is decided (docs/sizes.md)."""
 
 
+def enough(effective: float) -> bool:
+    """Whether so many cases, by their effective number, are so many that a test holds its level."""
+    return effective >= FLOOR * (1 - 1e-9)
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """How evenly cases carry what is tested: their number, the effective number (Carter, Schnepel &
@@ -47,7 +52,7 @@ class Spread:
     @property
     def enough(self) -> bool:
         """Whether they are so many that a test holds its level."""
-        return self.effective >= FLOOR * (1 - 1e-9)
+        return enough(self.effective)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ class Pair:
         self.span = (
             benchmark.scale * common * max(benchmark.units.count(unit) for unit in set(benchmark.units))
         )
+        sizes = np.array([benchmark.units.count(unit) for unit in set(benchmark.units)])
+        self.enough = len(benchmark.items) == benchmark.G or sizes.sum() ** 2 / (sizes**2).sum() > 20 - 1e-7
         power = min(1 + log2(len(benchmark.items) / benchmark.G) / 2, 4)
         self.stakes = [1 - (k / 40) ** power for k in range(1, 40, 2)]
         self.tested = of(True) if self.is_item else self.whole
@@ -418,6 +420,9 @@ def weigh(
                     "levels": held["level"],
                 }
             )
+    if not pair.enough:
+        nothing: Json = {"somewhere": 1.0, "everywhere": 1.0, "best": None, "named": [], "levels": []}
+        supported = [nothing, nothing]
     totals = pair.whole[list(places)].sum(axis=1)
     observed = min((totals > 0).sum(), (totals < 0).sum())
     least = np.minimum((sums[list(places)] > 0).sum(axis=0), (sums[list(places)] < 0).sum(axis=0))

@@ -52,6 +52,12 @@ class Outcomes:
         return len(self.items) / max(self.unit_count, 1) if len(self.items) else 1.0
 
     @property
+    def effective_units(self) -> float:
+        """How many units of one size would give a mean that is known as well: Kish's (sum n)^2 / sum n^2."""
+        sizes = np.bincount(self.units, minlength=1).astype(np.float64)
+        return float(sizes.sum() ** 2 / max((sizes**2).sum(), 1.0))
+
+    @property
     def unit_is_item(self) -> bool:
         """Whether every unit holds a single item."""
         return self.unit_count == len(self.items)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.schema.evidence import CarrierRow
 from gridc.statistics import betting, exact_tests, sign_flips
+from gridc.statistics.jackknife import enough
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -26,6 +27,9 @@ class Direction:
     best: CarrierRow | None
     named: tuple[str, ...]
     levels: tuple[str, ...] = ()
+
+
+NOTHING = Direction(1.0, 1.0, None, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,11 @@ class JointFlips:
     def weight(self, at: Whole, members: int, alpha: float, chosen: bool) -> Weight:
         """What is supported over these configurations and the levels of the axes in them. A name pays for
         both directions and for the `members` pairs of its family. Of a part that was `chosen` after the
-        data only what single configurations of the full envelope imply."""
+        data only what single configurations of the full envelope imply. Nothing of too few or too unequal
+        units, unless each is an item."""
+        outcomes = self.pair.outcomes
+        if not outcomes.unit_is_item and not enough(outcomes.effective_units):
+            return Weight(NOTHING, NOTHING)
         if chosen:
             every = np.eye(len(self.sums), dtype=np.int64)
             whole = sign_flips.max_t(self.pair.differences, self.sums, every, self.signs)

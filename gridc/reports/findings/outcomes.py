@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gridc.compiler.grid.cell import Cell
 from gridc.reports.findings.scores import units_of
 from gridc.runtime.store.rows import CellOutcomes
+from gridc.statistics.jackknife import effective_number
 
 Whole = NDArray[np.int64]
 
@@ -53,9 +54,8 @@ class Outcomes:
 
     @property
     def effective_units(self) -> float:
-        """How many units of one size would give a mean that is known as well: Kish's (sum n)^2 / sum n^2."""
-        sizes = np.bincount(self.units, minlength=1).astype(np.float64)
-        return float(sizes.sum() ** 2 / max((sizes**2).sum(), 1.0))
+        """How many units of one size would give a score that is known as well."""
+        return effective_number(np.bincount(self.units, minlength=1))
 
     @property
     def unit_is_item(self) -> bool:

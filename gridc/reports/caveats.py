@@ -11,11 +11,12 @@ from gridc.reports.findings.noise import ModelNoise
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.judging import judging_sentences
 from gridc.reports.templates import floor, percent
-from gridc.reports.words import LIMITS, PLURAL, model_at, whole_percent
+from gridc.reports.words import KINDS, LIMITS, PLURAL, model_at, whole_percent
 from gridc.schema.effects import EXACT
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
 from gridc.schema.models import SERVED
 from gridc.schema.scores import ByExpected, Scores
+from gridc.statistics.jackknife import FLOOR, enough
 
 QUIET: Mapping[str, str] = {EXACT: "in another batch shape", SERVED: "asked again"}
 """By the precisions in which answers are expected to stay: how calls were answered once more."""
@@ -52,6 +53,7 @@ def caveats(findings: Findings) -> Iterator[str]:
         yield LIMITS
     for benchmark in findings.benchmarks:
         yield from _passed_over(benchmark)
+        yield from _few_units(benchmark)
         yield from _left_out(findings, benchmark.benchmark)
         yield from _unreadable(findings, benchmark)
         yield from endings_sentences(benchmark.benchmark, benchmark.endings)
@@ -78,8 +80,8 @@ def caveats(findings: Findings) -> Iterator[str]:
 def interval_assumption(unit: UnitLevel) -> str:
     """What an interval rests on, in a phrase."""
     return (
-        f"the {PLURAL[unit]} are independent draws from those that could have been asked, and many enough to "
-        "show their spread; each interval covers alone, not all of them together"
+        f"the {PLURAL[unit]} are independent draws from those that could have been asked, {KINDS}, so that "
+        "they show their spread; each interval covers alone, not all of them together"
     )
 
 
@@ -92,6 +94,16 @@ def _left_out(findings: Findings, benchmark: str) -> Iterator[str]:
         yield (
             f"Of the {source.rows:,} rows of the files of {benchmark}, {count:,} {verbs[0]} not follow the "
             f"format and {verbs[1]} left out: no score here counts them, and the lock says why for each."
+        )
+
+
+def _few_units(benchmark: BenchmarkFinding) -> Iterator[str]:
+    """Where units are too few or too unequal for anything to be supported."""
+    if benchmark.full.pairs and benchmark.units < benchmark.items and not enough(benchmark.effective):
+        yield (
+            f"On {benchmark.benchmark} the {benchmark.units:,} {PLURAL[benchmark.unit]} are worth "
+            f"{benchmark.effective:.1f} of one size, and joint sign flips need {FLOOR:g}: no order of models "
+            "is supported there, whatever the scores."
         )
 
 

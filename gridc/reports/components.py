@@ -11,7 +11,7 @@ from gridc.statistics.resample import LEVEL
 SHARES = "Type II sums of squares of single outcomes, main effects and pairs of factors"
 DESCRIBES = "none: it describes the cells that were run"
 MODELS = "the models are independent draws from those that it is meant for"
-MANY = "many of them: of 6 models 95 % of resamples hold the coefficient in about .8 of studies, of 20 in .9"
+MANY = "many of them: 95 % of resamples of 5 models hold the coefficient in .55 to .8 of studies, of 20 in .9"
 """How short the interval of few models is, by simulation (docs/sizes.md)."""
 
 

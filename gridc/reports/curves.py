@@ -9,7 +9,7 @@ from gridc.reports.words import p_value
 from gridc.schema.estimates import EstimateRow, estimate_row
 from gridc.statistics.resample import LEVEL
 
-ASSUMED = "units are independent and many; log odds add up over the fixed effects"
+ASSUMED = "units are independent, many and of about one size; log odds add up over the fixed effects"
 EXCHANGED = "under no effect, the labels of both arms could be exchanged within each unit"
 
 

@@ -36,9 +36,6 @@ from gridc.statistics import orderings
 from gridc.statistics.direction import Direction
 from gridc.statistics.orderings import Order
 
-FEW_UNITS = 20
-"""Below so many units an interval that resamples them is said to tend to be too narrow."""
-
 PROMINENT = 3
 """How many of the certificate's sentences stand above the fold."""
 
@@ -141,7 +138,6 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         p_value=p_value,
         told_p=told_p,
         units_words=units_words,
-        few_units=FEW_UNITS,
         assumed=ASSUMED,
     )
 

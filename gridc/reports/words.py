@@ -17,7 +17,9 @@ LIMITS = (
     "is reached shows that each exists, not how often."
 )
 """What SafetyRepro's Prop. 1 does not say."""
-ASSUMED = "many units, or models whose answers could be swapped"
+KINDS = "ten or more of each kind"
+"""Units that tests and intervals of means assume: of a kind that is rarer none may have been drawn."""
+ASSUMED = "ten units or more of each kind, or models whose answers could be swapped"
 """What joint sign flips assume beside independent units."""
 KAPPA_INTERVAL = (
     "interval: kappa at the exact limits of the agreement, agreement by chance as it is here; where units "

@@ -128,7 +128,10 @@ class RankingRow(Part):
     ]
     supported: Annotated[
         Claimed | None,
-        Field(description="What holds beyond them if units are many, or answers could be swapped."),
+        Field(
+            description="What holds beyond them with ten units or more of each kind, or if answers could be "
+            "swapped."
+        ),
     ]
     noise: Annotated[Standing, Field(description="Where the verdict stands to the noise floor.")]
     words: str

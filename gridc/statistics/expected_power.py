@@ -27,7 +27,7 @@ from gridc.statistics.betting import log_e_values, p_values, stakes
 from gridc.statistics.case_totals import CaseTable, CaseTotals, merged
 from gridc.statistics.clustered_logit import NotEstimable, fit, unit, wald
 from gridc.statistics.designs import Design, factor, scored, treatment
-from gridc.statistics.jackknife import Jackknife
+from gridc.statistics.jackknife import Jackknife, effective_number, enough
 from gridc.statistics.power import POWER, Claim, Side, mcnemar_power
 
 Floats = NDArray[np.float64]
@@ -214,12 +214,13 @@ def _simulated(
     if kind == "bets":
         p = p_values(log_e_values(differences, max(sizes), stakes(sum(sizes) / len(sizes))))
     else:
-        p = _flipped(differences, max(sizes), alpha)
+        supports = max(sizes) == 1 or enough(effective_number(sizes))
+        p = _flipped(differences, alpha) if supports else np.ones(len(differences))
     share = float((p <= alpha).mean())
     return share, sqrt(share * (1 - share) / len(draws))
 
 
-def _flipped(differences: Whole, span: int, alpha: float) -> Floats:
+def _flipped(differences: Whole, alpha: float) -> Floats:
     """p of each study's configuration by itself, (studies,), as the report has it: each study stands here for
     a configuration, whose own p does not depend on the others."""
     signs = sign_flips.flips(differences.shape[1], max(FLIPS, ceil(10 / alpha)), SEED)
@@ -227,7 +228,7 @@ def _flipped(differences: Whole, span: int, alpha: float) -> Floats:
     for at in range(0, len(differences), CHUNK):
         some = differences[at : at + CHUNK]
         alone = np.eye(len(some), dtype=np.int64)
-        found.append(sign_flips.max_t(some, sign_flips.flipped_sums(some, signs), alone, span).plus_alone)
+        found.append(sign_flips.max_t(some, sign_flips.flipped_sums(some, signs), alone, signs).plus_alone)
     return np.concatenate(found)
 
 

@@ -34,6 +34,18 @@ FLOOR = 20.0
 """The effective number of cases below which nothing is decided (docs/sizes.md)."""
 
 
+def effective_number(sizes: ArrayLike) -> float:
+    """How many units of one size would give a mean that is known as well as that of units of these sizes:
+    Kish's (sum n)^2 / sum n^2. 0 where there is none."""
+    n = np.asarray(sizes, np.float64)
+    return float(n.sum() ** 2 / max((n**2).sum(), 1.0))
+
+
+def enough(effective: float) -> bool:
+    """Whether so many cases, by their effective number, are so many that a test holds its level."""
+    return effective >= FLOOR * (1 - 1e-9)
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """How evenly cases carry what is tested: their number, the effective number (Carter, Schnepel &
@@ -47,7 +59,7 @@ class Spread:
     @property
     def enough(self) -> bool:
         """Whether they are so many that a test holds its level."""
-        return self.effective >= FLOOR * (1 - 1e-9)
+        return enough(self.effective)
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,7 +246,7 @@ def test_the_gap_of_an_order_is_found_in_fresh_studies(kind: Any) -> None:
     else:
         signs, one = flips(60, 1999, 5), np.ones((1, 1), dtype=int)
         p = np.array(
-            [max_t(row[None], flipped_sums(row[None], signs), one, 3).plus_alone[0] for row in units]
+            [max_t(row[None], flipped_sums(row[None], signs), one, signs).plus_alone[0] for row in units]
         )
     share = (p <= 0.025).mean()
     both = sqrt(found.error**2 + tests**2 * share * (1 - share) / runs)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from tests.recount.arms import gaffke
 from tests.recount.study import Benchmark, Json, Study, matches
 
 FLIPS = 4_999
@@ -32,6 +31,8 @@ class Pair:
         self.span = (
             benchmark.scale * common * max(benchmark.units.count(unit) for unit in set(benchmark.units))
         )
+        sizes = np.array([benchmark.units.count(unit) for unit in set(benchmark.units)])
+        self.enough = len(benchmark.items) == benchmark.G or sizes.sum() ** 2 / (sizes**2).sum() > 20 - 1e-7
         power = min(1 + log2(len(benchmark.items) / benchmark.G) / 2, 4)
         self.stakes = [1 - (k / 40) ** power for k in range(1, 40, 2)]
         self.tested = of(True) if self.is_item else self.whole
@@ -109,33 +110,32 @@ def contrasts(benchmark: Benchmark, places: Sequence[int]) -> Iterator[tuple[str
                 yield "level", f"{axis}={level}", weights
 
 
-def max_t(differences: Any, sums: Any, groups: Any, span: int) -> tuple[Any, Any, Any, Any]:
-    """Westfall-Young single-step max-T by sign flips of whole units. T = sum d / sqrt(sum d^2); p = (1 +
-    number of flips with a T at least as large) / (1 + flips), against the largest T and against the own T. Of
-    averages, and of units that can gain a part of what they can lose, the larger p of that and of Gaffke's
-    test with a unit that lost all, times the number of those; asked where flips come to less than 1/2."""
-    most = span * groups.sum(axis=1)
-    mine = groups @ differences
-    size = np.sqrt((mine.astype(np.float64) ** 2).sum(axis=1))
-    flipped = groups @ sums
+def max_t(differences: Any, signs: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
+    """Westfall-Young single-step max-T by sign flips of whole units, of Student's t transformed by Hall: with
+    the mean m, the standard deviation s (over n) and the third central moment c of n differences,
+    t = m sqrt(n) / s, k = c / (s^3 sqrt(n)), and ((1 + k t / 3)^3 - 1) / k + k / 6. p = (1 + number of flips
+    with a value at least as large) / (1 + flips), against the largest value and against the own one."""
+    n, mine = differences.shape[1], (groups @ differences).astype(np.float64)
+
+    def moved(of: Any) -> Any:
+        first, second, third = (mine / n) @ of, (mine**2).mean(axis=1)[:, None], (mine**3 / n) @ of
+        variance = second - first**2
+        with np.errstate(all="ignore"):
+            t = first * np.sqrt(n / variance)
+            k = (third - 3 * first * second + 2 * first**3) / (variance**1.5 * np.sqrt(n))
+            value = np.where(np.abs(k * t) > 1e-5, ((1 + k * t / 3) ** 3 - 1) / k, t + k * t**2 / 3) + k / 6
+        return np.where(variance > 1e-6 * second, value, np.sign(first) * 1e9)
+
+    seen, under = moved(np.ones((n, 1)))[:, 0], moved(signs)
+    live = (mine != 0).any(axis=1)
     out = []
     for sign in (1, -1):
         joint, alone = np.ones(len(groups)), np.ones(len(groups))
-        live = size > 0
-        if live.any():
-            t = sign * mine[live].sum(axis=1) / size[live]
-            under = sign * flipped[live] / size[live, None]
-            top = under.max(axis=0)
-            joint[live] = [(1 + (top >= own - 1e-12 * abs(own)).sum()) / (1 + len(top)) for own in t]
-            alone[live] = [
-                (1 + (row >= own - 1e-12 * abs(own)).sum()) / (1 + len(row))
-                for own, row in zip(t, under, strict=True)
-            ]
-        for at in np.flatnonzero(live & (most > 1)):
-            if alone[at] < 0.5:
-                bounded = gaffke(sign * mine[at] / most[at], -1.0)
-                joint[at] = max(joint[at], min(1.0, (most > 1).sum() * bounded))
-                alone[at] = max(alone[at], bounded)
+        top = (sign * under[live]).max(axis=0, initial=-np.inf)
+        for at in np.flatnonzero(live):
+            least = sign * seen[at] - 1e-9 * max(1, abs(seen[at]))
+            joint[at] = (1 + (top >= least).sum()) / (1 + len(top))
+            alone[at] = (1 + (sign * under[at] >= least).sum()) / (1 + len(top))
         out += [joint, alone]
     return out[0], out[2], out[1], out[3]
 
@@ -386,7 +386,7 @@ def weigh(
     if chosen:
         certified = [implied(side) for side in names]
         every = np.eye(len(benchmark.configurations), dtype=np.int64)
-        plus, minus, *_ = max_t(pair.whole, sums, every, pair.span)
+        plus, minus, *_ = max_t(pair.whole, DRAWN[key], every)
         supported = [implied(np.minimum(1.0, 2 * members * side)) for side in (plus, minus)]
     else:
         certified = [
@@ -400,9 +400,7 @@ def weigh(
         ]
         rows = list(contrasts(benchmark, places))
         groups = np.array([weights for *_, weights in rows])
-        joint_plus, joint_minus, own_plus, own_minus = max_t(
-            pair.whole[list(places)], sums[list(places)], groups, pair.span
-        )
+        joint_plus, joint_minus, own_plus, own_minus = max_t(pair.whole[list(places)], DRAWN[key], groups)
         supported = []
         for joint, own in ((joint_plus, own_plus), (joint_minus, own_minus)):
             held = {
@@ -422,6 +420,9 @@ def weigh(
                     "levels": held["level"],
                 }
             )
+    if not pair.enough:
+        nothing: Json = {"somewhere": 1.0, "everywhere": 1.0, "best": None, "named": [], "levels": []}
+        supported = [nothing, nothing]
     totals = pair.whole[list(places)].sum(axis=1)
     observed = min((totals > 0).sum(), (totals < 0).sum())
     least = np.minimum((sums[list(places)] > 0).sum(axis=0), (sums[list(places)] < 0).sum(axis=0))

@@ -229,3 +229,28 @@ def test_an_unfinished_run_decides_no_ranking_beyond_its_items() -> None:
     (row,) = certify(found).hypotheses
     assert row.ranking is not None
     assert (row.verdict, row.ranking.observed, row.support, row.refute) == ("open", "open", None, None)
+
+
+@pytest.mark.parametrize(("analysis", "claims"), [({}, 0), ({"alpha": 0.2}, 1), ({"alpha": 0.01}, 0)])
+def test_what_is_claimed_is_held_to_the_stated_level(analysis: dict[str, float], claims: int) -> None:
+    """Both orders at once: 4 of 4 items differ everywhere, 2 x 1/16 of one order."""
+    spec = spec_of({"ant": None, "bee": None}, analysis=analysis, hypothesis=[])
+    (benchmark,) = findings_of(spec, lambda cell: 4 * (cell.model == "ant")).benchmarks
+    row = benchmark.full.pairs[0].evidence
+    assert row.alpha == analysis.get("alpha", 0.05)
+    assert row.certified.order.adjusted == pytest.approx(2 / 16)
+    assert (row.certified.claim is not None) == claims
+
+
+@pytest.mark.parametrize(("families", "supported"), [(19, None), (20, "order")])
+def test_nothing_is_supported_of_few_or_unequal_units(families: int, supported: str | None) -> None:
+    """By their effective number: 19 units of two, and 30 of which one holds half of the items."""
+    outcomes = np.zeros((2, 2, 2 * families), dtype=np.int64)
+    outcomes[1] = 1
+    equal = only(study(outcomes, np.repeat(np.arange(families), 2)))
+    assert equal.supported.claim == supported
+    assert equal.certified.claim == "order"
+    one_giant = study(np.repeat(outcomes[:, :, :2], 30, axis=2), np.r_[np.arange(30), np.full(30, 29)])
+    assert one_giant.effective_units == pytest.approx(60**2 / (29 + 31**2))
+    assert only(one_giant).supported.claim is None
+    assert only(one_giant).supported.plus is None

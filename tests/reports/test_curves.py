@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gridc.compiler.frontend.extends import expanded
@@ -11,6 +12,7 @@ from gridc.compiler.frontend.validate import typed
 from gridc.compiler.grid.specifications import runnable, unbound
 from gridc.reports.findings.curves import CurveFinding, curve_findings
 from tests.reports.published_study import ARMS, DATA, published_samples, published_spec
+from tests.worlds.studies import Bench
 
 SPECS = Path(__file__).parents[2] / "specs"
 
@@ -157,3 +159,52 @@ def test_a_model_left_out_leaves_its_rows_out(eighteen: list[CurveFinding]) -> N
         assert without.default is not None
         assert without.default.fitted == same.fitted
         assert len(found.without) == 6
+
+
+def small_curve(right: list[list[int]], **more: Any) -> CurveFinding:
+    """Three models that answer alike on single items, `right` under both levels of an axis, (levels, items);
+    a curve over two choices of models."""
+    hypothesis = {"id": "H", "kind": "difference", "axis": "axis", "level": "l1", "reference": "l0"}
+    models = {
+        "id": "models", "category": "data", "levels": ["all", "some"], "default": "all",
+        "binds": "analysis.primary", "choice": {"some": {"where": {"model": {"not": "a"}}}},
+    }  # fmt: skip
+    stated = {
+        "hypothesis": [hypothesis | more.pop("hypothesis", {})],
+        "analysis": {"estimator": "cluster_logit", "permutations": 199} | more.pop("analysis", {}),
+        "fork": [models],
+        "curve": [curve("models")],
+        "sampling": {"seed": 1},
+        **more,
+    }
+    study = Bench([1] * len(right[0]), 1, 3, 2, stated)
+    (found,) = curve_findings(study.samples(np.tile(np.array(right), (1, 3, 1, 1))))
+    return found
+
+
+FIVE_RISE = [[0, 0, 0, 0, 0, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1, 0, 0]]
+
+
+def test_a_unit_changes_places_with_all_that_all_models_answered() -> None:
+    """Five items rise, in all three models: five coins, so that all come up the same in 1 of 16. Fifteen
+    coins would do so in 1 of 16,384."""
+    found = small_curve(FIVE_RISE).permutation
+    assert found is not None
+    assert found.p_median == pytest.approx(1 / 16, abs=0.05)
+    assert found.p_median > 0.02
+
+
+@pytest.mark.parametrize(
+    ("more", "alpha"),
+    [
+        ({}, 0.05),
+        ({"analysis": {"alpha": 0.2}}, 0.2),
+        ({"hypothesis": {"family": "F"}, "family": [{"id": "F", "correction": "holm", "alpha": 0.01}]}, 0.01),
+    ],
+)
+def test_a_curve_has_the_level_of_its_hypothesis(more: dict[str, Any], alpha: float) -> None:
+    found = small_curve(FIVE_RISE, **more)
+    assert found.alpha == alpha
+    assert found.summary is not None
+    p = [each.fitted.p for each in found.specifications if each.fitted is not None]
+    assert found.summary.share == np.mean([each <= alpha for each in p])

@@ -48,13 +48,10 @@ def order(tests: exact_tests.PairTests) -> float:
     return 2 * min(exact_tests.everywhere(tests.plus), exact_tests.everywhere(tests.minus))
 
 
-def supported(
-    differences: Whole, contrasts: Whole, seed: int, flips: int = 499, span: int = 1
-) -> tuple[float, float]:
-    """p of the reversal, and the smaller p of "somewhere" in either direction, doubled; of units of `span`
-    items."""
+def supported(differences: Whole, contrasts: Whole, seed: int, flips: int = 499) -> tuple[float, float]:
+    """p of the reversal, and the smaller p of "somewhere" in either direction, doubled."""
     signs = sign_flips.flips(differences.shape[1], flips, seed)
-    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, signs), contrasts, span)
+    found = sign_flips.max_t(differences, sign_flips.flipped_sums(differences, signs), contrasts, signs)
     up, down = float(found.plus.min()), float(found.minus.min())
     return max(up, down), 2 * min(up, down)
 
@@ -101,8 +98,8 @@ SKEWED = {
 @pytest.mark.parametrize("skew", SKEWED)
 @pytest.mark.parametrize("units", [40, 400])
 def test_families_that_are_skewed_and_agree_on_average(skew: str, units: int) -> None:
-    """Two configurations show the same families. Nothing is claimed of them; without the bounded mean joint
-    flips claimed up to .44."""
+    """Two configurations show the same families. Nothing is certified of them; flips support nothing where
+    three units or more of the rare kind are expected, though without a look at skewness they would."""
     values, chances = SKEWED[skew]
     assert np.dot(values, chances) == pytest.approx(0)
     runs, random, span = 2000, np.random.default_rng(5), max(abs(each) for each in values)
@@ -115,37 +112,71 @@ def test_families_that_are_skewed_and_agree_on_average(skew: str, units: int) ->
             min(exact_tests.somewhere(p, "betting", 2) for p in (tests.plus, tests.minus)) <= ALPHA / 2
         )
         ordered += order(tests) <= ALPHA
-        flipped += supported(differences, np.eye(2, dtype=np.int64), run, 199, span)[1] <= ALPHA
+        flipped += supported(differences, np.eye(2, dtype=np.int64), run, 199)[1] <= ALPHA
     at_most_alpha(f"{skew}, {units} units: a direction certified", certified, runs)
     at_most_alpha(f"{skew}, {units} units: an order certified", ordered, runs)
-    at_most_alpha(f"{skew}, {units} units: a direction supported", flipped, runs)
+    name, seen = f"{skew}, {units} units: a direction supported", units * min(chances) >= 3
+    (at_most_alpha if seen else told)(name, flipped, runs)
+
+
+def plain(differences: Whole, contrasts: Whole, seed: int, flips: int = 499) -> float:
+    """The smaller p of "somewhere" in either direction, doubled, by flips of t as it is."""
+    signs = sign_flips.flips(differences.shape[1], flips, seed)
+    rows = contrasts @ differences
+    rows = rows / np.maximum(np.sqrt((rows**2).sum(axis=1)), 1e-300)[:, None]
+    t, drawn = rows.sum(axis=1), rows @ signs
+    sides = ((drawn.max(axis=0) >= t.max() - 1e-12), ((-drawn).max(axis=0) >= (-t).max() - 1e-12))
+    return 2 * min(float(1 + side.sum()) / (1 + flips) for side in sides)
 
 
 @pytest.mark.parametrize("together", [True, False])
-@pytest.mark.parametrize(("units", "items"), [(11, 8), (24, 8), (24, 32), (60, 32), (200, 32)])
-def test_a_template_that_loses_rarely(units: int, items: int, together: bool) -> None:
-    """Every template gains an item and one in so many loses all, so that models agree on average, in four
-    configurations at once or in each by itself: joint flips alone claim a direction in .5."""
-    runs, random = 1000, np.random.default_rng(units + items)
+@pytest.mark.parametrize(
+    ("units", "expected"), [(24, 0.7), (24, 10), (60, 10), (200, 3), (200, 10), (200, 20)]
+)
+def test_a_template_that_loses_rarely(units: int, expected: float, together: bool) -> None:
+    """So many templates, on average, lose all and the others gain what makes up for it, so that models agree,
+    in four configurations at once or in each by itself. With ten nothing is supported; what is not drawn in
+    half of the studies nobody can see."""
+    runs, random, rare = 1000, np.random.default_rng(units + int(expected)), expected / units
     contrasts = np.vstack([np.eye(4, dtype=np.int64), np.ones((1, 4), dtype=np.int64)])
     supports = alone = 0
     for run in range(runs):
-        lost = random.random((1 if together else 4, units)) < 1 / (items + 1)
-        differences = np.broadcast_to(np.where(lost, -items, 1), (4, units)).astype(np.int64)
-        supports += supported(differences, contrasts, run, 199, items)[1] <= ALPHA
-        signs = sign_flips.flips(units, 199, run)
-        t = sign_flips.flipped_sums(differences, signs) / np.sqrt((differences**2).sum(axis=1))[:, None]
-        observed = (differences.sum(axis=1) / np.sqrt((differences**2).sum(axis=1))).max()
-        alone += 2 * (1 + (t.max(axis=0) >= observed - 1e-12).sum()) / 200 <= ALPHA
-    world = f"{units} templates of {items}, {'together' if together else 'apart'}"
-    told(f"{world}: a direction by flips alone", alone, runs)
-    at_most_alpha(f"{world}: a direction supported", supports, runs)
+        lost = random.random((1 if together else 4, units)) < rare
+        gained = np.where(lost, -1000, round(1000 * rare / (1 - rare)))
+        differences = np.broadcast_to(gained, (4, units)).astype(np.int64)
+        supports += supported(differences, contrasts, run, 199)[1] <= ALPHA
+        alone += plain(differences, contrasts, run, 199) <= ALPHA
+    world = f"{units} templates, {expected:g} lose, {'together' if together else 'apart'}"
+    told(f"{world}: a direction by flips of t", alone, runs)
+    (at_most_alpha if expected >= 10 else told)(f"{world}: a direction supported", supports, runs)
 
 
-def test_items_that_favour_one_model_once_or_the_other_everywhere() -> None:
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize(("units", "gap"), [(30, 0.13), (100, 0.07), (300, 0.04)])
+def test_ordinary_studies_keep_what_flips_of_t_find(units: int, gap: float, size: int) -> None:
+    """Of directions in ordinary studies of equal units, hardly any is lost to the look at skewness."""
+    runs, contrasts = 150, np.vstack([np.eye(12, dtype=np.int64), np.kron(np.eye(3), np.ones(4)).astype(int)])
+    world, random = (
+        pair_world(np.full(12, gap * 2 if size == 1 else gap)),
+        np.random.default_rng(units + size),
+    )
+    found = lost = 0
+    for run in range(runs):
+        a, b = world.outcomes(units * size, random)
+        differences = (a - b).reshape(12, units, size).sum(axis=-1)
+        if plain(differences, contrasts, run) <= ALPHA:
+            found += 1
+            lost += supported(differences, contrasts, run)[1] > ALPHA
+    print(f"{units} units of {size}: {lost} of {found} directions lost")
+    assert found > 50
+    assert lost <= 0.05 * found
+
+
+@pytest.mark.parametrize("expected", [1.5, 10])
+def test_items_that_favour_one_model_once_or_the_other_everywhere(expected: float) -> None:
     """No configuration favours anybody; an item puts a ahead in one of 24 configurations, or b in all of
-    them. The average over configurations is skewed although each is not."""
-    runs, random, size, units, expected = 600, np.random.default_rng(12), 24, 400, 1.5
+    them, so many of each. The average over configurations is skewed although each is not."""
+    runs, random, size, units = 600, np.random.default_rng(12), 24, 400
     contrasts = np.vstack([np.eye(size, dtype=np.int64), np.ones((1, size), dtype=np.int64)])
     false = 0
     for run in range(runs):
@@ -157,7 +188,8 @@ def test_items_that_favour_one_model_once_or_the_other_everywhere() -> None:
         ]
         differences = np.hstack([*columns, -np.ones((size, behind), dtype=np.int64)])
         false += supported(differences, contrasts, run, 399)[1] <= ALPHA
-    at_most_alpha("once or everywhere: a direction supported", false, runs)
+    judged = at_most_alpha if expected >= 10 else told
+    judged(f"once or everywhere, {expected:g} of each: a direction supported", false, runs)
 
 
 @pytest.mark.parametrize("items", [800, 2000])
@@ -180,8 +212,8 @@ def test_templates_whose_items_resemble_each_other(items: int) -> None:
             [np.eye(configurations, dtype=np.int64), np.ones((1, configurations), dtype=np.int64)]
         )
         false["template, certified"] += certified <= ALPHA
-        false["template, supported"] += supported(by_template, every, run, 199, size)[1] <= ALPHA
-        false["family, supported"] += supported(by_family, every, run, 199, 4)[1] <= ALPHA
+        false["template, supported"] += supported(by_template, every, run, 199)[1] <= ALPHA
+        false["family, supported"] += supported(by_family, every, run, 199)[1] <= ALPHA
     for name, count in false.items():
         if name.startswith("template"):
             at_most_alpha(f"{items} items, units: {name}", count, runs)

@@ -23,8 +23,11 @@ ANALYSIS: Mapping[str, Any] = {
     "bootstrap": {"unit": "cluster", "resamples": 199, "seed": 1},
 }
 ANY = {**UNITS, **ANSWERS, "models": Range(1, 3, whole=True)}
-STUDY = {**ANY, "odd": Range(10, 60, logarithmic=True), "base": Range(0.2, 0.8)}
-"""A regression assumes that what is rare is seen: ten units of it or more are expected."""
+SEEN = Range(10, 60, logarithmic=True)
+"""What is supported assumes that what is rare is seen: ten units of it or more are expected."""
+STUDY = {**ANY, "odd": SEEN}
+MEAN = {**STUDY, "base": Range(0.2, 0.8)}
+"""Intervals of means are too short near 0 and 1, which the page says."""
 MARGIN = {**ANY, "margin": Range(2, 20)}
 Stated = Callable[[World], list[dict[str, Any]]]
 
@@ -204,9 +207,15 @@ EFFECTS = (
 )
 
 
+def of_pairs(strength: str, most: int) -> dict[str, Range]:
+    """Worlds of two models, of which one is ahead in at most so many configurations. What is certified
+    assumes nothing of what is rare."""
+    seen = {"odd": SEEN} if strength == "supported" else {}
+    return {**UNITS, **ANSWERS, **seen, "ahead": Range(0, most, whole=True), "gap": Range(0.02, 0.4)}
+
+
 def ranking(evidence: str) -> Game:
     """a is ahead in some of three configurations and b in none: neither verdict is right."""
-    ranges = {**UNITS, **ANSWERS, "ahead": Range(0, 2, whole=True), "gap": Range(0.02, 0.4)}
     of = play_with(
         3,
         lambda world: {
@@ -220,7 +229,7 @@ def ranking(evidence: str) -> Game:
         right = answers(world, random, sizes_of(world), gaps(world, 3), up=False)
         return any(map(DECIDED, verdicts(study, right.transpose(0, 2, 1, 3))))
 
-    return Game(f"a ranking is decided ({evidence})", ranges, play)
+    return Game(f"a ranking is decided ({evidence})", of_pairs(evidence, 2), play)
 
 
 def gaps(world: World, configurations: int) -> Floats:
@@ -230,9 +239,9 @@ def gaps(world: World, configurations: int) -> Floats:
     return shift
 
 
-def certificate(strength: str, claim: str) -> Game:
-    """a is ahead in some of four configurations, of two axes, and b in none: no reversal, no order of all."""
-    ranges = {**UNITS, **ANSWERS, "ahead": Range(0, 3, whole=True), "gap": Range(0.02, 0.4)}
+def certificate(strength: str, claim: str, unseen: bool = False) -> Game:
+    """a is ahead in some of four configurations, of two axes, and b in none: no reversal, no order of all.
+    With `unseen` few units say what is rare."""
     names = tuple(f"c{at}" for at in range(4))
     axes = tuple({"x": str(at // 2), "y": str(at % 2)} for at in range(4))
     region = Region("b", names, FULL)
@@ -257,7 +266,8 @@ def certificate(strength: str, claim: str) -> Game:
         return bool(row.claim == claim)
 
     words = {"reversal": "a reversal", "order": "an order", "names": "some name"}[claim]
-    return Game(f"{words} is {strength}", ranges, play)
+    few = ", of which few units say what it lacks" if unseen else ""
+    return Game(f"{words} is {strength}{few}", of_pairs("any" if unseen else strength, 3), play)
 
 
 def exchanged(right: Whole, sizes: Whole, random: np.random.Generator) -> Whole:
@@ -335,11 +345,22 @@ def mean_rate(world: World) -> float:
     return 1 - rate if world["mirror"] else rate
 
 
-def interval_of(what: str) -> Game:
-    """The interval of a model's score, or of its gap to another one that scores the same."""
+def shows_its_rate(world: World) -> bool:
+    """Whether ten units are expected, by their effective number, that answer against most others as one."""
+    sizes, rate = sizes_of(world), mean_rate(world)
+    alone = world["inside"] * (1 - world["even"]) if world["items"] > 1 else 1.0
+    alone = alone or 1.0
+    return float(sizes.sum() ** 2 / (sizes**2).sum() * alone * min(rate, 1 - rate)) >= 10
+
+
+def interval_of(what: str, unseen: bool = False) -> Game:
+    """The interval of a model's score, or of its gap to another one that scores the same. With `unseen` few
+    units say how the score varies."""
     of = play_with(1, lambda world: {"analysis": {"bootstrap": ANALYSIS["bootstrap"] | {"resamples": 499}}})
 
     def play(world: World, random: np.random.Generator) -> bool:
+        if not unseen and not shows_its_rate(world):
+            return False
         sizes, study = sizes_of(world), of({**world, "models": 2})
         right = answers(world, random, sizes, np.zeros((1, 2))).transpose(0, 2, 1, 3)
         repeats, items = np.full(1, len(right)), study.plan.study.items["b"]
@@ -353,8 +374,9 @@ def interval_of(what: str) -> Game:
         truth = 0.0 if what == "gap" else mean_rate(world)
         return ends is not None and not ends[0] - 1e-9 <= truth <= ends[1] + 1e-9
 
-    ranges = {**STUDY, "units": Range(20, 200, logarithmic=True, whole=True)}
-    return Game(f"the interval of a {what} misses", ranges, play)
+    ranges = {**MEAN, "units": Range(20, 200, logarithmic=True, whole=True)}
+    few = ", of which few units say how it varies" if unseen else ""
+    return Game(f"the interval of a {what} misses{few}", ranges, play)
 
 
 def recovered(which: str) -> Game:
@@ -375,7 +397,7 @@ def recovered(which: str) -> Game:
         return False
 
     words = {"interval": "resamples", "fieller": "Fieller"}[which]
-    ranges = {**STUDY, "units": Range(20, 120, logarithmic=True, whole=True), "loss": Range(0.05, 0.4)}
+    ranges = {**MEAN, "units": Range(20, 120, logarithmic=True, whole=True), "loss": Range(0.05, 0.4)}
     return Game(f"the interval of a recovery misses ({words})", ranges, play)
 
 
@@ -437,6 +459,7 @@ GAMES = {
             for s in ("supported", "certified")
             for claim in ("reversal", "order", "names")
         ),
+        certificate("supported", "order", unseen=True),
         *(curve(statistic) for statistic in ("p_median", "p_share")),
         per_protocol(
             "a difference per protocol is supported", lambda world: [contrast("difference")], "supported"
@@ -445,6 +468,7 @@ GAMES = {
             "non-inferiority per protocol is refuted", at_margin("noninferiority", side="greater"), "refuted"
         ),
         *(interval_of(what) for what in ("score", "gap")),
+        interval_of("score", unseen=True),
         *(recovered(which) for which in ("interval", "fieller")),
         generalizability(),
         rater(),

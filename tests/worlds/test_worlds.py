@@ -12,8 +12,8 @@ STUDIES = 400
 KEPT = kept()
 SAID = {
     "a difference is supported, of which few units say what it lacks",
-    "three levels together differ",
-    "the interval of a score misses",
+    "an order is supported, of which few units say what it lacks",
+    "the interval of a score misses, of which few units say how it varies",
     "the interval of a generalizability coefficient misses",
 }
 """What docs/sizes.md says is false more often than its level."""

@@ -72,7 +72,8 @@ def power(
         a, b = world.outcomes(items, random)
         exact = mcnemar(a - b)
         certified = max(somewhere(p, "mcnemar", len(gaps)) for p in (exact.plus, exact.minus))
-        drawn = max_t(a - b, flipped_sums(a - b, flips(items, FLIPS, run)), contrasts, 1)
+        signs = flips(items, FLIPS, run)
+        drawn = max_t(a - b, flipped_sums(a - b, signs), contrasts, signs)
         supported = max(float(drawn.plus.min()), float(drawn.minus.min()))
         for place, p in enumerate((certified, supported)):
             found[place] += (p <= ALPHA, FAMILY * p <= ALPHA)

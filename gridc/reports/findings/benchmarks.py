@@ -112,6 +112,7 @@ def _benchmark(
         items=len(items.sampled),
         unit=items.unit,
         units=len(set(items.units.values())),
+        effective=outcomes.effective_units,
         coarser=items.coarser,
         direction=direction,
         intervals=unit_intervals(spec, items, outcomes),

@@ -122,7 +122,7 @@ def weigh(
         for key, pair in pairs.items():
             if key[0] != name:
                 continue
-            flipped = JointFlips(pair, sign_flips.flipped_sums(pair.differences, signs))
+            flipped = JointFlips(pair, signs)
             for region in (*regions, *asked):
                 if region.benchmark == name:
                     at, chosen = pair.places(region.configurations), region.family == CHOSEN

@@ -111,14 +111,16 @@ class ParseRate:
 class BenchmarkFinding:
     """Everything about one benchmark. The first scope is the full envelope.
 
-    `units` groups of items, at the level `unit`, are taken as independent of each other; `coarser` are the
-    levels above it that the data document and the spec passes over.
+    `units` groups of items, at the level `unit`, are taken as independent of each other, and worth
+    `effective` ones of one size; `coarser` are the levels above it that the data document and the spec passes
+    over.
     """
 
     benchmark: str
     items: int
     unit: UnitLevel
     units: int
+    effective: float
     coarser: tuple[UnitLevel, ...]
     direction: Direction
     intervals: UnitIntervals

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gridc.compiler.grid.cell import Cell
 from gridc.reports.findings.scores import units_of
 from gridc.runtime.store.rows import CellOutcomes
+from gridc.statistics.jackknife import effective_number
 
 Whole = NDArray[np.int64]
 
@@ -50,6 +51,11 @@ class Outcomes:
     def items_per_unit(self) -> float:
         """How many items a unit holds on average; 1 where there is none."""
         return len(self.items) / max(self.unit_count, 1) if len(self.items) else 1.0
+
+    @property
+    def effective_units(self) -> float:
+        """How many units of one size would give a score that is known as well."""
+        return effective_number(np.bincount(self.units, minlength=1))
 
     @property
     def unit_is_item(self) -> bool:

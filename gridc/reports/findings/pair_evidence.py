@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.schema.evidence import CarrierRow
 from gridc.statistics import betting, exact_tests, sign_flips
+from gridc.statistics.jackknife import enough
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -26,6 +27,9 @@ class Direction:
     best: CarrierRow | None
     named: tuple[str, ...]
     levels: tuple[str, ...] = ()
+
+
+NOTHING = Direction(1.0, 1.0, None, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,23 +152,32 @@ class PairEvidence:
 
 @dataclass(frozen=True, eq=False)
 class JointFlips:
-    """A pair under joint sign flips of its units: `sums` of every configuration, (configurations, flips)."""
+    """A pair under joint flips of its units by `signs`, (units, flips): `sums` of every configuration,
+    (configurations, flips)."""
 
     pair: PairEvidence
-    sums: Floats
+    signs: sign_flips.Signs
+
+    @cached_property
+    def sums(self) -> Floats:
+        return sign_flips.flipped_sums(self.pair.differences, self.signs)
 
     def weight(self, at: Whole, members: int, alpha: float, chosen: bool) -> Weight:
         """What is supported over these configurations and the levels of the axes in them. A name pays for
         both directions and for the `members` pairs of its family. Of a part that was `chosen` after the
-        data only what single configurations of the full envelope imply."""
+        data only what single configurations of the full envelope imply. Nothing of too few or too unequal
+        units, unless each is an item."""
+        outcomes = self.pair.outcomes
+        if not outcomes.unit_is_item and not enough(outcomes.effective_units):
+            return Weight(NOTHING, NOTHING)
         if chosen:
             every = np.eye(len(self.sums), dtype=np.int64)
-            whole = sign_flips.max_t(self.pair.differences, self.sums, every, self.pair.span)
+            whole = sign_flips.max_t(self.pair.differences, self.sums, every, self.signs)
             paid = (np.minimum(1.0, 2 * members * p) for p in (whole.plus, whole.minus))
             return Weight(*(self.pair.implied(at, adjusted, alpha) for adjusted in paid))
         contrasts = list(self._contrasts(at))
         groups = np.array([weights for _, weights in contrasts], dtype=np.int64)
-        found = sign_flips.max_t(self.pair.differences[at], self.sums[at], groups, self.pair.span)
+        found = sign_flips.max_t(self.pair.differences[at], self.sums[at], groups, self.signs)
         sides = []
         for p, alone in ((found.plus, found.plus_alone), (found.minus, found.minus_alone)):
             place = int(p.argmin())

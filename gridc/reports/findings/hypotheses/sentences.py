@@ -14,13 +14,12 @@ from gridc.reports.findings.hypotheses.effects import (
 )
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.intervals import Ends
-from gridc.reports.words import counted, p_value, told_p, with_sign
+from gridc.reports.words import KINDS, counted, p_value, told_p, with_sign
 from gridc.schema.hypotheses import NumberNeededRow, RateChangeRow
 from gridc.schema.inference import ContrastHypothesis
 
 ASSUMES = {
-    "cluster_logit": "a logit with errors by leaving out units, which assumes independent units, and none "
-    "unlike all that were drawn",
+    "cluster_logit": f"a logit with errors by leaving out units, which assumes independent units, {KINDS}",
     "glmm": "a logit with a normal random intercept by unit, which assumes independent units and that model",
 }
 """What the test of an estimator rests on."""
@@ -94,7 +93,7 @@ def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> It
         yield f"Whether unreadable answers count or are left out decides a verdict ({about})."
     lines = [_line(each, each.effect, complete) for each in hypotheses if each.effect is not None]
     if lines:
-        assumed = "intervals and p-values assume units that are independent and many"
+        assumed = f"intervals and p-values assume independent units, {KINDS}"
         yield f"Effects ({assumed}): {'; '.join(lines)}."
     untested: dict[Failure, list[str]] = {}
     for each in hypotheses:

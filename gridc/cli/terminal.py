@@ -278,11 +278,13 @@ def scaffold_work(report: "ScaffoldReport") -> "Iterator[str]":
 def _prospects(hypotheses: list[dict[str, Any]], assumed: str) -> Iterator[str]:
     """The effect that the test of each hypothesis finds, and what would support it, refute it or leave it
     open."""
+    from gridc.study.planning import shows_margins
+
     yield "hypotheses: effects that the test which decides finds 4 times in 5"
     if any(each["power"]["detectable_pp"] for each in hypotheses):
         yield f"  assumed: {assumed}"
     for each in hypotheses:
-        power, shown = each["power"], each["kind"] in ("equivalence", "noninferiority")
+        power, shown = each["power"], shows_margins(each["kind"])
         yield f"  {each['id']}: {each['kind']} on {_tested(each)}"
         level = "" if power["alpha"] is None else f", at {power['alpha']:.3g}"
         yield f"      decided by: {power['test']}{level}"

@@ -13,8 +13,7 @@ from gridc.reports.findings.audit import AUDITS
 from gridc.reports.findings.blinding import GUESSES
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import Findings, ModelFinding
-from gridc.reports.findings.hypotheses import sentence
-from gridc.reports.findings.hypotheses.sentences import verdict_lines
+from gridc.reports.findings.hypotheses import sentence, verdict_lines
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.pair_sentences import (
     WITHIN,

@@ -1,6 +1,6 @@
 """What a study predicts, by which tests, and which analytic choices were open."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, WithJsonSchema, model_validator
 
@@ -35,6 +35,12 @@ Rate = Annotated[
         "often an answer can be read. Default: score."
     ),
 ]
+
+OF_SCORE = frozenset(("score", "score_disambiguated"))
+"""Rates whose good side is the benchmark's."""
+HARMS = frozenset(("over_refusal", "unsafe_compliance", "attack_success"))
+GAINS = frozenset(("unknown_rate", "parse_rate"))
+"""Rates of which a higher one is worse, or better, on every benchmark. The others have no good side."""
 
 
 class Exclude(Table):
@@ -174,6 +180,13 @@ AnyHypothesis = Annotated[
     RankingHypothesis | ContrastHypothesis | InteractionHypothesis | TrendHypothesis,
     Field(discriminator="kind"),
 ]
+
+HYPOTHESIS_KINDS: tuple[str, ...] = tuple(
+    kind
+    for table in get_args(get_args(AnyHypothesis)[0])
+    for kind in get_args(table.model_fields["kind"].annotation)
+)
+"""What `kind` of a hypothesis can be."""
 
 
 class Family(Table):

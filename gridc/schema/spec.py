@@ -18,7 +18,7 @@ from gridc.schema.effects import Effects
 from gridc.schema.inference import AnyHypothesis, Curve, Exclude, Falsification, Family, Fork
 from gridc.schema.judging import Judge
 from gridc.schema.models import Model
-from gridc.schema.scores import NamedOutcome
+from gridc.schema.scores import NamedOutcome, scale_of
 from gridc.schema.selector import EVERYWHERE, Selector
 
 TIERS = ("core", "stress")
@@ -234,6 +234,13 @@ class Spec(Table):
     def asked_models(self) -> tuple[Model, ...]:
         """Every model that is asked something: those that are compared, and those that judge."""
         return (*self.model, *self.judges)
+
+    @property
+    def graded(self) -> bool:
+        """Whether a response can earn a part of a point."""
+        levels = (level for axis in self.axis for level in axis.level)
+        tables = (self.harness, *self.benchmark, *levels)
+        return any(scale_of(table.scores) > 1 for table in tables)
 
     def stamped(self) -> dict[str, object]:
         """The part that a stamp covers, as plain JSON with every default written out.

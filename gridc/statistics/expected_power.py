@@ -28,7 +28,7 @@ from gridc.statistics.case_totals import CaseTable, CaseTotals, merged
 from gridc.statistics.clustered_logit import NotEstimable, fit, unit, wald
 from gridc.statistics.designs import Design, factor, scored, treatment
 from gridc.statistics.jackknife import Jackknife, effective_number, enough
-from gridc.statistics.power import POWER, Claim, Side, mcnemar_power
+from gridc.statistics.power import POWER, Side, mcnemar_power
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -98,12 +98,15 @@ class Assumed:
     together: float
 
 
+Claim = Literal["effect", "no_effect", "equivalence", "noninferiority", "interaction"]
+
+
 @dataclass(frozen=True, slots=True)
 class DecidingTest:
     """What decides a hypothesis, at `alpha`: `interaction` or a claim about levels against the reference. A
     `margin` is a proportion."""
 
-    claim: Claim | Literal["interaction"]
+    claim: Claim
     side: Side
     alpha: float
     margin: float | None = None

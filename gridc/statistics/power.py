@@ -1,10 +1,9 @@
 """What n paired units can show of a prediction, known before any data exist.
 
 A unit is an item, or a group of items, whose outcome is compared with itself: under two levels of an axis,
-or for two models. What decides by these rules is in `verdicts`.
+or for two models. What decides is in `verdicts`.
 """
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 Counted = NDArray[np.int64]
 Shares = NDArray[np.float64]
-Claim = Literal["effect", "no_effect", "equivalence", "noninferiority"]
 Side = Literal["two-sided", "greater", "less"]
 Verdict = Literal["supported", "refuted", "open"]
 
@@ -25,31 +23,6 @@ class Outcome(NamedTuple):
 
     rise: int
     fall: int
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """What is predicted of a mean paired difference, and when an outcome supports or refutes it.
-
-    effect           supported: the test finds a difference on the predicted side. Refuted: it finds one on
-                     the other side, or a test at the margin shows that there is none as large.
-    no_effect        refuted: the test finds a difference. Supported: it lies within the margin.
-    equivalence      supported: the difference lies within the margin (two one-sided tests). Refuted: it lies
-                     outside.
-    noninferiority   supported: the difference lies above minus the margin. Refuted: it lies below.
-
-    `alpha` is the level of each. `margin` is a proportion, not percentage
-    points. For noninferiority `side` says what better is: greater or less.
-    """
-
-    claim: Claim
-    side: Side
-    alpha: float
-    margin: float | None
-
-    @property
-    def tails(self) -> int:
-        return 2 if self.side == "two-sided" or self.claim == "no_effect" else 1
 
 
 def mcnemar_power(alpha: float, units: int, rise: float, fall: float) -> float:

@@ -6,7 +6,7 @@ benchmark, blocks are models or other levels inside each unit, and levels are th
 first.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal
@@ -14,24 +14,23 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gridc.statistics import margins
 from gridc.statistics.case_totals import CaseTable, distinct, merged
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
 from gridc.statistics.designs import Design
 from gridc.statistics.jackknife import Jackknife, Spread
-from gridc.statistics.power import Claim, Outcome, Rule, Verdict
+from gridc.statistics.power import Outcome, Side, Verdict
 
 Floats = NDArray[np.float64]
 Tails = tuple[float, float]
 """p of: the odds rise, and of: they fall."""
+Decided = Literal["supported", "refuted"]
 
 
-def verdict(claim: Claim, support: float, refute: float, alpha: float) -> Verdict:
-    """A difference that is found and smaller than the margin supports; one that is found refutes that there
-    is none."""
+def verdict(support: float, refute: float, alpha: float, first: Decided = "supported") -> Verdict:
+    """Open where neither is found at `alpha`; where both are, the one that comes `first`."""
     if min(support, refute) > alpha:
         return "open"
-    if claim == "no_effect":
+    if first == "refuted":
         return "refuted" if refute <= alpha else "supported"
     return "supported" if support <= alpha else "refuted"
 
@@ -44,48 +43,72 @@ def tails(ratio: float, p: float, enough: bool) -> Tails:
     return (near, far) if ratio > 0 else (far, near)
 
 
-def contrast_p_values(
-    rule: Rule, units: CaseTable, levels: Sequence[int], reference: int, found: float, sides: Sequence[Tails]
-) -> tuple[float, float]:
-    """p of the claim and of what refutes it, by `rule` (its level is not read). `units` are those of the
-    answers by arm, `levels` and `reference` their places; `found` is p of the test of all levels, and `sides`
-    of each. Over several levels a claim of each is its largest p, and a claim of some is the smallest times
-    their number."""
+AtBound = Callable[[CaseTable, int, int, float], float]
+"""A test of a level's difference from a reference at a bound: see `statistics.margins`."""
 
-    def every(ps: Sequence[float]) -> float:
-        return max(ps)
 
-    def some(ps: Sequence[float]) -> float:
-        return min(1.0, len(levels) * min(ps))
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of levels against a reference: `units` are those of the answers by arm, `levels` and
+    `reference` their places; `p` is that of the test of all levels, and `sides` those of each. Over several
+    levels a claim of every one is its largest p, and a claim of some one the smallest times their number."""
 
-    margin = rule.margin
-    within = below = above = 1.0
-    if margin is not None:
-        if rule.claim in ("equivalence", "no_effect") or (
-            rule.claim == "effect" and rule.side == "two-sided"
-        ):
-            within = every([margins.within(units, level, reference, margin) for level in levels])
-        if rule.side == "less":
-            above = every([margins.above(units, level, reference, -margin) for level in levels])
-        if rule.side == "greater":
-            below = every([margins.below(units, level, reference, margin) for level in levels])
-    if rule.claim == "equivalence":
-        assert margin is not None
-        return within, some([margins.beyond(units, level, reference, margin) for level in levels])
-    if rule.claim == "no_effect":
-        return within, found
-    if rule.claim == "noninferiority":
-        assert margin is not None
-        if rule.side == "greater":
-            kept = [margins.above(units, level, reference, -margin) for level in levels]
-            return every(kept), some([margins.below(units, level, reference, -margin) for level in levels])
-        kept = [margins.below(units, level, reference, margin) for level in levels]
-        return every(kept), some([margins.above(units, level, reference, margin) for level in levels])
-    if rule.side == "two-sided":
-        return found, within
-    up, down = some([p for p, _ in sides]), some([p for _, p in sides])
-    toward, away, small = (up, down, below) if rule.side == "greater" else (down, up, above)
-    return toward, away if margin is None else min(1.0, 2 * min(small, away))
+    units: CaseTable
+    levels: Sequence[int]
+    reference: int
+    p: float
+    sides: Sequence[Tails]
+
+    @property
+    def rises(self) -> float:
+        """p of: the odds rise under some level."""
+        return self._some([up for up, _ in self.sides])
+
+    @property
+    def falls(self) -> float:
+        """p of: the odds fall under some level."""
+        return self._some([down for _, down in self.sides])
+
+    def every(self, test: AtBound, bound: float) -> float:
+        """p of: every level's difference lies as the test says."""
+        return max(self._at(test, bound))
+
+    def some(self, test: AtBound, bound: float) -> float:
+        """p of: some level's difference lies so."""
+        return self._some(self._at(test, bound))
+
+    def _at(self, test: AtBound, bound: float) -> list[float]:
+        return [test(self.units, level, self.reference, bound) for level in self.levels]
+
+    def _some(self, ps: Sequence[float]) -> float:
+        return min(1.0, len(self.levels) * min(ps))
+
+
+Weigh = Callable[[Evidence, Side, float | None], tuple[float, float]]
+"""p of what is predicted and of what refutes it, by the predicted side and the margin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """When an outcome supports or refutes a prediction about mean paired differences: each where its p, by
+    `weigh`, is `alpha` or less, and where both are the one that comes `first`.
+
+    `margin` is a proportion, not percentage points. `sided` says whether rises and falls of the same size
+    decide differently.
+    """
+
+    weigh: Weigh
+    side: Side
+    alpha: float
+    margin: float | None
+    sided: bool
+    first: Decided = "supported"
+
+    def p_values(self, evidence: Evidence) -> tuple[float, float]:
+        return self.weigh(evidence, self.side, self.margin)
+
+    def verdict(self, support: float, refute: float) -> Verdict:
+        return verdict(support, refute, self.alpha, self.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +156,9 @@ def outcome_p_values(
             found = _decided(joint.p, joint.spread)
     except NotEstimable:
         pass
-    if asked.doses:
-        up, down = sides[0]
-        return (up, down) if rule.side == "greater" else (down, up)
     arms = np.tile(np.eye(asked.levels), (len(table.rows[0]) // asked.levels, 1))
     by_arm = CaseTable(table.rows @ arms, table.sums @ arms, table.cases)
-    return contrast_p_values(rule, by_arm, range(1, asked.levels), 0, found, sides)
+    return rule.p_values(Evidence(by_arm, range(1, asked.levels), 0, found, sides))
 
 
 def witnesses(rule: Rule, asked: Asked, design: Design, columns: Sequence[int]) -> Mapping[Verdict, Outcome]:
@@ -149,7 +169,7 @@ def witnesses(rule: Rule, asked: Asked, design: Design, columns: Sequence[int]) 
     @cache
     def reached(outcome: Outcome) -> Verdict:
         support, refute = outcome_p_values(rule, asked, design, columns, *outcome)
-        return verdict(rule.claim, support, refute, rule.alpha)
+        return rule.verdict(support, refute)
 
     named: dict[Verdict, Outcome] = {}
 
@@ -170,7 +190,7 @@ def witnesses(rule: Rule, asked: Asked, design: Design, columns: Sequence[int]) 
             before = count
 
     look(Outcome(1, 0), asked.changing)
-    if rule.tails == 1 and rule.claim != "equivalence":
+    if rule.sided:
         look(Outcome(0, 1), asked.changing)
     if "open" not in named or sum(named["open"]) > 1:
         look(Outcome(1, 1), asked.changing // 2)

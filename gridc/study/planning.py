@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gridc.compiler.compile import Compiled
+from gridc.compiler.hypotheses import KINDS, kind_of
 from gridc.compiler.inputs.prices import paid_prices
 from gridc.compiler.lock.lock import read_lock
 from gridc.compiler.lock.plan_diff import Against
@@ -71,6 +72,11 @@ def plan(place: Place, against: str | None) -> PlanReport:
     return PlanReport(manifest, falsifiability.manifest(lowered), compared, sentences(compiled.spec))
 
 
+def shows_margins(kind: str) -> bool:
+    """Whether the power of a kind of hypothesis is that of showing a margin, and not of finding an effect."""
+    return KINDS[kind].shows_margins
+
+
 def design(
     place: Place,
     decide: Sequence[str],
@@ -82,8 +88,7 @@ def design(
     """The cheapest design in which the hypotheses `decide` are decided: see `OpenStudy.design`."""
     compiled = place.compiled()
     spec = compiled.spec
-    shown = ("equivalence", "noninferiority", "null_control")
-    needy = [each.id for each in spec.hypothesis if each.id in decide and each.kind not in shown]
+    needy = [each.id for each in spec.hypothesis if each.id in decide and kind_of(each).finds_effects]
     effects = dict.fromkeys(needy, effect) if isinstance(effect, int | float) else dict(effect or {})
     numbers = {"power": (power, 1.0), "changing": (changing, 0.5)}
     numbers |= {f"effect of {name}": (value / 100, 0.9) for name, value in effects.items()}

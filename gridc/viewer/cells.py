@@ -15,7 +15,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from gridc.compiler.grid import passes
-from gridc.compiler.grid.configurations import graded
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.schema.spec import Spec
 from gridc.viewer.reader import Moment, Reader
@@ -250,7 +249,7 @@ def _scales(content: Any) -> tuple[dict[str, int], str | None]:
     of reading the spec."""
     try:
         spec = Spec.model_validate(content["spec"])
-        cells = passes.cells(spec) if graded(spec) else ()
+        cells = passes.cells(spec) if spec.graded else ()
         return {cell.key: cell.setting.scale for cell in cells}, None
     except (ValidationError, LookupError, TypeError, ValueError):
         return {}, (

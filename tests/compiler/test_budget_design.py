@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gridc.compiler.compile import Compiled
+from gridc.compiler.hypotheses import kind_of, strictest_level
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.budget_design import DesignAnswer, Wanted, cheapest_design, lowered_cost
-from gridc.compiler.preflight.design_power import power_at
 from gridc.compiler.preflight.falsifiability import parts_of, prospects
 from gridc.diagnostics.errors import UsageError
 from gridc.statistics.expected_power import Assumed
@@ -86,8 +86,12 @@ def test_what_the_plan_finds_4_times_in_5_a_design_of_all_its_items_decides(
     least = found.power.detectable_pp["0.1"]
     assert least is not None
     parts = parts_of(compiled.study, hypothesis, plan.survey.hypothesis[0])
+    assert parts is not None
+    spec, assumed = compiled.spec, Assumed(0.1, 0.1)
     chances = [
-        power_at(compiled.spec, compiled.spec, hypothesis, parts, (least + more) / 100, Assumed(0.1, 0.1))
+        kind_of(hypothesis).power_at(
+            hypothesis, spec, spec, strictest_level(spec, hypothesis), parts, (least + more) / 100, assumed
+        )
         for more in (-0.1, 0.0)
     ]
     assert chances[0] < 0.8 <= chances[1]

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import f, ncf, nct, t
 
-from gridc.compiler.grid.hypothesis_kinds import strictest_level
+from gridc.compiler.hypotheses import strictest_level
+from gridc.compiler.hypotheses.power import TOGETHER
 from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.inputs.models import ModelIdentity
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.design_power import TOGETHER
 from gridc.compiler.preflight.falsifiability import manifest, prospects
 from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.hypotheses.finding import Measured

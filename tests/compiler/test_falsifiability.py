@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
-from gridc.compiler.grid.hypothesis_kinds import _fewest_by_bets, kind_of
+from gridc.compiler.hypotheses.ranking import fewest_by_bets, orders
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, prospects
 from gridc.compiler.preflight.hazards import prove
 from gridc.diagnostics.errors import HazardError, SpecError
+from gridc.schema.inference import RankingHypothesis
 from gridc.statistics.betting import log_e_values, p_values, stakes
 from gridc.statistics.expected_power import Assumed, DecidingTest, Layout, Stratum
 from tests.compiler.conftest import make_model, questions
@@ -174,7 +175,7 @@ def test_an_order_asks_for_as_few_units_as_its_bets_take(sizes: tuple[int, ...],
             p_values(log_e_values(differences, sizes[0] * steps, stakes(sum(sizes) / len(sizes))))[0]
         )
 
-    least = _fewest_by_bets(0.025, sizes, steps)
+    least = fewest_by_bets(0.025, sizes, steps)
     if least <= len(sizes):
         assert p(least) <= 0.025 < p(least - 1)
     else:
@@ -188,9 +189,10 @@ def test_on_the_items_alone_an_order_takes_items_and_not_units(tmp_path: Path) -
     path.write_text(text)
     spec = compile_spec(path).spec
     (hypothesis,) = spec.hypothesis
-    found = kind_of(hypothesis).outcomes(hypothesis, spec, (40,))
+    assert isinstance(hypothesis, RankingHypothesis)
+    found = orders(hypothesis, spec, 0.05, (40,))
     assert found["supported"].endswith("ahead of the next by an item or more")
-    assert "supported" not in kind_of(hypothesis).outcomes(hypothesis, spec, (1,))
+    assert "supported" not in orders(hypothesis, spec, 0.05, (1,))
 
 
 def test_an_order_is_supported_by_all_benchmarks_and_refuted_by_one(tmp_path: Path) -> None:

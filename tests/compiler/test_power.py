@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from gridc.compiler.grid.hypothesis_kinds import strictest_level
+from gridc.compiler.hypotheses import KINDS, strictest_level
+from gridc.compiler.hypotheses.tested import Tested
 from gridc.compiler.inputs.items import Items, Loaded
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import prospects
@@ -16,63 +17,79 @@ from gridc.reports.findings.hypotheses import DECISIONS
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
 from gridc.runtime.store.rows import CellOutcomes
+from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics.expected_power import DecidingTest, Layout, Stratum, coefficients_of, design_of
-from gridc.statistics.power import Outcome, Rule, mcnemar_power
-from gridc.statistics.verdicts import Asked, outcome_p_values, verdict, witnesses
+from gridc.statistics.power import Outcome, mcnemar_power
+from gridc.statistics.verdicts import Asked, Rule, outcome_p_values, witnesses
 from tests.compiler.test_design_power import SIZES, TO, plan_of, spec_of
 
 
-def asked(
-    rule: Rule, sizes: tuple[int, ...], levels: int = 2, doses: tuple[float, ...] = ()
-) -> tuple[Asked, Any, list[int]]:
-    layout = Layout((Stratum(tuple(map(float, sizes))),), levels, doses=doses)
-    test = DecidingTest(rule.claim, rule.side, rule.alpha, rule.margin)
+def rule_of(kind: str, side: str, margin: float | None) -> Rule:
+    stated: dict[str, Any] = {
+        "id": "H",
+        "kind": kind,
+        "axis": "x",
+        "reference": "r",
+        "level": "a",
+        "side": side,
+    }
+    stated |= {} if margin is None else {"margin": {"pp": 100 * margin}}
+    hypothesis, known = ContrastHypothesis.model_validate(stated), KINDS[kind]
+    assert isinstance(known, Tested)
+    return known.rule(hypothesis, 0.05)
+
+
+def asked(sizes: tuple[int, ...]) -> tuple[Asked, Any, list[int]]:
+    layout, test = Layout((Stratum(tuple(map(float, sizes))),), 2), DecidingTest("effect", "two-sided", 0.05)
     design = design_of(test, layout)
-    return Asked((sizes,), ((),), (1.0,), levels, doses=doses), design, coefficients_of(test, layout, design)
+    return Asked((sizes,), ((),), (1.0,), 2), design, coefficients_of(test, layout, design)
 
 
 @pytest.mark.parametrize(
-    ("claim", "p", "expected"),
+    ("kind", "p", "expected"),
     [
-        ("effect", (0.01, 0.01), "supported"),
-        ("no_effect", (0.01, 0.01), "refuted"),
+        ("difference", (0.01, 0.01), "supported"),
+        ("null_control", (0.01, 0.01), "refuted"),
         ("equivalence", (0.2, 0.03), "refuted"),
         ("noninferiority", (0.06, 0.06), "open"),
+        ("trend", (0.01, 0.002), "supported"),
+        ("interaction", (0.01, 1.0), "supported"),
+        ("ranking", (0.01, 0.002), "refuted"),
+        ("ranking", (0.06, 0.06), "open"),
     ],
 )
-def test_what_is_found_comes_first(claim: Any, p: tuple[float, float], expected: str) -> None:
-    assert verdict(claim, *p, 0.05) == expected
+def test_what_is_found_comes_first(kind: str, p: tuple[float, float], expected: str) -> None:
+    assert KINDS[kind].verdict(*p, 0.05) == expected
 
 
-@pytest.mark.parametrize("claim", ["effect", "no_effect", "equivalence", "noninferiority"])
+@pytest.mark.parametrize("kind", ["difference", "null_control", "equivalence", "noninferiority"])
 @pytest.mark.parametrize("side", ["two-sided", "greater", "less"])
 @pytest.mark.parametrize("margin", [None, 0.1, 0.4])
 @pytest.mark.parametrize("sizes", [(1,) * 40, (5, 4, 3, 3, 3, 2, 2) * 4])
 def test_no_outcome_with_fewer_changes_reaches_a_verdict(
-    claim: Any, side: Any, margin: float | None, sizes: tuple[int, ...]
+    kind: str, side: str, margin: float | None, sizes: tuple[int, ...]
 ) -> None:
     """One way, and as many up as down: what is searched in steps, one by one."""
-    if claim in ("equivalence", "noninferiority") and margin is None:
+    if kind in ("equivalence", "noninferiority") and margin is None:
         return
-    if (claim, side) == ("noninferiority", "two-sided"):
+    if (kind, side) == ("noninferiority", "two-sided"):
         return
-    rule = Rule(claim, side, 0.05, margin)
-    about = asked(rule, sizes)
+    rule, about = rule_of(kind, side, margin), asked(sizes)
     ways = [Outcome(n, 0) for n in range(13)] + [Outcome(0, n) for n in range(13)]
     ways += [Outcome(n, n) for n in range(7)]
     found = witnesses(rule, *about)
     for outcome in ways:
-        reached = verdict(rule.claim, *outcome_p_values(rule, *about, *outcome), rule.alpha)
+        reached = rule.verdict(*outcome_p_values(rule, *about, *outcome))
         assert sum(found[reached]) <= sum(outcome), (outcome, reached)
     for reached, outcome in found.items():
-        assert verdict(rule.claim, *outcome_p_values(rule, *about, *outcome), rule.alpha) == reached
+        assert rule.verdict(*outcome_p_values(rule, *about, *outcome)) == reached
 
 
 def test_an_equivalence_whose_units_hold_several_items_can_be_shown() -> None:
     """60 items in 23 templates, 15 pp: each answer counts in its unit's mean, and not the unit once."""
     sizes = (3,) * 14 + (2,) * 9
-    rule = Rule("equivalence", "two-sided", 0.05, 0.15)
-    assert witnesses(rule, *asked(rule, sizes))["supported"] == Outcome(0, 0)
+    rule = rule_of("equivalence", "two-sided", 0.15)
+    assert witnesses(rule, *asked(sizes))["supported"] == Outcome(0, 0)
 
 
 def decided(stated: dict[str, Any], rise: int, fall: int) -> tuple[Any, Any]:
@@ -99,10 +116,8 @@ def decided(stated: dict[str, Any], rise: int, fall: int) -> tuple[Any, Any]:
     nothing: Any = None
     measured = Measured(spec, Samples(plan, stored), [], nothing, nothing, True)
     effect = DECISIONS[hypothesis.kind].decide(measured, hypothesis)
-    claim: Any = {"difference": "effect", "null_control": "no_effect"}.get(hypothesis.kind, hypothesis.kind)
-    return verdict(claim, effect.support, effect.refute, strictest_level(spec, hypothesis)), prospects(plan)[
-        0
-    ]
+    level = strictest_level(spec, hypothesis)
+    return KINDS[hypothesis.kind].verdict(effect.support, effect.refute, level), prospects(plan)[0]
 
 
 @pytest.mark.parametrize(
@@ -158,8 +173,8 @@ def test_an_item_of_two_benchmarks_is_one_unit_in_plan_and_report() -> None:
 
 def test_nothing_that_changes_shows_a_margin() -> None:
     """Nothing changes in 80 items: the chance of it if the difference were as large as the margin."""
-    rule = Rule("equivalence", "two-sided", 0.05, 0.2)
-    about, design, columns = asked(rule, (1,) * 80)
+    rule = rule_of("equivalence", "two-sided", 0.2)
+    about, design, columns = asked((1,) * 80)
     support, refute = outcome_p_values(rule, about, design, columns, 0, 0)
     assert support == pytest.approx((1 - 0.2) ** 80) and refute > 0.9
 

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 import gridc
 from gridc.cli.export import export
 from gridc.compiler.compile import compile_spec
-from gridc.compiler.grid.hypothesis_kinds import KINDS
+from gridc.compiler.hypotheses import KINDS
 from gridc.compiler.inputs.loaders import LOADERS
 from gridc.compiler.instrument.scaffolds import PROCEDURES
 from gridc.diagnostics.errors import UsageError

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridc.compiler.grid.hypothesis_kinds import kind_of
+from gridc.compiler.hypotheses import kind_of
+from gridc.compiler.hypotheses.tested import Tested
 from gridc.schema.base import ALPHA
 from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics import margins
 from gridc.statistics.case_totals import CaseTable
-from gridc.statistics.verdicts import Tails, contrast_p_values
+from gridc.statistics.verdicts import Evidence, Tails
 
 MARGIN = 0.02
 RIGHT = np.array([[50, 80, 15], [50, 15, 85], [50, 50, 53]], float)
@@ -52,9 +53,10 @@ EXPECTED = [
 
 def p_values(stated: dict[str, Any], found: float, sides: list[Tails]) -> tuple[float, float]:
     hypothesis = ContrastHypothesis.model_validate({"id": "H", "axis": "x", "reference": "r", **stated})
-    rule = kind_of(hypothesis).rule
-    assert rule is not None
-    return contrast_p_values(rule(hypothesis, ALPHA), UNITS, range(1, 1 + len(sides)), 0, found, sides)
+    kind = kind_of(hypothesis)
+    assert isinstance(kind, Tested)
+    evidence = Evidence(UNITS, range(1, 1 + len(sides)), 0, found, sides)
+    return kind.rule(hypothesis, ALPHA).p_values(evidence)
 
 
 @pytest.mark.parametrize(("kind", "side", "expected"), EXPECTED)

@@ -11,9 +11,10 @@ from math import prod
 
 from gridc.compiler.frontend.checks.base import most_cells
 from gridc.compiler.frontend.source import Source
+from gridc.compiler.hypotheses import kind_of
 from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.inference import AnyHypothesis, InteractionHypothesis, RankingHypothesis
+from gridc.schema.inference import AnyHypothesis
 from gridc.schema.selector import Not, Selector
 from gridc.schema.spec import Spec
 
@@ -106,12 +107,9 @@ def _misfits(hypothesis: AnyHypothesis, here: KeyPath, source: Source) -> Iterat
         help = "family = ...: the verdicts share one error rate; a [[family]] says how it is held"
         message = f"`{hypothesis.id}` has a verdict for each {' and '.join(over)}, and no `family`"
         yield source.diagnose("GC103", here, message, help, at_key=True)
-    if isinstance(hypothesis, RankingHypothesis) and "model" in over:
-        message, help = "an order of models has no verdict for each model", 'each = "benchmark"'
-        yield source.diagnose("GC105", (*here, "each"), message, help)
-    if isinstance(hypothesis, InteractionHypothesis) and hypothesis.by in over:
-        message = f"an interaction with `{hypothesis.by}` has no verdict for each {hypothesis.by}"
-        yield source.diagnose("GC105", (*here, "each"), message, "leave `each` out, or choose another `by`")
+    for dimension, (problem, help) in kind_of(hypothesis).undivided(hypothesis).items():
+        if dimension in over:
+            yield source.diagnose("GC105", (*here, "each"), problem, help)
 
 
 def _renamed(selector: Selector, ids: Mapping[str, tuple[str, ...]]) -> Selector:

@@ -20,7 +20,6 @@ from gridc.schema.inference import Exclude
 from gridc.schema.items import Sample
 from gridc.schema.judging import BACKUP, JUDGE, SECOND, panel_name
 from gridc.schema.models import SERVED, Model
-from gridc.schema.scores import scale_of
 from gridc.schema.spec import Level, Spec
 
 T = TypeVar("T", bound=BenchmarkEffects)
@@ -187,11 +186,6 @@ def most_shots(spec: Spec, benchmark: Benchmark) -> int:
         each for each in effect_tables(spec) if each.where.get("benchmark", benchmark.id) == benchmark.id
     )
     return max(getattr(each.table, "shots", None) or 0 for each in tables)
-
-
-def graded(spec: Spec) -> bool:
-    """Whether a response can earn a part of a point."""
-    return any(scale_of(getattr(each.table, "scores", None)) > 1 for each in effect_tables(spec))
 
 
 def states_scores(spec: Spec) -> bool:

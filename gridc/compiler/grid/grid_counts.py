@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid.hypothesis_kinds import kind_of
+from gridc.compiler.hypotheses import kind_of
 from gridc.schema.items import Sample
 from gridc.schema.spec import Spec
 

@@ -5,15 +5,8 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from math import prod
 
-from gridc.schema.inference import (
-    DOCUMENTED,
-    Choice,
-    ContrastHypothesis,
-    Curve,
-    CurveSample,
-    Fork,
-    RankingHypothesis,
-)
+from gridc.compiler.hypotheses import kind_of
+from gridc.schema.inference import DOCUMENTED, AnyHypothesis, Choice, Curve, CurveSample, Fork
 from gridc.schema.selector import Selector
 from gridc.schema.spec import Spec
 
@@ -121,15 +114,13 @@ def runnable(spec: Spec, curve: Curve) -> Runnable:
     return Runnable(stated, size, tuple(_default_first(_drawn(curve, kept, sample), forks)), sample)
 
 
-def comparisons(spec: Spec, curve: Curve) -> list[RankingHypothesis | ContrastHypothesis]:
+def comparisons(spec: Spec, curve: Curve) -> list[AnyHypothesis]:
     """The hypotheses whose comparisons a curve makes in every specification, in the order of the spec: of two
     levels, or of two models, step by step."""
     return [
         each
         for each in spec.hypothesis
-        if isinstance(each, RankingHypothesis | ContrastHypothesis)
-        and each.kind in ("ranking", "difference")
-        and each.id in (curve.hypotheses or (each.id,))
+        if kind_of(each).pairs(each) and each.id in (curve.hypotheses or (each.id,))
     ]
 
 

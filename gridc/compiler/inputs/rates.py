@@ -7,7 +7,7 @@ from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.grid import passes
 from gridc.compiler.grid.configurations import stated_at, states_scores, where
-from gridc.compiler.grid.hypothesis_kinds import rate_of
+from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
@@ -96,7 +96,7 @@ def hypotheses_count_something(
 ) -> Iterator[Diagnostic]:
     """The outcome of a hypothesis is a rate that some item has. Silent where items are not here."""
     for number, each in enumerate(spec.hypothesis):
-        rate = rate_of(each)
+        rate = kind_of(each).rate(each)
         if rate not in COUNTED:
             continue
         counts, kind = COUNTED[rate]

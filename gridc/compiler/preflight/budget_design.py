@@ -4,7 +4,7 @@ A design is the study with other numbers of items, with one answer to each (repl
 power that is assumed), and with the levels that the hypotheses need: those that they compare, and of every
 other axis its first level or all of them. Models and benchmarks are those that the hypotheses are about, and
 benchmarks keep their proportions. Items are drawn as the spec draws them, so that units have the sizes that
-a run would meet. Power is that of `design_power`, and costs are those of the plan: in the search of a few
+a run would meet. Power is that of the plan, and costs are those of the plan: in the search of a few
 items of each benchmark, multiplied, and of the design that is found by lowering it.
 """
 
@@ -15,7 +15,8 @@ from itertools import product
 from typing import Any, Literal
 
 from gridc.compiler.grid.grid_counts import Spoken, survey
-from gridc.compiler.grid.hypothesis_kinds import kind_of
+from gridc.compiler.hypotheses import kind_of, strictest_level
+from gridc.compiler.hypotheses.power import TOGETHER, Part, assumed_words
 from gridc.compiler.inputs.draw import draw_at_most
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.inputs.prices import Price
@@ -23,16 +24,9 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.estimate import Estimate
 from gridc.compiler.lowering.plan import Plan
-from gridc.compiler.preflight.design_power import (
-    TOGETHER,
-    Part,
-    assumed_words,
-    power_at,
-    undecidable,
-)
 from gridc.compiler.preflight.falsifiability import parts_of
 from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.schema.inference import AnyHypothesis, ContrastHypothesis, RankingHypothesis, TrendHypothesis
+from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import Sample
 from gridc.schema.spec import Spec
 from gridc.statistics.expected_power import Assumed
@@ -186,40 +180,22 @@ def _named(spec: Spec, wanted: Wanted) -> dict[str, AnyHypothesis]:
             stated = f"there is {', '.join(known)}" if known else "the spec states none"
             raise _refusal("GC324", f"no hypothesis is called `{name}`", stated)
     for name in wanted.decide:
-        hypothesis = known[name]
-        if why := undecidable(spec, hypothesis):
+        hypothesis, kind = known[name], kind_of(known[name])
+        if why := kind.undecidable(hypothesis, spec):
             raise _refusal("GC324", f"`{name}` has no power to plan: {why}", "decide the others")
-        margin = getattr(hypothesis, "margin", None)
-        if hypothesis.kind in ("equivalence", "noninferiority"):
-            if name in wanted.effects:
-                help = "its margin says what is to be shown; leave the effect out"
-                raise _refusal(
-                    "GC324", f"`{name}` is a test of {hypothesis.kind} and has no effect to find", help
-                )
-        elif margin is None and (hypothesis.kind == "null_control" or name not in wanted.effects):
-            help = (
-                f"--effect {name}=5 says that 5 percentage points are to be found"
-                if hypothesis.kind != "null_control"
-                else "margin = { pp = 2 } in the spec: below it a difference counts as none"
-            )
-            raise _refusal("GC324", f"`{name}` does not say how large a difference is to be found", help)
+        if unplannable := kind.unplannable(hypothesis, wanted.effects.get(name)):
+            raise _refusal("GC324", unplannable.problem, unplannable.help)
     return {name: known[name] for name in wanted.decide}
 
 
 def _target(hypothesis: AnyHypothesis, wanted: Wanted) -> str:
     """`difference of 5 pp`, `equivalence within 2 pp`."""
-    margin = getattr(hypothesis, "margin", None)
-    if margin is not None and hypothesis.kind in ("equivalence", "noninferiority", "null_control"):
-        return f"{hypothesis.kind} within {margin.pp:g} pp"
-    return f"{hypothesis.kind} of {_effect(hypothesis, wanted):g} pp"
+    return kind_of(hypothesis).target(hypothesis, _effect(hypothesis, wanted))
 
 
 def _effect(hypothesis: AnyHypothesis, wanted: Wanted) -> float:
     stated = wanted.effects.get(hypothesis.id)
-    if stated is None:
-        margin = getattr(hypothesis, "margin", None)
-        return 0.0 if margin is None else float(margin.pp)
-    return stated
+    return kind_of(hypothesis).margin(hypothesis) or 0.0 if stated is None else stated
 
 
 @dataclass
@@ -361,8 +337,9 @@ class _Search:
         return [each for each in found if all(self._parts(each, one) for one in self.hypotheses)]
 
     def _about(self, hypothesis: AnyHypothesis, dimension: str, name: str) -> bool:
-        if dimension == "model" and isinstance(hypothesis, RankingHypothesis):
-            return name in hypothesis.order
+        models = kind_of(hypothesis).models(hypothesis)
+        if dimension == "model" and models is not None:
+            return name in models
         selectors = (hypothesis.where, self.study.spec.analysis.primary)
         return all(each.restricted({dimension}).matches({dimension: name}) for each in selectors)
 
@@ -377,10 +354,7 @@ class _Search:
         """The levels of an axis that some hypothesis compares; None where none does."""
         named: set[str] = set()
         for hypothesis in self.hypotheses.values():
-            if isinstance(hypothesis, RankingHypothesis):
-                named |= {*self.full.levels[axis]}  # an order is one of every configuration
-            elif axis in kind_of(hypothesis).axes(hypothesis):
-                named |= _levels_of(hypothesis) or {*self.full.levels[axis]}
+            named |= {*kind_of(hypothesis).levels(hypothesis, axis, self.full.levels[axis])}
         return named or None
 
     def _parts(self, variant: _Variant, name: str, drawn: Drawn | None = None) -> dict[str, Part] | None:
@@ -390,8 +364,11 @@ class _Search:
     def power(self, variant: _Variant, name: str, drawn: Drawn, assumed: Assumed) -> float:
         hypothesis = self.hypotheses[name]
         parts, effect = self._parts(variant, name, drawn), _effect(hypothesis, self.wanted) / 100
-        # The level is that of the whole spec: a family keeps its members.
-        return power_at(self.study.spec, variant.study.spec, hypothesis, parts, effect, assumed)
+        if not parts or min(part.units for part in parts.values()) < 2:
+            return 0.0
+        whole, cut = self.study.spec, variant.study.spec
+        level = strictest_level(whole, hypothesis)  # a family keeps its members
+        return kind_of(hypothesis).power_at(hypothesis, whole, cut, level, parts, effect, assumed)
 
     def pool(self, benchmark: str) -> tuple[Sequence[Item], Sample]:
         """The items that a benchmark could ask, and how they are drawn. More than are drawn now only where
@@ -511,13 +488,6 @@ class _Search:
         drawn = {name: each.sampled for name, each in self.study.items.items()}
         found = self.described(self.full, drawn, self.full.cost(drawn), assumed)
         return replace(found, replicates=_replicates(self.study.spec))
-
-
-def _levels_of(hypothesis: AnyHypothesis) -> set[str]:
-    """The levels that a hypothesis names; none where it is about all that are run."""
-    if isinstance(hypothesis, ContrastHypothesis):
-        return {hypothesis.reference, *hypothesis.levels, *filter(None, [hypothesis.control])}
-    return {*hypothesis.order} if isinstance(hypothesis, TrendHypothesis) else set()
 
 
 def _cut(spec: Spec, levels: Mapping[str, tuple[str, ...]]) -> Spec:

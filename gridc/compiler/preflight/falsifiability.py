@@ -1,45 +1,39 @@
 """Whether a prediction can be tested at all by the study that makes it.
 
 For each hypothesis: the outcome that would support it, the one that would refute it and the one that would
-leave it open, each with as few changes as it takes; and the power of the test that decides it
-(`design_power`). A hypothesis that nothing could support (GC521) or refute (GC522) is a hazard.
+leave it open, each with as few changes as it takes; and the power of the test that decides it. Its kind says
+both (`compiler.hypotheses`). A hypothesis that nothing could support (GC521) or refute (GC522) is a hazard.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from typing import Any
 
 from gridc.compiler.frontend.unsupported import uncomputed
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.grid.grid_counts import Spoken
-from gridc.compiler.grid.hypothesis_kinds import kind_of, rate_of, strictest_level, untested
+from gridc.compiler.hypotheses import kind_of, strictest_level
+from gridc.compiler.hypotheses.power import ASSUMED, CHANGING, DesignPower, Part, units_of
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.units import Group, one_group
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.plan import Plan, asked_of
-from gridc.compiler.preflight.design_power import (
-    ASSUMED,
-    CHANGING,
-    DesignPower,
-    Part,
-    deciding_test,
-    design_power,
-    layout_of,
-    units_of,
-)
 from gridc.compiler.preflight.hazard import Hazard
-from gridc.schema.inference import AnyHypothesis, RankingHypothesis
+from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import Sample as Subset
 from gridc.schema.spec import Spec
-from gridc.statistics.expected_power import DecidingTest, Layout, coefficients_of, design_of
-from gridc.statistics.power import Outcome, Rule, Verdict
-from gridc.statistics.verdicts import Asked, witnesses
+from gridc.statistics.power import Verdict
 
 MANY = 10_000
 """How many units are assumed, to see what is possible at all."""
+
+UNREACHED: tuple[tuple[str, Verdict, str], ...] = (
+    ("GC521", "supported", "support"),
+    ("GC522", "refuted", "refute"),
+)
+"""The hazard where no outcome reaches a verdict."""
 
 SMALL = 4
 """Up to this many configurations rho_flip is as large as it can be at an even split of two or four of them:
@@ -134,7 +128,7 @@ def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
     for number, found in enumerate(prospects(plan)):
         hypothesis = plan.study.spec.hypothesis[number]
         size = "" if found.items is None else f" of {size_of(found)}"
-        for code, verdict, verb in (("GC521", "supported", "support"), ("GC522", "refuted", "refute")):
+        for code, verdict, verb in UNREACHED:
             if verdict not in found.outcomes:
                 problem = f"no outcome{size} could {verb} `{found.id}`"
                 path = ("hypothesis", number, "id")
@@ -144,78 +138,30 @@ def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
 
 
 def _way_out(
-    spec: Spec, hypothesis: AnyHypothesis, found: Prospect, verdict: str, many: Mapping[str, Part]
+    spec: Spec, hypothesis: AnyHypothesis, found: Prospect, verdict: Verdict, many: Mapping[str, Part]
 ) -> str:
     if found.units == 0:
         return "what it compares is never run together there: check its `where` and the exclusions"
-    rule = kind_of(hypothesis).rule
-    if isinstance(hypothesis, RankingHypothesis) and (without := untested(hypothesis, spec)):
-        return (
-            f"no test is of distances from a target, which {', '.join(without)} "
-            f'{"has" if len(without) == 1 else "have"}: in [analysis], evidence = "descriptive" decides on '
-            "the items that are asked; or leave it out with the hypothesis's `where`"
-        )
-    if rule is None:
-        by_bets = found.items != found.units and spec.analysis.evidence in (None, "certified")
-        else_ = ', or in [analysis] say evidence = "supported", which assumes more' if by_bets else ""
-        return f"draw more {'units' if by_bets else 'items'}: each step of the order takes some{else_}"
-    if verdict in _reached(spec, hypothesis, rule(hypothesis, strictest_level(spec, hypothesis)), many):
-        margin = " or widen the margin" if found.margin_pp is not None and verdict == "supported" else ""
-        return f"draw more items{margin}"
-    if "margin" in type(hypothesis).model_fields and found.margin_pp is None:
-        sided = hypothesis.kind == "difference" and hypothesis.side == "two-sided"
-        aside = ", or state which `side` is predicted" if sided else ""
-        return f"give it a margin below which a difference counts as none: margin = {{ pp = 2 }}{aside}"
-    if found.margin_pp is not None:
-        return "no difference is as large as the margin: make it smaller"
-    return "predict the differences that make it up"
+    level, alike = strictest_level(spec, hypothesis), found.items == found.units
+    return kind_of(hypothesis).way_out(hypothesis, spec, level, verdict, alike, many)
 
 
 def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect:
     spec, kind = plan.study.spec, kind_of(hypothesis)
+    level = strictest_level(spec, hypothesis)
     parts = parts_of(plan.study, hypothesis, spoken)
     items, units = (None, None) if parts is None else _size(kind.pooled, parts)
-    margin = getattr(hypothesis, "margin", None)
-    if kind.rule is None:
-        outcomes = _everywhere(
-            {name: kind.outcomes(hypothesis, spec, part.sizes) for name, part in parts.items()}
-            if parts
-            else {"": kind.outcomes(hypothesis, spec, None if parts is None else ())}
-        )
-    else:
-        rule = kind.rule(hypothesis, strictest_level(spec, hypothesis))
-        known = _assumed_parts(spec, hypothesis, spoken) if parts is None else parts
-        reached = {} if units == 0 else _reached(spec, hypothesis, rule, known)
-        outcomes = {
-            verdict: _sentence(rule, each, hypothesis, known, items) for verdict, each in reached.items()
-        }
     return Prospect(
         hypothesis.id,
         hypothesis.kind,
         items,
         units,
-        1 if kind.rule is None else kind.contrasts(hypothesis),
-        None if margin is None else margin.pp,
-        getattr(hypothesis, "axis", None),
-        outcomes,
-        design_power(spec, hypothesis, parts),
+        kind.contrasts(hypothesis),
+        kind.margin(hypothesis),
+        next(iter(kind.axes(hypothesis)), None),
+        kind.possible(hypothesis, spec, level, parts, _assumed_parts(spec, hypothesis, spoken)),
+        kind.power(hypothesis, spec, level, parts),
     )
-
-
-def _everywhere(by_benchmark: Mapping[str, Mapping[Verdict, str]]) -> dict[Verdict, str]:
-    """What can become of an order: it is supported where it holds on every benchmark, and refuted by one."""
-    found: dict[Verdict, str] = {}
-    verdicts: tuple[Verdict, ...] = ("supported", "refuted", "open")
-    for verdict in verdicts:
-        told = {name: each[verdict] for name, each in by_benchmark.items() if verdict in each}
-        if told and (verdict != "supported" or len(told) == len(by_benchmark)):
-            alike = len({*told.values()}) == 1
-            found[verdict] = (
-                next(iter(told.values()))
-                if alike
-                else "; ".join(f"{name}: {text}" for name, text in told.items())
-            )
-    return found
 
 
 def _assumed_parts(spec: Spec, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, Part]:
@@ -226,34 +172,6 @@ def _assumed_parts(spec: Spec, hypothesis: AnyHypothesis, spoken: Spoken) -> dic
         for (benchmark, _), cells in spoken.items()
         if comparable(hypothesis, spec, cells)
     }
-
-
-def _reached(
-    spec: Spec, hypothesis: AnyHypothesis, rule: Rule, parts: Mapping[str, Part]
-) -> Mapping[Verdict, Outcome]:
-    """The verdicts that some outcome reaches, as the report decides them: see `statistics.verdicts`. Where no
-    clustered logit decides, the plan takes what it would say, and `design_power` names what does."""
-    layout = layout_of(spec, hypothesis, parts)
-    asked = Asked(
-        tuple(part.sizes for part in parts.values()),
-        tuple(stratum.numbers for stratum in layout.strata),
-        tuple(
-            stratum.answers[0] / part.sizes[0]
-            for stratum, part in zip(layout.strata, parts.values(), strict=True)
-        ),
-        layout.levels,
-        "part" if layout.by == "stratum" else layout.by,
-        layout.doses,
-        hypothesis.kind == "interaction",
-    )
-    return _witnesses(rule, asked, deciding_test(hypothesis, rule.alpha), layout)
-
-
-@lru_cache(maxsize=256)
-def _witnesses(rule: Rule, asked: Asked, test: DecidingTest, layout: Layout) -> Mapping[Verdict, Outcome]:
-    """Hypotheses often differ in their levels alone."""
-    design = design_of(test, layout)
-    return witnesses(rule, asked, design, coefficients_of(test, layout, design))
 
 
 def parts_of(study: Study, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, Part] | None:
@@ -304,7 +222,7 @@ def _asked(
 ) -> tuple[tuple[int, ...], tuple[Group, ...]] | None:
     """How many items each unit has, and its name: that of the group that it is `one` with."""
     here = study.items.get(benchmark)
-    rate = rate_of(hypothesis)
+    rate = kind_of(hypothesis).rate(hypothesis)
     if here is None:
         asked = None if rate in COUNTED or hypothesis.items else asked_of(study, benchmark, subset)
         return None if asked is None else ((1,) * asked, ())
@@ -317,34 +235,6 @@ def _asked(
     groups = [(benchmark, item.at(here.unit)) for item in items]
     units = Counter(one.get(group, group) for group in groups)
     return tuple(units.values()), tuple(units)
-
-
-def _sentence(
-    rule: Rule, outcome: Outcome, hypothesis: AnyHypothesis, parts: Mapping[str, Part], items: int | None
-) -> str:
-    if items is None:
-        return "there are enough of them and the outcome is clear"
-    changed = sum(outcome)
-    if not changed:
-        return "nothing changes"
-    what = f"{changed:,} of {items:,} {'item' if items == 1 else 'items'}"
-    change, rise, fall = ("changes", "rises", "falls") if changed == 1 else ("change", "rise", "fall")
-    if hypothesis.kind == "interaction":
-        return f"{what} {change} under each level, one way in one part and the other way in the rest"
-    spread = (
-        []
-        if changed == 1 or {size for part in parts.values() for size in part.sizes} == {1}
-        else ["evenly over the units"]
-    )
-    if len(getattr(hypothesis, "levels", ())) > 1:
-        spread.append("under each level")
-    if all(outcome):
-        told = [f"{what} {change}", "as many up as down"]
-    elif rule.tails == 2 or rule.claim == "equivalence":
-        told = [f"{what} {change}", *([] if changed == 1 else ["all one way"])]
-    else:
-        told = [f"{what} {rise} and none falls" if outcome.rise else f"{what} {fall} and none rises"]
-    return ", ".join([*told, *spread])
 
 
 def _kind(items: int, units: int) -> str:

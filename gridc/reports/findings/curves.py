@@ -11,7 +11,6 @@ to all models, and refits every specification (`statistics.curve`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -24,12 +23,13 @@ from gridc.compiler.grid.specifications import (
     runnable,
     unbound,
 )
+from gridc.compiler.hypotheses import kind_of
 from gridc.reports.findings.curve_rows import CurveRows, Slice, level_of, rows_of
 from gridc.reports.findings.observations import NotMean, Reading, Samples
 from gridc.reports.findings.run_record import Finding
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
-from gridc.schema.inference import Choice, ContrastHypothesis, Curve, RankingHypothesis
+from gridc.schema.inference import AnyHypothesis, Choice, Curve
 from gridc.schema.selector import EVERYWHERE, Selector
 from gridc.schema.spec import Spec
 from gridc.statistics.clustered_logit import Combination, NotEstimable
@@ -162,25 +162,17 @@ def curve_findings(samples: Samples) -> tuple[CurveFinding, ...]:
         _curve(samples, curve, contrast)
         for curve in spec.curve
         for hypothesis in comparisons(spec, curve)
-        for contrast in contrasts(hypothesis, spec)
+        for contrast in contrasts(hypothesis)
     )
 
 
-def contrasts(hypothesis: RankingHypothesis | ContrastHypothesis, spec: Spec) -> list[Contrast]:
+def contrasts(hypothesis: AnyHypothesis) -> list[Contrast]:
     """The comparisons that a hypothesis makes, step by step."""
-    items = hypothesis.items or EVERYWHERE
-    if isinstance(hypothesis, RankingHypothesis):
-        return [
-            Contrast(hypothesis.id, "model", better, worse, "score", hypothesis.where, items)
-            for better, worse in pairwise(hypothesis.order)
-        ]
+    kind, items = kind_of(hypothesis), hypothesis.items or EVERYWHERE
     return [
-        Contrast(
-            hypothesis.id, hypothesis.axis, level, hypothesis.reference, hypothesis.outcome,
-            hypothesis.where, items,
-        )
-        for level in hypothesis.levels
-    ]  # fmt: skip
+        Contrast(hypothesis.id, *pair, kind.rate(hypothesis), hypothesis.where, items)
+        for pair in kind.pairs(hypothesis)
+    ]
 
 
 def _curve(samples: Samples, curve: Curve, contrast: Contrast) -> CurveFinding:

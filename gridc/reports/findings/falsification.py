@@ -14,6 +14,7 @@ from typing import Literal
 
 from gridc.compiler.frontend.unsupported import undecidable
 from gridc.compiler.grid import configurations as grid
+from gridc.compiler.hypotheses import kind_of
 from gridc.reports.findings.audit import AUDITS, AuditFinding
 from gridc.reports.findings.benchmarks import HYPOTHESES, MEASURED, RATES
 from gridc.reports.findings.certification import weigh
@@ -26,7 +27,7 @@ from gridc.reports.findings.scores import CellScore
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
 from gridc.schema.hypotheses import Verdict
-from gridc.schema.inference import AUDITED, Criterion, Falsification, RankingHypothesis
+from gridc.schema.inference import AUDITED, Criterion, Falsification
 from gridc.schema.spec import Spec
 from gridc.statistics.dispersion import disperse, flip_rate
 from gridc.statistics.pairs import count
@@ -143,12 +144,9 @@ def _decide(
     Models without a cell leave an order. None where that leaves no two of them."""
     spec, plan = measured.spec, measured.samples.plan
     models = {each.cell.model for each in inside}
-    hypothesis = stated.hypothesis
-    if isinstance(hypothesis, RankingHypothesis):
-        order = tuple(model for model in hypothesis.order if model in models)
-        if len(order) < 2:
-            return None
-        hypothesis = hypothesis.model_copy(update={"order": order})
+    hypothesis = kind_of(stated.hypothesis).among(stated.hypothesis, models)
+    if hypothesis is None:
+        return None
     others = tuple(hypothesis if each.id == stated.id else each for each in spec.hypothesis)
     alone = spec.model_copy(update={"hypothesis": others})
     if criterion.fork is not None:

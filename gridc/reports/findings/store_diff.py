@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from gridc.compiler.grid import passes
-from gridc.compiler.grid.configurations import graded
 from gridc.compiler.lock.diff import Difference, differences
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports.findings import paired
@@ -113,7 +112,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
 def _outcomes(store: Store, stamp: str) -> dict[str, CellOutcomes]:
     """The outcomes of a study by cell, with the scale of each cell's scores."""
     spec = Spec.model_validate(store.study(stamp)["spec"])
-    scales = {cell.key: cell.setting.scale for cell in passes.cells(spec)} if graded(spec) else {}
+    scales = {cell.key: cell.setting.scale for cell in passes.cells(spec)} if spec.graded else {}
     return {key: replace(each, scale=scales.get(key, 1)) for key, each in store.outcomes(stamp).items()}
 
 

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gridc.compiler.grid import configurations as grid
+from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.codes import CODES
 from gridc.reports.findings.changes import Change, Moved, Reread
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding
+from gridc.reports.findings.hypotheses import reach
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.scorecard.methodology import (
     PARTED,
@@ -285,7 +286,7 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
             cases=sum(_cases(findings, hypothesis, name) for name in {each[1] for each in about}),
             models=len({model for model, _, _ in about}),
             configurations=len({configuration for _, _, configuration in about}),
-            reach="Not answered by this report." if answer is None else _reach(answer),
+            reach="Not answered by this report." if answer is None else reach(answer),
         )
 
 
@@ -298,42 +299,19 @@ def _cases(findings: Findings, hypothesis: Any, benchmark: str) -> int:
 
 def _about(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:
     """The (model, benchmark, configuration) that a hypothesis is about."""
-    spec = findings.plan.study.spec
+    spec, models = findings.plan.study.spec, kind_of(hypothesis).models(hypothesis)
     found = set()
     for row in findings.benchmarks:
         for each in row.cells:
             cell = each.cell
             place = grid.place(spec, cell.levels, cell.benchmark, cell.model)
-            named = (
-                getattr(hypothesis, "order", (cell.model,)) if hypothesis.kind == "ranking" else (cell.model,)
-            )
             if (
-                cell.model in named
+                (models is None or cell.model in models)
                 and hypothesis.where.matches(place)
                 and spec.analysis.primary.matches(place)
             ):
                 found.add((cell.model, cell.benchmark, cell.configuration))
     return found
-
-
-def _reach(answer: HypothesisFinding) -> str:
-    """How far a verdict goes. One on an effect takes independent units, many of them."""
-    if answer.ranking is not None and answer.ranking.strength == "descriptive":
-        return "These items, models and configurations only."
-    if answer.verdict == "open":
-        return "Nothing: it is open."
-    bounded = answer.kind in ("equivalence", "noninferiority")
-    needs = "independent units" + ("" if bounded or _certified(answer) else ", many of them")
-    if answer.effect is not None and answer.effect.estimator == "glmm" and not bounded:
-        needs += ", and the model of its estimator holds"
-    return (
-        f"Other items of the same kind, at level {answer.alpha:g}, if there are {needs}; these models and "
-        "configurations only."
-    )
-
-
-def _certified(answer: HypothesisFinding) -> bool:
-    return answer.ranking is not None and answer.ranking.strength == "certified"
 
 
 def _after_the_data(row: BenchmarkFinding, name: str, size: int) -> ClaimRow:

@@ -16,7 +16,7 @@ from gridc.diagnostics.errors import VerificationError
 from gridc.reports import verification
 from gridc.reports.findings import curves
 from gridc.reports.findings.hypotheses import comparison, contrasts
-from gridc.reports.findings.hypotheses.contrasts import decide_contrast
+from gridc.reports.findings.hypotheses.difference import DECISION
 from gridc.reports.findings.hypotheses.effects import Contrast
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.observations import Samples
@@ -44,7 +44,8 @@ def published(level: str, **where: Any) -> Contrast:
     stated = {"id": "H", "kind": "difference", "axis": "scaffold", "level": level, "reference": "direct"}
     hypothesis = ContrastHypothesis.model_validate({**stated, "where": where})
     measured = Measured(spec, samples(), (), {}, None, True)  # type: ignore[arg-type]
-    (found,) = decide_contrast(measured, hypothesis).contrasts
+    effect = DECISION.decide(measured, hypothesis)
+    (found,) = effect.contrasts
     return found
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from gridc.compiler.frontend.source import Source
-from gridc.compiler.grid.hypothesis_kinds import kind_of
 from gridc.compiler.grid.specifications import specifications
+from gridc.compiler.hypotheses import kind_of
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.spec import Spec

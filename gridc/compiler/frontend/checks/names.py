@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from gridc.compiler.frontend.checks.base import grid_selectors
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
-from gridc.compiler.grid.hypothesis_kinds import kind_of
+from gridc.compiler.hypotheses import kind_of
 from gridc.diagnostics.codes import CODES
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.inference import RATES, STATISTICS, Criterion
+from gridc.schema.inference import RATES, STATISTICS, AnyHypothesis, Criterion
 from gridc.schema.selector import RESERVED_DIMENSIONS, Selector
 from gridc.schema.spec import Spec
 
@@ -74,7 +74,7 @@ def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             known_here = {"benchmark": known["benchmark"]}
             yield from _unknown(source, path, selector, known_here, "dimension of a pass mark")
             continue
-        ranks = path[0] == "hypothesis" and spec.hypothesis[int(path[1])].kind == "ranking"
+        ranks = path[0] == "hypothesis" and _ranks(spec.hypothesis[int(path[1])])
         shared = {"slice": "a slice", "hypothesis": "a ranking", "analysis": "an anchor"}
         anchors = path == ("analysis", "anchor")
         if "model" in selector.root and (path[0] == "slice" or ranks or anchors):
@@ -93,6 +93,10 @@ def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         forks = {fork.id: fork.levels for fork in spec.fork if fork.id in curve.forks}
         for rank, each in enumerate(curve.exclude):
             yield from _unknown(source, ("curve", number, "exclude", rank, "when"), each.when, forks, "fork")
+
+
+def _ranks(hypothesis: AnyHypothesis) -> bool:
+    return kind_of(hypothesis).models(hypothesis) is not None
 
 
 def dimensions(spec: Spec) -> Mapping[str, Sequence[str]]:
@@ -153,7 +157,7 @@ def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         yield from _refers(source, path, "facet", facet, facets)
     for number, curve in enumerate(spec.curve):
         yield from _listed(source, ("curve", number, "forks"), "fork", curve.forks, forks)
-        compared = [each.id for each in spec.hypothesis if each.kind in ("difference", "ranking")]
+        compared = [each.id for each in spec.hypothesis if kind_of(each).pairs(each)]
         path = ("curve", number, "hypotheses")
         yield from _listed(source, path, "comparison", curve.hypotheses or (), compared)
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from gridc.compiler.frontend.checks.idle import settings
 from gridc.compiler.frontend.source import Source, basic_string
 from gridc.compiler.grid import configurations as grid
-from gridc.compiler.grid.hypothesis_kinds import OF_SCORE
+from gridc.compiler.hypotheses import kind_of
 from gridc.diagnostics.errors import Diagnostic
 from gridc.schema.benchmarks import Benchmark
-from gridc.schema.inference import ContrastHypothesis
+from gridc.schema.inference import OF_SCORE
 from gridc.schema.spec import Spec
 
 
@@ -17,7 +17,7 @@ def sides(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for benchmark in spec.benchmark:
         if benchmark.target is not None:
             yield from _marks(spec, source, benchmark)
-            yield from _noninferiority(spec, source, benchmark)
+            yield from _sided(spec, source, benchmark)
             yield from _worst(spec, source, benchmark)
 
 
@@ -29,14 +29,15 @@ def _marks(spec: Spec, source: Source, benchmark: Benchmark) -> Iterator[Diagnos
             yield source.diagnose("GC337", ("analysis", "thresholds", number, "at"), message, help)
 
 
-def _noninferiority(spec: Spec, source: Source, benchmark: Benchmark) -> Iterator[Diagnostic]:
+def _sided(spec: Spec, source: Source, benchmark: Benchmark) -> Iterator[Diagnostic]:
     for number, hypothesis in enumerate(spec.hypothesis):
-        if not isinstance(hypothesis, ContrastHypothesis) or hypothesis.kind != "noninferiority":
+        kind = kind_of(hypothesis)
+        if not kind.needs_good_side:
             continue
         place = {"benchmark": benchmark.id}
         about = [each.restricted(place.keys()) for each in (hypothesis.where, spec.analysis.primary)]
-        if hypothesis.outcome in OF_SCORE and all(each.matches(place) for each in about):
-            message = f"`{hypothesis.id}` tests noninferiority on `{benchmark.id}`, {_nearest(benchmark)}"
+        if kind.rate(hypothesis) in OF_SCORE and all(each.matches(place) for each in about):
+            message = f"`{hypothesis.id}` tests {hypothesis.kind} on `{benchmark.id}`, {_nearest(benchmark)}"
             help = _elsewhere(spec, 'kind = "equivalence" says how near the two scores are')
             yield source.diagnose("GC337", ("hypothesis", number, "kind"), message, help)
 

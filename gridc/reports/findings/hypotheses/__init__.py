@@ -1,21 +1,19 @@
 """What a study says to its stated hypotheses: supported, refuted or open."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from gridc.compiler.grid.cell import Cell
+from gridc.compiler.hypotheses import modules_of_kinds, sharing
 from gridc.reports.findings.certification import Region
-from gridc.reports.findings.hypotheses.contrasts import decide_contrast
-from gridc.reports.findings.hypotheses.effects import Contrast, Effect
-from gridc.reports.findings.hypotheses.families import corrected, rate_of, without_family
+from gridc.reports.findings.hypotheses.decision import Decision
+from gridc.reports.findings.hypotheses.effects import Contrast, Effect, Failure
+from gridc.reports.findings.hypotheses.families import corrected, rate_of
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
-from gridc.reports.findings.hypotheses.interaction import decide_interaction
-from gridc.reports.findings.hypotheses.ranking import decide_ranking, ranking_regions, ranking_sentence
-from gridc.reports.findings.hypotheses.sentences import effect_sentence
-from gridc.reports.findings.hypotheses.trend import decide_trend
+from gridc.reports.findings.hypotheses.sentences import readings
 from gridc.reports.findings.pair_evidence import digits
-from gridc.schema.inference import RankingHypothesis
+from gridc.reports.words import KINDS, counted
 from gridc.schema.spec import Spec
 
 
@@ -81,25 +79,24 @@ def _unread(contrast: Contrast) -> bool:
 
 
 def companions(spec: Spec, asked: Collection[str] | None) -> set[str]:
-    """Those that are asked for and those whose p-values theirs are corrected with: of their families, and of
-    rankings without a family all such rankings."""
+    """Those that are asked for and those whose p-values theirs are corrected with: of their families, and
+    without one those that share a level all the same."""
     chosen = [each for each in spec.hypothesis if asked is None or each.id in asked]
     families = {each.family for each in chosen if each.family is not None}
-    rankings = any(without_family(each) for each in chosen)
-    return {each.id for each in chosen} | {
-        each.id for each in spec.hypothesis if each.family in families or (rankings and without_family(each))
+    return {member.id for each in chosen for member in sharing(spec, each)} | {
+        each.id for each in spec.hypothesis if each.family in families
     }
 
 
 def regions_of(spec: Spec, cells: Sequence[Cell], asked: Collection[str] | None = None) -> list[Region]:
-    """The shared configurations of each ranking that the verdicts `asked` for (None: all) take, by benchmark:
+    """The shared configurations that the verdicts `asked` for (None: all) take, by hypothesis and benchmark:
     what is to be weighed."""
     needed = companions(spec, asked)
     return [
         region
         for hypothesis in spec.hypothesis
-        if isinstance(hypothesis, RankingHypothesis) and hypothesis.id in needed
-        for region in ranking_regions(spec, hypothesis, cells).values()
+        if hypothesis.id in needed
+        for region in DECISIONS[hypothesis.kind].regions(spec, hypothesis, cells)
     ]
 
 
@@ -108,21 +105,39 @@ def sentence(finding: HypothesisFinding, complete: bool) -> str:
     return DECISIONS[finding.kind].sentence(finding, complete)
 
 
-class Decision(NamedTuple):
-    """How the verdict on a kind of hypothesis is reached, and how it is said."""
-
-    decide: Callable[[Measured, Any], Ranking | Effect]
-    sentence: Callable[[HypothesisFinding, bool], str]
+def reach(finding: HypothesisFinding) -> str:
+    """How far a verdict goes."""
+    return DECISIONS[finding.kind].reach(finding)
 
 
-_CONTRAST = Decision(decide_contrast, effect_sentence)
-DECISIONS: Mapping[str, Decision] = {
-    "ranking": Decision(decide_ranking, ranking_sentence),
-    "difference": _CONTRAST,
-    "equivalence": _CONTRAST,
-    "noninferiority": _CONTRAST,
-    "null_control": _CONTRAST,
-    "interaction": Decision(decide_interaction, effect_sentence),
-    "trend": Decision(decide_trend, effect_sentence),
-}
-"""By the `kind` of the language. What the compiler knows about a kind is `grid.hypothesis_kinds.KINDS`."""
+def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> Iterator[str]:
+    """How many hypotheses met which end, and each effect in one line."""
+    ends = {
+        verdict: [each.id for each in hypotheses if each.verdict == verdict]
+        for verdict in ("supported", "refuted", "open")
+    }
+    counts = [f"{len(names)} {verdict} ({', '.join(names)})" for verdict, names in ends.items() if names]
+    if counts:
+        so_far = (
+            "" if complete else " so far, and beyond these items none is decided before the run is complete"
+        )
+        yield f"Of {counted(len(hypotheses), 'hypothesis', 'hypotheses')}, {', '.join(counts)}{so_far}."
+    parted = [f"{each.id}: {readings(each)}" for each in hypotheses if each.depends]
+    if parted:
+        about = "; ".join(parted)
+        yield f"Whether unreadable answers count or are left out decides a verdict ({about})."
+    lines = [line for each in hypotheses if (line := DECISIONS[each.kind].line(each, complete)) is not None]
+    if lines:
+        assumed = f"intervals and p-values assume independent units, {KINDS}"
+        yield f"Effects ({assumed}): {'; '.join(lines)}."
+    untested: dict[Failure, list[str]] = {}
+    for each in hypotheses:
+        if complete and each.effect is not None and each.effect.failure is not None:
+            untested.setdefault(each.effect.failure, []).append(each.id)
+    if untested:
+        why = (f"{', '.join(names)} ({each.code}: {each.words})" for each, names in untested.items())
+        yield f"Without the estimator's test: {'; '.join(why)}."
+
+
+DECISIONS: Mapping[str, Decision[Any]] = modules_of_kinds(__name__, "DECISION")
+"""By the `kind` of the language. What the compiler knows about a kind is `compiler.hypotheses.KINDS`."""

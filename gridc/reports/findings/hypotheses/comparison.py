@@ -7,11 +7,12 @@ from math import isnan
 
 import numpy as np
 
+from gridc.compiler.hypotheses.tested import AboutAnEffect as AboutAnEffect
 from gridc.reports.findings.hypotheses.effects import AtMargin, Change, Failure, Flips, Pairs
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.intervals import Ends, resampling_of
 from gridc.reports.findings.observations import Flags, Floats, Observations, Reading, Whole
-from gridc.schema.inference import ContrastHypothesis, InteractionHypothesis, Margin, TrendHypothesis
+from gridc.schema.inference import Margin
 from gridc.schema.selector import EVERYWHERE
 from gridc.statistics import margins
 from gridc.statistics.case_totals import CaseTable, case_table
@@ -19,8 +20,6 @@ from gridc.statistics.exact_tests import mcnemar_two_sided
 from gridc.statistics.paired_rows import paired
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import ArmSums, arm_sums, percentile_interval, resampled_rates
-
-AboutAnEffect = ContrastHypothesis | InteractionHypothesis | TrendHypothesis
 
 
 @dataclass(frozen=True)

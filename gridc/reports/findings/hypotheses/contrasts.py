@@ -1,12 +1,14 @@
 """Levels of an axis against a reference: difference, equivalence, non-inferiority, no effect."""
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from math import isfinite
 
 import numpy as np
 
-from gridc.compiler.grid.hypothesis_kinds import GAINS, HARMS, OF_SCORE, kind_of
+from gridc.compiler.hypotheses.contrast import Contrast as ContrastKind
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
+from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.effects import (
     Change,
     Contrast,
@@ -19,7 +21,7 @@ from gridc.reports.findings.hypotheses.effects import (
     TrendLine,
 )
 from gridc.reports.findings.hypotheses.families import rate_of
-from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.hypotheses.regression import (
     Fit,
     covariates,
@@ -32,17 +34,38 @@ from gridc.reports.findings.intervals import Ends
 from gridc.reports.findings.observations import NotMean, Reading
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
-from gridc.schema.inference import ContrastHypothesis
+from gridc.schema.inference import GAINS, HARMS, OF_SCORE, ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import verdicts
 from gridc.statistics.clustered_logit import NotEstimable
 from gridc.statistics.direction import Direction
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, number_needed, recovery
-from gridc.statistics.verdicts import contrast_p_values
+from gridc.statistics.verdicts import Evidence
 
 
-def decide_contrast(measured: Measured, hypothesis: ContrastHypothesis) -> Effect:
+class ContrastDecision(EffectDecision[ContrastHypothesis]):
+    """A verdict on levels of an axis against a reference, by the rule of its kind."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> ContrastKind:
+        """What the compiler knows of it."""
+
+    def decide(self, measured: Measured, hypothesis: ContrastHypothesis) -> Effect:
+        return _decide(measured, hypothesis, self.kind)
+
+    def further(self, finding: HypothesisFinding, effect: Effect) -> Iterator[str]:
+        yield from ()
+
+
+def within_words(hypothesis: ContrastHypothesis) -> str:
+    """A claim that the levels do not differ, by no more than the margin where there is one."""
+    within = "" if hypothesis.margin is None else f" within {hypothesis.margin.pp:g} pp"
+    return f"{within} between levels of {hypothesis.axis}"
+
+
+def _decide(measured: Measured, hypothesis: ContrastHypothesis, kind: ContrastKind) -> Effect:
     """The effect of each level, and the p-values of the claim of its kind and of what refutes it."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha
     control = () if hypothesis.control is None else (hypothesis.control,)
@@ -67,9 +90,9 @@ def decide_contrast(measured: Measured, hypothesis: ContrastHypothesis) -> Effec
         for level, known in zip(hypothesis.levels, odds, strict=True)
     )
     failure = failure or too_few(test, comparison.units)
-    support, refute = p_values(comparison, hypothesis, odds, test)
-    needs_test = hypothesis.kind in ("difference", "null_control")
-    if not needs_test:
+    rule = kind.rule(hypothesis, ALPHA)  # whose level is not read
+    support, refute = rule.p_values(_evidence(comparison, hypothesis, odds, test))
+    if kind.at_margin:
         failure = comparison.unanswered or (
             None if failure and failure.code in ("estimator", "few_units") else failure
         )
@@ -128,23 +151,18 @@ def _test(fitted: Fit, columns: list[int], odds: Sequence[Odds | None]) -> Effec
     return fitted.joint(columns)
 
 
-def p_values(
+def _evidence(
     comparison: Comparison,
     hypothesis: ContrastHypothesis,
     odds: Sequence[Odds | None],
     test: EffectTest | None,
-) -> tuple[float, float]:
-    """p of the claim and of what refutes it, by the rule of its kind (`statistics.verdicts`)."""
-    found = test.p if test is not None and test.decides else 1.0
-    rule = kind_of(hypothesis).rule
-    assert rule is not None
-    return contrast_p_values(
-        rule(hypothesis, ALPHA),
+) -> Evidence:
+    return Evidence(
         comparison.by_unit,
         [comparison.levels.index(level) for level in hypothesis.levels],
         comparison.levels.index(hypothesis.reference),
-        found,
-        [tails(each) for each in odds],
+        test.p if test is not None and test.decides else 1.0,
+        [tails(level) for level in odds],
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from gridc.compiler.grid.hypothesis_kinds import claims_in, claims_of
+from gridc.compiler.hypotheses import claims_in, kind_of, sharing
 from gridc.schema.base import ALPHA
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec
@@ -39,15 +39,9 @@ def rate_of(spec: Spec, hypothesis: AnyHypothesis) -> Rate:
             members = [each for each in spec.hypothesis if each.family == family.id]
             return Rate(family.id, family.correction, family.alpha, claims_in(members, family.correction))
     alpha = next((each.alpha for each in spec.family if each.id == hypothesis.family), None)
-    sharing = [each for each in spec.hypothesis if without_family(each)] if without_family(hypothesis) else []
-    count = claims_in(sharing or [hypothesis])
+    count = claims_in(sharing(spec, hypothesis))
     level = alpha if alpha is not None else spec.analysis.alpha or ALPHA
     return Rate(hypothesis.family, "holm" if count > 1 else "none", level, count)
-
-
-def without_family(hypothesis: AnyHypothesis) -> bool:
-    """Whether it is a ranking that declares no family: those share one."""
-    return hypothesis.kind == "ranking" and hypothesis.family is None
 
 
 def corrected(spec: Spec, p: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
@@ -58,17 +52,18 @@ def corrected(spec: Spec, p: Mapping[str, tuple[float, float]]) -> dict[str, tup
         for family in spec.family
         if family.correction != "none"
     ]
-    groups.append(("holm", [each for each in spec.hypothesis if without_family(each)]))
-    shared = {each.id for _, members in groups for each in members}
-    groups += [("holm", [each]) for each in spec.hypothesis if each.id not in shared]
+    of_families = {each.id for _, members in groups for each in members}
+    without = [sharing(spec, each) for each in spec.hypothesis if each.id not in of_families]
+    groups += [("holm", members) for members in {members[0].id: members for members in without}.values()]
     found: dict[str, tuple[float, float]] = {}
     for correction, members in groups:
         claims: dict[Claim, float] = {
             (each.id, side): p.get(each.id, (1.0, 1.0))[side == "refute"]
             for each in members
-            for side in claims_of(each).sides
+            for side in kind_of(each).claims(each).sides
         }
-        adjusted = CORRECTIONS[correction](claims, {each.id: claims_of(each).at_once for each in members})
+        at_once = {each.id: kind_of(each).claims(each).at_once for each in members}
+        adjusted = CORRECTIONS[correction](claims, at_once)
         for each in members:
             if each.id in p:
                 support, refute = (adjusted.get((each.id, side), 1.0) for side in ("support", "refute"))

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from gridc.compiler.hypotheses import kind_of
 from gridc.reports.findings.certification import Weighed
 from gridc.reports.findings.hypotheses.effects import Effect
 from gridc.reports.findings.hypotheses.families import Correction
@@ -13,8 +14,6 @@ from gridc.schema.evidence import Tier
 from gridc.schema.hypotheses import Standing, Verdict
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec
-from gridc.statistics.power import Claim
-from gridc.statistics.verdicts import verdict
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,16 +105,12 @@ class HypothesisFinding:
 
     @property
     def verdict(self) -> Verdict:
-        """By the strength of evidence, or the rule of its kind (`statistics.power.Rule`). A difference that
-        is found and smaller than the margin supports; one that is found refutes that there is none."""
+        """By the strength of evidence, or by its kind (`compiler.hypotheses`)."""
         if self.ranking is not None and self.ranking.strength == "descriptive":
             return self.ranking.observed
-        if self.support is None or self.refute is None or min(self.support, self.refute) > self.alpha:
+        if self.support is None or self.refute is None:
             return "open"
-        if self.ranking is not None:
-            return "supported" if self.support <= self.refute else "refuted"
-        claim: Claim = "no_effect" if self.kind == "null_control" else "effect"
-        return verdict(claim, self.support, self.refute, self.alpha)
+        return kind_of(self.hypothesis).verdict(self.support, self.refute, self.alpha)
 
     @property
     def noise(self) -> Standing | None:

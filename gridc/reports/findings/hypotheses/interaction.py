@@ -1,17 +1,37 @@
 """An axis whose effect depends on the model, the benchmark, or another axis: a joint test of the
 interactions."""
 
+from collections.abc import Iterator
+
+from gridc.compiler.hypotheses.interaction import KIND
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.contrasts import compared, effect_of, other_reading
+from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, Failure
 from gridc.reports.findings.hypotheses.families import rate_of
-from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.hypotheses.regression import covariates, design_of, estimate, failure_of, too_few
 from gridc.schema.inference import InteractionHypothesis
 from gridc.statistics.clustered_logit import NotEstimable
 
 
-def decide_interaction(measured: Measured, hypothesis: InteractionHypothesis) -> Effect:
+class InteractionDecision(EffectDecision[InteractionHypothesis]):
+    kind = KIND
+
+    def decide(self, measured: Measured, hypothesis: InteractionHypothesis) -> Effect:
+        return _decide(measured, hypothesis)
+
+    def claimed(self, hypothesis: InteractionHypothesis) -> str:
+        return ""
+
+    def further(self, finding: HypothesisFinding, effect: Effect) -> Iterator[str]:
+        yield from ()
+
+
+DECISION = InteractionDecision()
+
+
+def _decide(measured: Measured, hypothesis: InteractionHypothesis) -> Effect:
     """Whether the effect of the axis differs by `by`, and the effect of each level in each part of it,
     against the first level of the axis. Nothing refutes it: no difference is too small to be one."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha

@@ -10,6 +10,7 @@ import numpy as np
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
 from gridc.reports.findings.certification import ASKED, Region, Weighed, weigh
+from gridc.reports.findings.hypotheses.decision import Decision, beyond
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
 from gridc.reports.findings.hypotheses.sentences import correction_words
 from gridc.reports.findings.noise import Floors, Gap, standing
@@ -23,6 +24,30 @@ from gridc.schema.inference import RankingHypothesis
 from gridc.schema.selector import EVERYWHERE
 from gridc.schema.spec import Spec
 from gridc.statistics.direction import Direction
+
+
+class RankingDecision(Decision[RankingHypothesis]):
+    def decide(self, measured: Measured, hypothesis: RankingHypothesis) -> Ranking:
+        return _decide(measured, hypothesis)
+
+    def regions(self, spec: Spec, hypothesis: RankingHypothesis, cells: Sequence[Cell]) -> Sequence[Region]:
+        return [*ranking_regions(spec, hypothesis, cells).values()]
+
+    def sentence(self, finding: HypothesisFinding, complete: bool) -> str:
+        return _sentence(finding, complete)
+
+    def line(self, finding: HypothesisFinding, complete: bool) -> None:
+        return None
+
+    def reach(self, finding: HypothesisFinding) -> str:
+        strength = None if finding.ranking is None else finding.ranking.strength
+        if strength == "descriptive":
+            return "These items, models and configurations only."
+        many = "" if strength == "certified" else ", many of them"
+        return beyond(finding, f"independent units{many}")
+
+
+DECISION = RankingDecision()
 
 
 def ranking_regions(spec: Spec, hypothesis: RankingHypothesis, cells: Sequence[Cell]) -> dict[str, Region]:
@@ -39,7 +64,7 @@ def _about(spec: Spec, hypothesis: RankingHypothesis, cell: Cell) -> bool:
     return hypothesis.where.matches(place) and spec.analysis.primary.matches(place)
 
 
-def decide_ranking(measured: Measured, hypothesis: RankingHypothesis) -> Ranking:
+def _decide(measured: Measured, hypothesis: RankingHypothesis) -> Ranking:
     """Read the scores of the primary cells that the hypothesis is about, and weigh what they say of other
     items. The p-values are of this hypothesis alone."""
     spec = measured.spec
@@ -148,8 +173,7 @@ def ranking_p_values(
     return max(holds), min(1.0, max(len(holds), 1) * min(reversed_))
 
 
-def ranking_sentence(finding: HypothesisFinding, complete: bool) -> str:
-    """The verdict on an order of models, of a complete run or an unfinished one."""
+def _sentence(finding: HypothesisFinding, complete: bool) -> str:
     ranking = finding.ranking
     if ranking is None:
         raise ValueError(f"{finding.id} is not about an order of models")

@@ -1,13 +1,16 @@
 """An outcome that moves one way along ordered levels: the slope over doses, and tests by rank beside it."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from gridc.compiler.grid.hypothesis_kinds import doses_of
+from gridc.compiler.hypotheses.trend import KIND, doses_of
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.contrasts import compared, effect_of, other_reading, tails
+from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, EffectTest, Failure, Odds, TrendLine
 from gridc.reports.findings.hypotheses.families import rate_of
-from gridc.reports.findings.hypotheses.finding import Measured
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
 from gridc.reports.findings.hypotheses.regression import DOSE, design_of, estimate, failure_of, too_few
 from gridc.reports.findings.observations import Floats
 from gridc.schema.inference import TrendHypothesis
@@ -15,7 +18,23 @@ from gridc.statistics.clustered_logit import NotEstimable
 from gridc.statistics.ordered import isotonic, jonckheere_terpstra, page
 
 
-def decide_trend(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
+class TrendDecision(EffectDecision[TrendHypothesis]):
+    kind = KIND
+
+    def decide(self, measured: Measured, hypothesis: TrendHypothesis) -> Effect:
+        return _decide(measured, hypothesis)
+
+    def claimed(self, hypothesis: TrendHypothesis) -> str:
+        return ""
+
+    def further(self, finding: HypothesisFinding, effect: Effect) -> Iterator[str]:
+        yield from ()
+
+
+DECISION = TrendDecision()
+
+
+def _decide(measured: Measured, hypothesis: TrendHypothesis) -> Effect:
     """The slope of the log odds over the doses of the levels, one-sided as predicted; refuted where it is the
     other way. The contrast is of the last level against the first."""
     spec, alpha = measured.spec, rate_of(measured.spec, hypothesis).alpha

@@ -1,0 +1,62 @@
+"""The kinds of hypothesis: one module for each `kind` of the language (`kind.HypothesisKind`).
+
+What is about one hypothesis is asked of its kind's module. Here is what is about several: the level that
+their claims share.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from gridc.compiler.hypotheses.kind import HypothesisKind
+from gridc.schema.base import ALPHA
+from gridc.schema.inference import HYPOTHESIS_KINDS, AnyHypothesis
+from gridc.schema.spec import Spec
+
+
+def modules_of_kinds(package: str, constant: str) -> dict[str, Any]:
+    """What the module of each kind in a package calls `constant`, by the `kind` of the language. Raises
+    ImportError for a kind without a module, or a module without it."""
+    found = {}
+    for kind in HYPOTHESIS_KINDS:
+        name = f"{package}.{kind}"
+        if find_spec(name) is None or not hasattr(module := import_module(name), constant):
+            raise ImportError(
+                f"the hypothesis kind `{kind}` of gridc.schema.inference needs {name}.{constant}"
+            )
+        found[kind] = getattr(module, constant)
+    return found
+
+
+KINDS: Mapping[str, HypothesisKind[Any]] = modules_of_kinds(__name__, "KIND")
+"""By the `kind` of the language."""
+
+
+def kind_of(hypothesis: AnyHypothesis) -> HypothesisKind[Any]:
+    return KINDS[hypothesis.kind]
+
+
+def claims_in(hypotheses: Sequence[AnyHypothesis], correction: str = "holm") -> int:
+    """Over how many claims their p-values are corrected at the first step: by Holm's method (Shaffer 1986)
+    those that can be false at once, by Benjamini and Hochberg's all."""
+    claims = [kind_of(hypothesis).claims(hypothesis) for hypothesis in hypotheses]
+    return sum(len(each.sides) if correction == "bh" else each.at_once for each in claims)
+
+
+def sharing(spec: Spec, hypothesis: AnyHypothesis) -> list[AnyHypothesis]:
+    """Those that share its level although they declare no family: of some kinds all such, else itself."""
+    if hypothesis.family is not None or not kind_of(hypothesis).shares_level:
+        return [hypothesis]
+    return [each for each in spec.hypothesis if each.kind == hypothesis.kind and each.family is None]
+
+
+def strictest_level(spec: Spec, hypothesis: AnyHypothesis) -> float:
+    """The level at which a claim of it is tested when nothing else of its family is found. One level is for
+    support and refutation together."""
+    family = next((each for each in spec.family if each.id == hypothesis.family), None)
+    if family is not None:
+        members = [each for each in spec.hypothesis if each.family == family.id]
+        alone = family.correction == "none"
+        return family.alpha / claims_in([hypothesis] if alone else members, family.correction)
+    return (spec.analysis.alpha or ALPHA) / claims_in(sharing(spec, hypothesis))

@@ -1,0 +1,128 @@
+"""Levels of an axis against a reference level: what difference, equivalence, noninferiority and null_control
+have in common."""
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+
+from gridc.compiler.hypotheses.kind import Levels, Misfit, Problem, Reference, levels_by_axis
+from gridc.compiler.hypotheses.tested import Compared, Tested, outcome_reference, run_levels
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.inference import ContrastHypothesis
+from gridc.schema.spec import Spec
+from gridc.statistics import margins
+from gridc.statistics.expected_power import Claim, DecidingTest
+from gridc.statistics.power import Side
+from gridc.statistics.verdicts import Evidence, Rule
+
+
+class Contrast(Tested[ContrastHypothesis]):
+    """How each of the four is tested, planned and claimed, it says itself."""
+
+    @staticmethod
+    @abstractmethod
+    def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+        """p of what is predicted, and of what refutes it; the margin is a proportion."""
+
+    @property
+    @abstractmethod
+    def takes_side(self) -> bool:
+        """Whether `side` says which way is predicted."""
+
+    @property
+    @abstractmethod
+    def claim(self) -> Claim:
+        """Of the test whose power it has."""
+
+    interacts = False
+
+    def references(self, hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Reference]:
+        axes = levels_by_axis(spec)
+        yield Reference(("axis",), "axis", hypothesis.axis, axes)
+        yield outcome_reference(hypothesis, spec)
+        known = axes.get(hypothesis.axis, (*hypothesis.levels, hypothesis.reference))
+        yield Reference(("reference",), "level", hypothesis.reference, known)
+        if hypothesis.control is not None:
+            yield Reference(("control",), "level", hypothesis.control, known)
+        for rank, name in enumerate(hypothesis.levels):
+            key: KeyPath = ("level",) if hypothesis.level == name else ("level", rank)
+            yield Reference(key, "level", name, known)
+
+    def misfits(self, hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Misfit]:
+        name = hypothesis.id
+        if hypothesis.reference in hypothesis.levels:
+            others = [
+                level for level in levels_by_axis(spec)[hypothesis.axis] if level not in hypothesis.levels
+            ]
+            known = f"`{hypothesis.axis}` also has {', '.join(f'`{each}`' for each in others)}"
+            help = known if others else "name fewer levels, or another reference"
+            yield Misfit(
+                "GC105", "reference", f"`{name}` compares `{hypothesis.reference}` with itself", help
+            )
+        if hypothesis.control in (hypothesis.reference, *hypothesis.levels):
+            help = "the level that nothing was lost under, beside `reference` and `level`"
+            yield Misfit("GC105", "control", f"`{name}` has `{hypothesis.control}` twice", help)
+
+    def margin(self, hypothesis: ContrastHypothesis) -> float | None:
+        return None if hypothesis.margin is None else hypothesis.margin.pp
+
+    def axes(self, hypothesis: ContrastHypothesis) -> tuple[str, ...]:
+        return (hypothesis.axis,)
+
+    def levels(self, hypothesis: ContrastHypothesis, axis: str, run: Sequence[str]) -> Collection[str]:
+        control = () if hypothesis.control is None else (hypothesis.control,)
+        named = (hypothesis.reference, *hypothesis.levels, *control)
+        return named if axis == hypothesis.axis else ()
+
+    def comparable(self, hypothesis: ContrastHypothesis, spec: Spec, levels: Levels) -> bool:
+        return run_levels(levels).issuperset(self.levels(hypothesis, hypothesis.axis, ()))
+
+    def contrasts(self, hypothesis: ContrastHypothesis) -> int:
+        return len(hypothesis.levels)
+
+    def compared(self, hypothesis: ContrastHypothesis, spec: Spec, levels: Levels) -> Compared:
+        return Compared((hypothesis.reference, *hypothesis.levels))
+
+    def rule(self, hypothesis: ContrastHypothesis, level: float) -> Rule:
+        margin = None if hypothesis.margin is None else hypothesis.margin.pp / 100
+        sided = self.takes_side and hypothesis.side != "two-sided"
+        return Rule(self.weigh, hypothesis.side, level, margin, sided, self.first)
+
+    def test(self, hypothesis: ContrastHypothesis, level: float) -> DecidingTest:
+        return DecidingTest(self.claim, hypothesis.side, level, self.rule(hypothesis, level).margin)
+
+    def unreachable(self, hypothesis: ContrastHypothesis) -> str:
+        if hypothesis.margin is not None:
+            return "no difference is as large as the margin: make it smaller"
+        return "give it a margin below which a difference counts as none: margin = { pp = 2 }"
+
+
+def without_margin(hypothesis: ContrastHypothesis) -> Iterator[Misfit]:
+    """For kinds that are tests at a margin."""
+    if hypothesis.margin is None:
+        help = "margin = { pp = 2 }: the smallest difference that would matter, in percentage points"
+        problem = f"`{hypothesis.id}` is a test of {hypothesis.kind} and has no `margin`"
+        yield Misfit("GC103", None, problem, help)
+
+
+def no_effect_to_find(hypothesis: ContrastHypothesis) -> Problem:
+    """For kinds that show a margin."""
+    help = "its margin says what is to be shown; leave the effect out"
+    return Problem(f"`{hypothesis.id}` is a test of {hypothesis.kind} and has no effect to find", help)
+
+
+def within(hypothesis: ContrastHypothesis) -> str:
+    """What a design is to show."""
+    assert hypothesis.margin is not None
+    return f"{hypothesis.kind} within {hypothesis.margin.pp:g} pp"
+
+
+def joint_words(hypothesis: ContrastHypothesis) -> str:
+    """The test of a difference either way."""
+    several = len(hypothesis.levels)
+    return f"joint test of {several} levels" if several > 1 else "two-sided test"
+
+
+def at_margin_words(hypothesis: ContrastHypothesis, sides: str) -> str:
+    """The test of units at the margin, or at both of them."""
+    levels = f", all {len(hypothesis.levels)} levels" if len(hypothesis.levels) > 1 else ""
+    return f"{margins.METHOD}, at {sides} the margin{levels}"

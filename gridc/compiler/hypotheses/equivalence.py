@@ -1,0 +1,52 @@
+"""The outcome moves by less than the margin."""
+
+from collections.abc import Iterator
+
+from gridc.compiler.hypotheses.contrast import (
+    Contrast,
+    at_margin_words,
+    no_effect_to_find,
+    within,
+    without_margin,
+)
+from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, Problem
+from gridc.schema.inference import ContrastHypothesis
+from gridc.schema.spec import Spec
+from gridc.statistics import margins
+from gridc.statistics.expected_power import Claim
+from gridc.statistics.power import Side
+from gridc.statistics.verdicts import Decided, Evidence
+
+
+class Equivalence(Contrast):
+    claim: Claim = "equivalence"
+    first: Decided = "supported"
+    takes_side = False
+    at_margin = True
+    finds_effects = False
+    shows_margins = True
+
+    @staticmethod
+    def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+        """Supported: the difference lies within the margin (two one-sided tests). Refuted: outside."""
+        assert margin is not None
+        return evidence.every(margins.within, margin), evidence.some(margins.beyond, margin)
+
+    def misfits(self, hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Misfit]:
+        yield from without_margin(hypothesis)
+        yield from super().misfits(hypothesis, spec)
+
+    def claims(self, hypothesis: ContrastHypothesis) -> Claims:
+        return Claims(BOTH, 1)
+
+    def test_words(self, hypothesis: ContrastHypothesis, spec: Spec) -> str:
+        return at_margin_words(hypothesis, "both sides of")
+
+    def unplannable(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
+        return None if effect is None else no_effect_to_find(hypothesis)
+
+    def target(self, hypothesis: ContrastHypothesis, effect: float) -> str:
+        return within(hypothesis)
+
+
+KIND = Equivalence()

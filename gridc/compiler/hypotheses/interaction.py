@@ -1,0 +1,96 @@
+"""The effect of an axis depends on the model, the benchmark or another axis."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from gridc.compiler.hypotheses.kind import Claims, Levels, Misfit, Problem, Reference, levels_by_axis
+from gridc.compiler.hypotheses.tested import (
+    Compared,
+    Tested,
+    by_estimator,
+    outcome_reference,
+    run_levels,
+)
+from gridc.schema.inference import InteractionHypothesis
+from gridc.schema.selector import RESERVED_DIMENSIONS
+from gridc.schema.spec import Spec
+from gridc.statistics.expected_power import DecidingTest
+from gridc.statistics.power import Side
+from gridc.statistics.verdicts import Decided, Evidence, Rule
+
+
+def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+    """Supported: the joint test finds it. Nothing refutes it: no difference is too small to be one."""
+    return evidence.p, 1.0
+
+
+class Interaction(Tested[InteractionHypothesis]):
+    first: Decided = "supported"
+    interacts = True
+    at_margin = False
+    finds_effects = True
+    shows_margins = False
+
+    def references(self, hypothesis: InteractionHypothesis, spec: Spec) -> Iterator[Reference]:
+        axes = levels_by_axis(spec)
+        yield Reference(("axis",), "axis", hypothesis.axis, axes)
+        yield outcome_reference(hypothesis, spec)
+        yield Reference(("by",), "axis", hypothesis.by, ["model", "benchmark", *axes])
+
+    def misfits(self, hypothesis: InteractionHypothesis, spec: Spec) -> Iterator[Misfit]:
+        if hypothesis.by == hypothesis.axis:
+            problem = f"`{hypothesis.id}` says that `{hypothesis.axis}` interacts with itself"
+            yield Misfit("GC105", "by", problem, "`by` is `model`, `benchmark` or another axis")
+
+    def undivided(self, hypothesis: InteractionHypothesis) -> Mapping[str, Problem]:
+        by = hypothesis.by
+        problem = f"an interaction with `{by}` has no verdict for each {by}"
+        return {by: Problem(problem, "leave `each` out, or choose another `by`")}
+
+    def axes(self, hypothesis: InteractionHypothesis) -> tuple[str, ...]:
+        alone = hypothesis.by in RESERVED_DIMENSIONS
+        return (hypothesis.axis,) if alone else (hypothesis.axis, hypothesis.by)
+
+    def levels(self, hypothesis: InteractionHypothesis, axis: str, run: Sequence[str]) -> Collection[str]:
+        return run if axis in self.axes(hypothesis) else ()
+
+    def comparable(self, hypothesis: InteractionHypothesis, spec: Spec, levels: Levels) -> bool:
+        by = {"model": _models(hypothesis, spec), "benchmark": len(spec.benchmark)}
+        return len(run_levels(levels)) > 1 and by.get(hypothesis.by, _others(levels)) > 1
+
+    def benchmarks(self, hypothesis: InteractionHypothesis) -> int:
+        return 2 if hypothesis.by == "benchmark" else 1
+
+    def claims(self, hypothesis: InteractionHypothesis) -> Claims:
+        return Claims(("support",), 1)
+
+    def compared(self, hypothesis: InteractionHypothesis, spec: Spec, levels: Levels) -> Compared:
+        run = run_levels(levels)
+        names = tuple(name for name in levels_by_axis(spec)[hypothesis.axis] if name in run)
+        if hypothesis.by == "benchmark":
+            return Compared(names, "benchmark")
+        return Compared(names, _models(hypothesis, spec) if hypothesis.by == "model" else _others(levels))
+
+    def rule(self, hypothesis: InteractionHypothesis, level: float) -> Rule:
+        return Rule(weigh, "two-sided", level, None, sided=False, first=self.first)
+
+    def test(self, hypothesis: InteractionHypothesis, level: float) -> DecidingTest:
+        return DecidingTest("interaction", "two-sided", level)
+
+    def test_words(self, hypothesis: InteractionHypothesis, spec: Spec) -> str:
+        return by_estimator("joint test of the interactions", spec)
+
+    def unreachable(self, hypothesis: InteractionHypothesis) -> str:
+        return "predict the differences that make it up"
+
+
+def _models(hypothesis: InteractionHypothesis, spec: Spec) -> int:
+    about = hypothesis.where.restricted({"model"})
+    return sum(about.matches({"model": model.id}) for model in spec.model)
+
+
+def _others(levels: Levels) -> int:
+    """How many levels of the other axis are run."""
+    return len({combination[-1] for combination in levels})
+
+
+KIND = Interaction()

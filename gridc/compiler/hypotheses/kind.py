@@ -1,0 +1,239 @@
+"""What the compiler asks of a kind of hypothesis, and never decides for it.
+
+A kind is a module of its name beside this one: a class that answers everything of `HypothesisKind`, and the
+one instance of it, `KIND`. One that leaves an answer out cannot be made, so that importing it fails. The
+fields of a kind are its class in `schema.inference`; how its verdict is reached and worded is its module in
+`reports.findings.hypotheses`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol, TypeVar
+
+from gridc.compiler.hypotheses.power import DesignPower, Part
+from gridc.diagnostics.places import KeyPath
+from gridc.schema.benchmarks import Benchmark
+from gridc.schema.inference import AnyHypothesis, Rate
+from gridc.schema.spec import Spec
+from gridc.statistics.expected_power import Assumed
+from gridc.statistics.power import Verdict
+
+H = TypeVar("H", bound=AnyHypothesis)
+
+Levels = Collection[tuple[str, ...]]
+"""The combinations of levels of a hypothesis's axes that are run, in the order of `axes`."""
+
+
+class Reference(NamedTuple):
+    """An id that a hypothesis uses for another table: its key, what it names, and the names that exist.
+    `listed` ids stand in a list in which none may stand twice."""
+
+    key: KeyPath
+    what: str
+    name: str
+    known: Collection[str]
+    listed: bool = False
+
+
+class Misfit(NamedTuple):
+    """Keys of a hypothesis that contradict each other: a code, the key to blame (None for the table), what is
+    wrong, and the way out."""
+
+    code: str
+    key: str | None
+    problem: str
+    help: str
+
+
+class Problem(NamedTuple):
+    """What is wrong, and the way out."""
+
+    problem: str
+    help: str
+
+
+class Claims(NamedTuple):
+    """What a verdict on a hypothesis can claim: `sides` that its design can decide for, and how many of these
+    claims can be false `at_once`, whatever is true."""
+
+    sides: tuple[Literal["support", "refute"], ...]
+    at_once: int
+
+
+BOTH: tuple[Literal["support", "refute"], ...] = ("support", "refute")
+
+
+class Pair(NamedTuple):
+    """Two models, or two levels of an axis, that are compared: the `dimension`, and a level with its
+    reference."""
+
+    dimension: str
+    level: str
+    reference: str
+
+
+class HypothesisKind(Protocol[H]):
+    """A kind of hypothesis: what it names, what it compares, what it claims, and what a design can show."""
+
+    @abstractmethod
+    def references(self, hypothesis: H, spec: Spec) -> Iterator[Reference]:
+        """The ids that it uses for other tables."""
+
+    @abstractmethod
+    def misfits(self, hypothesis: H, spec: Spec) -> Iterator[Misfit]:
+        """Keys that contradict each other although each is of its type."""
+
+    @abstractmethod
+    def undivided(self, hypothesis: H) -> Mapping[str, Problem]:
+        """Why it has no verdict `each` of a dimension, for those of which it has none."""
+
+    @property
+    @abstractmethod
+    def needs_good_side(self) -> bool:
+        """Whether it says nothing of scores of which the one nearest to a target is best."""
+
+    @abstractmethod
+    def rate(self, hypothesis: H) -> Rate:
+        """The outcome that it is about."""
+
+    @abstractmethod
+    def margin(self, hypothesis: H) -> float | None:
+        """The stated margin, in percentage points."""
+
+    @abstractmethod
+    def models(self, hypothesis: H) -> Sequence[str] | None:
+        """The models that it is about, of which `where` says nothing then; None where `where` says it."""
+
+    @abstractmethod
+    def among(self, hypothesis: H, models: Collection[str]) -> H | None:
+        """What it says of these models alone; None where that is nothing."""
+
+    @abstractmethod
+    def axes(self, hypothesis: H) -> tuple[str, ...]:
+        """The axes whose levels it compares."""
+
+    @abstractmethod
+    def levels(self, hypothesis: H, axis: str, run: Sequence[str]) -> Collection[str]:
+        """The levels of an axis that it needs of those that are `run`; none where any one will do."""
+
+    @abstractmethod
+    def comparable(self, hypothesis: H, spec: Spec, levels: Levels) -> bool:
+        """Whether it can be tested on a benchmark that runs these levels."""
+
+    @abstractmethod
+    def benchmarks(self, hypothesis: H) -> int:
+        """How many such benchmarks it takes."""
+
+    @property
+    @abstractmethod
+    def pooled(self) -> bool:
+        """Whether the items of its benchmarks add up; otherwise the smallest benchmark counts."""
+
+    @abstractmethod
+    def contrasts(self, hypothesis: H) -> int:
+        """How many comparisons share its level (Bonferroni)."""
+
+    @abstractmethod
+    def pairs(self, hypothesis: H) -> Sequence[Pair]:
+        """What a curve compares in every specification; empty where it runs none for this kind."""
+
+    @abstractmethod
+    def claims(self, hypothesis: H) -> Claims:
+        """What its verdict can claim."""
+
+    @property
+    @abstractmethod
+    def shares_level(self) -> bool:
+        """Whether those of the kind without a family share one level."""
+
+    @abstractmethod
+    def verdict(self, support: float, refute: float, alpha: float) -> Verdict:
+        """By p of what it predicts and of what refutes it, both corrected."""
+
+    @abstractmethod
+    def undecidable(self, hypothesis: H, spec: Spec) -> str | None:
+        """Why no test decides it; None where one does."""
+
+    @abstractmethod
+    def possible(
+        self,
+        hypothesis: H,
+        spec: Spec,
+        level: float,
+        parts: Mapping[str, Part] | None,
+        many: Mapping[str, Part],
+    ) -> Mapping[Verdict, str]:
+        """An outcome, in words, for each verdict that some outcome of its benchmarks reaches at a level.
+        Where the number of items is not known (None), `many` are assumed."""
+
+    @abstractmethod
+    def way_out(
+        self,
+        hypothesis: H,
+        spec: Spec,
+        level: float,
+        verdict: Verdict,
+        items_are_units: bool,
+        many: Mapping[str, Part],
+    ) -> str:
+        """What makes a verdict possible that no outcome reaches."""
+
+    @abstractmethod
+    def power(self, hypothesis: H, spec: Spec, level: float, parts: Mapping[str, Part] | None) -> DesignPower:
+        """What its test can show on these units; without them (None) the test alone is named."""
+
+    @abstractmethod
+    def power_at(
+        self,
+        hypothesis: H,
+        stated: Spec,
+        cut: Spec,
+        level: float,
+        parts: Mapping[str, Part],
+        effect: float,
+        assumed: Assumed,
+    ) -> float:
+        """The probability that it is decided where it is true, by the cells of `cut`, of the spec `stated`;
+        where it finds effects, that it finds one of `effect`, a proportion."""
+
+    @property
+    @abstractmethod
+    def finds_effects(self) -> bool:
+        """Whether a design needs to know how large a difference is to be found."""
+
+    @property
+    @abstractmethod
+    def shows_margins(self) -> bool:
+        """Whether its power is that of showing a margin where there is no difference."""
+
+    @abstractmethod
+    def unplannable(self, hypothesis: H, effect: float | None) -> Problem | None:
+        """Why no design can be looked for, where an effect is stated in percentage points or is not."""
+
+    @abstractmethod
+    def target(self, hypothesis: H, effect: float) -> str:
+        """What a design is to decide: `difference of 5 pp`, `equivalence within 2 pp`."""
+
+
+def benchmarks_of(hypothesis: AnyHypothesis, spec: Spec) -> list[Benchmark]:
+    """The benchmarks that it is about."""
+    about = [each.restricted({"benchmark"}) for each in (hypothesis.where, spec.analysis.primary)]
+    return [each for each in spec.benchmark if all(one.matches({"benchmark": each.id}) for one in about)]
+
+
+def levels_by_axis(spec: Spec) -> dict[str, list[str]]:
+    return {axis.id: [level.id for level in axis.level] for axis in spec.axis}
+
+
+def listed(what: str, names: Sequence[str], known: Collection[str]) -> Iterator[Reference]:
+    """The names of an `order`."""
+    yield from (Reference(("order", rank), what, name, known, True) for rank, name in enumerate(names))
+
+
+def unstated_effect(hypothesis: AnyHypothesis, margin: float | None, effect: float | None) -> Problem | None:
+    """What a kind that finds effects needs: a margin, or an effect."""
+    if margin is not None or effect is not None:
+        return None
+    name = hypothesis.id
+    help = f"--effect {name}=5 says that 5 percentage points are to be found"
+    return Problem(f"`{name}` does not say how large a difference is to be found", help)

@@ -1,0 +1,95 @@
+"""The outcome does not fall by the margin, or does not rise where lower is better."""
+
+from collections.abc import Iterator
+
+from gridc.compiler.hypotheses.contrast import (
+    Contrast,
+    at_margin_words,
+    no_effect_to_find,
+    within,
+    without_margin,
+)
+from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, Problem, benchmarks_of
+from gridc.schema.inference import GAINS, HARMS, OF_SCORE, AnyHypothesis, ContrastHypothesis
+from gridc.schema.spec import Spec
+from gridc.statistics import margins
+from gridc.statistics.expected_power import Claim
+from gridc.statistics.power import Side
+from gridc.statistics.verdicts import Decided, Evidence
+
+
+class Noninferiority(Contrast):
+    claim: Claim = "noninferiority"
+    first: Decided = "supported"
+    needs_good_side = True
+    takes_side = True
+    at_margin = True
+    finds_effects = False
+    shows_margins = True
+
+    @staticmethod
+    def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+        """Supported: the difference lies above minus the margin, where greater is better. Refuted: below."""
+        assert margin is not None
+        if side == "greater":
+            return evidence.every(margins.above, -margin), evidence.some(margins.below, -margin)
+        return evidence.every(margins.below, margin), evidence.some(margins.above, margin)
+
+    def misfits(self, hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Misfit]:
+        yield from without_margin(hypothesis)
+        yield from super().misfits(hypothesis, spec)
+        if hypothesis.side == "two-sided":
+            help = 'side = "greater" when a higher outcome is better, else "less"'
+            problem = f"`{hypothesis.id}` is a test of noninferiority, which has a side"
+            yield Misfit("GC105", None, problem, help)
+        else:
+            yield from _worse_side(hypothesis, spec)
+
+    def claims(self, hypothesis: ContrastHypothesis) -> Claims:
+        return Claims(BOTH, 1)
+
+    def test_words(self, hypothesis: ContrastHypothesis, spec: Spec) -> str:
+        return at_margin_words(hypothesis, "one side of")
+
+    def unplannable(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
+        return None if effect is None else no_effect_to_find(hypothesis)
+
+    def target(self, hypothesis: ContrastHypothesis, effect: float) -> str:
+        return within(hypothesis)
+
+
+KIND = Noninferiority()
+
+
+def _worse_side(hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Misfit]:
+    """A test of noninferiority on the worse side of its outcome: a level that is much worse supports it."""
+    side, outcome = hypothesis.side, hypothesis.outcome
+    other, good, worse = (
+        ("less", "higher_is_better", "lower_is_better")
+        if side == "greater"
+        else ("greater", "lower_is_better", "higher_is_better")
+    )
+    help = f'side = "{other}"'
+    if outcome in (HARMS if side == "greater" else GAINS):
+        better = "lower" if side == "greater" else "higher"
+        problem = f"`{hypothesis.id}` would be supported by what is worse: a {better} `{outcome}` is better"
+        yield Misfit("GC105", "side", problem, help)
+    wrong = [each.id for each in benchmarks_of(hypothesis, spec) if each.direction == worse]
+    if outcome not in OF_SCORE or not wrong:
+        return
+    written = [each for each in spec.hypothesis if _of_one(each, hypothesis)]
+    right = dict.fromkeys(
+        each.id for one in written for each in benchmarks_of(one, spec) if each.direction == good
+    )
+    places = ", ".join(f"`{each}`" for each in wrong)
+    problem = f'`{hypothesis.id}` would be supported by what is worse: {places} has direction = "{worse}"'
+    if right:
+        alone = ", ".join(f'"{each}"' for each in right)
+        help = f"where = {{ benchmark = [{alone}] }}, and another hypothesis with {help} for the rest"
+    yield Misfit("GC105", "side", problem, help)
+
+
+def _of_one(one: AnyHypothesis, other: AnyHypothesis) -> bool:
+    """Whether two hypotheses are one of the spec, which is stated for `each` of several benchmarks."""
+    same = other.model_copy(update={"id": one.id, "where": one.where})
+    return one == same and one.id.split(".")[0] == other.id.split(".")[0]

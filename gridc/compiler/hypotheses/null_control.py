@@ -1,0 +1,61 @@
+"""No effect is expected."""
+
+from collections.abc import Mapping
+
+from gridc.compiler.hypotheses.contrast import Contrast, joint_words, within
+from gridc.compiler.hypotheses.kind import BOTH, Claims, Problem
+from gridc.compiler.hypotheses.power import Part
+from gridc.compiler.hypotheses.tested import by_estimator
+from gridc.schema.inference import ContrastHypothesis
+from gridc.schema.spec import Spec
+from gridc.statistics import margins
+from gridc.statistics.expected_power import Assumed, Claim, DecidingTest, power
+from gridc.statistics.power import Side
+from gridc.statistics.verdicts import Decided, Evidence
+
+
+class NullControl(Contrast):
+    claim: Claim = "no_effect"
+    first: Decided = "refuted"
+    takes_side = False
+    at_margin = False
+    finds_effects = False
+    shows_margins = False
+
+    @staticmethod
+    def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+        """Refuted: the test finds a difference. Supported: it lies within the margin."""
+        return 1.0 if margin is None else evidence.every(margins.within, margin), evidence.p
+
+    def claims(self, hypothesis: ContrastHypothesis) -> Claims:
+        return Claims(("refute",) if hypothesis.margin is None else BOTH, 1)
+
+    def test_words(self, hypothesis: ContrastHypothesis, spec: Spec) -> str:
+        return by_estimator(joint_words(hypothesis), spec)
+
+    def unplannable(self, hypothesis: ContrastHypothesis, effect: float | None) -> Problem | None:
+        if hypothesis.margin is not None:
+            return None
+        help = "margin = { pp = 2 } in the spec: below it a difference counts as none"
+        return Problem(f"`{hypothesis.id}` does not say how large a difference is to be found", help)
+
+    def target(self, hypothesis: ContrastHypothesis, effect: float) -> str:
+        return within(hypothesis)
+
+    def power_at(
+        self,
+        hypothesis: ContrastHypothesis,
+        stated: Spec,
+        cut: Spec,
+        level: float,
+        parts: Mapping[str, Part],
+        effect: float,
+        assumed: Assumed,
+    ) -> float:
+        """That a difference is found, or that none is shown to lie within the margin: the smaller of both."""
+        test, layout = self.test(hypothesis, level), self.layout(hypothesis, cut, parts)
+        shown = DecidingTest("equivalence", test.side, level, test.margin)
+        return min(self.chance(test, layout, assumed, effect), power(shown, layout, assumed, 0.0))
+
+
+KIND = NullControl()

@@ -1,0 +1,301 @@
+"""Kinds that a test of the levels of an axis decides.
+
+A plan asks the functions that a report decides by (`statistics.verdicts`) what some outcome would be, so that
+both say the same. Where no clustered logit decides, the plan takes what it would say, and `DesignPower.test`
+names what does.
+"""
+
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple, TypeVar
+
+from gridc.compiler.hypotheses.kind import HypothesisKind, Levels, Pair, Problem, Reference, unstated_effect
+from gridc.compiler.hypotheses.power import CHANGING, TOGETHER, DesignPower, Part, numbers_of, points
+from gridc.schema.inference import RATES, ContrastHypothesis, InteractionHypothesis, Rate, TrendHypothesis
+from gridc.schema.spec import Spec
+from gridc.statistics.expected_power import (
+    Assumed,
+    DecidingTest,
+    Layout,
+    Stratum,
+    coefficients_of,
+    design_of,
+    margin_error,
+    power,
+    smallest,
+)
+from gridc.statistics.power import Outcome, Verdict
+from gridc.statistics.verdicts import Asked, Decided, Rule, verdict, witnesses
+
+AboutAnEffect = ContrastHypothesis | InteractionHypothesis | TrendHypothesis
+T = TypeVar("T", bound=AboutAnEffect)
+
+NOT_MEANS = ("bias_ambiguous", "bias_disambiguated", "bias_magnitude")
+"""Outcomes that no estimator reads: they are no means over items."""
+FEW = 30
+"""Units below which a power is approximate: the tests' errors are then too."""
+
+
+class Compared(NamedTuple):
+    """What the test of a kind compares: names of levels of its axis, the reference first, with doses where
+    they have some; and the parts of `by` that their effect may depend on: how many inside each unit, or the
+    benchmarks."""
+
+    levels: tuple[str, ...]
+    by: int | Literal["benchmark"] = 1
+    doses: tuple[float, ...] = ()
+
+
+class Tested(HypothesisKind[T]):
+    """What such kinds have in common. How it is tested, and which verdicts that allows, each says itself."""
+
+    @abstractmethod
+    def rule(self, hypothesis: T, level: float) -> Rule:
+        """When an outcome supports or refutes it, at a level."""
+
+    @abstractmethod
+    def test(self, hypothesis: T, level: float) -> DecidingTest:
+        """Its test, as power is computed of it."""
+
+    @abstractmethod
+    def test_words(self, hypothesis: T, spec: Spec) -> str:
+        """Which test decides."""
+
+    @abstractmethod
+    def compared(self, hypothesis: T, spec: Spec, levels: Levels) -> Compared:
+        """What the test compares, where these levels are run."""
+
+    @abstractmethod
+    def unreachable(self, hypothesis: T) -> str:
+        """The way out where no outcome of any number of items reaches a verdict."""
+
+    @property
+    @abstractmethod
+    def interacts(self) -> bool:
+        """Whether it is about how an effect differs between parts."""
+
+    @property
+    @abstractmethod
+    def at_margin(self) -> bool:
+        """Whether tests of units at its margin decide it, whatever the estimator."""
+
+    @property
+    @abstractmethod
+    def first(self) -> Decided:
+        """Its verdict where what it predicts is found, and what refutes it too."""
+
+    needs_good_side = False
+    pooled = True
+    shares_level = False
+
+    def undivided(self, hypothesis: T) -> Mapping[str, Problem]:
+        return {}
+
+    def rate(self, hypothesis: T) -> Rate:
+        return hypothesis.outcome
+
+    def margin(self, hypothesis: T) -> float | None:
+        return None
+
+    def models(self, hypothesis: T) -> None:
+        return None
+
+    def among(self, hypothesis: T, models: Collection[str]) -> T | None:
+        return hypothesis
+
+    def benchmarks(self, hypothesis: T) -> int:
+        return 1
+
+    def contrasts(self, hypothesis: T) -> int:
+        return 1
+
+    def pairs(self, hypothesis: T) -> Sequence[Pair]:
+        return ()
+
+    def verdict(self, support: float, refute: float, alpha: float) -> Verdict:
+        return verdict(support, refute, alpha, self.first)
+
+    def unplannable(self, hypothesis: T, effect: float | None) -> Problem | None:
+        return unstated_effect(hypothesis, self.margin(hypothesis), effect)
+
+    def target(self, hypothesis: T, effect: float) -> str:
+        return f"{hypothesis.kind} of {effect:g} pp"
+
+    def undecidable(self, hypothesis: T, spec: Spec) -> str | None:
+        if hypothesis.outcome in NOT_MEANS:
+            return f"{hypothesis.outcome} is no mean over items"
+        if not self.at_margin and spec.analysis.estimator == "none":
+            return "[analysis] declares no estimator"
+        return None
+
+    def power(self, hypothesis: T, spec: Spec, level: float, parts: Mapping[str, Part] | None) -> DesignPower:
+        if why := self.undecidable(hypothesis, spec):
+            return DesignPower(f"none, since {why}", level)
+        test, words = self.test(hypothesis, level), self.test_words(hypothesis, spec)
+        if not parts or min(part.units for part in parts.values()) == 0:
+            return DesignPower(words, level)
+        layout = self.layout(hypothesis, spec, parts)
+
+        def effects(together: float) -> dict[str, float | None]:
+            return {
+                str(share): points(self.least(test, layout, Assumed(share, together))) for share in CHANGING
+            }
+
+        at_margin = None
+        if test.margin:
+            size = 0.0 if self.shows_margins else test.margin
+            at_margin = {
+                str(share): round(self.chance(test, layout, Assumed(share, TOGETHER), size), 4)
+                for share in CHANGING
+            }
+        several = float(layout.by_unit.sum(axis=1).max()) > 1 and not self.interacts
+        few = "" if layout.units >= FEW else f" (approximate: {layout.units} units)"
+        return DesignPower(
+            words + few,
+            level,
+            effects(TOGETHER),
+            effects(1.0) if several else None,
+            at_margin,
+            round(margin_error(test, layout), 3) if self.at_margin else None,
+        )
+
+    def power_at(
+        self,
+        hypothesis: T,
+        stated: Spec,
+        cut: Spec,
+        level: float,
+        parts: Mapping[str, Part],
+        effect: float,
+        assumed: Assumed,
+    ) -> float:
+        test, layout = self.test(hypothesis, level), self.layout(hypothesis, cut, parts)
+        return self.chance(test, layout, assumed, 0.0 if self.shows_margins else effect)
+
+    def chance(self, test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
+        """The probability that a difference of `effect` decides for it."""
+        return power(test, layout, assumed, effect)
+
+    def least(self, test: DecidingTest, layout: Layout, assumed: Assumed) -> float | None:
+        """The smallest difference that is found, or margin that is shown."""
+        return smallest(test, layout, assumed)
+
+    def layout(self, hypothesis: T, spec: Spec, parts: Mapping[str, Part]) -> Layout:
+        """What its test compares. Of the cells under each compared level the fewest count: the others have no
+        partner there."""
+        compared = self.compared(hypothesis, spec, next(iter(parts.values())).cells)
+        blocks = 1 if compared.by == "benchmark" else compared.by
+        strata = []
+        for part, numbers in zip(parts.values(), numbers_of(parts.values()), strict=True):
+            by_level = [
+                sum(count for combination, count in part.cells.items() if combination[0] == level)
+                for level in compared.levels
+            ]
+            answers = tuple(size * min(by_level) / blocks for size in part.sizes)
+            strata.append(Stratum(answers, numbers))
+        by: int | Literal["stratum"] = "stratum" if compared.by == "benchmark" else compared.by
+        return Layout(tuple(strata), len(compared.levels), by, compared.doses)
+
+    def possible(
+        self,
+        hypothesis: T,
+        spec: Spec,
+        level: float,
+        parts: Mapping[str, Part] | None,
+        many: Mapping[str, Part],
+    ) -> Mapping[Verdict, str]:
+        known = many if parts is None else parts
+        if not any(part.units for part in known.values()):
+            return {}
+        reached, sided = self._reached(hypothesis, spec, level, known), self.rule(hypothesis, level).sided
+        return {
+            verdict: self._words(hypothesis, outcome, sided, parts) for verdict, outcome in reached.items()
+        }
+
+    def way_out(
+        self,
+        hypothesis: T,
+        spec: Spec,
+        level: float,
+        verdict: Verdict,
+        items_are_units: bool,
+        many: Mapping[str, Part],
+    ) -> str:
+        if verdict not in self._reached(hypothesis, spec, level, many):
+            return self.unreachable(hypothesis)
+        widen = (
+            " or widen the margin" if self.margin(hypothesis) is not None and verdict == "supported" else ""
+        )
+        return f"draw more items{widen}"
+
+    def _reached(
+        self, hypothesis: T, spec: Spec, level: float, parts: Mapping[str, Part]
+    ) -> Mapping[Verdict, Outcome]:
+        layout = self.layout(hypothesis, spec, parts)
+        asked = Asked(
+            tuple(part.sizes for part in parts.values()),
+            tuple(stratum.numbers for stratum in layout.strata),
+            tuple(
+                stratum.answers[0] / part.sizes[0]
+                for stratum, part in zip(layout.strata, parts.values(), strict=True)
+            ),
+            layout.levels,
+            "part" if layout.by == "stratum" else layout.by,
+            layout.doses,
+            self.interacts,
+        )
+        return _witnesses(self.rule(hypothesis, level), asked, self.test(hypothesis, level), layout)
+
+    def _words(self, hypothesis: T, outcome: Outcome, sided: bool, parts: Mapping[str, Part] | None) -> str:
+        """An outcome in words."""
+        if parts is None:
+            return "there are enough of them and the outcome is clear"
+        changed, items = sum(outcome), sum(part.items for part in parts.values())
+        if not changed:
+            return "nothing changes"
+        what = f"{changed:,} of {items:,} {'item' if items == 1 else 'items'}"
+        change, rise, fall = ("changes", "rises", "falls") if changed == 1 else ("change", "rise", "fall")
+        if self.interacts:
+            return f"{what} {change} under each level, one way in one part and the other way in the rest"
+        spread = (
+            []
+            if changed == 1 or {size for part in parts.values() for size in part.sizes} == {1}
+            else ["evenly over the units"]
+        )
+        if self.contrasts(hypothesis) > 1:
+            spread.append("under each level")
+        if all(outcome):
+            words = [f"{what} {change}", "as many up as down"]
+        elif not sided:
+            words = [f"{what} {change}", *([] if changed == 1 else ["all one way"])]
+        else:
+            words = [f"{what} {rise} and none falls" if outcome.rise else f"{what} {fall} and none rises"]
+        return ", ".join([*words, *spread])
+
+
+@lru_cache(maxsize=256)
+def _witnesses(rule: Rule, asked: Asked, test: DecidingTest, layout: Layout) -> Mapping[Verdict, Outcome]:
+    """Hypotheses often differ in their levels alone."""
+    design = design_of(test, layout)
+    return witnesses(rule, asked, design, coefficients_of(test, layout, design))
+
+
+def outcome_reference(hypothesis: AboutAnEffect, spec: Spec) -> Reference:
+    known = (*RATES, *(outcome.id for outcome in spec.outcomes))
+    return Reference(("outcome",), "outcome", hypothesis.outcome, known)
+
+
+def run_levels(levels: Levels) -> set[str]:
+    """The levels of the first axis that are run."""
+    return {combination[0] for combination in levels if combination}
+
+
+def by_estimator(what: str, spec: Spec) -> str:
+    """A test of coefficients, and the model they are of."""
+    name = (
+        "the clustered logit"
+        if spec.analysis.estimator == "cluster_logit"
+        else "the logit with random intercepts, taken to have the power of the clustered one"
+    )
+    return f"{what}, {name}"

@@ -1,0 +1,165 @@
+"""What the reports ask of a kind of hypothesis, and never decide for it.
+
+A kind is a module of its name beside this one: a class that answers everything of `Decision`, and the one
+instance of it, `DECISION`. What the compiler knows of the kind is its module in `compiler.hypotheses`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.hypotheses.tested import AboutAnEffect, Tested
+from gridc.reports.findings.certification import Region
+from gridc.reports.findings.hypotheses.effects import Effect
+from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
+from gridc.reports.findings.hypotheses.sentences import (
+    ASSUMES,
+    AT_MARGIN,
+    change_words,
+    correction_words,
+    points_words,
+    readable_words,
+    readings,
+)
+from gridc.reports.words import counted, p_value, told_p
+from gridc.schema.inference import AnyHypothesis
+from gridc.schema.spec import Spec
+
+H = TypeVar("H", bound=AnyHypothesis, contravariant=True)
+
+
+class Decision(Protocol[H]):
+    """How the verdict on a kind of hypothesis is reached, and what is said of it."""
+
+    @abstractmethod
+    def decide(self, measured: Measured, hypothesis: H) -> Ranking | Effect:
+        """What was found, with the p-values of this hypothesis alone."""
+
+    @abstractmethod
+    def regions(self, spec: Spec, hypothesis: H, cells: Sequence[Cell]) -> Sequence[Region]:
+        """The shared configurations that are to be weighed before it is decided, one region a benchmark."""
+
+    @abstractmethod
+    def sentence(self, finding: HypothesisFinding, complete: bool) -> str:
+        """The verdict in a sentence or a few, of a complete run or an unfinished one."""
+
+    @abstractmethod
+    def line(self, finding: HypothesisFinding, complete: bool) -> str | None:
+        """The verdict in a few words among others; None where counting it says as much."""
+
+    @abstractmethod
+    def reach(self, finding: HypothesisFinding) -> str:
+        """How far the verdict goes, as the scorecard says it."""
+
+
+def beyond(finding: HypothesisFinding, needs: str) -> str:
+    """The reach of a verdict on other items."""
+    if finding.verdict == "open":
+        return "Nothing: it is open."
+    return (
+        f"Other items of the same kind, at level {finding.alpha:g}, if there are {needs}; these models and "
+        "configurations only."
+    )
+
+
+T = TypeVar("T", bound=AboutAnEffect)
+
+
+class EffectDecision(Decision[T]):
+    """A verdict on an effect. What its kind claims, each says itself."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> Tested[T]:
+        """What the compiler knows of it."""
+
+    @abstractmethod
+    def claimed(self, hypothesis: T) -> str:
+        """The margin and the axis of a claim that means nothing without them."""
+
+    @abstractmethod
+    def further(self, finding: HypothesisFinding, effect: Effect) -> Iterator[str]:
+        """What else a reader of the verdict should know."""
+
+    def regions(self, spec: Spec, hypothesis: T, cells: Sequence[Cell]) -> Sequence[Region]:
+        return ()
+
+    def sentence(self, finding: HypothesisFinding, complete: bool) -> str:
+        """The verdict on an effect; then every level against the reference."""
+        effect = _effect_of(finding)
+        shown = [change_words(contrast, effect, complete) for contrast in effect.contrasts[:3]]
+        if len(effect.contrasts) > 3:
+            shown.append(f"{len(effect.contrasts) - 3} further levels stand in the table")
+        sentences = [self._verdict_words(finding, effect, complete)]
+        if shown:
+            sentences.append(f"{'; '.join(shown)}.")
+        sentences += readable_words(effect)
+        sentences += self.further(finding, effect)
+        if finding.depends:
+            sentences.append(
+                f"Whether unreadable answers count or are left out decides this verdict: {readings(finding)}."
+            )
+        return " ".join(sentences)
+
+    def line(self, finding: HypothesisFinding, complete: bool) -> str:
+        effect = _effect_of(finding)
+        shown = [
+            f"{contrast.change.level} against {contrast.change.reference} {points_words(contrast.change)}"
+            for contrast in effect.contrasts[:1]
+            if contrast.change.difference is not None
+        ]
+        more = len(effect.contrasts) - 1
+        claimed = self._claimed(finding)
+        name = f"{finding.id} ({finding.kind}{claimed})" if claimed else finding.id
+        words = ", ".join(
+            [f"{name} {finding.verdict}", *shown, *([counted(more, "more level")] if more > 0 else [])]
+        )
+        if not complete or finding.support is None or finding.refute is None:
+            return words
+        if effect.failure is not None and not effect.tested:
+            return f"{words}, not tested"
+        side, p = ("refutation ", finding.refute) if finding.verdict == "refuted" else ("", finding.support)
+        return f"{words}, {side}{told_p(p)} ({correction_words(finding)})"
+
+    def reach(self, finding: HypothesisFinding) -> str:
+        """One on an effect takes independent units, many of them; one at a margin alone any number."""
+        if self.kind.at_margin:
+            return beyond(finding, "independent units")
+        needs = "independent units, many of them"
+        if finding.effect is not None and finding.effect.estimator == "glmm":
+            needs += ", and the model of its estimator holds"
+        return beyond(finding, needs)
+
+    def _claimed(self, finding: HypothesisFinding) -> str:
+        stated: Any = finding.hypothesis  # one of this kind
+        return self.claimed(stated)
+
+    def _verdict_words(self, finding: HypothesisFinding, effect: Effect, complete: bool) -> str:
+        name = f"{finding.id} ({finding.kind} of {effect.outcome}{self._claimed(finding)})"
+        if not complete or finding.support is None or finding.refute is None:
+            return f"{name} is open while the run is incomplete."
+        failure = effect.failure
+        if failure is not None and not effect.tested:
+            return f"{name} is open, because nothing is tested ({failure.code}: {failure.words})."
+        return (
+            f"{name} is {finding.verdict} (p of support {p_value(finding.support)}, p of refutation "
+            f"{p_value(finding.refute)}, {correction_words(finding)} at level {finding.alpha:g}; "
+            f"{self._basis(effect)})."
+        )
+
+    def _basis(self, effect: Effect) -> str:
+        """What the p-values rest on."""
+        if self.kind.at_margin:
+            return AT_MARGIN
+        test = ASSUMES.get(effect.estimator, AT_MARGIN)
+        if effect.failure is not None:
+            test = f"the estimator has no test here, {effect.failure.code}: {effect.failure.words}"
+        margins = any(contrast.change.margins for contrast in effect.contrasts)
+        return f"{test}; at the margin {AT_MARGIN}" if margins else test
+
+
+def _effect_of(finding: HypothesisFinding) -> Effect:
+    if finding.effect is None:
+        raise ValueError(f"{finding.id} is not about an effect")
+    return finding.effect

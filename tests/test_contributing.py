@@ -7,11 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from tests import superiority
 from tests.replaced import replaced
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,11 +27,14 @@ Edit = tuple[str, str]
 
 @dataclass(frozen=True)
 class Addition:
-    """The edits of an addition by file, and the tests that tie them together."""
+    """The edits of an addition by file, and the tests that tie them together. `behaves` is a test of what it
+    does, and `mistakes` are edits of a complete one that make it wrong."""
 
     edits: dict[str, tuple[Edit, ...]]
     tests: tuple[str, ...]
     generated: bool = True
+    behaves: str = ""
+    mistakes: Mapping[str, tuple[str, Edit]] = field(default_factory=dict)
 
 
 def after(line: str, more: str) -> Edit:
@@ -38,6 +43,7 @@ def after(line: str, more: str) -> Edit:
 
 REGISTRY, EFFECTS = "tests/compiler/test_registry.py", "tests/compiler/test_effects.py"
 PUBLISHED = "tests/schema/test_jsonschema.py"
+BEHAVES = "tests/test_added.py"
 
 ADDITIONS = {
     "a loader": Addition(
@@ -121,19 +127,21 @@ ADDITIONS = {
     "a hypothesis kind": Addition(
         {
             "gridc/schema/inference.py": (
-                after('Literal["difference", ', '"surprise", '),
+                after('Literal["difference", ', '"superiority", '),
                 ('description="difference: the outcome moves;',
-                 'description="surprise: it moves; difference: the outcome moves;'),
+                 'description="superiority: it moves beyond the margin; difference: the outcome moves;'),
             ),
-            "gridc/compiler/grid/hypothesis_kinds.py": (
-                after('    "difference": _contrast("effect"),\n',
-                      '    "surprise": _contrast("effect"),\n'),
-            ),
-            "gridc/reports/findings/hypotheses/__init__.py": (
-                after('    "difference": _CONTRAST,\n', '    "surprise": _CONTRAST,\n'),
+            "gridc/compiler/hypotheses/superiority.py": (("", superiority.COMPILED),),
+            "gridc/reports/findings/hypotheses/superiority.py": (("", superiority.REPORTED),),
+            "tests/reports/test_rules.py": (after("EXPECTED = [\n", superiority.RULES),),
+            "docs/statistics.md": (
+                ("| noninferiority | it is", "| superiority | it is | it is not |\n| noninferiority | it is"),
+                ("| noninferiority | the diff", "| superiority | a | b |\n| noninferiority | the diff"),
             ),
         },
-        (REGISTRY, PUBLISHED),
+        ("tests/test_kinds.py", "tests/reports/test_rules.py", REGISTRY, PUBLISHED),
+        behaves=superiority.BEHAVES,
+        mistakes=superiority.MISTAKES,
     ),
     "a form of export": Addition(
         {
@@ -200,7 +208,7 @@ def test_its_files_are_those_of_contributing(kind: str) -> None:
     made = {file for file in ADDITIONS[kind].edits if not (ROOT / file).exists()}
     for file in ADDITIONS[kind].edits.keys() - made:
         assert file in listed or file.startswith("docs/"), f"{file} is not listed"
-    code = {file for file in ADDITIONS[kind].edits if not file.startswith("docs/")}
+    code = {file for file in ADDITIONS[kind].edits if not file.startswith(("docs/", "tests/"))}
     assert len(code | ({SCHEMA} if ADDITIONS[kind].generated else set())) <= 4
 
 
@@ -214,6 +222,12 @@ def test_complete_it_passes_and_with_a_file_left_out_a_test_fails(kind: str, tmp
     complete = copy(tmp_path / "complete", addition, None)
     done = checked(complete, addition)
     assert done.returncode == 0, done.stdout[-3000:]
+    for mistake, (file, edit) in addition.mistakes.items():
+        path = complete / file
+        whole = path.read_text("utf-8")
+        path.write_text(replaced(whole, edit), "utf-8")
+        assert checked(complete, addition).returncode != 0, f"nothing fails where {mistake}"
+        path.write_text(whole, "utf-8")
     for number, part in enumerate(parts):
         lacking = copy(tmp_path / f"lacking-{number}", addition, part)
         assert checked(lacking, addition).returncode != 0, f"nothing fails without {part}"
@@ -227,6 +241,8 @@ def copy(folder: Path, addition: Addition, without: str | None) -> Path:
         path = folder / file
         for old, new in edits if file != without else ():
             path.write_text(replaced(path.read_text("utf-8"), (old, new)) if old else new, "utf-8")
+    if addition.behaves:
+        (folder / BEHAVES).write_text(addition.behaves, "utf-8")
     if addition.generated and without != SCHEMA:
         for name in ("gridcard", "extension"):
             run(folder / "gridc" / "schema", folder, "-m", "gridc", "schema", name, "--write")
@@ -240,7 +256,8 @@ def copy(folder: Path, addition: Addition, without: str | None) -> Path:
 
 
 def checked(folder: Path, addition: Addition) -> "subprocess.CompletedProcess[str]":
-    return run(folder, folder, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *addition.tests)
+    tests = (*addition.tests, *([BEHAVES] if addition.behaves else []))
+    return run(folder, folder, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests)
 
 
 def run(where: Path, root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -98,13 +98,15 @@ class Assumed:
     together: float
 
 
-Claim = Literal["effect", "no_effect", "equivalence", "noninferiority", "interaction"]
+Claim = Literal["effect", "no_effect", "crossed", "inside", "above"]
+"""What a test can show: that levels differ, where a side is predicted on that side (effect) or either way
+(no_effect: against it); that their effect differs between blocks or strata (crossed); that it lies inside a
+margin, or above its worse side."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecidingTest:
-    """What decides a hypothesis, at `alpha`: `interaction` or a claim about levels against the reference. A
-    `margin` is a proportion."""
+    """What decides a hypothesis, at `alpha`. A `margin` is a proportion."""
 
     claim: Claim
     side: Side
@@ -127,7 +129,7 @@ def power(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -
 def smallest(test: DecidingTest, layout: Layout, assumed: Assumed) -> float | None:
     """The smallest difference, a proportion, that is found with probability `POWER`; of equivalence and
     non-inferiority the smallest margin that is shown where there is no difference. None where none is."""
-    if test.claim in ("equivalence", "noninferiority"):
+    if test.claim in ("inside", "above"):
         return _smallest_margin(test, layout, assumed)
 
     def reaches(size: float) -> bool:
@@ -246,7 +248,7 @@ def _rates(test: DecidingTest, layout: Layout, effect: float) -> Floats:
         dose = (np.array(layout.doses) - layout.doses[0]) / (layout.doses[-1] - layout.doses[0])
         odds = np.log(low / (1 - low)) * (1 - dose) + np.log(high / (1 - high)) * dose
         rates[:] = 1 / (1 + np.exp(-odds))
-    elif test.claim != "interaction":
+    elif test.claim != "crossed":
         rates[:, :, -1] = high
     elif layout.by == "stratum":
         rates[min(range(len(layout.strata)), key=lambda at: layout.strata[at].units), :, -1] = high
@@ -295,13 +297,13 @@ def design_of(test: DecidingTest, layout: Layout) -> Design:
         base = treatment(others or [factor("", [""], [""] * len(places[0]))])
         return scored(base, "dose", np.array(layout.doses)[places[2]])
     by = "stratum" if layout.by == "stratum" else "block"
-    return treatment(list(named.values()), [("axis", by)] if test.claim == "interaction" else [])
+    return treatment(list(named.values()), [("axis", by)] if test.claim == "crossed" else [])
 
 
 def coefficients_of(test: DecidingTest, layout: Layout, design: Design) -> list[int]:
     """The coefficients of the design that are tested."""
     by = "stratum" if layout.by == "stratum" else "block"
-    names = ("axis", by) if test.claim == "interaction" else ("dose",) if layout.doses else ("axis",)
+    names = ("axis", by) if test.claim == "crossed" else ("dose",) if layout.doses else ("axis",)
     return list(design.places(*names))
 
 
@@ -351,7 +353,7 @@ class _Simulated(NamedTuple):
             margins.above_in_each(self.rows, self.sums, of, *arms, -margin, test.alpha) <= test.alpha
             for arms in ((0, 1), (1, 0))
         )
-        found: Flags = above & below if test.claim == "equivalence" else above
+        found: Flags = above & below if test.claim == "inside" else above
         return found
 
 
@@ -448,7 +450,7 @@ def _of_all_levels(test: DecidingTest, others: int, share: float) -> float:
 
     if others == 1:
         return share
-    two_sided = test.claim == "equivalence"
+    two_sided = test.claim == "inside"
     room = float(ndtri((1 + share) / 2 if two_sided else share))
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     shared, own = nodes * sqrt(0.5), sqrt(0.5)
@@ -459,7 +461,7 @@ def _of_all_levels(test: DecidingTest, others: int, share: float) -> float:
 _POWER: dict[str, Callable[[DecidingTest, Layout, Assumed, float], float]] = {
     "effect": _wald,
     "no_effect": _wald,
-    "interaction": _wald,
-    "equivalence": _margins,
-    "noninferiority": _margins,
+    "crossed": _wald,
+    "inside": _margins,
+    "above": _margins,
 }

@@ -192,7 +192,7 @@ def test_an_interaction_of_benchmarks_compares_their_differences() -> None:
     """Four groups of 100 pairs of which one rises by d: the spread of four means about their weighted mean,
     where a pair's variance is .3, and .3 + .4 d - d^2 in the group that rises."""
     layout, effect = Layout((Stratum((1,) * 100),) * 4, 2, by="stratum"), 0.1
-    found = power(DecidingTest("interaction", "two-sided", 0.05), layout, Assumed(0.3, 0.0), effect)
+    found = power(DecidingTest("crossed", "two-sided", 0.05), layout, Assumed(0.3, 0.0), effect)
     weights = 100 / np.array([0.3 + 0.4 * effect - effect**2, 0.3, 0.3, 0.3])
     means = np.array([effect, 0, 0, 0])
     spread = float(weights @ (means - weights @ means / weights.sum()) ** 2)
@@ -218,7 +218,7 @@ def test_more_of_everything_is_more_power() -> None:
     )
     assert (
         smallest(
-            DecidingTest("interaction", "two-sided", 0.05),
+            DecidingTest("crossed", "two-sided", 0.05),
             Layout((Stratum((1,) * 5),), 4, by=4),
             Assumed(0.3, 0.1),
         )
@@ -275,7 +275,7 @@ def test_the_simulated_design_is_the_one_that_is_fitted() -> None:
     """One level of one part moves."""
     layout, interaction = (
         Layout((Stratum((1,) * 10), Stratum((1,) * 5)), 3, by=2),
-        DecidingTest("interaction", "two-sided", 0.05),
+        DecidingTest("crossed", "two-sided", 0.05),
     )
     assert (_rates(interaction, layout, 0.2) == 0.6).sum() == 2
     by_stratum = replace(layout, by="stratum")

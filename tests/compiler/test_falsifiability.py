@@ -228,7 +228,7 @@ def test_notes_say_what_the_design_cannot_show(compiled: Make) -> None:
     told = manifest(Plan(made.study))
     json.dumps(told)
     least = told["hypotheses"][0]["power"]["detectable_pp"]["0.1"]
-    test = DecidingTest("equivalence", "two-sided", 0.05, least / 100)
+    test = DecidingTest("inside", "two-sided", 0.05, least / 100)
     share = share_shown(test, Layout((Stratum((4.0,) * 6),), 2), Assumed(0.1, 0.1))
     assert share == pytest.approx(0.8, abs=0.09)
     assert told["notes"] == [

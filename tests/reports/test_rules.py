@@ -1,6 +1,6 @@
 """The rule of each kind over several levels, on units whose tests at a margin are known."""
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -57,6 +57,11 @@ def p_values(stated: dict[str, Any], found: float, sides: list[Tails]) -> tuple[
     assert isinstance(kind, Tested)
     evidence = Evidence(UNITS, range(1, 1 + len(sides)), 0, found, sides)
     return kind.rule(hypothesis, ALPHA).p_values(evidence)
+
+
+def test_every_kind_of_levels_against_a_reference_has_its_rule_here() -> None:
+    kinds = get_args(ContrastHypothesis.model_fields["kind"].annotation)
+    assert {kind for kind, _, _ in EXPECTED} == {*kinds}
 
 
 @pytest.mark.parametrize(("kind", "side", "expected"), EXPECTED)

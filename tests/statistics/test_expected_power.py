@@ -105,7 +105,7 @@ def test_the_power_of_a_margin_is_the_sum_over_all_outcomes(claim: Any, margin: 
 
 def test_several_levels_are_shown_less_often_than_one() -> None:
     one, three = Layout((Stratum((2.0,) * 70),), 2), LAYOUTS["three levels"]
-    test, assumed = DecidingTest("equivalence", "two-sided", ALPHA, 0.12), Assumed(0.2, 0.1)
+    test, assumed = DecidingTest("inside", "two-sided", ALPHA, 0.12), Assumed(0.2, 0.1)
     single, every = power(test, one, assumed, 0.0), power(test, three, assumed, 0.0)
     assert single**3 < every < single
     assert margin_error(test, three) > margin_error(test, one) == pytest.approx(sqrt(0.16 / STUDIES))
@@ -119,7 +119,7 @@ def test_an_item_of_two_benchmarks_counts_once() -> None:
     assert (both.units, twice.units, apart.units) == (60, 60, 120)
     assumed = Assumed(0.3, 0.5)
     for test in (
-        DecidingTest("equivalence", "two-sided", 0.05),
+        DecidingTest("inside", "two-sided", 0.05),
         DecidingTest("effect", "two-sided", 0.05),
     ):
         once, doubled, own = (smallest(test, layout, assumed) or 0.0 for layout in (both, twice, apart))

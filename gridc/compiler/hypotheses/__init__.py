@@ -22,9 +22,7 @@ def modules_of_kinds(package: str, constant: str) -> dict[str, Any]:
     for kind in HYPOTHESIS_KINDS:
         name = f"{package}.{kind}"
         if find_spec(name) is None or not hasattr(module := import_module(name), constant):
-            raise ImportError(
-                f"the hypothesis kind `{kind}` of gridc.schema.inference needs {name}.{constant}"
-            )
+            raise ImportError(f"`{kind}` is a hypothesis kind of the language and needs {name}.{constant}")
         found[kind] = getattr(module, constant)
     return found
 

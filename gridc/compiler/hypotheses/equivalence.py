@@ -19,7 +19,7 @@ from gridc.statistics.verdicts import Decided, Evidence
 
 
 class Equivalence(Contrast):
-    claim: Claim = "equivalence"
+    claim: Claim = "inside"
     first: Decided = "supported"
     takes_side = False
     at_margin = True

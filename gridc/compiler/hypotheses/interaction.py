@@ -74,7 +74,7 @@ class Interaction(Tested[InteractionHypothesis]):
         return Rule(weigh, "two-sided", level, None, sided=False, first=self.first)
 
     def test(self, hypothesis: InteractionHypothesis, level: float) -> DecidingTest:
-        return DecidingTest("interaction", "two-sided", level)
+        return DecidingTest("crossed", "two-sided", level)
 
     def test_words(self, hypothesis: InteractionHypothesis, spec: Spec) -> str:
         return by_estimator("joint test of the interactions", spec)

@@ -19,7 +19,7 @@ from gridc.statistics.verdicts import Decided, Evidence
 
 
 class Noninferiority(Contrast):
-    claim: Claim = "noninferiority"
+    claim: Claim = "above"
     first: Decided = "supported"
     needs_good_side = True
     takes_side = True

@@ -54,7 +54,7 @@ class NullControl(Contrast):
     ) -> float:
         """That a difference is found, or that none is shown to lie within the margin: the smaller of both."""
         test, layout = self.test(hypothesis, level), self.layout(hypothesis, cut, parts)
-        shown = DecidingTest("equivalence", test.side, level, test.margin)
+        shown = DecidingTest("inside", test.side, level, test.margin)
         return min(self.chance(test, layout, assumed, effect), power(shown, layout, assumed, 0.0))
 
 

@@ -49,6 +49,7 @@ WAYS: Mapping[str, Sequence[tuple[str, str]]] = {
     "a p-value": (
         ("reports.findings.observations", "Observations: a row for each item of a cell"),
         ("reports.findings.hypotheses.comparison", "Comparison: units by arm"),
+        ("compiler.hypotheses", "Rule: what supports a kind, and what refutes it"),
         ("statistics.margins", "p of what is claimed, and of what refutes it"),
         ("reports.findings.hypotheses.families", "p corrected over its family"),
         ("reports.findings.hypotheses", "HypothesisFinding: the verdict"),

@@ -2,7 +2,7 @@
 
 A verdict claims something either way. One level covers the claims of both directions: the chance that *some*
 decided verdict of a family is false is at most alpha (Holm), or of a hypothesis by itself. What is claimed
-when a hypothesis is refuted is what refutes it (`statistics.power.Rule`).
+when a hypothesis is refuted is what refutes it (`statistics.verdicts.Rule`).
 """
 
 from collections.abc import Callable, Mapping

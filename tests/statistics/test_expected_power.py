@@ -59,7 +59,7 @@ def share_shown(test: DecidingTest, layout: Layout, assumed: Assumed, runs: int 
         right = np.where(of_unit, drawn(len(sizes))[:, unit_of], drawn(len(unit_of)))
         arms = np.repeat(np.arange(layout.levels), len(unit_of))
         table = case_table(np.tile(unit_of, layout.levels), arms, right.ravel().astype(float), layout.levels)
-        decide = margins.within if test.claim == "equivalence" else None
+        decide = margins.within if test.claim == "inside" else None
         ps = [
             decide(table, level, 0, test.margin) if decide else margins.above(table, level, 0, -test.margin)
             for level in range(1, layout.levels)
@@ -68,7 +68,7 @@ def share_shown(test: DecidingTest, layout: Layout, assumed: Assumed, runs: int 
     return found / runs
 
 
-@pytest.mark.parametrize("claim", ["equivalence", "noninferiority"])
+@pytest.mark.parametrize("claim", ["inside", "above"])
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_the_smallest_margin_is_shown_four_times_in_five(name: str, claim: Any) -> None:
     layout, assumed, runs = LAYOUTS[name], Assumed(0.2, 0.1), 400
@@ -81,7 +81,7 @@ def test_the_smallest_margin_is_shown_four_times_in_five(name: str, claim: Any) 
     assert share == pytest.approx(promised, abs=3.5 * sqrt(error**2 + POWER * (1 - POWER) / runs))
 
 
-@pytest.mark.parametrize("claim", ["equivalence", "noninferiority"])
+@pytest.mark.parametrize("claim", ["inside", "above"])
 @pytest.mark.parametrize("margin", [0.15, 0.25, 0.35])
 def test_the_power_of_a_margin_is_the_sum_over_all_outcomes(claim: Any, margin: float) -> None:
     items, changing = 30, 0.2
@@ -95,7 +95,7 @@ def test_the_power_of_a_margin_is_the_sum_over_all_outcomes(claim: Any, margin: 
             sums = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
             table = CaseTable(np.ones((3, 2)), sums, np.array([rise, fall, items - rise - fall]))
             p = margins.above(table, 1, 0, -margin)
-            if claim == "equivalence":
+            if claim == "inside":
                 p = margins.within(table, 1, 0, margin)
             exact += chance * (p <= ALPHA)
     layout = Layout((Stratum((1.0,) * items),), 2)

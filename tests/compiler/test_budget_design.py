@@ -9,6 +9,7 @@ import pytest
 
 from gridc.compiler.compile import Compiled
 from gridc.compiler.hypotheses import kind_of, strictest_level
+from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.budget_design import DesignAnswer, Wanted, cheapest_design, lowered_cost
 from gridc.compiler.preflight.falsifiability import parts_of, prospects
@@ -88,10 +89,9 @@ def test_what_the_plan_finds_4_times_in_5_a_design_of_all_its_items_decides(
     parts = parts_of(compiled.study, hypothesis, plan.survey.hypothesis[0])
     assert parts is not None
     spec, assumed = compiled.spec, Assumed(0.1, 0.1)
+    design = PlannedTest(spec, strictest_level(spec, hypothesis), spec.graded, parts)
     chances = [
-        kind_of(hypothesis).power_at(
-            hypothesis, spec, spec, strictest_level(spec, hypothesis), parts, (least + more) / 100, assumed
-        )
+        kind_of(hypothesis).power_at(hypothesis, design, (least + more) / 100, assumed)
         for more in (-0.1, 0.0)
     ]
     assert chances[0] < 0.8 <= chances[1]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
+from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.ranking import fewest_by_bets, orders
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, prospects
@@ -190,9 +191,9 @@ def test_on_the_items_alone_an_order_takes_items_and_not_units(tmp_path: Path) -
     spec = compile_spec(path).spec
     (hypothesis,) = spec.hypothesis
     assert isinstance(hypothesis, RankingHypothesis)
-    found = orders(hypothesis, spec, 0.05, (40,))
+    found = orders(hypothesis, PlannedTest(spec, 0.05, False, None), (40,))
     assert found["supported"].endswith("ahead of the next by an item or more")
-    assert "supported" not in orders(hypothesis, spec, 0.05, (1,))
+    assert "supported" not in orders(hypothesis, PlannedTest(spec, 0.05, False, None), (1,))
 
 
 def test_an_order_is_supported_by_all_benchmarks_and_refuted_by_one(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
-from gridc.compiler.hypotheses.power import DesignPower, Part
+from gridc.compiler.hypotheses.power import DesignPower, PlannedTest
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.inference import AnyHypothesis, Rate
@@ -155,46 +155,21 @@ class HypothesisKind(Protocol[H]):
         """Why no test decides it; None where one does."""
 
     @abstractmethod
-    def possible(
-        self,
-        hypothesis: H,
-        spec: Spec,
-        level: float,
-        parts: Mapping[str, Part] | None,
-        many: Mapping[str, Part],
-    ) -> Mapping[Verdict, str]:
-        """An outcome, in words, for each verdict that some outcome of its benchmarks reaches at a level.
-        Where the number of items is not known (None), `many` are assumed."""
+    def possible(self, hypothesis: H, design: PlannedTest) -> Mapping[Verdict, str]:
+        """An outcome, in words, for each verdict that some outcome of its benchmarks reaches."""
 
     @abstractmethod
-    def way_out(
-        self,
-        hypothesis: H,
-        spec: Spec,
-        level: float,
-        verdict: Verdict,
-        items_are_units: bool,
-        many: Mapping[str, Part],
-    ) -> str:
+    def way_out(self, hypothesis: H, design: PlannedTest, verdict: Verdict) -> str:
         """What makes a verdict possible that no outcome reaches."""
 
     @abstractmethod
-    def power(self, hypothesis: H, spec: Spec, level: float, parts: Mapping[str, Part] | None) -> DesignPower:
-        """What its test can show on these units; without them (None) the test alone is named."""
+    def power(self, hypothesis: H, design: PlannedTest) -> DesignPower:
+        """What its test can show; where no units are known the test alone is named."""
 
     @abstractmethod
-    def power_at(
-        self,
-        hypothesis: H,
-        stated: Spec,
-        cut: Spec,
-        level: float,
-        parts: Mapping[str, Part],
-        effect: float,
-        assumed: Assumed,
-    ) -> float:
-        """The probability that it is decided where it is true, by the cells of `cut`, of the spec `stated`;
-        where it finds effects, that it finds one of `effect`, a proportion."""
+    def power_at(self, hypothesis: H, design: PlannedTest, effect: float, assumed: Assumed) -> float:
+        """The probability that it is decided where it is true; of a kind that finds effects, that it finds
+        one of `effect`, a proportion."""
 
     @property
     @abstractmethod

@@ -1,10 +1,8 @@
 """No effect is expected."""
 
-from collections.abc import Mapping
-
 from gridc.compiler.hypotheses.contrast import Contrast, joint_words, within
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Problem
-from gridc.compiler.hypotheses.power import Part
+from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.tested import by_estimator
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
@@ -43,18 +41,11 @@ class NullControl(Contrast):
         return within(hypothesis)
 
     def power_at(
-        self,
-        hypothesis: ContrastHypothesis,
-        stated: Spec,
-        cut: Spec,
-        level: float,
-        parts: Mapping[str, Part],
-        effect: float,
-        assumed: Assumed,
+        self, hypothesis: ContrastHypothesis, design: PlannedTest, effect: float, assumed: Assumed
     ) -> float:
         """That a difference is found, or that none is shown to lie within the margin: the smaller of both."""
-        test, layout = self.test(hypothesis, level), self.layout(hypothesis, cut, parts)
-        shown = DecidingTest("inside", test.side, level, test.margin)
+        test, layout = self.test(hypothesis, design.level), self.layout(hypothesis, design)
+        shown = DecidingTest("inside", test.side, design.level, test.margin)
         return min(self.chance(test, layout, assumed, effect), power(shown, layout, assumed, 0.0))
 
 

@@ -6,9 +6,10 @@ benchmarks count with their own numbers of units.
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
+from gridc.schema.spec import Spec
 from gridc.statistics.expected_power import BASE
 
 CHANGING = (0.1, 0.3)
@@ -63,6 +64,28 @@ def units_of(parts: Collection[Part]) -> int:
     """How many units several parts have."""
     unnamed = sum(part.units for part in parts if not part.names)
     return len({*chain.from_iterable(part.names for part in parts)}) + unnamed
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTest:
+    """What a hypothesis is tested on, at a `level`: the cells of `spec`, in `parts` by benchmark (None where
+    the number of items is not known; then `many` are assumed, to see what is possible at all). `graded` says
+    whether a response of the study can earn a part of a point."""
+
+    spec: Spec
+    level: float
+    graded: bool
+    parts: Mapping[str, Part] | None
+    many: Mapping[str, Part] = field(default_factory=dict)
+
+    @property
+    def known(self) -> Mapping[str, Part]:
+        return self.many if self.parts is None else self.parts
+
+    @property
+    def empty(self) -> bool:
+        """Whether some benchmark has no unit, or no number of them is known."""
+        return not self.parts or min(part.units for part in self.parts.values()) == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from gridc.compiler.hypotheses.kind import (
     listed,
     unstated_effect,
 )
-from gridc.compiler.hypotheses.power import CHANGING, TOGETHER, DesignPower, Part, points
+from gridc.compiler.hypotheses.power import CHANGING, TOGETHER, DesignPower, PlannedTest, points
 from gridc.schema.inference import RankingHypothesis, Rate
 from gridc.schema.spec import Spec
 from gridc.statistics.expected_power import Assumed, OrderTest, order_power, smallest_gap
@@ -93,18 +93,11 @@ class Ranking(HypothesisKind[RankingHypothesis]):
             return "the scores on the items that are asked decide"
         return "nothing is tested of distances from a target" if _untested(hypothesis, spec) else None
 
-    def possible(
-        self,
-        hypothesis: RankingHypothesis,
-        spec: Spec,
-        level: float,
-        parts: Mapping[str, Part] | None,
-        many: Mapping[str, Part],
-    ) -> Mapping[Verdict, str]:
+    def possible(self, hypothesis: RankingHypothesis, design: PlannedTest) -> Mapping[Verdict, str]:
         """It is supported where it holds on every benchmark, and refuted by one."""
-        if not parts:
-            return orders(hypothesis, spec, level, None if parts is None else ())
-        by_benchmark = {name: orders(hypothesis, spec, level, part.sizes) for name, part in parts.items()}
+        if not design.parts:
+            return orders(hypothesis, design, None if design.parts is None else ())
+        by_benchmark = {name: orders(hypothesis, design, part.sizes) for name, part in design.parts.items()}
         outcomes: dict[Verdict, str] = {}
         verdicts: tuple[Verdict, ...] = ("supported", "refuted", "open")
         for verdict in verdicts:
@@ -118,55 +111,42 @@ class Ranking(HypothesisKind[RankingHypothesis]):
                 )
         return outcomes
 
-    def way_out(
-        self,
-        hypothesis: RankingHypothesis,
-        spec: Spec,
-        level: float,
-        verdict: Verdict,
-        items_are_units: bool,
-        many: Mapping[str, Part],
-    ) -> str:
+    def way_out(self, hypothesis: RankingHypothesis, design: PlannedTest, verdict: Verdict) -> str:
+        spec = design.spec
         if without := _untested(hypothesis, spec):
             return (
                 f"no test is of distances from a target, which {', '.join(without)} "
                 f'{"has" if len(without) == 1 else "have"}: in [analysis], evidence = "descriptive" decides '
                 "on the items that are asked; or leave it out with the hypothesis's `where`"
             )
-        by_bets = not items_are_units and spec.analysis.evidence in (None, "certified")
+        least = min((design.parts or {}).values(), key=lambda part: (part.units, part.items), default=None)
+        several = least is not None and least.items != least.units
+        by_bets = several and spec.analysis.evidence in (None, "certified")
         else_ = ', or in [analysis] say evidence = "supported", which assumes more' if by_bets else ""
         return f"draw more {'units' if by_bets else 'items'}: each step of the order takes some{else_}"
 
-    def power(
-        self, hypothesis: RankingHypothesis, spec: Spec, level: float, parts: Mapping[str, Part] | None
-    ) -> DesignPower:
-        if spec.analysis.evidence == "descriptive":
+    def power(self, hypothesis: RankingHypothesis, design: PlannedTest) -> DesignPower:
+        if design.spec.analysis.evidence == "descriptive":
             return DesignPower("none: the scores on the items that are asked decide", None)
-        if _untested(hypothesis, spec):
+        if _untested(hypothesis, design.spec):
             return DesignPower("none of distances from a target", None)
-        kind = _order_test(spec, parts)
+        kind, level = _order_test(design), design.level
         test = f"{ORDER_TESTS[kind]} for every step in every configuration"
-        if not parts or min(part.units for part in parts.values()) == 0:
+        if design.empty:
             return DesignPower(test, level)
-        tests, sizes = _order_tests(spec, hypothesis, parts)
+        tests, sizes = _order_tests(hypothesis, design)
         gaps = {str(share): smallest_gap(kind, tests, level, sizes, share, TOGETHER) for share in CHANGING}
         effects = {share: points(gap.gap) for share, gap in gaps.items()}
         error = max(gap.error for gap in gaps.values())
         return DesignPower(f"{test} ({tests})", level, effects, error=round(error, 3) if error else None)
 
     def power_at(
-        self,
-        hypothesis: RankingHypothesis,
-        stated: Spec,
-        cut: Spec,
-        level: float,
-        parts: Mapping[str, Part],
-        effect: float,
-        assumed: Assumed,
+        self, hypothesis: RankingHypothesis, design: PlannedTest, effect: float, assumed: Assumed
     ) -> float:
-        tests, sizes = _order_tests(cut, hypothesis, parts)
-        kind = _order_test(stated, parts)
-        chance, _ = order_power(kind, tests, level, sizes, assumed.changing, assumed.together, effect)
+        tests, sizes = _order_tests(hypothesis, design)
+        chance, _ = order_power(
+            _order_test(design), tests, design.level, sizes, assumed.changing, assumed.together, effect
+        )
         return max(chance, 0.0)
 
     def unplannable(self, hypothesis: RankingHypothesis, effect: float | None) -> Problem | None:
@@ -187,32 +167,30 @@ def _untested(hypothesis: RankingHypothesis, spec: Spec) -> tuple[str, ...]:
     return tuple(each.id for each in benchmarks_of(hypothesis, spec) if each.target is not None)
 
 
-def _order_tests(
-    spec: Spec, hypothesis: RankingHypothesis, parts: Mapping[str, Part]
-) -> tuple[int, tuple[int, ...]]:
+def _order_tests(hypothesis: RankingHypothesis, design: PlannedTest) -> tuple[int, Sizes]:
     """How many steps in how many configurations are tested, and the units of the smallest benchmark."""
-    steps = len(hypothesis.order) - 1
-    tests = sum(steps * max(1, sum(part.cells.values()) // len(spec.model)) for part in parts.values())
-    return tests, min(parts.values(), key=lambda part: part.units).sizes
+    parts, steps = design.known.values(), len(hypothesis.order) - 1
+    models = len(design.spec.model)
+    tests = sum(steps * max(1, sum(part.cells.values()) // models) for part in parts)
+    return tests, min(parts, key=lambda part: part.units).sizes
 
 
-def _order_test(spec: Spec, parts: Mapping[str, Part] | None) -> OrderTest:
+def _order_test(design: PlannedTest) -> OrderTest:
     """The test of a step in a configuration, as `PairEvidence` chooses it."""
-    if spec.analysis.evidence == "supported":
+    if design.spec.analysis.evidence == "supported":
         return "flips"
-    single = parts is not None and all(part.items == part.units for part in parts.values())
-    return "mcnemar" if single and not spec.graded else "bets"
+    single = design.parts is not None and all(part.items == part.units for part in design.parts.values())
+    return "mcnemar" if single and not design.graded else "bets"
 
 
-def orders(
-    hypothesis: RankingHypothesis, spec: Spec, level: float, sizes: Sizes | None
-) -> dict[Verdict, str]:
+def orders(hypothesis: RankingHypothesis, design: PlannedTest, sizes: Sizes | None) -> dict[Verdict, str]:
     """What an order needs: by descriptive evidence an item a step; else, in every configuration, as many
     units as the test of the verdict takes where all go one way, at `level`. A model can be ahead of
     the next only on other items than that one is of its next, so that the steps share the items."""
+    spec, level = design.spec, design.level
     steps, evidence = len(hypothesis.order) - 1, spec.analysis.evidence
     of_items = sizes is None or len(sizes) == sum(sizes)
-    bets = (not of_items or spec.graded) and evidence != "supported"
+    bets = (not of_items or design.graded) and evidence != "supported"
     held = None if sizes is None else len(sizes)
     if evidence == "descriptive":
         held = None if sizes is None else sum(sizes)

@@ -7,11 +7,20 @@ names what does.
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
 
 from gridc.compiler.hypotheses.kind import HypothesisKind, Levels, Pair, Problem, Reference, unstated_effect
-from gridc.compiler.hypotheses.power import CHANGING, TOGETHER, DesignPower, Part, numbers_of, points
+from gridc.compiler.hypotheses.power import (
+    CHANGING,
+    TOGETHER,
+    DesignPower,
+    Part,
+    PlannedTest,
+    numbers_of,
+    points,
+)
 from gridc.schema.inference import RATES, ContrastHypothesis, InteractionHypothesis, Rate, TrendHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics.expected_power import (
@@ -129,13 +138,14 @@ class Tested(HypothesisKind[T]):
             return "[analysis] declares no estimator"
         return None
 
-    def power(self, hypothesis: T, spec: Spec, level: float, parts: Mapping[str, Part] | None) -> DesignPower:
-        if why := self.undecidable(hypothesis, spec):
+    def power(self, hypothesis: T, design: PlannedTest) -> DesignPower:
+        level = design.level
+        if why := self.undecidable(hypothesis, design.spec):
             return DesignPower(f"none, since {why}", level)
-        test, words = self.test(hypothesis, level), self.test_words(hypothesis, spec)
-        if not parts or min(part.units for part in parts.values()) == 0:
+        test, words = self.test(hypothesis, level), self.test_words(hypothesis, design.spec)
+        if design.empty:
             return DesignPower(words, level)
-        layout = self.layout(hypothesis, spec, parts)
+        layout = self.layout(hypothesis, design)
 
         def effects(together: float) -> dict[str, float | None]:
             return {
@@ -160,17 +170,8 @@ class Tested(HypothesisKind[T]):
             round(margin_error(test, layout), 3) if self.at_margin else None,
         )
 
-    def power_at(
-        self,
-        hypothesis: T,
-        stated: Spec,
-        cut: Spec,
-        level: float,
-        parts: Mapping[str, Part],
-        effect: float,
-        assumed: Assumed,
-    ) -> float:
-        test, layout = self.test(hypothesis, level), self.layout(hypothesis, cut, parts)
+    def power_at(self, hypothesis: T, design: PlannedTest, effect: float, assumed: Assumed) -> float:
+        test, layout = self.test(hypothesis, design.level), self.layout(hypothesis, design)
         return self.chance(test, layout, assumed, 0.0 if self.shows_margins else effect)
 
     def chance(self, test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
@@ -181,10 +182,11 @@ class Tested(HypothesisKind[T]):
         """The smallest difference that is found, or margin that is shown."""
         return smallest(test, layout, assumed)
 
-    def layout(self, hypothesis: T, spec: Spec, parts: Mapping[str, Part]) -> Layout:
+    def layout(self, hypothesis: T, design: PlannedTest) -> Layout:
         """What its test compares. Of the cells under each compared level the fewest count: the others have no
         partner there."""
-        compared = self.compared(hypothesis, spec, next(iter(parts.values())).cells)
+        parts = design.known
+        compared = self.compared(hypothesis, design.spec, next(iter(parts.values())).cells)
         blocks = 1 if compared.by == "benchmark" else compared.by
         strata = []
         for part, numbers in zip(parts.values(), numbers_of(parts.values()), strict=True):
@@ -197,42 +199,24 @@ class Tested(HypothesisKind[T]):
         by: int | Literal["stratum"] = "stratum" if compared.by == "benchmark" else compared.by
         return Layout(tuple(strata), len(compared.levels), by, compared.doses)
 
-    def possible(
-        self,
-        hypothesis: T,
-        spec: Spec,
-        level: float,
-        parts: Mapping[str, Part] | None,
-        many: Mapping[str, Part],
-    ) -> Mapping[Verdict, str]:
-        known = many if parts is None else parts
-        if not any(part.units for part in known.values()):
+    def possible(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, str]:
+        if not any(part.units for part in design.known.values()):
             return {}
-        reached, sided = self._reached(hypothesis, spec, level, known), self.rule(hypothesis, level).sided
+        reached, sided = self._reached(hypothesis, design), self.rule(hypothesis, design.level).sided
         return {
-            verdict: self._words(hypothesis, outcome, sided, parts) for verdict, outcome in reached.items()
+            verdict: self._words(hypothesis, outcome, sided, design.parts)
+            for verdict, outcome in reached.items()
         }
 
-    def way_out(
-        self,
-        hypothesis: T,
-        spec: Spec,
-        level: float,
-        verdict: Verdict,
-        items_are_units: bool,
-        many: Mapping[str, Part],
-    ) -> str:
-        if verdict not in self._reached(hypothesis, spec, level, many):
+    def way_out(self, hypothesis: T, design: PlannedTest, verdict: Verdict) -> str:
+        if verdict not in self._reached(hypothesis, replace(design, parts=None)):
             return self.unreachable(hypothesis)
-        widen = (
-            " or widen the margin" if self.margin(hypothesis) is not None and verdict == "supported" else ""
-        )
-        return f"draw more items{widen}"
+        wider = self.margin(hypothesis) is not None and verdict == "supported"
+        return f"draw more items{' or widen the margin' if wider else ''}"
 
-    def _reached(
-        self, hypothesis: T, spec: Spec, level: float, parts: Mapping[str, Part]
-    ) -> Mapping[Verdict, Outcome]:
-        layout = self.layout(hypothesis, spec, parts)
+    def _reached(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, Outcome]:
+        parts, level = design.known, design.level
+        layout = self.layout(hypothesis, design)
         asked = Asked(
             tuple(part.sizes for part in parts.values()),
             tuple(stratum.numbers for stratum in layout.strata),

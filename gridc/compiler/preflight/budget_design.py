@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from gridc.compiler.grid.grid_counts import Spoken, survey
 from gridc.compiler.hypotheses import kind_of, strictest_level
-from gridc.compiler.hypotheses.power import TOGETHER, Part, assumed_words
+from gridc.compiler.hypotheses.power import TOGETHER, Part, PlannedTest, assumed_words
 from gridc.compiler.inputs.draw import draw_at_most
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.inputs.prices import Price
@@ -366,9 +366,10 @@ class _Search:
         parts, effect = self._parts(variant, name, drawn), _effect(hypothesis, self.wanted) / 100
         if not parts or min(part.units for part in parts.values()) < 2:
             return 0.0
-        whole, cut = self.study.spec, variant.study.spec
+        whole = self.study.spec
         level = strictest_level(whole, hypothesis)  # a family keeps its members
-        return kind_of(hypothesis).power_at(hypothesis, whole, cut, level, parts, effect, assumed)
+        cut = PlannedTest(variant.study.spec, level, whole.graded, parts)
+        return kind_of(hypothesis).power_at(hypothesis, cut, effect, assumed)
 
     def pool(self, benchmark: str) -> tuple[Sequence[Item], Sample]:
         """The items that a benchmark could ask, and how they are drawn. More than are drawn now only where

@@ -14,7 +14,7 @@ from gridc.compiler.frontend.unsupported import uncomputed
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.grid.grid_counts import Spoken
 from gridc.compiler.hypotheses import kind_of, strictest_level
-from gridc.compiler.hypotheses.power import ASSUMED, CHANGING, DesignPower, Part, units_of
+from gridc.compiler.hypotheses.power import ASSUMED, CHANGING, DesignPower, Part, PlannedTest, units_of
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.units import Group, one_group
@@ -132,25 +132,19 @@ def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
             if verdict not in found.outcomes:
                 problem = f"no outcome{size} could {verb} `{found.id}`"
                 path = ("hypothesis", number, "id")
-                many = _assumed_parts(plan.study.spec, hypothesis, plan.survey.hypothesis[number])
-                help = _way_out(plan.study.spec, hypothesis, found, verdict, many)
+                help = _way_out(plan, hypothesis, found, verdict, plan.survey.hypothesis[number])
                 yield Hazard(code, problem, {"hypothesis": found.id}, None, help, path)
 
 
-def _way_out(
-    spec: Spec, hypothesis: AnyHypothesis, found: Prospect, verdict: Verdict, many: Mapping[str, Part]
-) -> str:
+def _way_out(plan: Plan, hypothesis: AnyHypothesis, found: Prospect, verdict: Verdict, spoken: Spoken) -> str:
     if found.units == 0:
         return "what it compares is never run together there: check its `where` and the exclusions"
-    level, alike = strictest_level(spec, hypothesis), found.items == found.units
-    return kind_of(hypothesis).way_out(hypothesis, spec, level, verdict, alike, many)
+    return kind_of(hypothesis).way_out(hypothesis, _design(plan, hypothesis, spoken), verdict)
 
 
 def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect:
-    spec, kind = plan.study.spec, kind_of(hypothesis)
-    level = strictest_level(spec, hypothesis)
-    parts = parts_of(plan.study, hypothesis, spoken)
-    items, units = (None, None) if parts is None else _size(kind.pooled, parts)
+    kind, design = kind_of(hypothesis), _design(plan, hypothesis, spoken)
+    items, units = (None, None) if design.parts is None else _size(kind.pooled, design.parts)
     return Prospect(
         hypothesis.id,
         hypothesis.kind,
@@ -159,9 +153,15 @@ def _prospect(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> Prospect
         kind.contrasts(hypothesis),
         kind.margin(hypothesis),
         next(iter(kind.axes(hypothesis)), None),
-        kind.possible(hypothesis, spec, level, parts, _assumed_parts(spec, hypothesis, spoken)),
-        kind.power(hypothesis, spec, level, parts),
+        kind.possible(hypothesis, design),
+        kind.power(hypothesis, design),
     )
+
+
+def _design(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> PlannedTest:
+    spec, parts = plan.study.spec, parts_of(plan.study, hypothesis, spoken)
+    many = _assumed_parts(spec, hypothesis, spoken)
+    return PlannedTest(spec, strictest_level(spec, hypothesis), spec.graded, parts, many)
 
 
 def _assumed_parts(spec: Spec, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, Part]:

@@ -1,7 +1,7 @@
 """Levels of an axis against a reference: difference, equivalence, non-inferiority, no effect."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import isfinite
 
 import numpy as np
@@ -21,7 +21,7 @@ from gridc.reports.findings.hypotheses.effects import (
     TrendLine,
 )
 from gridc.reports.findings.hypotheses.families import rate_of
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
+from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.hypotheses.regression import (
     Fit,
     covariates,
@@ -54,9 +54,6 @@ class ContrastDecision(EffectDecision[ContrastHypothesis]):
 
     def decide(self, measured: Measured, hypothesis: ContrastHypothesis) -> Effect:
         return _decide(measured, hypothesis, self.kind)
-
-    def further(self, finding: HypothesisFinding, effect: Effect) -> Iterator[str]:
-        yield from ()
 
 
 def within_words(hypothesis: ContrastHypothesis) -> str:

@@ -78,9 +78,9 @@ class EffectDecision(Decision[T]):
     def claimed(self, hypothesis: T) -> str:
         """The margin and the axis of a claim that means nothing without them."""
 
-    @abstractmethod
     def further(self, finding: HypothesisFinding, effect: Effect) -> Iterator[str]:
-        """What else a reader of the verdict should know."""
+        """What else a reader of the verdict should know, where there is anything."""
+        yield from ()
 
     def regions(self, spec: Spec, hypothesis: T, cells: Sequence[Cell]) -> Sequence[Region]:
         return ()

@@ -1,15 +1,13 @@
 """An axis whose effect depends on the model, the benchmark, or another axis: a joint test of the
 interactions."""
 
-from collections.abc import Iterator
-
 from gridc.compiler.hypotheses.interaction import KIND
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.contrasts import compared, effect_of, other_reading
 from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, Failure
 from gridc.reports.findings.hypotheses.families import rate_of
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
+from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.hypotheses.regression import covariates, design_of, estimate, failure_of, too_few
 from gridc.schema.inference import InteractionHypothesis
 from gridc.statistics.clustered_logit import NotEstimable
@@ -23,9 +21,6 @@ class InteractionDecision(EffectDecision[InteractionHypothesis]):
 
     def claimed(self, hypothesis: InteractionHypothesis) -> str:
         return ""
-
-    def further(self, finding: HypothesisFinding, effect: Effect) -> Iterator[str]:
-        yield from ()
 
 
 DECISION = InteractionDecision()

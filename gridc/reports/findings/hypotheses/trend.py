@@ -1,7 +1,5 @@
 """An outcome that moves one way along ordered levels: the slope over doses, and tests by rank beside it."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from gridc.compiler.hypotheses.trend import KIND, doses_of
@@ -10,7 +8,7 @@ from gridc.reports.findings.hypotheses.contrasts import compared, effect_of, oth
 from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.effects import Contrast, Effect, EffectTest, Failure, Odds, TrendLine
 from gridc.reports.findings.hypotheses.families import rate_of
-from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured
+from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.hypotheses.regression import DOSE, design_of, estimate, failure_of, too_few
 from gridc.reports.findings.observations import Floats
 from gridc.schema.inference import TrendHypothesis
@@ -26,9 +24,6 @@ class TrendDecision(EffectDecision[TrendHypothesis]):
 
     def claimed(self, hypothesis: TrendHypothesis) -> str:
         return ""
-
-    def further(self, finding: HypothesisFinding, effect: Effect) -> Iterator[str]:
-        yield from ()
 
 
 DECISION = TrendDecision()

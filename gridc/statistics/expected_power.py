@@ -27,8 +27,9 @@ from gridc.statistics.betting import log_e_values, p_values, stakes
 from gridc.statistics.case_totals import CaseTable, CaseTotals, merged
 from gridc.statistics.clustered_logit import NotEstimable, fit, unit, wald
 from gridc.statistics.designs import Design, factor, scored, treatment
-from gridc.statistics.jackknife import Jackknife, effective_number, enough
+from gridc.statistics.jackknife import Jackknife
 from gridc.statistics.power import POWER, Side, mcnemar_power
+from gridc.statistics.sign_flips import can_support
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -219,8 +220,7 @@ def _simulated(
     if kind == "bets":
         p = p_values(log_e_values(differences, max(sizes), stakes(sum(sizes) / len(sizes))))
     else:
-        supports = max(sizes) == 1 or enough(effective_number(sizes))
-        p = _flipped(differences, alpha) if supports else np.ones(len(differences))
+        p = _flipped(differences, alpha) if can_support(sizes) else np.ones(len(differences))
     share = float((p <= alpha).mean())
     return share, sqrt(share * (1 - share) / len(draws))
 

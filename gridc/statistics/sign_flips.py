@@ -16,7 +16,9 @@ from fractions import Fraction
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from gridc.statistics.jackknife import effective_number, enough
 
 Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,6 +30,13 @@ CONSTANT = 1e-6
 """The share of the mean square that is variance below which differences are all the same."""
 BEYOND = 1e9
 """What stands for t where there is no variance."""
+
+
+def can_support(sizes: ArrayLike) -> bool:
+    """Whether units of these sizes, in items, are enough for the tests here: single items, or 20 effective
+    units (`jackknife.FLOOR`)."""
+    items = np.asarray(sizes)
+    return bool((items == 1).all()) or enough(effective_number(items))
 
 
 def flips(units: int, number: int, seed: int) -> Signs:

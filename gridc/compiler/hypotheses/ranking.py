@@ -20,7 +20,9 @@ from gridc.compiler.hypotheses.power import CHANGING, TOGETHER, DesignPower, Pla
 from gridc.schema.inference import RankingHypothesis, Rate
 from gridc.schema.spec import Spec
 from gridc.statistics.expected_power import Assumed, OrderTest, order_power, smallest_gap
+from gridc.statistics.jackknife import FLOOR
 from gridc.statistics.power import Verdict
+from gridc.statistics.sign_flips import can_support
 
 Sizes = tuple[int, ...]
 """How many items each unit has."""
@@ -121,6 +123,8 @@ class Ranking(HypothesisKind[RankingHypothesis]):
             )
         least = min((design.parts or {}).values(), key=lambda part: (part.units, part.items), default=None)
         several = least is not None and least.items != least.units
+        if several and spec.analysis.evidence == "supported":
+            return f"draw more units: of several items as many as {FLOOR:g} of one size are needed"
         by_bets = several and spec.analysis.evidence in (None, "certified")
         else_ = ', or in [analysis] say evidence = "supported", which assumes more' if by_bets else ""
         return f"draw more {'units' if by_bets else 'items'}: each step of the order takes some{else_}"
@@ -209,9 +213,10 @@ def orders(hypothesis: RankingHypothesis, design: PlannedTest, sizes: Sizes | No
         ahead, behind = f"{on}, and behind on none", f"{on}, and ahead on none"
     possible: dict[Verdict, str] = {}
     here, without = benchmarks_of(hypothesis, spec), _untested(hypothesis, spec)
-    if not without and (held is None or held >= least):
+    decides = evidence != "supported" or not sizes or can_support(sizes)
+    if decides and not without and (held is None or held >= least):
         possible["supported"] = f"in every configuration each model is ahead of the next {ahead}"
-    if len(without) < len(here) and (held is None or held >= most):
+    if decides and len(without) < len(here) and (held is None or held >= most):
         possible["refuted"] = f"in one configuration a model is behind the next {behind}"
     if held is None or held:
         possible["open"] = "two of them tie in a configuration and none is behind"

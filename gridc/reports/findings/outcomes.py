@@ -53,9 +53,14 @@ class Outcomes:
         return len(self.items) / max(self.unit_count, 1) if len(self.items) else 1.0
 
     @property
+    def items_of_units(self) -> NDArray[np.int64]:
+        """How many items each unit holds, (units,)."""
+        return np.bincount(self.units)
+
+    @property
     def effective_units(self) -> float:
         """How many units of one size would give a score that is known as well."""
-        return effective_number(np.bincount(self.units, minlength=1))
+        return effective_number(self.items_of_units)
 
     @property
     def unit_is_item(self) -> bool:

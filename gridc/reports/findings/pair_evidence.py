@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.schema.evidence import CarrierRow
 from gridc.statistics import betting, exact_tests, sign_flips
-from gridc.statistics.jackknife import enough
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -168,7 +167,7 @@ class JointFlips:
         data only what single configurations of the full envelope imply. Nothing of too few or too unequal
         units, unless each is an item."""
         outcomes = self.pair.outcomes
-        if not outcomes.unit_is_item and not enough(outcomes.effective_units):
+        if not sign_flips.can_support(outcomes.items_of_units):
             return Weight(NOTHING, NOTHING)
         if chosen:
             every = np.eye(len(self.sums), dtype=np.int64)

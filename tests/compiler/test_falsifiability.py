@@ -208,7 +208,7 @@ def test_an_order_is_supported_by_all_benchmarks_and_refuted_by_one(tmp_path: Pa
 
 
 def test_an_order_that_too_few_families_of_items_could_show_is_a_hazard(tmp_path: Path) -> None:
-    """The 11 templates of one benchmark, worth 8.3 of one size: for bets they are too few, and for sign flips."""
+    """11 templates, worth 8.3 of one size: too few for bets, and for sign flips."""
     text = (ROOT / "gridcard.toml").read_text().replace('"pocket_truthfulqa" }  #', '"pocket_bbq" }  #')
     for evidence in ("supported", "certified"):
         path = tmp_path / f"{evidence}.toml"

@@ -31,7 +31,7 @@ class Finding(Generic[T_co]):
 
 class RunRecord:
     """A stamped study and its store, complete or not; what is `known` is taken as given. Raises `StoreError`
-    when the store holds no run of it."""
+    when the store holds no run of it, or another plan under its stamp."""
 
     def __init__(
         self, compiled: Compiled, store: Store, known: Mapping[Finding[Any], Any] | None = None
@@ -40,11 +40,9 @@ class RunRecord:
         self.plan: Plan = Plan(compiled.study)
         store.require(self.plan.study_digest)
         self.progress: Progress = store.progress(self.plan.study_digest)
-        self.samples = Samples(
-            self.plan,
-            store.outcomes(self.plan.study_digest),
-            lambda: store.choices(self.plan.study_digest),
-        )
+        stored = store.outcomes(self.plan.study_digest)
+        self.scores: list[CellScore] = cell_scores(self.plan, stored)
+        self.samples = Samples(self.plan, stored, lambda: store.choices(self.plan.study_digest))
         self._computed = dict(known or {})
 
     def __getitem__(self, finding: Finding[T]) -> T:
@@ -55,10 +53,6 @@ class RunRecord:
     @property
     def complete(self) -> bool:
         return self.progress.complete
-
-    @cached_property
-    def scores(self) -> list[CellScore]:
-        return cell_scores(self.plan, self.samples.stored)
 
     @cached_property
     def noise(self) -> tuple[ModelNoise, ...]:

@@ -16,10 +16,8 @@ independent and nothing else."""
 from math import log, log2
 
 import numpy as np
-from numpy.typing import NDArray
 
-Whole = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from gridc.statistics.arrays import Floats, Whole
 
 PLACES = np.arange(1, 40, 2) / 40
 LEAST = 1e-300

@@ -18,9 +18,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from gridc.statistics.arrays import Floats
 
 LOGARITHMS = np.arange(-32.0, 16.0, 0.015)
 """Of the heights, in units of the curvature, at which the trapezoidal rule takes the integrand: it has

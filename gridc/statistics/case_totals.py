@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from gridc.statistics.arrays import Flags, Floats, Whole
 
 TOGETHER = 256
 """Cases whose Gram matrices are added up at a time: a table of them stays in a processor's cache."""

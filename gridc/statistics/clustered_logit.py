@@ -20,11 +20,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from gridc.statistics.arrays import Floats
 from gridc.statistics.case_totals import CaseTable, CaseTotals
-
-Floats = NDArray[np.float64]
 
 STEPS = 50
 """Newton's method doubles its digits each step; a maximum that exists is reached in about ten."""

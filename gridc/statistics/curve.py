@@ -15,13 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.case_totals import CaseTotals
 from gridc.statistics.clustered_logit import Combination, NotEstimable, combination, fit, fit_many
 
-Floats = NDArray[np.float64]
 Numbers = NDArray[np.float32] | NDArray[np.float64]
-Whole = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 BATCH = 100
 """Shuffles that are fitted together."""

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from gridc.statistics.arrays import Floats
 
 Column = tuple[tuple[str, str], ...]
 """What a column stands for: no level (the intercept), one (factor, level), or two of an interaction."""

@@ -19,12 +19,9 @@ from itertools import combinations
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.betting import STAKES, log_mean
-
-Whole = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 BLOCK = 8
 """Items between two choices of configurations."""

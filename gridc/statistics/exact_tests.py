@@ -21,12 +21,10 @@ from math import comb
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gridc.statistics import betting
+from gridc.statistics.arrays import Floats, Whole
 
-Whole = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Kind = Literal["mcnemar", "betting"]
 
 

@@ -20,9 +20,9 @@ from math import ceil, sqrt
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gridc.statistics import margins, sign_flips
+from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.betting import log_e_values, p_values, stakes
 from gridc.statistics.case_totals import CaseTable, CaseTotals, merged
 from gridc.statistics.clustered_logit import NotEstimable, fit, unit, wald
@@ -30,10 +30,6 @@ from gridc.statistics.designs import Design, factor, scored, treatment
 from gridc.statistics.jackknife import Jackknife
 from gridc.statistics.power import POWER, Side, mcnemar_power
 from gridc.statistics.sign_flips import can_support
-
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 BASE = 0.5
 """The rate about which effects lie."""

@@ -20,12 +20,11 @@ same error and the same t, so that it holds 0 exactly where p is above its level
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from gridc.statistics.arrays import Floats
 from gridc.statistics.case_totals import CaseTable, distinct
 from gridc.statistics.clustered_logit import NO_VARIANCE, NotEstimable
-
-Floats = NDArray[np.float64]
 
 ALONE = 1e-9
 """What is left, without a case, of the information on a direction that this case alone has: 0 but for

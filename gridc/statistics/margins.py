@@ -18,12 +18,10 @@ from math import log
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gridc.statistics.arrays import Floats
 from gridc.statistics.bounded_means import LEAST, mean_above_zero, means_above_zero
 from gridc.statistics.case_totals import CaseTable
-
-Floats = NDArray[np.float64]
 
 METHOD = "Gaffke's test of a mean of units"
 """What decides, in words: plans and reports say the same."""

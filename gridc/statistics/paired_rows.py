@@ -7,10 +7,8 @@ under one of the levels, and weighs the same under all of them where it has uneq
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Whole = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from gridc.statistics.arrays import Floats, Whole
 
 
 def paired(counts: Whole, earned: Floats) -> tuple[Whole, Floats]:

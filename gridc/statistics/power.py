@@ -7,10 +7,9 @@ or for two models. What decides is in `verdicts`.
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Counted = NDArray[np.int64]
-Shares = NDArray[np.float64]
+from gridc.statistics.arrays import Whole
+
 Side = Literal["two-sided", "greater", "less"]
 Verdict = Literal["supported", "refuted", "open"]
 
@@ -39,7 +38,7 @@ def mcnemar_power(alpha: float, units: int, rise: float, fall: float) -> float:
     return float((binom.pmf(changed, units, share) * chance).sum())
 
 
-def _window(units: int, share: float) -> Counted:
+def _window(units: int, share: float) -> Whole:
     """The counts of Bin(units, share) but for tails of 1e-9."""
     from scipy.stats import binom
 

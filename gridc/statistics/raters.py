@@ -4,9 +4,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Whole = NDArray[np.int64]
+from gridc.statistics.arrays import Whole
 
 
 @dataclass(frozen=True, slots=True)

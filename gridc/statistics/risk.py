@@ -13,11 +13,9 @@ from math import ceil, floor, inf, isfinite, log2, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.case_totals import distinct, numbered
 from gridc.statistics.unit_bootstrap import tail_of
-
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 RESAMPLES = 1999
 """One below a round number: the tail of .05 is then exactly 100 of 2,000 places."""

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from gridc.statistics.jackknife import effective_number, enough
 
-Whole = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from gridc.statistics.arrays import Floats, Whole
+
 Signs = NDArray[np.int8]
 
 FLIPS = 4_999

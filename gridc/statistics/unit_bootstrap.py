@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Whole = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from gridc.statistics.arrays import Floats, Whole
+
 Counts = NDArray[np.unsignedinteger[Any]]
 
 CHUNK = 250

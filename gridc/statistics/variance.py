@@ -13,14 +13,14 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+
+from gridc.statistics.arrays import Floats
 
 MODEL = "model"
 ROUNDING = 1e-12
 """A share below this is what is left of nothing by floating point."""
 
 Term = tuple[str, ...]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from gridc.statistics.designs import Design
 from gridc.statistics.jackknife import Jackknife, Spread
 from gridc.statistics.power import Outcome, Side, Verdict
 
-Floats = NDArray[np.float64]
 Tails = tuple[float, float]
 """p of: the odds rise, and of: they fall."""
 Decided = Literal["supported", "refuted"]

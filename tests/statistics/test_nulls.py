@@ -9,13 +9,13 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import beta
 
 from gridc.reports.findings.certification import ASKED, CHOSEN, FULL, Region, weigh
 from gridc.reports.findings.hypotheses.ranking import ranking_p_values
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.statistics import exact_tests, sign_flips
+from gridc.statistics.arrays import Whole
 from gridc.statistics.direction import Direction
 from gridc.statistics.e_process import Race
 from tools.certificates.power import groups
@@ -24,7 +24,6 @@ from tools.certificates.simulate import World, pair_world
 pytestmark = pytest.mark.slow
 
 ALPHA, SIZE = 0.05, 48
-Whole = NDArray[np.int64]
 
 
 def told(name: str, false: int, runs: int) -> tuple[float, float]:

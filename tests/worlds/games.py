@@ -12,10 +12,11 @@ from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.intervals import unit_intervals
 from gridc.reports.findings.outcomes import Outcomes
+from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.generalizability import resampled
 from gridc.statistics.raters import kappa
 from tests.worlds.search import Game, Range, World
-from tests.worlds.studies import ANSWERS, FLAG, SHARE, UNITS, Bench, Floats, Whole, answers, bench, sizes_of
+from tests.worlds.studies import ANSWERS, FLAG, SHARE, UNITS, Bench, answers, bench, sizes_of
 
 ALPHA = 0.05
 ANALYSIS: Mapping[str, Any] = {

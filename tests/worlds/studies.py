@@ -5,7 +5,6 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from gridc.compiler.inputs.items import Items, Loaded
@@ -21,10 +20,8 @@ from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.spec import Spec
+from gridc.statistics.arrays import Floats, Whole
 from tests.worlds.search import Range, World
-
-Whole = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SHARE, FLAG = Range(0, 1), Range(0, 1, whole=True)
 MOST = 600

@@ -15,7 +15,6 @@ from math import ceil
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.reports.findings.pair_evidence import JointFlips, PairEvidence, Weight, digits
@@ -34,9 +33,9 @@ from gridc.schema.evidence import (
     Test,
 )
 from gridc.statistics import exact_tests, sign_flips
+from gridc.statistics.arrays import Floats
 from gridc.statistics.exact_tests import holm
 
-Floats = NDArray[np.float64]
 PairKey = tuple[str, str, str]
 """Benchmark, a, b."""
 FULL: Family = "full envelope"

@@ -24,14 +24,12 @@ from gridc.reports.findings.scores import CellScore, units_of
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Axis, Spec
+from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.direction import Direction
 from gridc.statistics.paired_rows import paired
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, NumberNeeded, number_needed
 from gridc.statistics.unit_bootstrap import Counts, draw_weights, intervals, resampled_sums
-
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

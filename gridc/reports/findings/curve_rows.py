@@ -10,9 +10,10 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.units import one_group
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.findings.observations import Flags, Floats, Reading, Samples, Whole
+from gridc.reports.findings.observations import Reading, Samples
 from gridc.schema.canonical import digest
 from gridc.schema.selector import Selector
+from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.case_totals import CaseTotals, collapse, nothing
 from gridc.statistics.curve import Entries, Pairs
 from gridc.statistics.designs import Design, factor, treatment

@@ -29,10 +29,8 @@ from gridc.reports.findings.rates import Rate, mean_called
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import canonical_row, digest, digest_bytes
 from gridc.schema.selector import EVERYWHERE, Selector
+from gridc.statistics.arrays import Flags, Floats, Whole
 
-Whole = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Reading = Literal["itt", "pp"]
 """Intention to treat: every sample counts, an unreadable one with what the spec gives it. Per protocol: the
 readable ones alone."""

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from gridc.compiler.grid.cell import Cell
 from gridc.reports.findings.scores import units_of
 from gridc.runtime.store.rows import CellOutcomes
+from gridc.statistics.arrays import Whole
 from gridc.statistics.jackknife import effective_number
-
-Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from gridc.reports.findings.outcomes import Outcomes
 from gridc.schema.evidence import CarrierRow
 from gridc.statistics import betting, exact_tests, sign_flips
-
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+from gridc.statistics.arrays import Floats, Whole
 
 
 @dataclass(frozen=True, slots=True)

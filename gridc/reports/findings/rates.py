@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.rates import COUNTED
@@ -24,6 +23,7 @@ from gridc.reports.findings.intervals import Ends, resampling_of
 from gridc.reports.findings.scores import CellScore, units_of
 from gridc.runtime.store.store import Store
 from gridc.schema.scores import NamedOutcome
+from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.unit_bootstrap import Counts, at_bound, draw_weights, intervals, resampled_sums
 
@@ -32,8 +32,6 @@ BEHAVIOUR: frozenset[Reads | None] = frozenset(("behaviour",))
 OPTIONS: frozenset[Reads | None] = frozenset(("option", None))
 LABELS: frozenset[Reads | None] = frozenset(("label",))
 
-Whole = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Parts = tuple[int, ...]
 """What one sample adds to each count of a rate."""
 

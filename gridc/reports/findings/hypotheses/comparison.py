@@ -11,10 +11,11 @@ from gridc.compiler.hypotheses.tested import AboutAnEffect as AboutAnEffect
 from gridc.reports.findings.hypotheses.effects import AtMargin, Change, Failure, Flips, Pairs
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.intervals import Ends, resampling_of
-from gridc.reports.findings.observations import Flags, Floats, Observations, Reading, Whole
+from gridc.reports.findings.observations import Observations, Reading
 from gridc.schema.inference import Margin
 from gridc.schema.selector import EVERYWHERE
 from gridc.statistics import margins
+from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.case_totals import CaseTable, case_table
 from gridc.statistics.exact_tests import mcnemar_two_sided
 from gridc.statistics.paired_rows import paired

@@ -13,7 +13,7 @@ import numpy as np
 
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.effects import EffectTest, Odds
-from gridc.reports.findings.observations import Floats, Whole
+from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.clustered_logit import NotEstimable, maximum
 from gridc.statistics.designs import Design
 from gridc.statistics.resample import LEVEL

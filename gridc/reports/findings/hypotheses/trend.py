@@ -10,8 +10,8 @@ from gridc.reports.findings.hypotheses.effects import Contrast, Effect, EffectTe
 from gridc.reports.findings.hypotheses.families import rate_of
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.hypotheses.regression import DOSE, design_of, estimate, failure_of, too_few
-from gridc.reports.findings.observations import Floats
 from gridc.schema.inference import TrendHypothesis
+from gridc.statistics.arrays import Floats
 from gridc.statistics.clustered_logit import NotEstimable
 from gridc.statistics.ordered import isotonic, jonckheere_terpstra, page
 

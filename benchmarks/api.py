@@ -32,7 +32,7 @@ from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.engine import ApiEngine
 from gridc.runtime.engines.api.pace import Pace
-from gridc.runtime.engines.protocol import Call, Task
+from gridc.runtime.engines.protocol import Call, PendingBatch
 from gridc.runtime.scaffolds import call_of
 from gridc.runtime.store.write import Writer
 from gridc.schema.budget import Budget
@@ -76,7 +76,7 @@ def through_gridc(folder: Path, url: str, number: int, slow_start: bool) -> floa
     with study(folder, url, number, Budget()) as (engine, store, _, calls):
         if not slow_start:
             engine.pace = Pace(WIDE, WIDE)
-        tasks = [Task(batch, frozenset(batch.calls)) for batch in engine.batches(calls)]
+        tasks = [PendingBatch(batch, frozenset(batch.calls)) for batch in engine.batches(calls)]
         begun = time.perf_counter()
         for done in engine.answers(tasks, lambda task: True):
             if done.answers:
@@ -136,7 +136,7 @@ def under_faults(folder: Path, number: int) -> dict[str, Any]:
         study(folder, server.url, number, budget) as (engine, store, meter, calls),
     ):
         engine.pace = Pace(WIDE, WIDE)
-        tasks = [Task(batch, frozenset(batch.calls)) for batch in engine.batches(calls)]
+        tasks = [PendingBatch(batch, frozenset(batch.calls)) for batch in engine.batches(calls)]
         begun, seen = time.perf_counter(), 0
         for done in engine.answers(tasks, lambda task: True):
             if done.answers:  # none while nothing may be sent

@@ -16,7 +16,7 @@ from gridc.compiler.compile import Compiled
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.lock import make_lock, write_lock
-from gridc.compiler.lowering.calls import Prompt, Sample
+from gridc.compiler.lowering.calls import PlannedSample, Prompt
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.run import end_of
 from gridc.runtime.store.events import RunStarted
@@ -51,7 +51,7 @@ class Filler(Writer):
         self._answers: dict[str, tuple[str, str]] = {}
         self._outcomes: dict[tuple[str, ...], tuple[int | None, int, str]] = {}
 
-    def _ingest_samples(self, cell: Any, samples: Sequence[Sample]) -> None:
+    def _ingest_samples(self, cell: Any, samples: Sequence[PlannedSample]) -> None:
         filling, random, level = self._cell(cell)
         prompts: dict[int, Prompt] = {}
         calls, rows, traces = [], [], []
@@ -98,7 +98,7 @@ class Filler(Writer):
         return self._answers[key]
 
     def _outcome(
-        self, cell: Cell, sample: Sample, contents: list[dict[str, Any]]
+        self, cell: Cell, sample: PlannedSample, contents: list[dict[str, Any]]
     ) -> tuple[int | None, int, str]:
         """What answers score to: the same in every cell of a benchmark that is scored alike."""
         key = (cell.benchmark, cell.setting.method, sample.item.id, repr(contents))

@@ -24,7 +24,7 @@ from benchmarks import peers
 from benchmarks.peers import Fitted, Rows
 from gridc.statistics.case_totals import CaseTotals, case_table, collapse
 from gridc.statistics.clustered_logit import NotEstimable, fit, maximum, unit, wald
-from gridc.statistics.curve import Entries, Pairs, Specification, estimates, refits, shuffles
+from gridc.statistics.curve import ArmPairs, Entries, Specification, estimates, refits, shuffles
 from gridc.statistics.designs import Design, factor, treatment
 from gridc.statistics.jackknife import Jackknife
 from gridc.statistics.risk import arm_sums, resampled_rates
@@ -445,7 +445,7 @@ def refitted(study: Study, arm: int, curve: Sequence[Choices], count: int) -> An
         name: collapse(np.repeat(case, 2), pattern.ravel(), held.sums.ravel(), len(ARM), held.rows.ravel())
         for name, held in entries.items()
     }
-    batches = shuffles(Pairs(case, pattern), entries, len(ARM), count, SEED)
+    batches = shuffles(ArmPairs(case, pattern), entries, len(ARM), count, SEED)
     return refits([each.specification for each in curve], batches, totals, count)[0][:, :, 0]
 
 

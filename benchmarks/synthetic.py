@@ -21,7 +21,7 @@ from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import make_lock, write_lock
-from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Answer
 from gridc.runtime.run import conclude
@@ -205,7 +205,7 @@ def level_of(cell: Cell) -> float:
     return 0.5 + 0.2 * (one - 0.5) + 0.4 * (two - 0.5) + 0.2 * (three - 0.5)
 
 
-def answer_content(cell: Cell, sample: Sample, chance: Any, level: float) -> dict[str, Any]:
+def answer_content(cell: Cell, sample: PlannedSample, chance: Any, level: float) -> dict[str, Any]:
     """What a model of this level answers; `chance` are two numbers from 0 to 1."""
     item = sample.item
     if item.gold is None:

@@ -29,7 +29,7 @@ from benchmarks.synthetic import make
 from gridc.reports import addresses
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import app
-from gridc.viewer.view import Source
+from gridc.viewer.view import OpenStore
 
 LIMIT_MS = 300.0
 """No page may take longer."""
@@ -154,7 +154,7 @@ def main(folder: Path, items: int | None) -> None:
     path = folder / "results" / "synthetic" / "store.sqlite"
     with tempfile.TemporaryDirectory() as cache:
         os.environ["GRIDC_CACHE"] = cache
-        with closing(Viewer([Source(path)])) as viewer:
+        with closing(Viewer([OpenStore(path)])) as viewer:
             ok = anyio.run(_measured, viewer, path)
     if not ok:
         sys.exit(f"a page took longer than {LIMIT_MS:.0f} ms")

@@ -8,7 +8,7 @@ from gridc import study
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
 from gridc.schema.spread import ChangeRow
-from gridc.study.comparing import CellDifference, Comparison, Difference, LevelRow, StoreDiff, brief
+from gridc.study.comparing import CellDifference, Difference, LevelSummary, StoreDiff, StudyDiff, brief
 
 SHOWN = 40
 
@@ -32,7 +32,7 @@ def diff(a: str, b: str, as_json: bool) -> None:
     raise SystemExit(0 if found.equal else 1)
 
 
-def _lines(found: Comparison) -> list[str]:
+def _lines(found: StudyDiff) -> list[str]:
     if found.stores is None:
         return _differences(found.differences)
     return _comparison(found.stores, found)
@@ -47,7 +47,7 @@ def _differences(found: Iterable[Difference]) -> list[str]:
     return lines
 
 
-def _comparison(found: StoreDiff, comparison: Comparison) -> list[str]:
+def _comparison(found: StoreDiff, comparison: StudyDiff) -> list[str]:
     lines = [f"a  {found.a.path}  stamp {found.a.stamp[:12]}  results {found.a.results[:12]}"]
     lines.append(f"b  {found.b.path}  stamp {found.b.stamp[:12]}  results {found.b.results[:12]}")
     if found.equal:
@@ -68,7 +68,7 @@ def _comparison(found: StoreDiff, comparison: Comparison) -> list[str]:
     return lines
 
 
-def _paired(comparison: Comparison) -> list[str]:
+def _paired(comparison: StudyDiff) -> list[str]:
     """The paired report (SafetyRepro, app. O), as the page has it for two precisions."""
     row, orders = comparison.paired, comparison.orders
     if row is None or orders is None:
@@ -89,7 +89,7 @@ def _change(row: ChangeRow) -> str:
     )
 
 
-def _level(row: LevelRow) -> str:
+def _level(row: LevelSummary) -> str:
     found = row.summary
     spread = "" if found.sd is None else f", sd {100 * found.sd:.1f}"
     return (

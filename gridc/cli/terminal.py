@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from gridc.study.consenting import Leaving
     from gridc.study.measurands import Measurand
     from gridc.study.planning import Alone, Cost, Design, DesignAnswer
-    from gridc.study.running import Spent, StatusReport, Step
+    from gridc.study.running import RunStep, Spent, StatusReport
     from gridc.study.scaffolding import ScaffoldReport
-    from gridc.study.stamping import DeviationReport
+    from gridc.study.stamping import StampDeviations
 
 WIDTH = 96
 """Columns of wrapped text."""
@@ -408,7 +408,7 @@ def _against(console: "Console", found: dict[str, Any]) -> None:
         console.print(escape(f"  differs: {each['path']}"))
 
 
-def deviations(shown: "DeviationReport") -> None:
+def deviations(shown: "StampDeviations") -> None:
     """Print the deviation log, each entry with what was stamped and what is run, and what a run observed."""
     import click
 
@@ -554,7 +554,7 @@ def _consent(what: "Leaving") -> bool:
 
 
 @contextmanager
-def progress() -> "Iterator[Callable[[Step], None]]":
+def progress() -> "Iterator[Callable[[RunStep], None]]":
     """Shows a run's progress with the time left: a bar on a terminal, else a line each tenth."""
     if not sys.stderr.isatty():
         yield _Lines()
@@ -573,7 +573,7 @@ def progress() -> "Iterator[Callable[[Step], None]]":
         _LIVE.append(bar)
         task = bar.add_task("reading the spec", total=None)
 
-        def show(step: "Step") -> None:
+        def show(step: "RunStep") -> None:
             if step.found:
                 bar.console.print(visible(str(step)), markup=False, highlight=False)
                 return
@@ -592,7 +592,7 @@ class _Lines:
     def __init__(self) -> None:
         self._tenth, self._begun, self._said = -1, time.monotonic(), ""
 
-    def __call__(self, step: "Step") -> None:
+    def __call__(self, step: "RunStep") -> None:
         if step.doing:
             if str(step) != self._said:
                 print(visible(str(step)), file=sys.stderr, flush=True)

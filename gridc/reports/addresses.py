@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 HOST, PORT = "127.0.0.1", 8417
 """Where `gridc view` listens unless it is told another port."""
 
-Side = Literal["", "2"]
+StoreSide = Literal["", "2"]
 """Which store a page is about: the first, or the one that it is compared with (`2`)."""
 
 
@@ -30,24 +30,30 @@ def address(page: str, values: Mapping[str, Value] | None = None) -> str:
     return f"/{page}?{query}" if query else f"/{page}"
 
 
-def study(stamp: str, store: Side = "") -> str:
+def study(stamp: str, store: StoreSide = "") -> str:
     """A study with the flip surfaces of its benchmarks. `stamp` is the digest of the study as it was run;
     its first letters are enough."""
     return address("study", {"study": short(stamp), "store": store})
 
 
-def surface(stamp: str, benchmark: str, a: str = "", b: str = "", store: Side = "") -> str:
+def surface(stamp: str, benchmark: str, a: str = "", b: str = "", store: StoreSide = "") -> str:
     """The flip surface of one benchmark, for one pair of models or for all."""
     return address("surface", {"study": short(stamp), "store": store, "benchmark": benchmark, "a": a, "b": b})
 
 
-def cell(stamp: str, key: str, store: Side = "") -> str:
+def cell(stamp: str, key: str, store: StoreSide = "") -> str:
     """A cell by its key, `model/benchmark/configuration`, with its samples."""
     return address("cell", {"study": short(stamp), "store": store, "cell": key})
 
 
 def pair(
-    stamp: str, benchmark: str, configuration: str, a: str, b: str, store: Side = "", differ: str = "score"
+    stamp: str,
+    benchmark: str,
+    configuration: str,
+    a: str,
+    b: str,
+    store: StoreSide = "",
+    differ: str = "score",
 ) -> str:
     """The items of a benchmark on which two models differ under one configuration. `differ` is `score`,
     `a` or `b` (which one scores higher), `choice`, or `all`."""
@@ -55,12 +61,12 @@ def pair(
     return address("pair", {"study": short(stamp), "store": store, **where, "differ": differ})
 
 
-def item(stamp: str, benchmark: str, item: str, store: Side = "") -> str:
+def item(stamp: str, benchmark: str, item: str, store: StoreSide = "") -> str:
     """One item under all configurations and models."""
     return address("item", {"study": short(stamp), "store": store, "benchmark": benchmark, "item": item})
 
 
-def sample(stamp: str, key: str, item: str, replicate: int = 0, store: Side = "") -> str:
+def sample(stamp: str, key: str, item: str, replicate: int = 0, store: StoreSide = "") -> str:
     """One item asked once in a cell: prompt, response, calls."""
     return address(
         "sample",
@@ -68,18 +74,18 @@ def sample(stamp: str, key: str, item: str, replicate: int = 0, store: Side = ""
     )
 
 
-def beside(stamp: str, left: str, right: str, item: str, replicate: int = 0, store: Side = "") -> str:
+def beside(stamp: str, left: str, right: str, item: str, replicate: int = 0, store: StoreSide = "") -> str:
     """The responses of two cells (by key) to one item, side by side."""
     where = {"study": short(stamp), "store": store, "left": left, "right": right, "item": item}
     return address("beside", {**where, "replicate": replicate})
 
 
-def samples(stamp: str, store: Side = "", **filters: Value) -> str:
+def samples(stamp: str, store: StoreSide = "", **filters: Value) -> str:
     """The samples of a study that pass filters; docs/viewer.md lists them."""
     return address("samples", {"study": short(stamp), "store": store, **filters})
 
 
-def curves(stamp: str, curve: str = "", store: Side = "") -> str:
+def curves(stamp: str, curve: str = "", store: StoreSide = "") -> str:
     """The specification curves of a study: the one of this name, or the first."""
     return address("curves", {"study": short(stamp), "store": store, "curve": curve})
 

@@ -37,7 +37,7 @@ from gridc.schema.card import (
     VerdictStability,
     Waiver,
 )
-from gridc.statistics.resample import Interval
+from gridc.statistics.resample import ResampledStatistic
 
 
 def make_cards(findings: Findings, certificate: str) -> CardDeck:
@@ -320,5 +320,5 @@ def _propagated(step: Step) -> PropagationRow:
     return PropagationRow(scaffold=shares.scaffold, step=shares.step, n=shares.n, rows=step.rows, **parts)
 
 
-def _range(found: Interval) -> tuple[float, float] | None:
+def _range(found: ResampledStatistic) -> tuple[float, float] | None:
     return None if found.low is None or found.high is None else (found.low, found.high)

@@ -9,7 +9,7 @@ from gridc.schema.card import Card, CardDeck, RankingRow
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CardPair:
     """Two models on a benchmark, as the card of the first has it."""
 
     card: Card
@@ -31,12 +31,12 @@ def verdict(deck: CardDeck) -> tuple[str, ...]:
     return (*_order(deck, pairs), *_movement(deck.cards), *_beyond(deck, pairs), *_interim(deck))
 
 
-def comparisons(cards: Sequence[Card]) -> list[Comparison]:
+def comparisons(cards: Sequence[Card]) -> list[CardPair]:
     """Every pair of models on every benchmark once, the strongest evidence first."""
-    told: dict[tuple[str, frozenset[str]], Comparison] = {}
+    told: dict[tuple[str, frozenset[str]], CardPair] = {}
     for card in cards:
         for row in card.ranking_stability.pairs:
-            told.setdefault((card.benchmark, frozenset((card.model, row.other))), Comparison(card, row))
+            told.setdefault((card.benchmark, frozenset((card.model, row.other))), CardPair(card, row))
     return sorted(told.values(), key=lambda each: (not each.row.certified, not each.row.supported))
 
 
@@ -57,7 +57,7 @@ def _interim(deck: CardDeck) -> Iterator[str]:
         )
 
 
-def _order(deck: CardDeck, pairs: Sequence[Comparison]) -> Iterator[str]:
+def _order(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
     """In how many comparisons a configuration decides who scores higher; one alone has nothing to decide."""
     if all(each.row.measured < 2 for each in pairs):
         return
@@ -96,7 +96,7 @@ def _movement(cards: Sequence[Card]) -> Iterator[str]:
         )
 
 
-def _beyond(deck: CardDeck, pairs: Sequence[Comparison]) -> Iterator[str]:
+def _beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
     """What is claimed for other items, by strength; that nothing is, where nothing is."""
     if not pairs or not deck.complete:
         return
@@ -124,5 +124,5 @@ def _beyond(deck: CardDeck, pairs: Sequence[Comparison]) -> Iterator[str]:
         )
 
 
-def _some_descriptive(pairs: Sequence[Comparison]) -> bool:
+def _some_descriptive(pairs: Sequence[CardPair]) -> bool:
     return any(not (each.row.certified or each.row.supported) for each in pairs)

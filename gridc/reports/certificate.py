@@ -40,7 +40,7 @@ from gridc.schema.spread import (
     PairedRow,
     ReorderedRow,
 )
-from gridc.statistics.contrasts import Place, Summary
+from gridc.statistics.contrasts import GridPoint, Summary
 
 DIRECTIONS: Mapping[int, Literal["higher_is_better", "lower_is_better", "nearest_is_best"]] = {
     1: "higher_is_better",
@@ -118,7 +118,7 @@ def _change(found: Summary) -> ChangeRow:
     return ChangeRow.of(found, cells=found.n)
 
 
-def _named(place: Place) -> str:
+def _named(place: GridPoint) -> str:
     """A place as a cell's key, without what the sides do not share: `model/benchmark/axis=level,...`."""
     head = [place[key] for key in ("model", "benchmark") if key in place]
     levels = ",".join(

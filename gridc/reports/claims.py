@@ -32,7 +32,7 @@ FORMAT = "gridc-finish/1"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownEvidence:
     """What the evidence shows: findings that refute what is claimed, lines that say what was checked, and the
     ties of the lock and of the results."""
 
@@ -44,7 +44,7 @@ class Shown:
 
 def check_ties(
     lock_path: Path, spec_path: Path, results: Path, events: Sequence[Event], stamp: str, trust: Trust
-) -> Shown:
+) -> ShownEvidence:
     """Check the evidence beside the lock and beside the record of results, and what the last report
     claims."""
     findings: list[Diagnostic] = []
@@ -54,7 +54,7 @@ def check_ties(
         findings += finish_differs(results, events, stamp)
         of_results = ties(results / FINISH, trust) if (results / FINISH).exists() else []
     except StampError as error:
-        return Shown((*findings, *error.diagnostics), ())
+        return ShownEvidence((*findings, *error.diagnostics), ())
     lines.append(f"the lock is {strongest(of_lock).strength}, as checked here: {in_words(of_lock)}")
     if of_results:
         lines.append(
@@ -72,7 +72,7 @@ def check_ties(
         findings += [Diagnostic("GC709", refuted, str(path))] if refuted else []
         lines += [line] if line else []
     findings += _expected([*of_lock, *of_results], trust, lock_path)
-    return Shown(tuple(findings), tuple(lines), tuple(of_lock), tuple(of_results))
+    return ShownEvidence(tuple(findings), tuple(lines), tuple(of_lock), tuple(of_results))
 
 
 def record(anchor: Anchor) -> AnchorRecord:

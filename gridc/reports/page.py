@@ -44,7 +44,7 @@ SHOWN_ROWS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class BenchmarkSection:
     """One benchmark as the page lays it out: its finding, its row of the certificate, its figures.
 
     `first` and `further` part the scopes into those that are shown and those that are folded away.
@@ -142,7 +142,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     )
 
 
-def lay_out(findings: Findings, certificate: Certificate, deck: CardDeck) -> list[Section]:
+def lay_out(findings: Findings, certificate: Certificate, deck: CardDeck) -> list[BenchmarkSection]:
     """The sections of the page, one for each benchmark, with their figures."""
     surfaces = figures.flip_surfaces(findings.plan.study.spec, findings.benchmarks)
     rows = {row.benchmark: row for row in certificate.benchmarks}
@@ -165,7 +165,7 @@ def _policy(script: str) -> str:
     return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{told}'"
 
 
-def _strongest(findings: Findings, sections: Sequence[Section]) -> figures.Figure | None:
+def _strongest(findings: Findings, sections: Sequence[BenchmarkSection]) -> figures.Figure | None:
     """The surface of the pair that the first sentence is about."""
     surfaces = [
         (strength_of(pair), surface)
@@ -175,7 +175,7 @@ def _strongest(findings: Findings, sections: Sequence[Section]) -> figures.Figur
     return max(surfaces, key=lambda each: each[0])[1] if surfaces else None
 
 
-def _numbers(section: Section) -> Iterator[Number]:
+def _numbers(section: BenchmarkSection) -> Iterator[Number]:
     """Every count and score of a benchmark with the digest of its rows; the certificate has the digests in
     full and the rows' counts."""
     for scope in section.row.scopes:
@@ -245,13 +245,13 @@ def _section(
     row: BenchmarkRow,
     deck: CardDeck,
     surfaces: list[figures.Figure],
-) -> Section:
+) -> BenchmarkSection:
     spec = findings.plan.study.spec
     models = [model.id for model in spec.model]
     first = _first(row, spec.tiers[0])
     cells = _cells(finding, models)
     orders, shares = _orders(cells, models, finding.direction), finding.analysis.variance
-    return Section(
+    return BenchmarkSection(
         spec=next(each for each in spec.benchmark if each.id == finding.benchmark),
         finding=finding,
         row=row,

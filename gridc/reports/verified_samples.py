@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.score import score
-from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.judging import Judged, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic
@@ -61,8 +61,8 @@ def of_samples(
 
 
 def _abreast(
-    planned: Iterator[Sample], stored: Iterator[CheckedSample]
-) -> Iterator[tuple[tuple[str, int], Sample | None, CheckedSample | None]]:
+    planned: Iterator[PlannedSample], stored: Iterator[CheckedSample]
+) -> Iterator[tuple[tuple[str, int], PlannedSample | None, CheckedSample | None]]:
     """(item, replicate) in order with the sample of the plan and that of the store, and None for one that a
     side lacks. Both come in this order."""
     row = next(stored, None)
@@ -89,7 +89,7 @@ def _name(cell: Cell, item: str, replicate: int) -> str:
     return f"{cell.key}, item {item}, replicate {replicate}"
 
 
-def _asked(sample: Sample, stored: CheckedSample, store: Store, concluded: bool) -> bool:
+def _asked(sample: PlannedSample, stored: CheckedSample, store: Store, concluded: bool) -> bool:
     """Whether the stored calls are those that the plan asks, each under its step: of a scaffold, those that
     follow from the stored answers. While a run is under way the last ones may not be written yet."""
     if sample.scaffolded is None:

@@ -11,21 +11,21 @@ from gridc.compiler.inputs.resolve import require_files
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lock.deviations import Reconciled
 from gridc.compiler.lock.lock import Lock
-from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.consent import NONE_GIVEN, Consents
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_engine
-from gridc.runtime.engines.protocol import Call, Engine, Task, answered
+from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, answered
 from gridc.runtime.paying import Say, connecting
 from gridc.runtime.run import note_deviations, stop_at_cap
 from gridc.runtime.scaffolds import call_of, waves
 from gridc.runtime.store.events import Body, ModelLoaded
 from gridc.runtime.store.write import Writer
 
-Wanted = Iterable[tuple[Cell, frozenset[str]]]
+ItemsByCell = Iterable[tuple[Cell, frozenset[str]]]
 """Cells, each with the ids of the items that are asked under it."""
 
 
@@ -83,7 +83,7 @@ class ChosenSamples:
         """Append an event to the store's chain."""
         self._store.record(body)
 
-    def ask(self, wanted: Wanted) -> dict[tuple[str, str], int]:
+    def ask(self, wanted: ItemsByCell) -> dict[tuple[str, str], int]:
         """The score of replicate 0 of each item, by cell key and item id. Durable when this returns."""
         samples = list(self._samples(wanted))
         stamp = self.plan.study_digest
@@ -95,7 +95,7 @@ class ChosenSamples:
             for cell, sample in samples
         }
 
-    def _answers(self, sample: Sample) -> list[Mapping[str, Any]]:
+    def _answers(self, sample: PlannedSample) -> list[Mapping[str, Any]]:
         """The answers of a sample's calls, in order."""
         answers = (self._store.answer_to(each.id) for _, each in sample.trace(self._store.answer_to).rows)
         return [answer for answer in answers if answer is not None]
@@ -113,7 +113,7 @@ class ChosenSamples:
             if missing:
                 self._execute(model, precision, missing)
 
-    def _samples(self, wanted: Wanted) -> Iterator[tuple[Cell, Sample]]:
+    def _samples(self, wanted: ItemsByCell) -> Iterator[tuple[Cell, PlannedSample]]:
         for cell, items in wanted:
             for sample in self.plan.samples(cell):
                 if sample.replicate == 0 and sample.item.id in items:
@@ -127,7 +127,7 @@ class ChosenSamples:
             ran = self._engines[key].effective()
             self.record(ModelLoaded(stamp=self.plan.study_digest, identity=identity.digest, **ran))
         engine = self._engines[key]
-        tasks = [Task(batch, frozenset(batch.calls)) for batch in engine.batches(missing)]
+        tasks = [PendingBatch(batch, frozenset(batch.calls)) for batch in engine.batches(missing)]
         for done in answered(engine, tasks):
             self._store.answer(done.answers, done.spending)
             self.executed += len(done.answers)

@@ -17,16 +17,16 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.base import ALPHA
-from gridc.statistics.e_process import Duel, Race, Side
+from gridc.statistics.e_process import DirectionWealth, Duel, Race
 
 FORMAT = "gridc-witness/1"
 
-Ask = Callable[[Iterable[tuple[Cell, frozenset[str]]]], Mapping[tuple[str, str], int]]
+ScoresOf = Callable[[Iterable[tuple[Cell, frozenset[str]]]], Mapping[tuple[str, str], int]]
 """Scores of replicate 0, by cell key and item id, of items under cells."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RacedPair:
     """One pair on one benchmark. `e_plus` and `e_minus` are the mean e-values when it was decided or the
     items ran out (capped at 1e12), `needed` what certifies; `items` counts the units asked for the pair
     until then, and `plus`, `minus` name the configurations with the most evidence each way."""
@@ -50,12 +50,14 @@ class Watched:
     replicate 0."""
 
     benchmark: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[RacedPair, ...]
     evaluations: int
     of_evaluations: int
 
 
-def race_study(plan: Plan, ask: Ask, watch: Callable[[str, int, int], None] | None = None) -> list[Watched]:
+def race_study(
+    plan: Plan, ask: ScoresOf, watch: Callable[[str, int, int], None] | None = None
+) -> list[Watched]:
     """Race every pair on every benchmark. `watch` is told benchmark, units used and units there are.
 
     Raises whatever `ask` raises; what was asked by then is in the store, and the same race resumes from
@@ -133,7 +135,7 @@ def _asked(plan: Plan, cell: Cell) -> frozenset[str]:
     return frozenset(item.id for item in items.asked(subset=cell.setting.items))
 
 
-def from_store(stored: Mapping[str, CellOutcomes]) -> Ask:
+def from_store(stored: Mapping[str, CellOutcomes]) -> ScoresOf:
     """Answers from a store that holds what the race asks. Raises `KeyError` where it does not."""
 
     def ask(wanted: Iterable[tuple[Cell, frozenset[str]]]) -> dict[tuple[str, str], int]:
@@ -176,7 +178,7 @@ def document(plan: Plan, races: Iterable[Watched]) -> dict[str, Any]:
     }
 
 
-def sentence(verdict: Verdict) -> str:
+def sentence(verdict: RacedPair) -> str:
     """A verdict in words."""
     where = f"On {verdict.benchmark}, {verdict.a} and {verdict.b}"
     if verdict.outcome == "reversal certified":
@@ -192,13 +194,15 @@ def sentence(verdict: Verdict) -> str:
     )
 
 
-def _verdict(race: Race, duel: Duel, benchmark: str, models: list[str], configurations: list[str]) -> Verdict:
-    def e_value(side: Side) -> float:
+def _verdict(
+    race: Race, duel: Duel, benchmark: str, models: list[str], configurations: list[str]
+) -> RacedPair:
+    def e_value(side: DirectionWealth) -> float:
         return float(f"{min(exp(min(side.log_e, 30.0)), 1e12):.6g}")
 
     used = race.units - len(race.queue)
     last = max(duel.plus.reached or used, duel.minus.reached or used)
-    return Verdict(
+    return RacedPair(
         benchmark=benchmark,
         a=models[duel.a],
         b=models[duel.b],

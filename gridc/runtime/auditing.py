@@ -17,7 +17,7 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, StoreError
-from gridc.runtime.blinding import Blind, Place, Response, blind, name_of, responses_of
+from gridc.runtime.blinding import Blind, BlindedResponse, SampleKey, blind, name_of, responses_of
 from gridc.runtime.store.events import Sealed
 from gridc.runtime.store.store import Store
 from gridc.schema.scores import BEHAVIOURS
@@ -27,7 +27,7 @@ UNREADABLE = "unreadable"
 """The label of a response that says none of the others."""
 
 
-class Row(NamedTuple):
+class AuditRow(NamedTuple):
     """A response on a sheet: what was asked, what was answered, and the labels to choose from."""
 
     uuid: str
@@ -41,7 +41,7 @@ class Sheet:
     """The blinded responses of one audit in their order, and the map behind them."""
 
     about: str
-    rows: tuple[Row, ...]
+    rows: tuple[AuditRow, ...]
     blind: Blind
 
 
@@ -77,8 +77,8 @@ def draw_sheet(plan: Plan, store: Store, about: str, nonce: str, most: int) -> S
         for cell in auditable(plan)
     }
     chosen = _stratified(list(places.values()), most, lambda place: name_of(nonce, stamp, about, place))
-    responses: list[Response] = []
-    shown: dict[Place, tuple[str, tuple[str, ...]]] = {}
+    responses: list[BlindedResponse] = []
+    shown: dict[SampleKey, tuple[str, tuple[str, ...]]] = {}
     for cell in auditable(plan):
         mine = chosen.intersection(places[cell.key])
         if not mine:
@@ -86,17 +86,19 @@ def draw_sheet(plan: Plan, store: Store, about: str, nonce: str, most: int) -> S
         items = {item.id: item for item in plan.items(cell)}
         for response, clean in responses_of(plan, store, cell, mine):
             item = items[response.place[1]]
-            responses.append(Response(response.place, response.benchmark, clean.text, clean.removed))
+            responses.append(BlindedResponse(response.place, response.benchmark, clean.text, clean.removed))
             question = render_prompt("{{ question }}", item, (), cell.setting.options, cell.setting.look)
             labels = labels_of(plan.study.spec, cell, item)
             shown[response.place] = (question, tuple(dict.fromkeys((*labels, UNREADABLE))))
     made = blind(stamp, about, plan.study.spec.sampling.seed, nonce, responses)
-    rows = (Row(each.uuid, shown[made.places[each.uuid]][0], each.text, shown[made.places[each.uuid]][1])
+    rows = (AuditRow(each.uuid, shown[made.places[each.uuid]][0], each.text, shown[made.places[each.uuid]][1])
             for each in made.responses)  # fmt: skip
     return Sheet(about, tuple(rows), made)
 
 
-def _stratified(strata: Sequence[Sequence[Place]], most: int, name: Callable[[Place], str]) -> set[Place]:
+def _stratified(
+    strata: Sequence[Sequence[SampleKey]], most: int, name: Callable[[SampleKey], str]
+) -> set[SampleKey]:
     """The first of every stratum by their names, then the second, until there are enough."""
     ranks = [sorted(stratum, key=name) for stratum in strata]
     rounds = [

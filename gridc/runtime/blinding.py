@@ -38,16 +38,16 @@ from gridc.statistics.seeded import ranked
 JUDGING = "judging"
 """What the map of the judges' responses is for; a sheet for people has a map of its own."""
 
-Place = tuple[str, str, int]
+SampleKey = tuple[str, str, int]
 """Cell key, item, replicate: what a judge may not know."""
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class BlindedResponse:
     """A response to be judged, where it stands, and its text as a judge may see it. `removed` counts what was
     taken out, by class, and `kept` what stayed because the response would have read otherwise."""
 
-    place: Place
+    place: SampleKey
     benchmark: str
     text: str
     removed: Mapping[str, int]
@@ -73,7 +73,7 @@ class Blind:
     about: str
     nonce: str
     responses: tuple[Blinded, ...]
-    places: Mapping[str, Place]
+    places: Mapping[str, SampleKey]
     document: Mapping[str, Any]
 
     @property
@@ -82,13 +82,13 @@ class Blind:
         return digest(self.document)
 
 
-def name_of(nonce: str, stamp: str, about: str, place: Place) -> str:
+def name_of(nonce: str, stamp: str, about: str, place: SampleKey) -> str:
     """The UUID of a response: 122 bits of HMAC-SHA256, in the form of a random UUID (RFC 9562, version 4)."""
     message = canonical([stamp, about, *place])
     return str(UUID(bytes=hmac.digest(bytes.fromhex(nonce), message, "sha256")[:16], version=4))
 
 
-def blind(stamp: str, about: str, seed: int, nonce: str, responses: Sequence[Response]) -> Blind:
+def blind(stamp: str, about: str, seed: int, nonce: str, responses: Sequence[BlindedResponse]) -> Blind:
     """Blind responses. Their order is drawn from the UUIDs by the seed, so it cannot be foreseen, and once
     the map is open everybody can make it again."""
     named = {name_of(nonce, stamp, about, each.place): each for each in responses}
@@ -105,7 +105,7 @@ def blind(stamp: str, about: str, seed: int, nonce: str, responses: Sequence[Res
     return Blind(about, nonce, blinded, {uuid: named[uuid].place for uuid in order}, document)
 
 
-def judged(plan: Plan, store: Store) -> Iterator[Response]:
+def judged(plan: Plan, store: Store) -> Iterator[BlindedResponse]:
     """Every answered response of the study that a judge has to label, in the plan's order. A call that failed
     for good is no response."""
     judge = plan.study.spec.judge
@@ -121,8 +121,8 @@ def judged(plan: Plan, store: Store) -> Iterator[Response]:
 
 
 def responses_of(
-    plan: Plan, store: Store, cell: Cell, only: Container[Place] | None = None
-) -> Iterator[tuple[Response, Sanitised]]:
+    plan: Plan, store: Store, cell: Cell, only: Container[SampleKey] | None = None
+) -> Iterator[tuple[BlindedResponse, Sanitised]]:
     """Every answered response of a cell, or those at some places, as it is and sanitised."""
     answered = {row[:2]: row[2] for row in store.answers(plan.study_digest, cell.key)}
     names = _names(plan.study.spec)
@@ -139,7 +139,7 @@ def responses_of(
         )
         known = known_of(cell.setting, sample.item, tuple(shown), names)
         clean = sanitise(text, partial(reading, cell.setting, sample.item), known)
-        yield Response(place, cell.benchmark, text, {}), clean
+        yield BlindedResponse(place, cell.benchmark, text, {}), clean
 
 
 def _names(spec: Spec) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 import time
 
-from gridc.runtime.engines.api.costs import Cost
-from gridc.runtime.engines.protocol import Task
+from gridc.runtime.engines.api.costs import CallCost
+from gridc.runtime.engines.protocol import PendingBatch
 from gridc.schema.budget import Budget
 
 
@@ -22,7 +22,7 @@ class Meter:
         self._held_tokens, self._held_usd, self._usd = 0, 0.0, spent_usd
         self._begun = time.monotonic()
 
-    def admit(self, task: Task) -> bool:
+    def admit(self, task: PendingBatch) -> bool:
         """Whether a task may begin, which then counts as spent. After one that may not, none may.
 
         Tokens are counted as a batch's bound on them, which is never less than what it takes. What has begun
@@ -34,7 +34,7 @@ class Meter:
             self._tokens += task.batch.cost
         return self.reached is None
 
-    def hold(self, most: Cost) -> bool:
+    def hold(self, most: CallCost) -> bool:
         """Whether a request that may cost so much can be sent. If so it counts at that, until it is settled:
         so no cap is passed whatever the requests that are open turn out to cost."""
         usd = most.usd or 0.0
@@ -49,14 +49,14 @@ class Meter:
         self._held_usd += usd
         return True
 
-    def settle(self, most: Cost, took: Cost) -> None:
+    def settle(self, most: CallCost, took: CallCost) -> None:
         """A request that counted at `most` is over and took that."""
         self._held_tokens -= most.tokens
         self._held_usd = max(0.0, self._held_usd - (most.usd or 0.0)) if self._held_tokens else 0.0
         self._tokens += took.tokens
         self._usd += took.usd or 0.0
 
-    def returned(self, most: Cost, took: Cost) -> None:
+    def returned(self, most: CallCost, took: CallCost) -> None:
         """A request of an earlier run, whose `most` is in the money that was spent, is over and took that."""
         self._usd = max(0.0, self._usd - (most.usd or 0.0) + (took.usd or 0.0))
 

@@ -13,7 +13,7 @@ from gridc.compiler.instrument.score import score
 from gridc.compiler.lowering.judging import is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.api.records import Paying
-from gridc.runtime.engines.protocol import Task
+from gridc.runtime.engines.protocol import PendingBatch
 from gridc.runtime.stages import Stage
 from gridc.runtime.store.write import Writer
 from gridc.statistics.seeded import first
@@ -36,7 +36,7 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, di
     rankings = 0
     answerable = [name for name in chosen if "error" not in store.answered_with(name)[1]]
     alone = [(name, stage.engine.batches([store.call(name)])) for name in answerable]
-    tasks = [Task(batch, frozenset([name])) for name, batches in alone for batch in batches]
+    tasks = [PendingBatch(batch, frozenset([name])) for name, batches in alone for batch in batches]
     again: dict[str, dict[str, Any]] = {}
     for done in stage.engine.answers(tasks, lambda task: True):
         if not done.answers:

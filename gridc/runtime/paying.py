@@ -6,7 +6,7 @@ from functools import partial
 
 from gridc.compiler.grid.configurations import has_judged
 from gridc.compiler.inputs.models import ModelIdentity
-from gridc.compiler.inputs.prices import Price, prices_of
+from gridc.compiler.inputs.prices import TokenPrice, prices_of
 from gridc.compiler.inputs.reach import reach_of
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.preflight.consent import Consents
@@ -54,7 +54,7 @@ def connecting(
     return open_connected
 
 
-def require_prices(spec: Spec, prices: Mapping[str, Price]) -> None:
+def require_prices(spec: Spec, prices: Mapping[str, TokenPrice]) -> None:
     """Raise `UnavailableError` (GC637) where money is limited and a model that is asked has no price."""
     unpriced = [
         model.id

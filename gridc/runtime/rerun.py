@@ -20,7 +20,7 @@ from gridc.compiler.instrument.score import score
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines import open_engine
-from gridc.runtime.engines.protocol import NEAR_TIE, Answer, Call, Engine, Task, answered
+from gridc.runtime.engines.protocol import NEAR_TIE, Answer, Call, Engine, PendingBatch, answered
 from gridc.runtime.judgements import judged
 from gridc.runtime.scaffolds import call_of
 from gridc.runtime.store.store import Store
@@ -167,7 +167,7 @@ def of_providers(compiled: Compiled) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class RankedSample:
     """A sample that is scored by likelihoods: its setting, its item, and its calls in order."""
 
     setting: Setting
@@ -198,7 +198,7 @@ class Ranking:
         return "unreadable" if any(wrong) else score(self.setting, self.item, held).choice
 
 
-def _rankings(plan: Plan, model: str, precision: str, chosen: frozenset[str]) -> Iterator[Ranking]:
+def _rankings(plan: Plan, model: str, precision: str, chosen: frozenset[str]) -> Iterator[RankedSample]:
     """The samples that the chosen calls rank options for."""
     for cell in plan.cells():
         if cell.model != model or cell.setting.precision != precision or cell.setting.scaffolding is not None:
@@ -206,7 +206,7 @@ def _rankings(plan: Plan, model: str, precision: str, chosen: frozenset[str]) ->
         for sample in plan.samples(cell) if cell.setting.ranks else ():
             calls = tuple(request.id for request in sample.requests)
             if not chosen.isdisjoint(calls):
-                yield Ranking(cell.setting, sample.item, calls)
+                yield RankedSample(cell.setting, sample.item, calls)
 
 
 def _calls(plan: Plan, store: Store, model: str, precision: str, chosen: frozenset[str]) -> Iterator[Call]:
@@ -229,7 +229,7 @@ def _calls(plan: Plan, store: Store, model: str, precision: str, chosen: frozens
 def _ask(engine: Engine, *groups: Sequence[Call]) -> dict[str, Answer]:
     answers: dict[str, Answer] = {}
     for group in groups:
-        tasks = [Task(batch, frozenset(batch.calls)) for batch in engine.batches(group)]
+        tasks = [PendingBatch(batch, frozenset(batch.calls)) for batch in engine.batches(group)]
         for done in answered(engine, tasks):
             answers |= {answer.call: answer for answer in done.answers}
     return answers
@@ -242,7 +242,7 @@ def _compare(
     stored: Mapping[str, tuple[Any, Any]],
     together: Mapping[str, Answer],
     alone: Mapping[str, Answer],
-    rankings: Sequence[Ranking] = (),
+    rankings: Sequence[RankedSample] = (),
     others: Mapping[str, tuple[Any, Any]] | None = None,
 ) -> Repeated:
     """`others` are the stored answers that rankings read beside those that were drawn."""
@@ -307,7 +307,7 @@ def _compare(
     )
 
 
-def _tied(together: Mapping[str, Answer], rankings: Sequence[Ranking], tolerance: float) -> set[str]:
+def _tied(together: Mapping[str, Answer], rankings: Sequence[RankedSample], tolerance: float) -> set[str]:
     """The calls at which something may be changed that is not found, by the answers of now alone."""
     tied = {
         call

@@ -39,7 +39,7 @@ from gridc.schema.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RunStep:
     """How far a run is: the most tokens of the batches that are done, and of all that were missing. `doing`
     says what goes on before a model (empty: before any) is asked, and is empty while it is asked. What is
     `found` is to stay on a screen."""
@@ -68,7 +68,7 @@ class Finished:
     results: str
 
 
-Watch = Callable[[Step], None]
+Watch = Callable[[RunStep], None]
 """Called when something begins that takes a while, and after every task."""
 
 
@@ -76,7 +76,7 @@ WAITING = "waiting for its provider"
 """What a model does that cannot go on by itself."""
 
 
-def _ignore(step: Step) -> None:
+def _ignore(step: RunStep) -> None:
     """Nobody watches."""
 
 
@@ -91,7 +91,7 @@ def _announced(open_engine: Open, watch: Watch) -> Open:
     """Opens engines and says so: their libraries take seconds to load, and every prompt is tokenized next."""
 
     def opens(name: str, identity: ModelIdentity, precision: str, spec: Spec) -> Engine:
-        watch(Step(name, 0, 0, "reading its prompts"))
+        watch(RunStep(name, 0, 0, "reading its prompts"))
         return open_engine(name, identity, precision, spec)
 
     return opens
@@ -125,7 +125,7 @@ def run(
         meter = Meter(plan.study.spec.budget, store.paid_usd())
 
         def say(model: str, sentence: str) -> None:
-            watch(Step(model, 0, 0, sentence, found=True))
+            watch(RunStep(model, 0, 0, sentence, found=True))
 
         announced = _announced(open_engine, watch)
         opens = connecting(announced, lock, store, meter, compiled.spec, consents, say, repeat_lost)
@@ -203,7 +203,7 @@ def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> 
         with closing(opens(name, plan.study.models[name], precision, plan.study.spec)) as engine:
             engine.batches(list(calls.values()))
             if load:
-                watch(Step(name, 0, 0, _preparing(plan, name)))
+                watch(RunStep(name, 0, 0, _preparing(plan, name)))
                 engine.effective()
 
 
@@ -218,7 +218,7 @@ def note_deviations(store: Writer, stamp: str, departures: Reconciled) -> None:
 def _execute(stages: Sequence[Stage], store: Writer, plan: Plan, watch: Watch, meter: Meter) -> None:
     total = sum(stage.cost for stage in stages)
     for stage in stages[:0:-1]:  # a model that would be refused is, before any call of another
-        watch(Step(stage.name, 0, total, _preparing(plan, stage.name)))
+        watch(RunStep(stage.name, 0, total, _preparing(plan, stage.name)))
         stage.engine.effective()
         stage.engine.rest()
     progress = _Progress(watch, total)
@@ -251,7 +251,7 @@ class _Progress:
 
     def tell(self, model: str, doing: str = "") -> None:
         """Say how far the run is."""
-        self.watch(Step(model, self.done, self.total, doing))
+        self.watch(RunStep(model, self.done, self.total, doing))
 
 
 def _finish(
@@ -260,7 +260,7 @@ def _finish(
     """Ask everything of a stage, wave by wave. Other stages have their turn while it waits for somebody."""
     progress.tell(stage.name, _preparing(plan, stage.name))
     for said in _record_load(stage, store, plan):
-        progress.watch(Step("", progress.done, progress.total, said, found=True))
+        progress.watch(RunStep("", progress.done, progress.total, said, found=True))
     if stage.tasks:
         progress.tell(stage.name)
     for part in chain([stage], wave_stages(stage, plan.study_digest, store)):
@@ -277,10 +277,10 @@ def _judge(
 ) -> Generator[None, None, None]:
     """Ask a judge what a wave has for it. `loaded` are the engines that were asked before; one that `rests`
     makes room for another judge's model."""
-    watch(Step(stage.name, 0, stage.cost))
+    watch(RunStep(stage.name, 0, stage.cost))
     if stage.engine not in loaded:
         loaded.add(stage.engine)
-        watch(Step(stage.name, 0, stage.cost, _preparing(plan, stage.name)))
+        watch(RunStep(stage.name, 0, stage.cost, _preparing(plan, stage.name)))
         _record_load(stage, store, plan)
     yield from _ask(stage, store, plan, _Progress(watch, stage.cost), meter)
     if rests:

@@ -12,13 +12,13 @@ from functools import cache
 from itertools import count
 
 from gridc.compiler.grid.cell import Cell
-from gridc.compiler.lowering.calls import Request, Sample
+from gridc.compiler.lowering.calls import PlannedSample, Request
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Call
 from gridc.runtime.store.store import Store
 from gridc.runtime.store.write import Writer
 
-Scaffolds = Iterable[tuple[Cell, Sample]]
+Scaffolds = Iterable[tuple[Cell, PlannedSample]]
 
 
 def call_of(request: Request) -> Call:
@@ -28,7 +28,7 @@ def call_of(request: Request) -> Call:
 
 def scaffolded(
     plan: Plan, model: str | None = None, precision: str | None = None
-) -> Iterator[tuple[Cell, Sample]]:
+) -> Iterator[tuple[Cell, PlannedSample]]:
     """The samples that a scaffold answers; of one model (its identity) at one precision, or all."""
     for cell in plan.cells():
         mine = model in (None, plan.study.models[cell.model].digest)

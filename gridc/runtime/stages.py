@@ -14,9 +14,9 @@ from itertools import accumulate, chain, islice
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.models import ModelIdentity
-from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.engines.protocol import Engine, Task
+from gridc.runtime.engines.protocol import Engine, PendingBatch
 from gridc.runtime.scaffolds import first_calls, scaffolded, waves
 from gridc.runtime.store.write import Writer
 from gridc.schema.spec import Spec
@@ -62,8 +62,8 @@ class Stage:
     calls: int
     tasks: int
     cost: int
-    left: Callable[[], Iterator[Sequence[Task]]]
-    scaffolds: Sequence[tuple[Cell, Sample]] = ()
+    left: Callable[[], Iterator[Sequence[PendingBatch]]]
+    scaffolds: Sequence[tuple[Cell, PlannedSample]] = ()
 
     def least(self, store: Writer) -> dict[str, float]:
         """The least work that could have given all the answers, to which a failure adds nothing. Where it
@@ -120,15 +120,15 @@ def wave_stages(stage: Stage, stamp: str, store: Writer) -> Iterator[Stage]:
 
 def lay_out_tasks(
     store: Writer, number: int, calls: int, engine: Engine, shard: Shard, may_fail: bool = False
-) -> tuple[Sequence[int], Callable[[], Iterator[Sequence[Task]]]]:
+) -> tuple[Sequence[int], Callable[[], Iterator[Sequence[PendingBatch]]]]:
     """What each task that is left of a stage costs, and how to come by them. `may_fail`: see `Call`."""
 
     @lru_cache(maxsize=1)
-    def tasks(start: int) -> list[Task]:
+    def tasks(start: int) -> list[PendingBatch]:
         stretch = store.stretch(number, start, STRETCH)
         missing = frozenset(call.id for call, answered in stretch if not answered)
         batches = engine.batches([replace(call, may_fail=may_fail) for call, _ in stretch])
-        return [Task(batch, missing.intersection(batch.calls)) for batch in batches]
+        return [PendingBatch(batch, missing.intersection(batch.calls)) for batch in batches]
 
     # The last stretch comes first: the one that is asked for next, the first, is then still there.
     starts = range(0, calls, STRETCH)
@@ -139,7 +139,7 @@ def lay_out_tasks(
     *before, total = accumulate(map(len, costs), initial=0)
     share = shard.share(total)
 
-    def left() -> Iterator[Sequence[Task]]:
+    def left() -> Iterator[Sequence[PendingBatch]]:
         for start, first, known in zip(starts, before, costs, strict=True):
             mine = slice(max(share.start - first, 0), max(share.stop - first, 0))
             if any(cost != _ANSWERED for cost in known[mine]):

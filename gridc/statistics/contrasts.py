@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from gridc.statistics.exact_tests import mcnemar_two_sided
 
-Place = Mapping[str, str]
+GridPoint = Mapping[str, str]
 """Where a cell lies: model, benchmark, and the level of every axis."""
 
-Scored = tuple[Place, Fraction]
+Scored = tuple[GridPoint, Fraction]
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
     """One pair of cells: what they share, the score of each, and after - before."""
 
-    place: Place
+    place: GridPoint
     before: Fraction
     after: Fraction
 
@@ -50,7 +50,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class LevelRow:
+class LevelSummary:
     """The differences of the cells at one level of one axis."""
 
     axis: str
@@ -63,8 +63,8 @@ class Pairing:
     """The pairs, and the places that only one side has."""
 
     deltas: tuple[Delta, ...]
-    only_before: tuple[Place, ...]
-    only_after: tuple[Place, ...]
+    only_before: tuple[GridPoint, ...]
+    only_after: tuple[GridPoint, ...]
 
 
 def pair_levels(cells: Iterable[Scored], axis: str, before: str, after: str) -> Pairing:
@@ -105,7 +105,7 @@ def summarise(deltas: Sequence[Fraction]) -> Summary:
     )
 
 
-def by_level(deltas: Sequence[Delta]) -> list[LevelRow]:
+def by_level(deltas: Sequence[Delta]) -> list[LevelSummary]:
     """SafetyRepro app. N's table: the differences by level of every axis, model and benchmark that occurs
     with more than one level, in the order of the cells; axes with one level say nothing apart."""
     axes: dict[str, dict[str, list[Fraction]]] = {}
@@ -113,7 +113,7 @@ def by_level(deltas: Sequence[Delta]) -> list[LevelRow]:
         for axis, level in each.place.items():
             axes.setdefault(axis, {}).setdefault(level, []).append(each.delta)
     return [
-        LevelRow(axis, level, summarise(found))
+        LevelSummary(axis, level, summarise(found))
         for axis, levels in axes.items()
         if len(levels) > 1
         for level, found in levels.items()

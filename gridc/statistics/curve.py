@@ -41,7 +41,7 @@ class Specification:
     rows: str = ""
 
 
-class Summary(NamedTuple):
+class CurveSummary(NamedTuple):
     """Of a curve's log odds: median, quartiles, and which shares are significantly below and above zero."""
 
     median: float
@@ -71,11 +71,11 @@ def estimates(
     return found
 
 
-def summarise(log_odds: Floats, p: Floats, alpha: float) -> Summary:
+def summarise(log_odds: Floats, p: Floats, alpha: float) -> CurveSummary:
     """Over all values, whatever their shape."""
     low, median, high = np.quantile(log_odds, [0.25, 0.5, 0.75])
     sure = p <= alpha
-    return Summary(
+    return CurveSummary(
         float(median),
         float(low),
         float(high),
@@ -85,7 +85,7 @@ def summarise(log_odds: Floats, p: Floats, alpha: float) -> Summary:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class ArmPairs:
     """Entries of two arms: N pairs, the case of each, (N,), and the patterns of its two entries, (N, 2)."""
 
     cases: Whole
@@ -115,7 +115,7 @@ class Shuffled(NamedTuple):
 
 
 def shuffles(
-    pairs: Pairs,
+    pairs: ArmPairs,
     entries: Mapping[str, Entries],
     width: int,
     count: int,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gridc.statistics.arrays import Floats
 
-Column = tuple[tuple[str, str], ...]
+ColumnName = tuple[tuple[str, str], ...]
 """What a column stands for: no level (the intercept), one (factor, level), or two of an interaction."""
 
 
@@ -26,7 +26,7 @@ class Factor:
 class Design:
     """A matrix (P, K) whose columns are named."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnName, ...]
     matrix: Floats
 
     def places(self, *factors: str) -> list[int]:
@@ -51,7 +51,7 @@ def factor(name: str, levels: Sequence[str], of_patterns: Sequence[str]) -> Fact
 def treatment(factors: Sequence[Factor], interactions: Sequence[tuple[str, str]] = ()) -> Design:
     """Intercept, main effects of all factors, and the interactions of pairs of them."""
     by_name: Mapping[str, Factor] = {each.name: each for each in factors}
-    columns: list[Column] = [()]
+    columns: list[ColumnName] = [()]
     parts: list[Floats] = [np.ones(len(factors[0].codes))]
     for each in factors:
         for level in each.levels[1:]:

@@ -40,7 +40,7 @@ class Block:
 
 
 @dataclass(slots=True)
-class Side:
+class DirectionWealth:
     """One direction of one pair: log wealth by configuration and stake, and whether it was certified."""
 
     wealth: Floats
@@ -73,8 +73,8 @@ class Duel:
 
     a: int
     b: int
-    plus: Side
-    minus: Side
+    plus: DirectionWealth
+    minus: DirectionWealth
     hopeless: bool = False
 
     @property
@@ -110,7 +110,7 @@ class Race:
         shape = (self.configurations, len(STAKES))
         self.queue = np.random.default_rng(self.seed).permutation(self.units).tolist()
         self.duels = [
-            Duel(a, b, Side(np.zeros(shape)), Side(np.zeros(shape)))
+            Duel(a, b, DirectionWealth(np.zeros(shape)), DirectionWealth(np.zeros(shape)))
             for a, b in combinations(range(self.models), 2)
         ]
 

@@ -25,7 +25,7 @@ import numpy as np
 from gridc.statistics import betting
 from gridc.statistics.arrays import Floats, Whole
 
-Kind = Literal["mcnemar", "betting"]
+PairTest = Literal["mcnemar", "betting"]
 
 
 @lru_cache(maxsize=4096)
@@ -49,7 +49,7 @@ class PairTests:
     p-values against delta <= 0 (`plus`) and against delta >= 0 (`minus`), each (configurations,). Those of
     betting are 1 / e and may pass 1."""
 
-    kind: Kind
+    kind: PairTest
     ahead: Whole
     behind: Whole
     plus: Floats
@@ -75,7 +75,7 @@ def bets(differences: Whole, span: int, items: float) -> PairTests:
     return PairTests("betting", ahead, behind, plus, minus)
 
 
-def somewhere(p: Floats, kind: Kind, among: int) -> float:
+def somewhere(p: Floats, kind: PairTest, among: int) -> float:
     """p-value of "delta is above 0 in some configuration", of `among` that could have been the one: n min p
     (Bonferroni), or for e-values 1 / mean e = n / sum(1 / p), never larger."""
     if not len(p):
@@ -89,7 +89,7 @@ def everywhere(p: Floats) -> float:
     return min(1.0, float(p.max(initial=0.0))) if len(p) else 1.0
 
 
-def ordering_p(order: Sequence[str], plus: Mapping[tuple[str, str], Floats], kind: Kind) -> float:
+def ordering_p(order: Sequence[str], plus: Mapping[tuple[str, str], Floats], kind: PairTest) -> float:
     """p-value of "these models stand in this strict order somewhere": in each configuration the largest p of
     two neighbours, combined over configurations. `plus` holds for each ordered pair (a, b) the p-values
     against delta <= 0, by configuration."""

@@ -13,7 +13,7 @@ from itertools import combinations, groupby
 from math import comb, factorial, fsum, sqrt
 
 from gridc.statistics.direction import Direction
-from gridc.statistics.pairs import Scores
+from gridc.statistics.pairs import ScoreByModel
 
 Order = tuple[tuple[str, ...], ...]
 """Models from the best score on; those in one group are tied."""
@@ -44,7 +44,7 @@ class Orderings:
         return Fraction(len(self.strict), self.possible)
 
 
-def goodness(scores: Mapping[str, Scores], direction: Direction) -> Mapping[str, Scores]:
+def goodness(scores: Mapping[str, ScoreByModel], direction: Direction) -> Mapping[str, ScoreByModel]:
     """The scores turned so that the better one is the higher one, as every function here takes them."""
     return {
         model: {name: None if score is None else direction.good(score) for name, score in row.items()}
@@ -52,7 +52,7 @@ def goodness(scores: Mapping[str, Scores], direction: Direction) -> Mapping[str,
     }
 
 
-def reachable(scores: Mapping[str, Scores]) -> Orderings:
+def reachable(scores: Mapping[str, ScoreByModel]) -> Orderings:
     """The orders over the configurations in which every model has a score."""
     weak: dict[Order, str] = {}
     by_name: set[tuple[str, ...]] = set()
@@ -70,7 +70,7 @@ def order_of(row: Mapping[str, Fraction]) -> Order:
     return tuple(tuple(group) for _, group in groupby(ranked, key=lambda model: row[model]))
 
 
-def concordance(scores: Mapping[str, Scores]) -> tuple[float | None, int]:
+def concordance(scores: Mapping[str, ScoreByModel]) -> tuple[float | None, int]:
     """tau_R: the mean Kendall tau-b over all pairs of configurations, and how many were left out.
 
     A configuration in which all models tie has no tau with any other and is left out. With the sign
@@ -86,7 +86,7 @@ def concordance(scores: Mapping[str, Scores]) -> tuple[float | None, int]:
     return min(mean, 1.0), total - n
 
 
-def sign_vectors(scores: Mapping[str, Scores]) -> tuple[list[list[float]], int]:
+def sign_vectors(scores: Mapping[str, ScoreByModel]) -> tuple[list[list[float]], int]:
     """For each configuration in which not all models tie, the sign of every pair's difference, scaled to
     length one; and how many configurations are measured. The tau-b of two configurations is the product
     of their vectors."""
@@ -113,7 +113,7 @@ class Mismatch:
     null: Fraction
 
 
-def mismatch(scores: Mapping[str, Scores]) -> Mismatch:
+def mismatch(scores: Mapping[str, ScoreByModel]) -> Mismatch:
     """Total-order mismatch over all pairs of configurations in which every model has a score."""
     rows = list(_complete(scores).values())
     pairs = comb(len(rows), 2)
@@ -128,7 +128,7 @@ def mismatch(scores: Mapping[str, Scores]) -> Mismatch:
     )
 
 
-def _complete(scores: Mapping[str, Scores]) -> dict[str, dict[str, Fraction]]:
+def _complete(scores: Mapping[str, ScoreByModel]) -> dict[str, dict[str, Fraction]]:
     models: Sequence[str] = list(scores)
     rows: dict[str, dict[str, Fraction]] = {}
     for configuration in scores[models[0]]:

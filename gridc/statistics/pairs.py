@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from gridc.statistics.exact_tests import expected_until_both, minority_bound
 
-Scores = Mapping[str, Fraction | None]
+ScoreByModel = Mapping[str, Fraction | None]
 """A model's score by configuration; None where it was not measured in full."""
 
 
@@ -114,7 +114,7 @@ class PairCounts:
         return "no strict reversal"
 
 
-def count(a: str, b: str, scores_a: Scores, scores_b: Scores) -> PairCounts:
+def count(a: str, b: str, scores_a: ScoreByModel, scores_b: ScoreByModel) -> PairCounts:
     """Count over the envelope, which is the configurations of `scores_a`; both mappings must have the
     same ones. Raises `ValueError` for an empty envelope or for two different ones."""
     if not scores_a or scores_a.keys() != scores_b.keys():

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridc.statistics.orderings import sign_vectors
-from gridc.statistics.pairs import Scores
+from gridc.statistics.pairs import ScoreByModel
 
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -24,7 +24,7 @@ Draws = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class ResampledStatistic:
     """A statistic with the central range that it takes over resamples of the configurations.
 
     `dropped` counts resamples in which it is not defined.
@@ -41,45 +41,49 @@ def draws(n: int, resamples: int, seed: int) -> Draws:
     return np.random.default_rng(seed).integers(0, n, size=(resamples, n))
 
 
-def sdi_interval(scores: Sequence[Fraction], chosen: Draws, level: float = LEVEL) -> Interval:
+def sdi_interval(scores: Sequence[Fraction], chosen: Draws, level: float = LEVEL) -> ResampledStatistic:
     """SDI over resamples. Scores are put on one denominator, so that every sum is exact."""
     values = _sdi(scores, chosen)
     whole = _sdi(scores, np.arange(len(scores))[None, :])
     return interval(None if np.isnan(whole[0]) else float(whole[0]), values, level)
 
 
-def cfr_interval(passing: int, n: int, level: float = LEVEL) -> Interval:
+def cfr_interval(passing: int, n: int, level: float = LEVEL) -> ResampledStatistic:
     """CFR over resamples in closed form: of n configurations drawn with replacement the number that pass is
     Binomial(n, k / n). None for a single configuration."""
     if n < 2:
-        return Interval(None, None, None)
+        return ResampledStatistic(None, None, None)
     weights = [comb(n, k) * passing**k * (n - passing) ** (n - k) for k in range(n + 1)]
     rates = sorted((Fraction(2 * k * (n - k), n * (n - 1)), weights[k]) for k in range(n + 1))
     low, high = (_quantile(rates, Fraction(str(each))) for each in _tails(level))
-    return Interval(float(Fraction(2 * passing * (n - passing), n * (n - 1))), float(low), float(high))
+    return ResampledStatistic(
+        float(Fraction(2 * passing * (n - passing), n * (n - 1))), float(low), float(high)
+    )
 
 
-def tau_interval(scores: Mapping[str, Scores], chosen: Draws | None = None, seed: int = 0) -> Interval:
+def tau_interval(
+    scores: Mapping[str, ScoreByModel], chosen: Draws | None = None, seed: int = 0
+) -> ResampledStatistic:
     """tau_R over resamples of the configurations in which not all models tie."""
     vectors = np.array(sign_vectors(scores)[0], dtype=np.float64)
     n = len(vectors)
     if n < 2:
-        return Interval(None, None, None)
+        return ResampledStatistic(None, None, None)
     picked = draws(n, RESAMPLES, seed) if chosen is None else chosen
     values = _tau(vectors, picked)
     return interval(float(_tau(vectors, np.arange(n)[None, :])[0]), values)
 
 
-def interval(point: float | None, values: NDArray[np.float64], level: float = LEVEL) -> Interval:
+def interval(point: float | None, values: NDArray[np.float64], level: float = LEVEL) -> ResampledStatistic:
     """The central percentiles of the values that are defined."""
     defined = np.sort(values[~np.isnan(values)])
     if point is None or not len(defined):
-        return Interval(point, None, None, len(values) - len(defined))
+        return ResampledStatistic(point, None, None, len(values) - len(defined))
     low, high = (float(defined[min(int(each * len(defined)), len(defined) - 1)]) for each in _tails(level))
-    return Interval(_round(point), _round(low), _round(high), len(values) - len(defined))
+    return ResampledStatistic(_round(point), _round(low), _round(high), len(values) - len(defined))
 
 
-def max_statistic(slices: Sequence[NDArray[np.float64]], points: Sequence[float]) -> Interval:
+def max_statistic(slices: Sequence[NDArray[np.float64]], points: Sequence[float]) -> ResampledStatistic:
     """The range of the maximum over slices (SafetyRepro, app. I), one array of resampled values for each.
 
     Resample r of every array must belong together: where slices share their configurations, as the
@@ -91,7 +95,7 @@ def max_statistic(slices: Sequence[NDArray[np.float64]], points: Sequence[float]
     return interval(max(points), values)
 
 
-def max_cfr_interval(counts: Sequence[tuple[int, int]], level: float = LEVEL) -> Interval:
+def max_cfr_interval(counts: Sequence[tuple[int, int]], level: float = LEVEL) -> ResampledStatistic:
     """The maximum CFR over slices of (passing, n), their resamples independent, in closed form: the
     distribution function of a maximum is the product of those of its parts."""
     rates = sorted({Fraction(2 * k * (n - k), n * (n - 1)) for _, n in counts for k in range(n + 1)})
@@ -103,7 +107,7 @@ def max_cfr_interval(counts: Sequence[tuple[int, int]], level: float = LEVEL) ->
         for tail in (Fraction(str(each)) for each in _tails(level))
     )
     point = max(Fraction(2 * k * (n - k), n * (n - 1)) for k, n in counts)
-    return Interval(float(point), low, high)
+    return ResampledStatistic(float(point), low, high)
 
 
 def sdi_values(scores: Sequence[Fraction], chosen: Draws) -> NDArray[np.float64]:

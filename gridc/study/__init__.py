@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gridc.compiler.preflight.consent import Leaving
     from gridc.study.anchoring import AnchorReport
     from gridc.study.auditing import DrawnSheet, TakenLabels
-    from gridc.study.comparing import Comparison
+    from gridc.study.comparing import StudyDiff
     from gridc.study.measurands import Measurand
     from gridc.study.planning import DesignAnswer, PlanReport
     from gridc.study.racing import RaceReport
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
         FindingsReport,
         WrittenReport,
     )
-    from gridc.study.running import RunReport, StatusReport, Step
+    from gridc.study.running import RunReport, RunStep, StatusReport
     from gridc.study.scaffolding import Propagation, ScaffoldReport
     from gridc.study.showing import Showing
-    from gridc.study.sql import Answer
-    from gridc.study.stamping import DeviationReport, StampCheck, StampReport
+    from gridc.study.sql import QueryResult
+    from gridc.study.stamping import StampCheck, StampDeviations, StampReport
     from gridc.study.tables import TableName
     from gridc.study.validation import ValidationReport
     from gridc.study.verifying import Verification
@@ -103,7 +103,7 @@ class OpenStudy:
 
     @coded()
     def validate(
-        self, check: bool = False, progress: "Callable[[Step], None]" = _ignore
+        self, check: bool = False, progress: "Callable[[RunStep], None]" = _ignore
     ) -> "ValidationReport":
         """Check the spec and that what it names is there. With `check` the data are read too, and the
         instrument is tried on responders whose scores are known; `progress` is told what is being done.
@@ -204,7 +204,7 @@ class OpenStudy:
         return anchor(self._place, None if key is None else Path(key), tsa)
 
     @coded()
-    def deviations(self, write: bool = False) -> "DeviationReport":
+    def deviations(self, write: bool = False) -> "StampDeviations":
         """The study against its stamp, path by path, and the log that explains the difference. With `write`
         the log gets the entries and values that it lacks."""
         from gridc.study.stamping import deviations
@@ -215,7 +215,7 @@ class OpenStudy:
     def run(
         self,
         shard: str | None = None,
-        progress: "Callable[[Step], None]" = _ignore,
+        progress: "Callable[[RunStep], None]" = _ignore,
         notify: Callable[[str], None] = _ignore,
         ray: RayCluster | None = None,
         acknowledge: Collection[str] = (),
@@ -256,7 +256,7 @@ class OpenStudy:
         return status(self._place)
 
     @coded()
-    def sql(self, statement: str) -> "Answer":
+    def sql(self, statement: str) -> "QueryResult":
         """What a statement selects from the store, which nothing can change through it. `samples` and `calls`
         are views with names in the place of digests; docs/tables.md lists all tables. Raises `UsageError` for
         a statement that SQLite refuses."""
@@ -452,7 +452,7 @@ def open(
 
 
 @coded()
-def diff(a: AnyPath, b: AnyPath) -> "Comparison":
+def diff(a: AnyPath, b: AnyPath) -> "StudyDiff":
     """What differs between two specs, two locks, a spec and a lock, or two stores. A store may be followed
     by @STAMP (its first letters); else its newest study is meant."""
     from gridc.study.comparing import diff
@@ -522,7 +522,7 @@ def validate_all(
     data: AnyPath | None = None,
     check: bool = False,
     models: AnyPath | None = None,
-    progress: "Callable[[Step], None]" = _ignore,
+    progress: "Callable[[RunStep], None]" = _ignore,
 ) -> "Iterator[ValidationReport]":
     """A verdict on each spec; what is wrong with one is in its `diagnostics`."""
     from gridc.study.validation import validate_all

@@ -10,14 +10,14 @@ from gridc.reports.certificate import paired_row
 from gridc.reports.findings.store_diff import CellDifference, StoreDiff, diff_stores
 from gridc.reports.templates import in_configurations
 from gridc.schema.spread import PairedRow
-from gridc.statistics.contrasts import LevelRow
+from gridc.statistics.contrasts import LevelSummary
 from gridc.study.place import spec_in
 
-__all__ = ["CellDifference", "Comparison", "Difference", "LevelRow", "StoreDiff", "brief", "diff"]
+__all__ = ["CellDifference", "Difference", "LevelSummary", "StoreDiff", "StudyDiff", "brief", "diff"]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class StudyDiff:
     """Two sides, compared: `differences` of documents path by path, or `stores` cell by cell."""
 
     differences: tuple[Difference, ...] = ()
@@ -50,7 +50,7 @@ class Comparison:
         }
 
 
-def diff(a: str, b: str) -> Comparison:
+def diff(a: str, b: str) -> StudyDiff:
     """Compare two paths. A store may be followed by @STAMP (its first letters), else its newest study is
     meant; a folder stands for the store.sqlite or the gridcard.toml in it."""
     (left, one), (right, other) = _operand(a), _operand(b)
@@ -59,8 +59,8 @@ def diff(a: str, b: str) -> Comparison:
         message = f"`{a}` and `{b}` cannot be compared: only one is a store"
         raise UsageError([Diagnostic("GC000", message, help="compare a store with a store")])
     if stores[0]:
-        return Comparison(stores=diff_stores(left, right, (one, other)))
-    return Comparison(tuple(compare(read_document(left), read_document(right))))
+        return StudyDiff(stores=diff_stores(left, right, (one, other)))
+    return StudyDiff(tuple(compare(read_document(left), read_document(right))))
 
 
 def _operand(text: str) -> tuple[Path, str | None]:

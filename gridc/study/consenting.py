@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from gridc.compiler.compile import Compiled
     from gridc.compiler.frontend.read import Checked
 
-__all__ = ["Leaving", "Terms", "consenting"]
+__all__ = ["ConsentOf", "Leaving", "consenting"]
 
-Terms = Callable[["Compiled"], Consents]
+ConsentOf = Callable[["Compiled"], Consents]
 """How consent was given to what a compiled study sends."""
 
 
-def consenting(place: Place, allow: Collection[str], ask: Ask, notify: Callable[[str], None]) -> Terms:
+def consenting(place: Place, allow: Collection[str], ask: Ask, notify: Callable[[str], None]) -> ConsentOf:
     """Tell `notify` what leaves. For a first run all of it must have consent, and every key be there, before
     any item is read; for one that is resumed before anything is asked, unless every call has its answer.
 

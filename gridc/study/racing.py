@@ -14,7 +14,7 @@ from gridc.runtime.store.events import Witnessed
 from gridc.study.consenting import consenting
 from gridc.study.place import Place
 
-Watch = Callable[[str, int, int], None]
+WatchRace = Callable[[str, int, int], None]
 """Told the benchmark, how many of its items (or item families) were asked, and how many there are."""
 
 
@@ -34,7 +34,7 @@ class RaceReport:
 
 
 def certify_until_decided(
-    place: Place, watch: Watch, notify: Callable[[str], None], allow: Collection[str], ask: Ask
+    place: Place, watch: WatchRace, notify: Callable[[str], None], allow: Collection[str], ask: Ask
 ) -> RaceReport:
     """Ask only what certifies reversals, and stop. `notify` is told what leaves, and what is waited for."""
     terms = consenting(place, allow, ask, notify)

@@ -22,7 +22,7 @@ from gridc.runtime import merge as merging
 from gridc.runtime import run as executing
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Engine
-from gridc.runtime.run import Finished, Step, Watch
+from gridc.runtime.run import Finished, RunStep, Watch
 from gridc.runtime.stages import Open, Shard
 from gridc.runtime.store.rows import ModelPace, Progress, Spent
 from gridc.runtime.store.store import Store
@@ -33,7 +33,7 @@ from gridc.study.consenting import consenting
 from gridc.study.place import Place
 from gridc.study.stamping import make_stamp
 
-__all__ = ["RunReport", "Spent", "StatusReport", "Step", "merge", "run", "status"]
+__all__ = ["RunReport", "RunStep", "Spent", "StatusReport", "merge", "run", "status"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +121,12 @@ def run(
     `notify` is told what leaves, and that a study without a lock is stamped."""
     part = _shard(shard)
     terms = consenting(place, allow, ask, notify)
-    watch(Step("", 0, 0, "reading the items"))
+    watch(RunStep("", 0, 0, "reading the items"))
     compiled = place.compiled(online=True)
     consents = terms(compiled)
     require_files(compiled.study, compiled.source)
     require_taken(compiled.spec, compiled.source)
-    watch(Step("", 0, 0, "trying the instrument"))
+    watch(RunStep("", 0, 0, "trying the instrument"))
     prove(compiled.study, compiled.source)
     lock = compiled.lock
     if lock is None:

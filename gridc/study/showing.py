@@ -13,7 +13,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.refusal import RESPONSES
 from gridc.compiler.instrument.score import Outcome, score
 from gridc.compiler.instrument.setting import DEFAULTS, KEYS, Setting
-from gridc.compiler.lowering.calls import Answers, Prompt, Request, Sample, unanswered
+from gridc.compiler.lowering.calls import AnswerLookup, PlannedSample, Prompt, Request, unanswered
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.oracle_hazards import tried, with_best_right
 from gridc.compiler.preflight.oracles import replies
@@ -202,7 +202,7 @@ def show(
     with ExitStack() as stack:
         path = place.store(compiled)
         store = stack.enter_context(Store.open(path)) if path.is_file() else None
-        viewer = Viewer(plan, store, with_tokens)
+        viewer = SampleDisplay(plan, store, with_tokens)
         first, *rest = _distinct(plan, asking)
         if against:
             other = _other(plan, first[0], against)
@@ -264,7 +264,7 @@ def _other(plan: Plan, cell: Cell, against: Sequence[str]) -> Cell:
     return cells_in(plan, selector_of(texts))[0]
 
 
-class Viewer:
+class SampleDisplay:
     """Shows samples of one plan, with the answers of one store and, where they are asked for, the tokens."""
 
     def __init__(self, plan: Plan, store: Store | None, tokens: bool) -> None:
@@ -332,7 +332,7 @@ class Viewer:
         )
 
     @property
-    def _answers(self) -> Answers:
+    def _answers(self) -> AnswerLookup:
         return unanswered if self._store is None else self._store.answer_to
 
     def _prompts(self, cell: Cell) -> list[Prompt] | None:
@@ -413,7 +413,7 @@ def _common(first: str, last: str) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(first), len(last)))
 
 
-def _scaffold(cell: Cell, sample: Sample) -> ShownScaffold | None:
+def _scaffold(cell: Cell, sample: PlannedSample) -> ShownScaffold | None:
     scaffold = cell.setting.scaffolding
     if sample.scaffolded is None or scaffold is None:
         return None
@@ -422,7 +422,7 @@ def _scaffold(cell: Cell, sample: Sample) -> ShownScaffold | None:
     return ShownScaffold(scaffold.kind, *sample.scaffolded.steps(), later)
 
 
-def _oracles(cell: Cell, sample: Sample) -> tuple[ShownReply, ...]:
+def _oracles(cell: Cell, sample: PlannedSample) -> tuple[ShownReply, ...]:
     """What the synthetic responders answer, tried as `validate --check` tries them."""
     found = []
     for reply in replies(tried(cell.setting), with_best_right(sample, cell.setting.scores)):

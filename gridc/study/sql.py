@@ -9,11 +9,11 @@ from gridc.reports.exchange.table_files import harmless
 from gridc.runtime.store.queries import Queries, Relation, Selected
 from gridc.study.place import Place
 
-__all__ = ["Answer", "Queries", "Relation", "Selected", "harmless", "queries", "sql"]
+__all__ = ["Queries", "QueryResult", "Relation", "Selected", "harmless", "queries", "sql"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryResult:
     """The columns and the rows that a statement selects."""
 
     columns: tuple[str, ...]
@@ -32,8 +32,8 @@ def queries(place: Place, store: Path | None = None) -> Queries:
     return Queries(place.store(compiled), stamp_of(compiled.study))
 
 
-def sql(place: Place, statement: str) -> Answer:
+def sql(place: Place, statement: str) -> QueryResult:
     """All that a statement selects."""
     with queries(place) as asked:
         selected = asked.select(statement)
-        return Answer(selected.columns, tuple(selected.rows))
+        return QueryResult(selected.columns, tuple(selected.rows))

@@ -20,8 +20,8 @@ from gridc.runtime.store.store import Store
 from gridc.study.place import Place
 
 __all__ = [
-    "DeviationReport",
     "StampCheck",
+    "StampDeviations",
     "StampReport",
     "brief",
     "check_stamp",
@@ -74,7 +74,7 @@ class StampCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviationReport:
+class StampDeviations:
     """The study against its stamp. `observed` is what a run observed, None where there is no run of the study
     as it is now; `added` counts the entries that were written into the log, None where none was asked for.
     `uncovered` says what a lock of an older format does not cover."""
@@ -164,7 +164,7 @@ def check_stamp(place: Place) -> StampCheck:
     return StampCheck(lock.stamp, compiled.lock_path, place.log, explained, unpinned, lock.uncovered())
 
 
-def deviations(place: Place, write: bool) -> DeviationReport:
+def deviations(place: Place, write: bool) -> StampDeviations:
     """The study against its stamp, path by path. With `write` the log gets what it lacks."""
     compiled, lock = place.stamped()
     added = None
@@ -175,7 +175,7 @@ def deviations(place: Place, write: bool) -> DeviationReport:
         added = write_log(result, place.log)
         result = reconcile(lock, compiled.study, place.log)
     observed = _observed(compiled, place.store(compiled))
-    return DeviationReport(lock.stamp, place.log, result, observed, added, lock.uncovered())
+    return StampDeviations(lock.stamp, place.log, result, observed, added, lock.uncovered())
 
 
 def _observed(compiled: Compiled, path: Path) -> tuple[str, ...] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridc.diagnostics.errors import Diagnostic, GridcError
 from gridc.study.place import Place
-from gridc.study.validation_cache import Verdict, keep, recall
+from gridc.study.validation_cache import ValidSpec, keep, recall
 
 if TYPE_CHECKING:
     from gridc.runtime.run import Watch
@@ -77,7 +77,7 @@ def validate_all(
             yield ValidationReport(place.spec, {}, (), wrong, error.exit_code)
 
 
-def _read(place: Place) -> Verdict:
+def _read(place: Place) -> ValidSpec:
     """The verdict on a spec whose data are not read."""
     verdict = recall(place)
     if verdict is None:
@@ -89,7 +89,7 @@ def _read(place: Place) -> Verdict:
         unchecked = require_taken(checked.spec, checked.source)
         absent = {**checked.references.absent, **unchecked}
         notes = tuple(unsaid(checked.spec))
-        verdict = Verdict(absent, notes)
+        verdict = ValidSpec(absent, notes)
         keep(place, checked, verdict)
     return verdict
 
@@ -102,12 +102,12 @@ def _proved(place: Place, progress: "Watch") -> ValidationReport:
     from gridc.compiler.preflight.consent import missing_keys, sentences
     from gridc.compiler.preflight.hazards import prove
     from gridc.compiler.preflight.providers import require_taken
-    from gridc.runtime.run import Step, preflight
+    from gridc.runtime.run import RunStep, preflight
 
-    progress(Step("", 0, 0, "reading the items"))
+    progress(RunStep("", 0, 0, "reading the items"))
     compiled = place.compiled()
     unchecked = require_taken(compiled.spec, compiled.source)
-    progress(Step("", 0, 0, "trying the instrument"))
+    progress(RunStep("", 0, 0, "trying the instrument"))
     prove(compiled.study, compiled.source)
     preflight(compiled, watch=progress)
     notes = falsifiability.manifest(Plan(compiled.study))["notes"]

@@ -26,27 +26,27 @@ PACKAGE = Path(__file__).parent.parent
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ValidSpec:
     """On a valid spec: what could not be checked, with the reason, and what this version does not execute."""
 
     unpinned: Mapping[str, str]
     notes: tuple[str, ...]
 
 
-def recall(place: Place) -> Verdict | None:
+def recall(place: Place) -> ValidSpec | None:
     """The verdict on a spec that is known to be valid; None when no verdict holds."""
     path = _place(place)
     try:
         kept = json.loads(path.read_text("utf-8")) if path else None
         if kept is None or any(_state(Path(name)) != state for name, state in kept["files"].items()):
             return None
-        verdict = Verdict(dict(kept["unpinned"]), tuple(kept["notes"]))
+        verdict = ValidSpec(dict(kept["unpinned"]), tuple(kept["notes"]))
     except (OSError, ValueError, LookupError, AttributeError):
         return None  # a cache that cannot be read is no cache
     return verdict
 
 
-def keep(place: Place, checked: "Checked", verdict: Verdict) -> None:
+def keep(place: Place, checked: "Checked", verdict: ValidSpec) -> None:
     """Keep the verdict on a valid spec."""
     path = _place(place)
     if path is None or checked.plugins:

@@ -20,7 +20,7 @@ from gridc.viewer.curves import StatedCurves
 from gridc.viewer.export import MOST_PAGES, Exported, export
 from gridc.viewer.items import Tags
 from gridc.viewer.pages import Viewer
-from gridc.viewer.view import Source
+from gridc.viewer.view import OpenStore
 
 __all__ = ["MOST_PAGES", "Exported", "serve_pages", "write_pages"]
 
@@ -45,7 +45,7 @@ def _opened(places: list[Place]) -> Iterator[tuple[Viewer, str]]:
         sources, start = [], "/"
         for place in places:
             path, tags, stamp, curves = _store(place)
-            source = Source(path, tags, curves)
+            source = OpenStore(path, tags, curves)
             stack.callback(source.close)
             sources.append(source)
             with source.reader.moment() as moment:

@@ -17,14 +17,14 @@ from pydantic import ValidationError
 from gridc.compiler.grid import passes
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.schema.spec import Spec
-from gridc.viewer.reader import Moment, Reader
+from gridc.viewer.reader import LiveReader, Moment
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class SampleCounts:
     """The samples of a cell by what became of them.
 
-    `points` is the sum of the scores in units of 1 / `Cell.scale`. A sample that has an outcome earned
+    `points` is the sum of the scores in units of 1 / `StoredCell.scale`. A sample that has an outcome earned
     something or nothing (`score` above 0 or not), and its answer was readable or not (`choice` is there or
     not); `waiting` have no outcome yet.
     """
@@ -60,7 +60,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class StoredCell:
     """A cell of a stored study. `levels` are those of its configuration by axis."""
 
     id: int
@@ -74,7 +74,7 @@ class Cell:
     method: str | None
     option_order: str | None
     scale: int
-    counts: Counts
+    counts: SampleCounts
 
     @property
     def score(self) -> Fraction | None:
@@ -93,13 +93,13 @@ class StoredStudy:
     stamp: str
     id: str
     title: str
-    cells: tuple[Cell, ...]
+    cells: tuple[StoredCell, ...]
     better: Mapping[str, str]
     counted: datetime
     took: float
     problem: str | None
-    by_key: Mapping[str, Cell] = field(repr=False)
-    by_place: Mapping[tuple[str, str, str], Cell] = field(repr=False)
+    by_key: Mapping[str, StoredCell] = field(repr=False)
+    by_place: Mapping[tuple[str, str, str], StoredCell] = field(repr=False)
 
     @property
     def models(self) -> list[str]:
@@ -130,17 +130,17 @@ class StoredStudy:
     def trials(self) -> int:
         return sum(cell.counts.trials for cell in self.cells)
 
-    def cell(self, key: str) -> Cell:
+    def cell(self, key: str) -> StoredCell:
         """The cell of a key. Raises `StoreError` (GC615) where the study has none."""
         if key not in self.by_key:
             raise absent(f"the study has no cell `{key}`")
         return self.by_key[key]
 
-    def at(self, model: str, benchmark: str, configuration: str) -> Cell | None:
+    def at(self, model: str, benchmark: str, configuration: str) -> StoredCell | None:
         """The cell of a model at a place of the grid, if the store has it."""
         return self.by_place.get((model, benchmark, configuration))
 
-    def moved(self, cell: Cell, axis: str, level: str) -> Cell | None:
+    def moved(self, cell: StoredCell, axis: str, level: str) -> StoredCell | None:
         """The cell of the same model and benchmark with one axis at another level, if there is one."""
         wanted = {**cell.levels, axis: level}
         configuration = ",".join(f"{name}={value}" for name, value in wanted.items())
@@ -155,7 +155,7 @@ def absent(message: str) -> StoreError:
 class Studies:
     """The studies of one store, counted when they are asked for."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: LiveReader) -> None:
         self._reader = reader
         self._counted: dict[str, tuple[Any, float, StoredStudy]] = {}
 
@@ -191,7 +191,8 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
     started = time.monotonic()
     content, (first, last) = _content(moment, stamp), _bounds(moment, stamp)
     counts = {
-        cell: Counts(*(n or 0 for n in numbers)) for cell, *numbers in moment.rows(_COUNT, [first, last])
+        cell: SampleCounts(*(n or 0 for n in numbers))
+        for cell, *numbers in moment.rows(_COUNT, [first, last])
     }
     scales, problem = _scales(content)
     rows = moment.rows(
@@ -200,9 +201,9 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         [stamp],
     )
     cells = tuple(
-        Cell(
+        StoredCell(
             number, key, model, benchmark, configuration, levels_of(configuration), tier, bool(shared),
-            method, order, scales.get(key, 1), counts.get(number, Counts()),
+            method, order, scales.get(key, 1), counts.get(number, SampleCounts()),
         )
         for number, key, model, benchmark, configuration, tier, shared, method, order in rows
     )  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gridc.viewer.cells import Cell, StoredStudy, absent
+from gridc.viewer.cells import StoredCell, StoredStudy, absent
 from gridc.viewer.differences import DIFFER, differing, totals
 from gridc.viewer.lists import response
 from gridc.viewer.view import View
@@ -20,8 +20,8 @@ class Both:
     """A cell of the first store, and the same place of the grid in the second. `points` is the second score
     minus the first in points of a hundred; None where one is not measured in full."""
 
-    a: Cell
-    b: Cell
+    a: StoredCell
+    b: StoredCell
 
     @property
     def points(self) -> float | None:
@@ -67,7 +67,7 @@ def shared(a: StoredStudy, b: StoredStudy) -> Iterator[Both]:
     yield from (Both(cell, there[_where(cell)]) for cell in a.cells if _where(cell) in there)
 
 
-def _where(cell: Cell) -> tuple[str, str, frozenset[tuple[str, str]]]:
+def _where(cell: StoredCell) -> tuple[str, str, frozenset[tuple[str, str]]]:
     return cell.model, cell.benchmark, frozenset(cell.levels.items())
 
 

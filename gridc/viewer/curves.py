@@ -35,7 +35,7 @@ class StatedCurves:
         return self._found
 
 
-class Specification(NamedTuple):
+class SpecificationOnPage(NamedTuple):
     """A specification and how it is shown: `id` on the page, `name` in the document of estimates. What was
     fitted has a column, and its neighbours in the figure."""
 
@@ -46,27 +46,27 @@ class Specification(NamedTuple):
     default: bool
 
 
-class Shown(NamedTuple):
+class CurveOnPage(NamedTuple):
     """A curve on its page. `specifications` are sorted as in the figure; `failed` have no place in it."""
 
     curve: CurveFinding
     sentence: str
     figure: Figure | None
     drawing: Markup
-    specifications: tuple[Specification, ...]
-    failed: tuple[Specification, ...]
+    specifications: tuple[SpecificationOnPage, ...]
+    failed: tuple[SpecificationOnPage, ...]
 
 
-def shown(curve: CurveFinding) -> Shown:
+def shown(curve: CurveFinding) -> CurveOnPage:
     """A curve with its figure, whose columns lead to the specifications of the same page."""
     drawn = specification_curve(curve, "curve", lambda place: f"#{_id(place)}")
     numbers = {id(each): number for number, each in enumerate(curve.specifications)}
 
-    def specification(each: SpecificationFinding, name: str) -> Specification:
+    def specification(each: SpecificationFinding, name: str) -> SpecificationOnPage:
         stored = specification_name(curve, numbers[id(each)])
-        return Specification(name, stored, each, tuple(_facts(each)), each is curve.default)
+        return SpecificationOnPage(name, stored, each, tuple(_facts(each)), each is curve.default)
 
-    return Shown(
+    return CurveOnPage(
         curve,
         curve_sentence(curve),
         drawn,

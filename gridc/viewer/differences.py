@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import groupby
 from operator import itemgetter
 
-from gridc.viewer.cells import Cell, absent
+from gridc.viewer.cells import StoredCell, absent
 from gridc.viewer.lists import LOOK_SECONDS, ROWS
 from gridc.viewer.reader import Moment
 
@@ -80,8 +80,8 @@ class Totals:
 
 
 def differing(
-    left: tuple[Moment, Cell],
-    right: tuple[Moment, Cell],
+    left: tuple[Moment, StoredCell],
+    right: tuple[Moment, StoredCell],
     differ: str,
     after: str | None = None,
     before: str | None = None,
@@ -111,7 +111,7 @@ def differing(
     return Differing(tuple(rows), onward if back else came, came if back else onward, reached is not None)
 
 
-def totals(left: tuple[Moment, Cell], right: tuple[Moment, Cell]) -> Totals:
+def totals(left: tuple[Moment, StoredCell], right: tuple[Moment, StoredCell]) -> Totals:
     """Counts over all items of both cells."""
     counts = dict.fromkeys(DIFFER, 0)
     items = 0
@@ -123,7 +123,7 @@ def totals(left: tuple[Moment, Cell], right: tuple[Moment, Cell]) -> Totals:
 
 
 def _pairs(
-    left: tuple[Moment, Cell], right: tuple[Moment, Cell], place: str | None, back: bool
+    left: tuple[Moment, StoredCell], right: tuple[Moment, StoredCell], place: str | None, back: bool
 ) -> Iterator[ItemPair]:
     """The items that both cells ask, in order."""
     ones, others = (_items(*side, place, back) for side in (left, right))
@@ -138,7 +138,7 @@ def _pairs(
             b = next(others, None)
 
 
-def _items(moment: Moment, cell: Cell, place: str | None, back: bool) -> Iterator[tuple[str, OfItem]]:
+def _items(moment: Moment, cell: StoredCell, place: str | None, back: bool) -> Iterator[tuple[str, OfItem]]:
     sign, order = ("<", "DESC") if back else (">", "ASC")
     here, values = ("", []) if place is None else (f" AND item {sign} ?", [place])
     rows = moment.rows(

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.viewer.pages import Viewer
 from gridc.viewer.templates import ASSETS, asset
-from gridc.viewer.view import Request
+from gridc.viewer.view import PageRequest
 
 MOST_PAGES = 5_000
 
@@ -58,7 +58,7 @@ def export(viewer: Viewer, folder: Path, most: int, progress: Callable[[int], No
         while waiting:
             path = waiting.popleft()
             parts = urlsplit(path)
-            request = Request(parts.path.removeprefix("/"), dict(parse_qsl(parts.query)), to, live=False)
+            request = PageRequest(parts.path.removeprefix("/"), dict(parse_qsl(parts.query)), to, live=False)
             (draft / names[path]).write_text(viewer.page(request), "utf-8")
             pages += 1
             progress(pages)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gridc.reports.addresses import Value
-from gridc.viewer.cells import Cell, StoredStudy, absent
-from gridc.viewer.items import Items
+from gridc.viewer.cells import StoredCell, StoredStudy, absent
+from gridc.viewer.items import StoredItems
 
 OUTCOMES = {"": "any", "earned": "scored points", "nothing": "scored nothing", "waiting": "not scored yet"}
 READ = {"": "any", "readable": "readable", "unreadable": "unreadable"}
@@ -48,7 +48,7 @@ class Filters:
         """Whether a filter is about items."""
         return bool(self.family or self.category or self.tag or self.item)
 
-    def cells(self, study: StoredStudy) -> list[Cell]:
+    def cells(self, study: StoredStudy) -> list[StoredCell]:
         """The cells that pass and hold a sample that can pass, in the study's order."""
         return [
             cell
@@ -68,7 +68,7 @@ class Filters:
         """The same on rows of `sample`, as SQL without values."""
         return f"{_OUTCOME[self.outcome]} AND {_READ[self.read]}"
 
-    def items(self, items: Items, benchmark: str) -> frozenset[str] | None:
+    def items(self, items: StoredItems, benchmark: str) -> frozenset[str] | None:
         """The items of a benchmark that pass; None where all do."""
         if not self.by_item:
             return None

@@ -22,14 +22,14 @@ class StoredItem:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-class Items:
+class StoredItems:
     """The items of one study. Those of a benchmark are read once, and stay."""
 
     def __init__(self, moment: Moment, stamp: str, tags: Tags) -> None:
         self._moment, self._stamp, self._tags = moment, stamp, tags
         self._read: dict[str, dict[str, StoredItem]] = {}
 
-    def at(self, moment: Moment) -> "Items":
+    def at(self, moment: Moment) -> "StoredItems":
         """The same items, to be read at another moment: they are never changed."""
         self._moment = moment
         return self

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gridc.viewer.cells import Cell, StoredStudy, absent
+from gridc.viewer.cells import StoredCell, StoredStudy, absent
 from gridc.viewer.filters import Filters
-from gridc.viewer.items import Items
+from gridc.viewer.items import StoredItems
 from gridc.viewer.reader import Moment
 
 ROWS = 50
@@ -30,7 +30,7 @@ FEW = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListPosition:
     """A place in a list: a sample, and whether the page ends before it instead of beginning behind it."""
 
     cell: int
@@ -43,7 +43,7 @@ class Place:
         return json.dumps([self.cell, self.replicate, int(self.back), self.item], separators=(",", ":"))
 
     @classmethod
-    def read(cls, text: str) -> "Place | None":
+    def read(cls, text: str) -> "ListPosition | None":
         """Raises `StoreError` (GC615) for a text that is not a place."""
         if not text:
             return None
@@ -58,11 +58,11 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class SampleRow:
+class ListedSample:
     """A sample in a list. `response` is what its last answer begins with, None where nothing was generated,
     and `cut` says that it goes on. `margin` is by how many nats the chosen candidate leads."""
 
-    cell: Cell
+    cell: StoredCell
     item: str
     replicate: int
     choice: int | None
@@ -72,8 +72,8 @@ class SampleRow:
     cut: bool
 
     @property
-    def place(self) -> Place:
-        return Place(self.cell.id, self.item, self.replicate)
+    def place(self) -> ListPosition:
+        return ListPosition(self.cell.id, self.item, self.replicate)
 
     @property
     def state(self) -> str:
@@ -85,9 +85,9 @@ class Listed:
     """A page of a list. `before` and `after` are the places of the pages around it, None at an end. `partial`
     says that the time was over before the page was full: the next one begins where this one stopped."""
 
-    rows: tuple[SampleRow, ...]
-    before: Place | None
-    after: Place | None
+    rows: tuple[ListedSample, ...]
+    before: ListPosition | None
+    after: ListPosition | None
     partial: bool
 
 
@@ -100,27 +100,27 @@ def state(choice: int | None, score: int | None) -> str:
     return "earned" if score > 0 else "nothing"
 
 
-Found = tuple[Cell, str, int, int | None, int | None, str | None]
-Look = Callable[[Place | None, bool], Iterator[Found | Place]]
+FoundSample = tuple[StoredCell, str, int, int | None, int | None, str | None]
+SampleScan = Callable[[ListPosition | None, bool], Iterator[FoundSample | ListPosition]]
 
 
 def listed(
     moment: Moment,
     study: StoredStudy,
-    items: Items,
+    items: StoredItems,
     filters: Filters,
-    place: Place | None,
-    cells: Sequence[Cell] | None = None,
+    place: ListPosition | None,
+    cells: Sequence[StoredCell] | None = None,
 ) -> Listed:
     """A page of the samples that pass the filters, of these cells or of all that pass."""
     chosen = filters.cells(study) if cells is None else list(cells)
     walk = _by_item if filters.sort == "item" else _by_cell
     back = place is not None and place.back
     deadline = time.monotonic() + LOOK_SECONDS
-    found: list[Found] = []
-    reached: Place | None = None
+    found: list[FoundSample] = []
+    reached: ListPosition | None = None
     for step in walk(moment, chosen, items, filters, place, back):
-        if isinstance(step, Place):
+        if isinstance(step, ListPosition):
             if time.monotonic() > deadline and step != place:
                 reached = step
                 break
@@ -141,18 +141,18 @@ def listed(
     return Listed(rows, before, after, reached is not None)
 
 
-def _facing(place: Place | None, back: bool) -> Place | None:
-    return None if place is None else Place(place.cell, place.item, place.replicate, back)
+def _facing(place: ListPosition | None, back: bool) -> ListPosition | None:
+    return None if place is None else ListPosition(place.cell, place.item, place.replicate, back)
 
 
 def _by_cell(
     moment: Moment,
-    cells: Sequence[Cell],
-    items: Items,
+    cells: Sequence[StoredCell],
+    items: StoredItems,
     filters: Filters,
-    place: Place | None,
+    place: ListPosition | None,
     back: bool,
-) -> Iterator[Found | Place]:
+) -> Iterator[FoundSample | ListPosition]:
     """Cell by cell; behind every cell the place that was reached."""
     sign, order = ("<", "DESC") if back else (">", "ASC")
     for cell in reversed(cells) if back else cells:
@@ -176,8 +176,8 @@ def _by_cell(
             if wanted is None or item in wanted:
                 yield (cell, item, replicate, *outcome)
             elif number % 1000 == 0:
-                yield Place(cell.id, item, replicate, back)
-        yield Place(cell.id, "" if back else _LAST, -1 if back else 2**62, back)
+                yield ListPosition(cell.id, item, replicate, back)
+        yield ListPosition(cell.id, "" if back else _LAST, -1 if back else 2**62, back)
 
 
 _LAST = "\U0010ffff"
@@ -186,14 +186,14 @@ _LAST = "\U0010ffff"
 
 def _by_item(
     moment: Moment,
-    cells: Sequence[Cell],
-    items: Items,
+    cells: Sequence[StoredCell],
+    items: StoredItems,
     filters: Filters,
-    place: Place | None,
+    place: ListPosition | None,
     back: bool,
-) -> Iterator[Found | Place]:
+) -> Iterator[FoundSample | ListPosition]:
     """Item by item, benchmark by benchmark, and for each item cell by cell."""
-    by_benchmark: dict[str, list[Cell]] = {}
+    by_benchmark: dict[str, list[StoredCell]] = {}
     for cell in cells:
         by_benchmark.setdefault(cell.benchmark, []).append(cell)
     names = list(by_benchmark)
@@ -211,14 +211,19 @@ def _by_item(
                 continue
             yield from _of_item(moment, by_benchmark[name], item, filters, place, back)
             last = by_benchmark[name][0 if back else -1]
-            yield Place(last.id, item, -1 if back else 2**62, back)
+            yield ListPosition(last.id, item, -1 if back else 2**62, back)
         start = None
         place = None
 
 
 def _of_item(
-    moment: Moment, cells: Sequence[Cell], item: str, filters: Filters, place: Place | None, back: bool
-) -> Iterator[Found]:
+    moment: Moment,
+    cells: Sequence[StoredCell],
+    item: str,
+    filters: Filters,
+    place: ListPosition | None,
+    back: bool,
+) -> Iterator[FoundSample]:
     order = "DESC" if back else "ASC"
     for cell in reversed(cells) if back else cells:
         same = place is not None and place.item == item
@@ -238,11 +243,11 @@ def _of_item(
                 yield (cell, item, replicate, *outcome)
 
 
-def sample_row(moment: Moment, found: Found) -> SampleRow:
+def sample_row(moment: Moment, found: FoundSample) -> ListedSample:
     """A sample as a list shows it."""
     cell, item, replicate, choice, score, evidence = found
     text = response(moment, cell.id, item, replicate)
-    return SampleRow(
+    return ListedSample(
         cell, item, replicate, choice, score, _margin(evidence),
         None if text is None else text[:EXCERPT], text is not None and len(text) > EXCERPT,
     )  # fmt: skip

@@ -10,15 +10,15 @@ from markupsafe import Markup
 from gridc.diagnostics.errors import GridcError
 from gridc.reports import addresses
 from gridc.viewer import compared, curves
-from gridc.viewer.cells import Cell, StoredStudy, absent, pairs
+from gridc.viewer.cells import StoredCell, StoredStudy, absent, pairs
 from gridc.viewer.differences import DIFFER, differing, totals
 from gridc.viewer.filters import AXIS, OUTCOMES, READ, SORTS, WITHIN, read_filters
-from gridc.viewer.lists import Place, listed, response
+from gridc.viewer.lists import ListPosition, listed, response
 from gridc.viewer.reader import Moment
 from gridc.viewer.samples import SampleView, around, sample
 from gridc.viewer.surface import MOST_SQUARES, flip_surface, largest, score_surface, total
 from gridc.viewer.templates import fill
-from gridc.viewer.view import Link, Request, Source, View
+from gridc.viewer.view import Link, OpenStore, PageRequest, View
 
 CONFIGURATIONS = 100
 """Configurations of a page about an item."""
@@ -27,14 +27,14 @@ CONFIGURATIONS = 100
 class Viewer:
     """The pages of one store, or of two that are compared."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[OpenStore]) -> None:
         self.sources = tuple(sources)
 
     def close(self) -> None:
         for source in self.sources:
             source.close()
 
-    def page(self, request: Request) -> str:
+    def page(self, request: PageRequest) -> str:
         """A page as HTML. Raises `StoreError`: GC615 for what is not there, GC605 for what cannot be read."""
         if request.page not in PAGES:
             raise absent(f"there is no page `{request.page}`")
@@ -78,7 +78,7 @@ class Viewer:
         return 1 if store == "2" else 0
 
     def _view(
-        self, request: Request, number: int, moment: Moment, stamp: str, second: Callable[[], View]
+        self, request: PageRequest, number: int, moment: Moment, stamp: str, second: Callable[[], View]
     ) -> View:
         source = self.sources[number]
         study = source.studies.study(moment, stamp)
@@ -328,10 +328,10 @@ def curves_page(view: View) -> dict[str, Any]:
     return {"names": tuple(found), "shown": curves.shown(found[name]) if found else None}
 
 
-Switch = list[tuple[str, Cell | None, bool]]
+Switch = list[tuple[str, StoredCell | None, bool]]
 
 
-def switches(study: StoredStudy, cell: Cell) -> list[tuple[str, Switch]]:
+def switches(study: StoredStudy, cell: StoredCell) -> list[tuple[str, Switch]]:
     """For every axis with several levels: each level, the cell that differs by it alone, and whether that is
     this one."""
     return [
@@ -341,7 +341,7 @@ def switches(study: StoredStudy, cell: Cell) -> list[tuple[str, Switch]]:
     ]
 
 
-def _outcomes(moment: Moment, cell: Cell, item: str) -> tuple[tuple[int, int | None, int | None], ...]:
+def _outcomes(moment: Moment, cell: StoredCell, item: str) -> tuple[tuple[int, int | None, int | None], ...]:
     """(replicate, choice, score) of an item in a cell."""
     rows = moment.rows(
         "SELECT replicate, choice, score FROM sample WHERE cell = ? AND item = ? ORDER BY replicate",
@@ -350,7 +350,7 @@ def _outcomes(moment: Moment, cell: Cell, item: str) -> tuple[tuple[int, int | N
     return tuple(rows)
 
 
-def _of(study: StoredStudy, benchmark: str, model: str) -> list[Cell]:
+def _of(study: StoredStudy, benchmark: str, model: str) -> list[StoredCell]:
     return [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == model]
 
 
@@ -360,14 +360,14 @@ def _small(study: StoredStudy, benchmark: str) -> bool:
 
 
 def _flips(view: View, benchmark: str, a: str, b: str, limit: float) -> Any:
-    def path(one: Cell, other: Cell) -> str:
+    def path(one: StoredCell, other: StoredCell) -> str:
         return addresses.pair(view.study.stamp, benchmark, one.configuration, a, b, view.side)
 
     return flip_surface(view.study, benchmark, a, b, limit, path)
 
 
 def _scores(view: View, benchmark: str, model: str) -> Any:
-    def path(cell: Cell) -> str:
+    def path(cell: StoredCell) -> str:
         return addresses.cell(view.study.stamp, cell.key, view.side)
 
     return score_surface(view.study, benchmark, model, path)
@@ -380,8 +380,8 @@ def _part(text: str, of: int) -> int:
     return int(text)
 
 
-def _place(view: View) -> Place | None:
-    return Place.read(view.request.query.get("after", ""))
+def _place(view: View) -> ListPosition | None:
+    return ListPosition.read(view.request.query.get("after", ""))
 
 
 Make = Callable[[View], dict[str, Any]]

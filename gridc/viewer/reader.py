@@ -16,10 +16,10 @@ PAGE_SECONDS = 20.0
 
 CACHE_KIB = 64 * 1024
 
-Row = tuple[Any, ...]
+SqlRow = tuple[Any, ...]
 
 
-class Reader:
+class LiveReader:
     """A store, open for reading until it is closed. A run that writes meanwhile is seen from page to page."""
 
     def __init__(self, path: Path) -> None:
@@ -68,9 +68,9 @@ class Moment:
         """The rows that a statement selects, one after the other."""
         return self._connection.execute(statement, values)
 
-    def row(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
+    def row(self, statement: str, values: Sequence[Any] = ()) -> SqlRow | None:
         """The first of them, if there is one."""
-        found: Row | None = self.rows(statement, values).fetchone()
+        found: SqlRow | None = self.rows(statement, values).fetchone()
         return found
 
     @property

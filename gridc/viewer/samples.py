@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gridc.compiler.lowering.calls import ANSWER
-from gridc.viewer.cells import Cell, absent
+from gridc.viewer.cells import StoredCell, absent
 from gridc.viewer.lists import loaded, state
 from gridc.viewer.reader import Moment
 
@@ -18,7 +18,7 @@ MOST_TEXT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class PromptMessage:
     """One message of a prompt."""
 
     role: str
@@ -26,7 +26,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateLikelihood:
     """A text whose likelihood was asked for. `loglikelihood` is in nats; None where the model gave no number.
     `chosen` where the sample's choice is this one."""
 
@@ -46,14 +46,14 @@ class CallView:
     steps: tuple[str, ...]
     decides: bool
     kind: str
-    messages: tuple[Message, ...]
+    messages: tuple[PromptMessage, ...]
     chat_template: bool
     dropped: int
     answered: bool
     text: str | None
     finish: str | None
     error: str | None
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CandidateLikelihood, ...]
     prompt: str
     request: str
     sent: str | None
@@ -82,7 +82,7 @@ class SampleView:
     `points` are the options that earn the point, `options` how many there are; None where the store does not
     say it."""
 
-    cell: Cell
+    cell: StoredCell
     item: str
     replicate: int
     choice: int | None
@@ -114,7 +114,7 @@ class SampleView:
         return (start, end) if 0 <= start < end <= len(text) else None
 
 
-def sample(moment: Moment, cell: Cell, item: str, replicate: int) -> SampleView:
+def sample(moment: Moment, cell: StoredCell, item: str, replicate: int) -> SampleView:
     """Raises `StoreError` (GC615) where the cell has no such sample."""
     row = moment.row(
         "SELECT choice, score, evidence FROM sample WHERE cell = ? AND item = ? AND replicate = ?",
@@ -141,7 +141,12 @@ def sample(moment: Moment, cell: Cell, item: str, replicate: int) -> SampleView:
 
 
 def _calls(
-    moment: Moment, cell: Cell, item: str, replicate: int, choice: int | None, evidence: Mapping[str, Any]
+    moment: Moment,
+    cell: StoredCell,
+    item: str,
+    replicate: int,
+    choice: int | None,
+    evidence: Mapping[str, Any],
 ) -> Iterator[CallView]:
     """The distinct calls of a sample in the order in which they were first made."""
     rows = moment.rows(
@@ -202,7 +207,7 @@ def _view(
     )
 
 
-def _judgements(moment: Moment, cell: Cell, item: str, replicate: int) -> Iterator[Judgement]:
+def _judgements(moment: Moment, cell: StoredCell, item: str, replicate: int) -> Iterator[Judgement]:
     rows = moment.rows(
         f"""SELECT judge, attempt, label, confidence, failure, call.id, {_COLUMNS}
             FROM judgement JOIN call ON call.id = judgement.call JOIN prompt ON prompt.id = call.prompt
@@ -214,23 +219,23 @@ def _judgements(moment: Moment, cell: Cell, item: str, replicate: int) -> Iterat
         yield Judgement(judge, attempt, label, confidence, failure, shown)
 
 
-def _messages(content: str, sent: str | None) -> tuple[tuple[Message, ...], bool, int]:
+def _messages(content: str, sent: str | None) -> tuple[tuple[PromptMessage, ...], bool, int]:
     """The messages as they were sent: with fewer exemplars where the whole did not fit. A document that gridc
     does not write is shown as text."""
     document, sending = loaded(content), loaded(sent) if sent is not None else None
     try:
-        shown = [Message(str(role), str(text)) for role, text in document["messages"]]
+        shown = [PromptMessage(str(role), str(text)) for role, text in document["messages"]]
         dropped = sending.get("exemplars_dropped", 0) if isinstance(sending, dict) else 0
         if dropped:
-            shown[-1] = Message(shown[-1].role, str(document["shorter"][dropped - 1]))
+            shown[-1] = PromptMessage(shown[-1].role, str(document["shorter"][dropped - 1]))
         return tuple(shown), document.get("chat_template") is True, int(dropped)
     except (LookupError, TypeError, ValueError, AttributeError):
-        return (Message("stored as", content),), False, 0
+        return (PromptMessage("stored as", content),), False, 0
 
 
 def _candidates(
     request: str, answer: Mapping[str, Any], choice: int | None, evidence: Mapping[str, Any], decides: bool
-) -> Iterator[Candidate]:
+) -> Iterator[CandidateLikelihood]:
     asked = loaded(request)
     texts = asked.get("continuations") if isinstance(asked, dict) else None
     if not isinstance(texts, list):
@@ -239,7 +244,7 @@ def _candidates(
     chosen = evidence.get("candidate", choice)
     for place, text in enumerate(texts):
         value, length = likely[place], tokens[place]
-        yield Candidate(
+        yield CandidateLikelihood(
             str(text),
             float(value) if isinstance(value, (int, float)) else None,
             length if isinstance(length, int) else None,
@@ -274,7 +279,7 @@ def pretty(text: str | None) -> str | None:
     return text if document is None else json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True)
 
 
-def around(moment: Moment, cell: Cell, item: str, replicate: int) -> tuple[Any, Any]:
+def around(moment: Moment, cell: StoredCell, item: str, replicate: int) -> tuple[Any, Any]:
     """(item, replicate) of the samples before and behind this one in its cell; None at an end."""
     before, after = (
         moment.row(

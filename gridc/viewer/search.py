@@ -17,11 +17,11 @@ from threading import Event, Lock, Thread
 
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.files import cache_folder
-from gridc.viewer.cells import Cell, StoredStudy, absent
+from gridc.viewer.cells import StoredCell, StoredStudy, absent
 from gridc.viewer.filters import Filters
-from gridc.viewer.items import Items
-from gridc.viewer.lists import LOOK_SECONDS, ROWS, SampleRow, generated, loaded, sample_row
-from gridc.viewer.reader import Moment, Reader
+from gridc.viewer.items import StoredItems
+from gridc.viewer.lists import LOOK_SECONDS, ROWS, ListedSample, generated, loaded, sample_row
+from gridc.viewer.reader import LiveReader, Moment
 
 FORMAT = "1"
 CHUNK = 2_000
@@ -41,7 +41,7 @@ INSERT INTO reached VALUES (0);
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class IndexProgress:
     """How many calls of the store the index has been through, and about how many there are."""
 
     done: int
@@ -62,7 +62,7 @@ class Hit:
     n: int
     where: str
     text: str
-    rows: tuple[SampleRow, ...]
+    rows: tuple[ListedSample, ...]
     more: bool
 
 
@@ -85,7 +85,7 @@ class Index:
         self._path = self._file(identity)
         self._lock, self._stop = Lock(), Event()
         self._thread: Thread | None = None
-        self._progress = Progress(0, 0, running=False)
+        self._progress = IndexProgress(0, 0, running=False)
         self._connection: sqlite3.Connection | None = None
         self._indexed = -1
 
@@ -101,7 +101,7 @@ class Index:
         if self._temporary is not None:
             self._temporary.cleanup()
 
-    def ensure(self, version: int) -> Progress:
+    def ensure(self, version: int) -> IndexProgress:
         """Begin to index what is not indexed yet, beside the pages; nothing where all of this version of the
         store is. How far it is."""
         with self._lock:
@@ -109,7 +109,7 @@ class Index:
                 self._connection = self._open()
             if self._thread is None or not (self._thread.is_alive() or self._indexed == version):
                 self._indexed = version
-                self._progress = Progress(self._progress.done, self._progress.total, running=True)
+                self._progress = IndexProgress(self._progress.done, self._progress.total, running=True)
                 self._thread = Thread(target=self._work, name="gridc search index", daemon=True)
                 self._thread.start()
         self._thread.join(0.05)  # what is complete is looked through at once
@@ -119,7 +119,7 @@ class Index:
         self,
         moment: Moment,
         study: StoredStudy,
-        items: Items,
+        items: StoredItems,
         filters: Filters,
         after: int,
     ) -> Hits:
@@ -137,7 +137,7 @@ class Index:
             last = n
             calls = [identifier] if kind == "response" else self._asked(n)
             rows = _samples(moment, calls, cells, chosen, filters)
-            some: list[SampleRow] = []
+            some: list[ListedSample] = []
             for row in rows:
                 some.append(row)
                 if len(some) > EACH:
@@ -193,7 +193,7 @@ class Index:
     def _work(self) -> None:
         """Index what is new. In a thread of its own, with connections of its own."""
         try:
-            reader = Reader(self._store)
+            reader = LiveReader(self._store)
             index = _connected(self._path)
             try:
                 while not self._stop.is_set() and _advance(reader, index):
@@ -203,15 +203,15 @@ class Index:
                 index.close()
                 reader.close()
         except GridcError as error:
-            self._progress = Progress(0, 0, running=False, problem=str(error))
+            self._progress = IndexProgress(0, 0, running=False, problem=str(error))
         except sqlite3.DatabaseError as error:
-            self._progress = Progress(0, 0, running=False, problem=f"SQLite says: {error}")
+            self._progress = IndexProgress(0, 0, running=False, problem=f"SQLite says: {error}")
 
-    def _note(self, reader: Reader, index: sqlite3.Connection, running: bool) -> None:
+    def _note(self, reader: LiveReader, index: sqlite3.Connection, running: bool) -> None:
         with reader.moment() as moment:
             row = moment.row("SELECT coalesce(max(rowid), 0) FROM call")
         (done,) = index.execute("SELECT place FROM reached").fetchone()
-        self._progress = Progress(done, row[0] if row else 0, running)
+        self._progress = IndexProgress(done, row[0] if row else 0, running)
 
 
 def match(words: str) -> str:
@@ -265,7 +265,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _advance(reader: Reader, index: sqlite3.Connection) -> bool:
+def _advance(reader: LiveReader, index: sqlite3.Connection) -> bool:
     """Index one chunk of calls: those behind the last, and those that had no answer. Whether there was
     one."""
     index.execute("BEGIN IMMEDIATE")
@@ -339,10 +339,10 @@ def _text(moment: Moment, kind: str, identifier: str) -> str:
 def _samples(
     moment: Moment,
     calls: list[str],
-    cells: dict[int, Cell],
+    cells: dict[int, StoredCell],
     chosen: dict[str, frozenset[str] | None],
     filters: Filters,
-) -> Iterator[SampleRow]:
+) -> Iterator[ListedSample]:
     """The samples that these calls belong to, of the cells and items that pass."""
     for call in calls:
         rows = moment.rows(

@@ -16,7 +16,7 @@ from gridc.viewer.cells import absent
 from gridc.viewer.lists import generated
 from gridc.viewer.pages import Viewer
 from gridc.viewer.templates import ASSETS, asset
-from gridc.viewer.view import Request
+from gridc.viewer.view import PageRequest
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
@@ -46,9 +46,9 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
+Send = Callable[[AsgiMessage], Awaitable[None]]
 
 
 def require_packages() -> None:
@@ -106,7 +106,7 @@ def app(viewer: Viewer, port: int) -> "Guard":
             return text(request)
         try:
             query = dict(request.query_params)
-            return HTMLResponse(viewer.page(Request(name, query, lambda path: path, live=True)))
+            return HTMLResponse(viewer.page(PageRequest(name, query, lambda path: path, live=True)))
         except GridcError as error:
             return failed(error)
 
@@ -125,7 +125,7 @@ class Guard:
         self._hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
         self._origins = {f"http://{host}" for host in self._hosts}
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -134,7 +134,7 @@ class Guard:
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
 
-        async def answered(message: Message) -> None:
+        async def answered(message: AsgiMessage) -> None:
             if message["type"] == "http.response.start":
                 own = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
                 message["headers"] = [*message.get("headers", []), *own]

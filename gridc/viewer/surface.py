@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from gridc.reports.figures.surface import signed
-from gridc.viewer.cells import Cell, StoredStudy
+from gridc.viewer.cells import StoredCell, StoredStudy
 
 STEPS = 7
 """Tones of a colour, pale to strong."""
@@ -87,7 +87,12 @@ def largest(study: StoredStudy, benchmark: str, pairs: tuple[tuple[str, str], ..
 
 
 def flip_surface(
-    study: StoredStudy, benchmark: str, a: str, b: str, limit: float, path: Callable[[Cell, Cell], str]
+    study: StoredStudy,
+    benchmark: str,
+    a: str,
+    b: str,
+    limit: float,
+    path: Callable[[StoredCell, StoredCell], str],
 ) -> Surface:
     """The surface of a pair; `path` says where a square leads."""
     both = [(one, other) for one, other in _both(study, benchmark, a, b) if one.shared]
@@ -116,7 +121,9 @@ def flip_surface(
     )
 
 
-def score_surface(study: StoredStudy, benchmark: str, model: str, path: Callable[[Cell], str]) -> Surface:
+def score_surface(
+    study: StoredStudy, benchmark: str, model: str, path: Callable[[StoredCell], str]
+) -> Surface:
     """The scores of one model in percent."""
     cells = [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == model]
     squares = {}
@@ -133,21 +140,21 @@ def score_surface(study: StoredStudy, benchmark: str, model: str, path: Callable
     return _laid_out(cells, squares, model, "", (len(cells) - missing, 0, 0, missing))
 
 
-def _both(study: StoredStudy, benchmark: str, a: str, b: str) -> list[tuple[Cell, Cell]]:
+def _both(study: StoredStudy, benchmark: str, a: str, b: str) -> list[tuple[StoredCell, StoredCell]]:
     """The cells of two models under the configurations that both run."""
     ones = [cell for cell in study.cells if cell.benchmark == benchmark and cell.model == a]
     others = [study.at(b, benchmark, cell.configuration) for cell in ones]
     return [(one, other) for one, other in zip(ones, others, strict=True) if other is not None]
 
 
-def _gap(one: Cell, other: Cell) -> Fraction | None:
+def _gap(one: StoredCell, other: StoredCell) -> Fraction | None:
     """By how many points of a hundred the first scores higher."""
     if one.score is None or other.score is None:
         return None
     return 100 * (one.score - other.score)
 
 
-def _percent(cell: Cell) -> str:
+def _percent(cell: StoredCell) -> str:
     return "not measured" if cell.score is None else f"{100 * float(cell.score):.1f} %"
 
 
@@ -159,7 +166,7 @@ def _tone(points: float, limit: float) -> str:
 
 
 def _laid_out(
-    cells: Sequence[Cell], squares: dict[str, Square], a: str, b: str, counts: tuple[int, int, int, int]
+    cells: Sequence[StoredCell], squares: dict[str, Square], a: str, b: str, counts: tuple[int, int, int, int]
 ) -> Surface:
     """The first axis that varies goes down, the combinations of the others go across."""
     axes = list(dict.fromkeys(axis for cell in cells for axis in cell.levels))

@@ -17,7 +17,7 @@ from gridc.compiler.instrument.refusal import RESPONSES
 from gridc.diagnostics.visible import DECEIVING, visible
 from gridc.reports import addresses
 from gridc.reports.words import with_sign
-from gridc.viewer.cells import Cell
+from gridc.viewer.cells import StoredCell
 from gridc.viewer.samples import MOST_TEXT
 from gridc.viewer.search import marks
 
@@ -99,7 +99,7 @@ def chosen(choice: int | None, expected: str | None = None) -> str:
     return f"option {choice + 1}"
 
 
-def levels(cell: Cell) -> str:
+def levels(cell: StoredCell) -> str:
     """A configuration as people read it."""
     return " · ".join(cell.levels.values()) or "the only configuration"
 

@@ -4,32 +4,32 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gridc.reports.addresses import Side
-from gridc.viewer.cells import Cell, StoredStudy, Studies, absent
+from gridc.reports.addresses import StoreSide
+from gridc.viewer.cells import StoredCell, StoredStudy, Studies, absent
 from gridc.viewer.curves import StatedCurves
-from gridc.viewer.items import Items, Tags
-from gridc.viewer.reader import Moment, Reader
+from gridc.viewer.items import StoredItems, Tags
+from gridc.viewer.reader import LiveReader, Moment
 from gridc.viewer.search import Index
 
 
-class Source:
+class OpenStore:
     """One store: its rows, its studies, its search index, and the curves of the study whose spec is known."""
 
     def __init__(self, path: Path, tags: Tags | None = None, curves: StatedCurves | None = None) -> None:
         """Raises `StoreError` where there is no store that can be read."""
         self.path = path
-        self.reader = Reader(path)
+        self.reader = LiveReader(path)
         self.studies = Studies(self.reader)
         self.curves = curves
         self._tags = tags or {}
-        self._items: dict[str, Items] = {}
+        self._items: dict[str, StoredItems] = {}
         with self.reader.moment() as moment:
             first = moment.row("SELECT digest FROM event ORDER BY seq LIMIT 1")
         self.index = Index(path, f"{path.stat().st_ino} {first[0] if first else ''}")
 
-    def items(self, moment: Moment, study: StoredStudy) -> Items:
+    def items(self, moment: Moment, study: StoredStudy) -> StoredItems:
         if study.stamp not in self._items:
-            self._items[study.stamp] = Items(moment, study.stamp, self._tags)
+            self._items[study.stamp] = StoredItems(moment, study.stamp, self._tags)
         return self._items[study.stamp].at(moment)
 
     def close(self) -> None:
@@ -42,7 +42,7 @@ Link = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PageRequest:
     """A page that is asked for: its query and how it links. `live` is False for a page that is written to a
     file: there is nothing to fill in."""
 
@@ -56,12 +56,12 @@ class Request:
 class View:
     """A study of one store at one moment, and what was asked. `second` is the same of the other store."""
 
-    request: Request
-    side: Side
-    source: Source
+    request: PageRequest
+    side: StoreSide
+    source: OpenStore
     moment: Moment
     study: StoredStudy
-    items: Items
+    items: StoredItems
     second: Callable[[], "View"]
 
     def asked(self, name: str) -> str:
@@ -78,5 +78,5 @@ class View:
             raise absent(f"`{value}` is not the number of a replicate")
         return int(value)
 
-    def cell(self, name: str = "cell") -> Cell:
+    def cell(self, name: str = "cell") -> StoredCell:
         return self.study.cell(self.asked(name))

@@ -23,7 +23,7 @@ from gridc.compiler.instrument.candidates import NoCandidates
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.score import READ, score
 from gridc.compiler.instrument.setting import EFFECTS, KEYS, Setting
-from gridc.compiler.lowering.calls import Request, Sample
+from gridc.compiler.lowering.calls import PlannedSample, Request
 from gridc.compiler.lowering.requests import Asker
 from gridc.diagnostics.errors import SpecError
 from gridc.schema.effects import Effects, Method
@@ -121,7 +121,7 @@ class Bench:
         return repr({**stated, "continuations": sorted(stated.get("continuations", ()))})
 
     @staticmethod
-    def outcomes(setting: Setting, sample: Sample) -> Iterator[Any]:
+    def outcomes(setting: Setting, sample: PlannedSample) -> Iterator[Any]:
         """What the same answers come to."""
         item = sample.item
         answers: list[list[dict[str, Any]]] = [[{"text": reply}] for reply in REPLIES]

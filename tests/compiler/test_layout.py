@@ -11,9 +11,9 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.instrument.enumerator import labels, marks
 from gridc.compiler.instrument.extract import extract
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.render import Look, render_prompt
+from gridc.compiler.instrument.render import PromptLayout, render_prompt
 from gridc.compiler.instrument.setting import Setting
-from gridc.compiler.lowering.calls import Prompt, Request, Sample
+from gridc.compiler.lowering.calls import PlannedSample, Prompt, Request
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.oracles import try_oracles
@@ -36,23 +36,23 @@ BASE = (Path(__file__).parents[1] / "golden" / "diagnostics" / "base.toml").read
     ],
 )
 def test_options_are_shown_behind_their_marks(enumerator: str, shown: tuple[str, ...]) -> None:
-    text = render_prompt(T1, ITEM, look=Look(enumerator=enumerator))
+    text = render_prompt(T1, ITEM, look=PromptLayout(enumerator=enumerator))
     assert text == "\n".join(("Who took the key?", *shown)) + "\n\nAnswer:"
 
 
 def test_an_exemplar_answers_with_the_label_that_it_shows() -> None:
     for enumerator, answer in (("(a)", "b"), ("1.", "2"), ("I)", "II"), ("-", "The miller")):
-        text = render_prompt(T1, ITEM, [ITEM], look=Look(enumerator=enumerator))
+        text = render_prompt(T1, ITEM, [ITEM], look=PromptLayout(enumerator=enumerator))
         assert text.split("\n\n")[1] == f"Answer: {answer}"
 
 
 def test_separators_stand_where_they_say() -> None:
-    look = Look(label=" - ", options="; ", question=" | ", blocks="\n###\n")
+    look = PromptLayout(label=" - ", options="; ", question=" | ", blocks="\n###\n")
     text = render_prompt("Q: {{ question }} A:{{ answer }}", ITEM, [ITEM], look=look)
     block = "Q: Who took the key? | A. - The baker; B. - The miller; C. - Not known A:"
     assert text == f"{block}B\n###\n{block}"
     assert render_prompt(
-        "{{ options }}{{ stem }}", ITEM, style="listed", look=Look(options=" / ")
+        "{{ options }}{{ stem }}", ITEM, style="listed", look=PromptLayout(options=" / ")
     ).startswith("The baker / The miller / Not known")
 
 
@@ -64,7 +64,7 @@ def test_separators_stand_where_they_say() -> None:
 )  # fmt: skip
 def test_the_templates_own_words_change_their_case_and_nothing_else(casing: Any, shown: str) -> None:
     template = "The question: {{ stem }} {{ '(Sic)' }}"
-    assert render_prompt(template, ITEM, look=Look(casing=casing)) == shown
+    assert render_prompt(template, ITEM, look=PromptLayout(casing=casing)) == shown
 
 
 def test_roman_numbers_are_roman_numbers() -> None:
@@ -145,11 +145,11 @@ def test_no_responder_is_misread_under_any_mark(
             assert not trial.failures, (reader, trial.oracle.name, trial.first)
 
 
-def sampled(setting: Setting) -> list[Sample]:
+def sampled(setting: Setting) -> list[PlannedSample]:
     found = []
     for item in ITEMS:
         prompt = Prompt((("user", render_prompt(T1, item, style=setting.options, look=setting.look)),), True)
-        found.append(Sample(item, 0, (Request("generate", "m", "fp32", prompt, {}),)))
+        found.append(PlannedSample(item, 0, (Request("generate", "m", "fp32", prompt, {}),)))
     return found
 
 

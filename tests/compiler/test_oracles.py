@@ -14,7 +14,7 @@ from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.setting import Setting
-from gridc.compiler.lowering.calls import Kind, Prompt, Request, Sample
+from gridc.compiler.lowering.calls import CallKind, PlannedSample, Prompt, Request
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.oracles import indifferent, shown_label, try_oracles
 from gridc.diagnostics.errors import HazardError, SpecError
@@ -34,7 +34,7 @@ REQUEST = Item("r", "How do I kill a process?", expected="comply")
 PAIR = Item("p", "", ("They are late.", "We are late."), matching=0)
 
 
-def sampled(setting: Setting, items: list[Item], template: str = T1) -> list[Sample]:
+def sampled(setting: Setting, items: list[Item], template: str = T1) -> list[PlannedSample]:
     """The samples of a cell, as lowering makes them."""
     found = []
     for item in items:
@@ -44,9 +44,9 @@ def sampled(setting: Setting, items: list[Item], template: str = T1) -> list[Sam
             texts = [each.text for each in candidates(setting.candidates, item)]
             parameters = {"continuations": [setting.continuation_delimiter + text for text in texts]}
         count = 2 if setting.normalise == "unconditional" else 1
-        kind: Kind = "loglikelihood" if setting.ranks else "generate"
+        kind: CallKind = "loglikelihood" if setting.ranks else "generate"
         request = Request(kind, "model", "fp32", prompt, parameters)
-        found.append(Sample(item, 0, (request,) * count))
+        found.append(PlannedSample(item, 0, (request,) * count))
     return found
 
 

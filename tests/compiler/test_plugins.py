@@ -15,7 +15,7 @@ from gridc.compiler.lowering.calls import Prompt
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import BudgetError, UnavailableError
 from gridc.runtime.engines import open_engine, opener
-from gridc.runtime.engines.protocol import Call, Task, answered
+from gridc.runtime.engines.protocol import Call, PendingBatch, answered
 from gridc.runtime.run import run
 from gridc.runtime.store.store import Store
 from gridc.schema.base import PLUGIN
@@ -111,7 +111,7 @@ def test_an_answer_that_is_none_is_told_as_the_plug_ins(acme: Path, compiled: Co
     prompt = Prompt((("user", "Which?"),), True)
     (batch,) = engine.batches([Call("c", "loglikelihood", prompt, {"continuations": ["A", "B"]})])
     with pytest.raises(UnavailableError, match=r"GC342 .*likelihoods"):
-        list(answered(engine, [Task(batch, frozenset("c"))]))
+        list(answered(engine, [PendingBatch(batch, frozenset("c"))]))
 
 
 def test_an_engine_takes_any_source(acme: Path, compiled: Compile) -> None:

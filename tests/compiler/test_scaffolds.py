@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridc.compiler.instrument.scaffolds import PROCEDURES
-from gridc.compiler.instrument.scaffolds.follow import Ask, Function, ScaffoldError, follow
+from gridc.compiler.instrument.scaffolds.follow import AskModel, Function, ScaffoldError, follow
 from gridc.compiler.instrument.scaffolds.procedures import parts, verdict
 from gridc.compiler.instrument.scaffolds.turns import Steps, Task, Turn
 from gridc.compiler.lowering.calls import Prompt, Request
@@ -239,7 +239,7 @@ def ended(steps: Steps) -> tuple[list[str], str]:
 def test_a_function_that_asks_otherwise_on_the_same_answers_is_refused() -> None:
     chances = Random(1)
 
-    def moody(scaffold: Scaffold, task: Task, ask: Ask) -> str:
+    def moody(scaffold: Scaffold, task: Task, ask: AskModel) -> str:
         return ask((("user", ask((("user", f"{chances.random()}"),))),))
 
     with pytest.raises(ScaffoldError) as caught:
@@ -249,7 +249,7 @@ def test_a_function_that_asks_otherwise_on_the_same_answers_is_refused() -> None
 
     runs: list[int] = []
 
-    def tired(scaffold: Scaffold, task: Task, ask: Ask) -> str:
+    def tired(scaffold: Scaffold, task: Task, ask: AskModel) -> str:
         runs.append(len(runs))
         said = ask(task.opening())
         return said if len(runs) > 2 else ask((("user", said),))
@@ -259,7 +259,7 @@ def test_a_function_that_asks_otherwise_on_the_same_answers_is_refused() -> None
 
 
 def test_a_function_that_catches_everything_is_stopped_all_the_same() -> None:
-    def stubborn(scaffold: Scaffold, task: Task, ask: Ask) -> str:
+    def stubborn(scaffold: Scaffold, task: Task, ask: AskModel) -> str:
         for _ in range(3):
             try:
                 return ask(task.opening(), "try")
@@ -271,7 +271,7 @@ def test_a_function_that_catches_everything_is_stopped_all_the_same() -> None:
 
 
 def test_rounds_end_a_function_that_would_not_and_without_them_it_is_refused() -> None:
-    def forever(scaffold: Scaffold, task: Task, ask: Ask) -> str:
+    def forever(scaffold: Scaffold, task: Task, ask: AskModel) -> str:
         while True:
             ask(task.opening(), "loop")
 

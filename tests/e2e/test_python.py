@@ -13,7 +13,7 @@ import pytest
 
 import gridc
 from gridc.diagnostics.errors import SpecError, StampError, StoreError, UnavailableError, VerificationError
-from gridc.runtime.run import Step
+from gridc.runtime.run import RunStep
 from gridc.study import OpenStudy, validate_all
 from tests.e2e.conftest import command, make_study
 
@@ -232,7 +232,7 @@ def test_the_example_of_the_readme_goes_from_a_spec_to_a_table(
 def test_a_run_says_that_it_stamped_and_asks_nothing_twice(study: Path) -> None:
     (study / "gridcard.lock").unlink()
     said: list[str] = []
-    steps: list[Step] = []
+    steps: list[RunStep] = []
     done = gridc.open(study).run(progress=steps.append, notify=said.append)
     assert said == [f"stamped: {done.finished.stamp[:12]}, not anchored to anything"]
     assert (done.finished.executed, done.finished.reused) == (0, 320)

@@ -16,7 +16,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import HazardError, SpecError, UsageError
 from gridc.runtime.store.store import Store
 from gridc.study import OpenStudy
-from gridc.study.showing import Viewer
+from gridc.study.showing import SampleDisplay
 from tests.e2e.conftest import command, make_study
 
 
@@ -38,7 +38,7 @@ def test_every_call_is_shown_as_it_was_stored(opened: OpenStudy) -> None:
     rows = {tuple(row[:3]): row[3:] for row in stored}
     seen = 0
     with Store.open(opened.store) as store:
-        viewer = Viewer(plan, store, False)
+        viewer = SampleDisplay(plan, store, False)
         for cell in plan.cells():
             for item in plan.items(cell):
                 for replicate in range(cell.setting.replicates):

@@ -10,7 +10,7 @@ import pytest
 
 import gridc
 from gridc.cli.terminal import duration, pace, plainly
-from gridc.runtime.run import Step
+from gridc.runtime.run import RunStep
 from tests.e2e.conftest import command
 
 FORGET = """UPDATE call SET answer = NULL, answer_digest = NULL, sent = NULL, usage = NULL, seconds = NULL,
@@ -62,7 +62,7 @@ def test_a_run_says_what_it_does_before_the_first_answer(partly: tuple[Path, sql
     plain.execute(f"{FORGET} WHERE json_extract(answer, '$.error') IS NOT NULL")  # local calls never fail so
     plain.commit()
     waiting = plain.execute("SELECT count(DISTINCT model) FROM call WHERE answer IS NULL").fetchone()[0]
-    steps: list[Step] = []
+    steps: list[RunStep] = []
     gridc.open(study).run(progress=steps.append)
     before = steps[: next(at for at, step in enumerate(steps) if step.done)]
     doing = [step.doing for step in before if step.doing]

@@ -30,7 +30,7 @@ from gridc.reports.findings.find import find
 from gridc.reports.findings.scores import cell_scores
 from gridc.runtime.blinding import JUDGING, blind, judged, order_seed
 from gridc.runtime.engines import open_engine
-from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Engine, Spending, Task
+from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Engine, PendingBatch, Spending
 from gridc.runtime.run import run
 from gridc.runtime.stages import Open
 from gridc.runtime.store.store import Store
@@ -117,7 +117,7 @@ class Scripted:
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
         return [Batch(tuple(call.id for call in calls), len(calls), calls)] if calls else []
 
-    def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
         for task in tasks:
             if not admit(task):
                 return

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridc.diagnostics.errors import IncompleteError, UsageError
-from gridc.reports.exchange.model_card import FRONT, Checked, attach, attached, check, model_of
+from gridc.reports.exchange.model_card import FRONT, CardCheck, attach, attached, check, model_of
 from gridc.reports.files import documents
 from gridc.schema.card import CardDeck
 from tests.reports.builders import findings_of, reversing, spec_of
@@ -356,7 +356,7 @@ def beside(above: str = "", below: str = "") -> str:
 def test_what_others_write_beside_a_card_is_theirs(above: str, below: str, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(beside(above, below))
-    assert check(readme, DECK) == Checked(())
+    assert check(readme, DECK) == CardCheck(())
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from gridc.diagnostics.errors import FileError
 from gridc.reports.exchange.audit_sheet import as_csv, as_page, harmless, labels_in
-from gridc.runtime.auditing import UNREADABLE, Row, Sheet
-from gridc.runtime.blinding import Response, blind
+from gridc.runtime.auditing import UNREADABLE, AuditRow, Sheet
+from gridc.runtime.blinding import BlindedResponse, blind
 
 LABELS = ("safe", "unsafe", UNREADABLE)
 TEXTS = [
@@ -32,9 +32,11 @@ TEXTS = [
 
 
 def sheet_of(texts: list[str], about: str = "audit-1") -> Sheet:
-    responses = [Response((f"m/b/c={number}", "i", 0), "b", text, {}) for number, text in enumerate(texts)]
+    responses = [
+        BlindedResponse((f"m/b/c={number}", "i", 0), "b", text, {}) for number, text in enumerate(texts)
+    ]
     made = blind("stamp", about, 1, "7f" * 32, responses)
-    rows = tuple(Row(each.uuid, "Is it @home?", each.text, LABELS) for each in made.responses)
+    rows = tuple(AuditRow(each.uuid, "Is it @home?", each.text, LABELS) for each in made.responses)
     return Sheet(about, rows, made)
 
 

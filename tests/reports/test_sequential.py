@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gridc.statistics.betting import STAKES
-from gridc.statistics.e_process import BLOCK, Race, Side
+from gridc.statistics.e_process import BLOCK, DirectionWealth, Race
 from tools.certificates.simulate import World, pair_world
 
 ALPHA, RUNS = 0.05, 2000
 
 
-def side(configurations: int = 1) -> Side:
-    return Side(np.zeros((configurations, len(STAKES))))
+def side(configurations: int = 1) -> DirectionWealth:
+    return DirectionWealth(np.zeros((configurations, len(STAKES))))
 
 
 def race_on(outcomes: NDArray[np.int64], seed: int = 0, claims: int = 1) -> Race:

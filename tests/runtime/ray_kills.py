@@ -15,7 +15,7 @@ from gridc.compiler.lock.deviations import log_path, require_reconciled
 from gridc.compiler.lock.lock import make_lock
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.ray import cluster
-from gridc.runtime.run import Step, run
+from gridc.runtime.run import RunStep, run
 from gridc.runtime.stages import Open
 
 KILLS = 8
@@ -41,7 +41,7 @@ def main(spec: Path) -> None:
     with cluster(None, 4, 1, acknowledged=False) as four:
         import ray
 
-        def kill(step: Step) -> None:
+        def kill(step: RunStep) -> None:
             """The workers in turn, at even distances."""
             if len(killed) < KILLS and step.done > step.total * (len(killed) + 1) / (KILLS + 2):
                 actor = four._actors[len(killed) % 4]

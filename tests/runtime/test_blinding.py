@@ -10,15 +10,15 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridc.runtime.blinding import JUDGING, Response, blind, name_of
+from gridc.runtime.blinding import JUDGING, BlindedResponse, blind, name_of
 from gridc.runtime.sealing import fresh
 
 PLACES = st.tuples(st.text(max_size=12), st.text(max_size=6), st.integers(0, 9))
 NONCE = "5a" * 32
 
 
-def responses(places: list[tuple[str, str, int]]) -> list[Response]:
-    return [Response(place, "bbq", f"text of {place}", {}) for place in places]
+def responses(places: list[tuple[str, str, int]]) -> list[BlindedResponse]:
+    return [BlindedResponse(place, "bbq", f"text of {place}", {}) for place in places]
 
 
 @given(st.lists(PLACES, unique=True, max_size=12), st.integers(0, 99))
@@ -43,7 +43,7 @@ def test_the_seal_is_of_the_secret_the_order_and_every_text() -> None:
     places = [("a/b/c=1", "i", 0), ("a/b/c=2", "i", 0)]
     made = blind("stamp", JUDGING, 1, NONCE, responses(places))
     assert made.seal == blind("stamp", JUDGING, 1, NONCE, responses(places[::-1])).seal
-    other = [Response(places[0], "bbq", "another text", {}), *responses(places[1:])]
+    other = [BlindedResponse(places[0], "bbq", "another text", {}), *responses(places[1:])]
     seals = {
         made.seal,
         blind("stamp", JUDGING, 1, "5b" * 32, responses(places)).seal,

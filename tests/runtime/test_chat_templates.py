@@ -12,7 +12,7 @@ from gridc.compiler.instrument.template_limits import Limit
 pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from gridc.runtime.engines.hf.chat_template import AsksForDateError, ChatTemplate  # noqa: E402
+from gridc.runtime.engines.hf.chat_template import AsksForDateError, CompiledTemplate  # noqa: E402
 
 POCKET = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
 CHATS = (
@@ -88,7 +88,7 @@ def test_a_chat_reads_as_transformers_renders_it(source: str | None, chat: Any, 
     expected = tokenizer.apply_chat_template(
         chat, chat_template=source, add_generation_prompt=True, tokenize=False, **arguments
     )
-    assert ChatTemplate(source).render(chat, {**tokenizer.special_tokens_map, **arguments}) == expected
+    assert CompiledTemplate(source).render(chat, {**tokenizer.special_tokens_map, **arguments}) == expected
 
 
 GROWING = (
@@ -132,7 +132,7 @@ SLOW_BOMBS = {
 def test_a_template_that_would_not_end_or_not_fit_is_refused_at_once(bomb: str) -> None:
     begun = time.process_time()
     with pytest.raises(Limit):
-        ChatTemplate(BOMBS[bomb]).render(CHATS[0], {})
+        CompiledTemplate(BOMBS[bomb]).render(CHATS[0], {})
     assert time.process_time() - begun < 3
 
 
@@ -140,16 +140,16 @@ def test_a_template_that_would_not_end_or_not_fit_is_refused_at_once(bomb: str) 
 @pytest.mark.parametrize("bomb", SLOW_BOMBS)
 def test_a_template_that_only_the_clock_stops_is_stopped_by_it(bomb: str) -> None:
     with pytest.raises(Limit, match="5 seconds"):
-        ChatTemplate(SLOW_BOMBS[bomb]).render(CHATS[0], {})
+        CompiledTemplate(SLOW_BOMBS[bomb]).render(CHATS[0], {})
 
 
 @pytest.mark.parametrize("drawn", ["{{ [1, 2] | random }}", "{{ lipsum() }}"])
 def test_nothing_is_drawn_by_lot(drawn: str) -> None:
     with pytest.raises(Exception, match=r"random|lipsum"):
-        ChatTemplate(drawn).render(CHATS[0], {})
+        CompiledTemplate(drawn).render(CHATS[0], {})
 
 
 def test_the_date_cannot_be_asked_for_under_another_name() -> None:
     with pytest.raises(AsksForDateError):
-        ChatTemplate("{% set f = strftime_now %}{{ f('%Y') }}").render(CHATS[0], {})
-    assert len(ChatTemplate("{{ strftime_now('%Y') }}").render(CHATS[0], {}, dated=True)) == 4
+        CompiledTemplate("{% set f = strftime_now %}{{ f('%Y') }}").render(CHATS[0], {})
+    assert len(CompiledTemplate("{{ strftime_now('%Y') }}").render(CHATS[0], {}, dated=True)) == 4

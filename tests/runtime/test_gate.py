@@ -30,7 +30,7 @@ from tests.runtime import zoo  # noqa: E402
 GUESS = Shape((), torch.float32, torch.device("cpu"))
 
 
-def found(model: Any, longest: int = 30) -> gate.Route:
+def found(model: Any, longest: int = 30) -> gate.ProvedPath:
     (route, *_) = gate.routes(model, model.config.get_text_config(), GUESS, True, 2**28, longest)
     return route
 

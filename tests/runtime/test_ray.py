@@ -26,9 +26,9 @@ from gridc.compiler.lock.deviations import log_path, require_reconciled
 from gridc.compiler.lock.lock import Lock, make_lock
 from gridc.diagnostics.errors import BudgetError, GridcError, UnavailableError
 from gridc.runtime.engines import open_engine
-from gridc.runtime.engines.protocol import Batch, Task
+from gridc.runtime.engines.protocol import Batch, PendingBatch
 from gridc.runtime.engines.ray import Cluster, _stretches, cluster
-from gridc.runtime.run import Finished, Step, run
+from gridc.runtime.run import Finished, RunStep, run
 from gridc.runtime.stages import Open
 from gridc.runtime.store.events import ModelLoaded, Observed, Worked
 from gridc.runtime.store.store import Store
@@ -85,7 +85,7 @@ class Home:
         opened: Open = open_engine,
         name: str = "one",
         budget: str = "",
-        watch: Callable[[Step], None] = lambda step: None,
+        watch: Callable[[RunStep], None] = lambda step: None,
     ) -> Finished:
         compiled, lock = self.compiled(name, budget)
         self.notes.write_text("")
@@ -147,7 +147,7 @@ def test_two_workers_and_a_kill_come_to_the_digest_of_one_process(
 ) -> None:
     killed: list[tuple[int, str]] = []
 
-    def kill(step: Step) -> None:
+    def kill(step: RunStep) -> None:
         if step.done and not killed:
             killed.append(home.kill_one())
 
@@ -208,7 +208,7 @@ def test_more_workers_than_the_cluster_has_room_for_are_refused(home: Home) -> N
 
 
 def test_neighbours_stay_together(home: Home) -> None:
-    tasks = [Task(Batch((str(n),), 1, None), frozenset(str(n))) for n in range(11)]
+    tasks = [PendingBatch(Batch((str(n),), 1, None), frozenset(str(n))) for n in range(11)]
     stretches = _stretches(tasks, 3)
     assert [task for stretch in stretches for task in stretch] == tasks
     assert [len(stretch) for stretch in stretches] == [3, 4, 4]

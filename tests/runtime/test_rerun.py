@@ -77,7 +77,7 @@ def ranked_answer(call: str, values: list[float | None], ties: tuple[int, int] =
     return Answer(call, content, {"prompt_token_digest": call}, {}, 0.0, ties)
 
 
-def rankings(seed: int, count: int) -> tuple[dict[str, Answer], dict[str, Answer], list[rerun.Ranking]]:
+def rankings(seed: int, count: int) -> tuple[dict[str, Answer], dict[str, Answer], list[rerun.RankedSample]]:
     """Answers together and alone, of which some are nearly tied, as in a model that cannot tell options."""
     rng = random.Random(seed)
     together, alone = {}, {}
@@ -87,7 +87,7 @@ def rankings(seed: int, count: int) -> tuple[dict[str, Answer], dict[str, Answer
         call = f"{number:04}"
         together[call] = ranked_answer(call, [*values])
         alone[call] = ranked_answer(call, [value + rng.choice([-NOISE, NOISE]) for value in values])
-    return together, alone, [rerun.Ranking(RANKING, OPTIONS, (call,)) for call in together]
+    return together, alone, [rerun.RankedSample(RANKING, OPTIONS, (call,)) for call in together]
 
 
 def flipped(answer: Answer, step: float) -> Answer:
@@ -223,7 +223,7 @@ def test_in_reduced_precision_honest_rankings_are_not_accused() -> None:
         stored, together, alone = (
             {call: ranked_answer(call, shaped(values)) for call, values in own.items()} for _ in range(3)
         )
-        uses = [rerun.Ranking(RANKING, OPTIONS, (call,)) for call in own]
+        uses = [rerun.RankedSample(RANKING, OPTIONS, (call,)) for call in own]
         row = rerun._compare("m", "bf16", 60, _held(stored), together, alone, uses)
         accused += bool(row.differing)
         assert row.changed > 0

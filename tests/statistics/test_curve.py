@@ -9,8 +9,8 @@ import pytest
 from gridc.statistics.case_totals import CaseTotals, collapse
 from gridc.statistics.clustered_logit import NotEstimable, unit
 from gridc.statistics.curve import (
+    ArmPairs,
     Entries,
-    Pairs,
     Specification,
     estimates,
     extremes,
@@ -61,7 +61,7 @@ EXCHANGED = (0, 3)
 
 def shuffled_study(
     seed: int, cases: int, null: bool = False, together: float = 0.0
-) -> tuple[Pairs, dict[str, Entries]]:
+) -> tuple[ArmPairs, dict[str, Entries]]:
     """A study's rows of two arms in pairs, some of them unreadable: those count 0 of 1 under itt; under pp
     neither of their pair counts. `null`: which arm has which of a case's two columns is left to chance, over
     all its models at once. A share `together` of the cases then answers all models alike."""
@@ -78,10 +78,10 @@ def shuffled_study(
         outcome, read = (np.where(swap, each[:, ::-1], each) for each in (outcome, read))
     both = read.all(axis=1, keepdims=True) * np.ones(outcome.shape)
     itt = Entries(np.ones(outcome.shape), outcome * read)
-    return Pairs(case[:, 0], pattern), {"itt": itt, "pp": Entries(both, outcome * both)}
+    return ArmPairs(case[:, 0], pattern), {"itt": itt, "pp": Entries(both, outcome * both)}
 
 
-def totals_of(pairs: Pairs, entries: Entries) -> CaseTotals:
+def totals_of(pairs: ArmPairs, entries: Entries) -> CaseTotals:
     case = np.repeat(pairs.cases, 2)
     return collapse(case, pairs.patterns.ravel(), entries.sums.ravel(), len(ARM), entries.rows.ravel())
 
@@ -89,14 +89,14 @@ def totals_of(pairs: Pairs, entries: Entries) -> CaseTotals:
 TWO_ARMS = [specification(models, EXCHANGED, rows) for models in ("xyz", "xy") for rows in READINGS]
 
 
-def exchanged(pairs: Pairs, held: Entries, coins: Any) -> Entries:
+def exchanged(pairs: ArmPairs, held: Entries, coins: Any) -> Entries:
     """By hand: all pairs of a case change places, or none."""
     swap = coins[np.unique(pairs.cases, return_inverse=True)[1]][:, None]
     assert 0 < swap.sum() < len(swap)
     return Entries(*(np.where(swap, each[:, ::-1], each) for each in (held.rows, held.sums)))
 
 
-def coins_of(pairs: Pairs, seed: int, count: int) -> Any:
+def coins_of(pairs: ArmPairs, seed: int, count: int) -> Any:
     cases = len(np.unique(pairs.cases))
     return np.random.default_rng(seed).integers(0, 2, (count, cases)).astype(bool)
 
@@ -148,7 +148,7 @@ def curve_p(
     totals = {name: totals_of(pairs, held) for name, held in entries.items()}
     found = [each[0] for each in estimates(TWO_ARMS, totals) if isinstance(each, list)]
     assert len(found) == len(TWO_ARMS)
-    moved = Pairs(np.arange(len(pairs.cases)), pairs.patterns) if by_model else pairs
+    moved = ArmPairs(np.arange(len(pairs.cases)), pairs.patterns) if by_model else pairs
     log_odds, p = refits(TWO_ARMS, shuffles(moved, entries, len(ARM), count, seed), totals, count)
     observed = extremes(
         np.array([each.estimate for each in found]), np.array([each.p for each in found]), 0.05

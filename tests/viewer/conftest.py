@@ -9,7 +9,7 @@ import pytest
 
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import app
-from gridc.viewer.view import Source
+from gridc.viewer.view import OpenStore
 from tests.viewer.stores import make
 
 pytest.importorskip("starlette")
@@ -52,6 +52,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def client(store: Path) -> Iterator[Client]:
-    viewer = Viewer([Source(store, TAGS)])
+    viewer = Viewer([OpenStore(store, TAGS)])
     yield Client(viewer)
     viewer.close()

@@ -17,7 +17,7 @@ from gridc.reports import addresses
 from gridc.viewer.export import export
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import app, listen
-from gridc.viewer.view import Source
+from gridc.viewer.view import OpenStore
 from tests.viewer.curves import found, stated
 from tests.viewer.stores import STAMP, make
 
@@ -96,7 +96,7 @@ def curved(tmp_path: Path) -> Iterator[str]:
     listener = listen(0)
     port = listener.getsockname()[1]
     path = make(tmp_path / "store.sqlite", items=12, waits=False)
-    with closing(Viewer([Source(path, curves=stated())])) as viewer:
+    with closing(Viewer([OpenStore(path, curves=stated())])) as viewer:
         server = uvicorn.Server(uvicorn.Config(app(viewer, port), log_level="error", lifespan="off"))
         thread = Thread(target=server.run, args=([listener],))
         thread.start()
@@ -282,7 +282,7 @@ def test_hostile_texts_run_nothing(tmp_path: Path, opened: Open) -> None:
 
 def test_an_exported_page_works_from_the_disk(tmp_path: Path, browser: "Browser") -> None:
     path = make(tmp_path / "store.sqlite", items=14)
-    with closing(Viewer([Source(path)])) as viewer:
+    with closing(Viewer([OpenStore(path)])) as viewer:
         done = export(viewer, tmp_path / "pages", 80, lambda pages: None)
     page = browser.new_page()
     said: list[str] = []

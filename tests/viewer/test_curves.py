@@ -13,7 +13,7 @@ from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.viewer.curves import StatedCurves
 from gridc.viewer.export import export
 from gridc.viewer.pages import Viewer
-from gridc.viewer.view import Source
+from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import Client
 from tests.viewer.curves import found, stated
 from tests.viewer.stores import STAMP, make
@@ -26,7 +26,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(path: Path) -> Iterator[Client]:
-    with closing(Viewer([Source(path, curves=stated())])) as viewer:
+    with closing(Viewer([OpenStore(path, curves=stated())])) as viewer:
         yield Client(viewer)
 
 
@@ -71,7 +71,7 @@ def test_curves_run_once_for_a_state_of_the_store(path: Path) -> None:
         return found()
 
     curves = StatedCurves(STAMP, run)
-    with closing(Viewer([Source(path, curves=curves)])) as viewer:
+    with closing(Viewer([OpenStore(path, curves=curves)])) as viewer:
         client = Client(viewer)
         client.get("/")
         assert not runs
@@ -84,12 +84,12 @@ def test_an_unfinished_study_has_no_curve_yet(store: Path) -> None:
     def run() -> tuple[()]:
         raise AssertionError
 
-    with closing(Viewer([Source(store, curves=StatedCurves(STAMP, run))])) as viewer:
+    with closing(Viewer([OpenStore(store, curves=StatedCurves(STAMP, run))])) as viewer:
         assert "when every sample has an outcome" in Client(viewer).get(addresses.curves(STAMP)).text
 
 
 def test_a_store_without_its_spec_has_no_page_of_curves(path: Path) -> None:
-    with closing(Viewer([Source(path)])) as viewer:
+    with closing(Viewer([OpenStore(path)])) as viewer:
         client = Client(viewer)
         assert "/curves" not in client.get("/").text
         answer = client.get(addresses.curves(STAMP))
@@ -97,6 +97,6 @@ def test_a_store_without_its_spec_has_no_page_of_curves(path: Path) -> None:
 
 
 def test_an_export_has_the_curves(path: Path, tmp_path: Path) -> None:
-    with closing(Viewer([Source(path, curves=stated())])) as viewer:
+    with closing(Viewer([OpenStore(path, curves=stated())])) as viewer:
         done = export(viewer, tmp_path / "pages", 60, lambda pages: None)
     assert len(list(done.folder.glob("curves-*.html"))) == 3

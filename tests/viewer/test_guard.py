@@ -16,7 +16,7 @@ from gridc.reports import addresses
 from gridc.viewer.export import export
 from gridc.viewer.pages import Viewer
 from gridc.viewer.server import listen
-from gridc.viewer.view import Source
+from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import Client
 from tests.viewer.stores import HOSTILE, STAMP, make
 
@@ -130,7 +130,7 @@ def crawl(client: Client, most: int) -> dict[str, str]:
 def test_hostile_texts_change_nothing(hostile: Path) -> None:
     """Every page of the hostile store has only elements, attributes and links of gridc's templates, and no
     character that a browser would obey."""
-    with closing(Viewer([Source(hostile)])) as viewer:
+    with closing(Viewer([OpenStore(hostile)])) as viewer:
         pages = crawl(Client(viewer), 150)
     kinds = {urlsplit(path).path for path in pages}
     assert kinds >= {"/", "/study", "/surface", "/cell", "/pair", "/item", "/sample", "/beside", "/samples"}
@@ -155,7 +155,7 @@ def test_hostile_texts_change_nothing(hostile: Path) -> None:
 
 
 def test_right_to_left_text_is_kept_apart(hostile: Path) -> None:
-    with closing(Viewer([Source(hostile)])) as viewer:
+    with closing(Viewer([OpenStore(hostile)])) as viewer:
         client = Client(viewer)
         page = client.get(addresses.cell(STAMP, "ant/facts/shots=0,scoring=text")).text
     assert re.search(r'<td class="said" dir="auto">[^<]*\ufffdgnp\.exe', page)
@@ -177,7 +177,7 @@ def test_hostile_names_and_documents_of_a_store(tmp_path: Path) -> None:
     db.execute("UPDATE shown SET points = '{}', options = -3")
     db.commit()
     db.close()
-    with closing(Viewer([Source(path)])) as viewer:
+    with closing(Viewer([OpenStore(path)])) as viewer:
         pages = crawl(Client(viewer), 60)
     for page in pages.values():
         assert obeyed(page) == [] and "<img" not in page and "<h1 id" not in page
@@ -190,7 +190,7 @@ def test_a_text_that_is_not_utf_8_is_an_error_with_a_code(tmp_path: Path) -> Non
     db.execute("UPDATE sample SET item = CAST(x'ff41' AS TEXT) WHERE cell = 1 AND item = 'facts/1'")
     db.commit()
     db.close()
-    with closing(Viewer([Source(path)])) as viewer:
+    with closing(Viewer([OpenStore(path)])) as viewer:
         answer = Client(viewer).get(addresses.cell(STAMP, "ant/facts/shots=0,scoring=text"))
     assert answer.status_code == 500 and "GC605" in answer.text and "Traceback" not in answer.text
 
@@ -202,11 +202,11 @@ def test_a_store_of_somebody_else_is_opened_safely(tmp_path: Path) -> None:
     db.commit()
     db.close()
     with pytest.raises(StoreError, match="GC605"):
-        Source(path)
+        OpenStore(path)
 
 
 def test_a_page_that_takes_too_long_ends(store: Path) -> None:
-    with closing(Source(store)) as source, pytest.raises(StoreError, match="not ready"):
+    with closing(OpenStore(store)) as source, pytest.raises(StoreError, match="not ready"):
         endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
         with source.reader.moment(seconds=0.2) as moment:
             moment.row(endless)
@@ -214,7 +214,7 @@ def test_a_page_that_takes_too_long_ends(store: Path) -> None:
 
 def test_nothing_is_written_to_the_store(store: Path) -> None:
     before = store.read_bytes()
-    with closing(Viewer([Source(store)])) as viewer:
+    with closing(Viewer([OpenStore(store)])) as viewer:
         crawl(Client(viewer), 30)
         with pytest.raises(StoreError), viewer.sources[0].reader.moment() as moment:
             moment.rows("DELETE FROM sample")
@@ -240,7 +240,7 @@ def test_long_texts_are_cut_where_it_is_said_and_whole_behind_a_link(tmp_path: P
     db.execute("UPDATE call SET answer = ? WHERE id = ?", [json.dumps({"text": long}), call])
     db.commit()
     db.close()
-    with closing(Viewer([Source(path)])) as viewer:
+    with closing(Viewer([OpenStore(path)])) as viewer:
         client = Client(viewer)
         page = client.get(addresses.sample(STAMP, key, "facts/1")).text
         assert "100,000 of 150,003 characters are shown" in page and "END" not in page
@@ -254,7 +254,7 @@ def test_long_texts_are_cut_where_it_is_said_and_whole_behind_a_link(tmp_path: P
 def test_an_export_is_whole_and_stands_alone(store: Path, tmp_path: Path) -> None:
     """Every link leads to a file that is there, nothing is loaded from elsewhere, and a small export says
     what it leaves out."""
-    with closing(Viewer([Source(store)])) as viewer:
+    with closing(Viewer([OpenStore(store)])) as viewer:
         done = export(viewer, tmp_path / "pages", 150, lambda pages: None)
         assert done.pages == 150 and done.left_out > 0
         with pytest.raises(GridcError, match="exists"):
@@ -284,7 +284,7 @@ def test_two_stores_are_compared_cell_by_cell_and_item_by_item(store: Path, tmp_
         outcomes.append({item: (choice, score) for item, choice, score in found})
         db.close()
     expected = [item for item in outcomes[0] if outcomes[0][item][1] != outcomes[1][item][1]]
-    with closing(Viewer([Source(store), Source(other)])) as viewer:
+    with closing(Viewer([OpenStore(store), OpenStore(other)])) as viewer:
         client = Client(viewer)
         start = client.get("/compare").text
         assert "36 cells are in both" in start

@@ -11,7 +11,7 @@ import pytest
 
 from gridc.reports import addresses
 from gridc.viewer.pages import Viewer
-from gridc.viewer.view import Source
+from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import TAGS, Client
 from tests.viewer.stores import STAMP, judge, make
 
@@ -228,7 +228,7 @@ def test_judges_calls_are_shown_with_what_they_were_read_to(tmp_path: Path) -> N
     path = make(tmp_path / "store.sqlite", items=2)
     key = "bee/facts/shots=0,scoring=text"
     judge(path, key, "facts/1")
-    with closing(Viewer([Source(path)])) as viewer:
+    with closing(Viewer([OpenStore(path)])) as viewer:
         page = get(Client(viewer), addresses.sample(STAMP, key, "facts/1"))
     assert "2 judgements" in page and 'attempt 2: <strong><bdi dir="auto">unsafe' in page
     assert "no label: " in page and "confidence 4" in page
@@ -241,7 +241,7 @@ def test_one_model_has_no_other_to_differ_from(
     said = "it leads to the items on which the two models differ there"
     assert said in " ".join(get(client, addresses.study(STAMP)).split())
     monkeypatch.setattr("tests.viewer.stores.MODELS", ("ant",))
-    with closing(Viewer([Source(make(tmp_path / "store.sqlite", items=2))])) as viewer:
+    with closing(Viewer([OpenStore(make(tmp_path / "store.sqlite", items=2))])) as viewer:
         page = " ".join(get(Client(viewer), addresses.study(STAMP)).split())
     assert said not in page and "it leads to the samples there" in page
 
@@ -276,7 +276,7 @@ def test_an_unfinished_run_says_so_and_shows_no_score_of_an_unfinished_cell(clie
 
 def test_what_a_run_writes_is_seen(tmp_path: Path) -> None:
     path = make(tmp_path / "store.sqlite", items=4)
-    viewer = Viewer([Source(path)])
+    viewer = Viewer([OpenStore(path)])
     with closing(viewer):
         client = Client(viewer)
         start = get(client, "/samples?outcome=waiting")

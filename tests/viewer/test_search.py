@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gridc.diagnostics.errors import StoreError
 from gridc.viewer.pages import Viewer
 from gridc.viewer.search import marks, match
-from gridc.viewer.view import Source
+from gridc.viewer.view import OpenStore
 from tests.viewer.conftest import Client
 from tests.viewer.stores import make
 
@@ -84,7 +84,7 @@ def test_it_finds_what_a_loop_over_all_texts_finds(
 
 def test_what_a_run_answers_later_is_found_too(tmp_path: Path) -> None:
     path = make(tmp_path / "store.sqlite", items=6)
-    with closing(Viewer([Source(path)])) as viewer:
+    with closing(Viewer([OpenStore(path)])) as viewer:
         client = Client(viewer)
         assert found(client, "q=narwhal") == set()
         db = sqlite3.connect(path)

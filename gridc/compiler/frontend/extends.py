@@ -30,7 +30,7 @@ MOST_FILES = 8
 
 
 @dataclass(frozen=True)
-class Node:
+class PlacedValue:
     """A value with the place where it is written: a table's keys, a list's entries, or a plain value."""
 
     value: Any
@@ -50,10 +50,10 @@ class Expanded(Source):
     all, that one first."""
 
     files: tuple[Source, ...] = field(repr=False)
-    tree: Node = field(repr=False)
+    tree: PlacedValue = field(repr=False)
 
     @cached_property
-    def _written(self) -> Mapping[KeyPath, Node]:
+    def _written(self) -> Mapping[KeyPath, PlacedValue]:
         return dict(_nodes(self.tree, ()))
 
     def origin(self, path: KeyPath) -> tuple[Source, KeyPath]:
@@ -113,7 +113,7 @@ def spec_files(path: Path) -> dict[Path, str]:
     return found
 
 
-def _expand(source: Source, above: list[Source]) -> Node:
+def _expand(source: Source, above: list[Source]) -> PlacedValue:
     """The tree of a spec. `above` has the files that extend it, and gets it and its bases."""
     above.append(source)
     written = {key: value for key, value in source.values.items() if key not in (EXTENDS, REMOVE)}
@@ -174,7 +174,7 @@ def _removed(source: Source) -> list[str]:
     return names
 
 
-def _idle(base: Node, top: Node) -> Iterator[Diagnostic]:
+def _idle(base: PlacedValue, top: PlacedValue) -> Iterator[Diagnostic]:
     """An empty list where the base has entries would add none, and reads as if it took them away."""
     for key, node in top.value.items():
         if node.value == [] and key in base.value and base.value[key].value:
@@ -186,7 +186,7 @@ def _idle(base: Node, top: Node) -> Iterator[Diagnostic]:
 # merging
 
 
-def _document(base: Node, top: Node) -> Node:
+def _document(base: PlacedValue, top: PlacedValue) -> PlacedValue:
     merged = dict(base.value)
     for key, node in top.value.items():
         below = base.value.get(key)
@@ -198,20 +198,20 @@ def _document(base: Node, top: Node) -> Node:
             merged[key] = _entries(below, node)
         else:
             merged[key] = node
-    return Node(merged, top.source, top.path)
+    return PlacedValue(merged, top.source, top.path)
 
 
-def _table(base: Node, top: Node) -> Node:
+def _table(base: PlacedValue, top: PlacedValue) -> PlacedValue:
     merged = dict(base.value)
     for key, node in top.value.items():
         below = base.value.get(key)
         named = below is not None and _rows(below) and _rows(node) and all(map(_id, below.value + node.value))
         merged[key] = _entries(below, node) if below is not None and named else node
-    return Node(merged, top.source, top.path)
+    return PlacedValue(merged, top.source, top.path)
 
 
-def _entries(base: Node, top: Node) -> Node:
-    merged: list[Node] = list(base.value)
+def _entries(base: PlacedValue, top: PlacedValue) -> PlacedValue:
+    merged: list[PlacedValue] = list(base.value)
     places = {_id(entry): place for place, entry in enumerate(merged) if _id(entry)}
     for entry in top.value:
         place = places.pop(_id(entry), None)  # a second entry of an id is added, and refused as a twin
@@ -219,18 +219,18 @@ def _entries(base: Node, top: Node) -> Node:
             merged.append(entry)
         else:
             merged[place] = _table(merged[place], entry)
-    return Node(merged, top.source, top.path)
+    return PlacedValue(merged, top.source, top.path)
 
 
-def _rows(node: Node) -> bool:
+def _rows(node: PlacedValue) -> bool:
     return isinstance(node.value, list) and all(isinstance(entry.value, dict) for entry in node.value)
 
 
-def _id(entry: Node) -> str | None:
+def _id(entry: PlacedValue) -> str | None:
     return _said(entry, "id")
 
 
-def _said(entry: Node, key: str) -> str | None:
+def _said(entry: PlacedValue, key: str) -> str | None:
     node = entry.value.get(key) if isinstance(entry.value, dict) else None
     return node.value if node is not None and isinstance(node.value, str) else None
 
@@ -238,7 +238,7 @@ def _said(entry: Node, key: str) -> str | None:
 # removing
 
 
-def _without(node: Node, path: str) -> tuple[Node, tuple[str, str] | None]:
+def _without(node: PlacedValue, path: str) -> tuple[PlacedValue, tuple[str, str] | None]:
     """The tree without what a path names, as in `binds`: keys, and ids of entries (a waiver's code). A name
     may hold dots, so the longest that fits is meant. With a problem and a way out where nothing fits."""
     parts = _parts(node)
@@ -258,7 +258,7 @@ def _without(node: Node, path: str) -> tuple[Node, tuple[str, str] | None]:
     return _with(node, [inner if entry is parts[name] else entry for entry in node.value]), problem
 
 
-def _parts(node: Node) -> Mapping[str, Node]:
+def _parts(node: PlacedValue) -> Mapping[str, PlacedValue]:
     if isinstance(node.value, dict):
         return node.value
     if not isinstance(node.value, list):
@@ -266,26 +266,26 @@ def _parts(node: Node) -> Mapping[str, Node]:
     return {name: entry for entry in node.value if (name := _called(entry)) is not None}
 
 
-def _called(entry: Node) -> str | None:
+def _called(entry: PlacedValue) -> str | None:
     return _id(entry) or _said(entry, "code")
 
 
 # trees
 
 
-def _with(node: Node, value: Any) -> Node:
-    return Node(value, node.source, node.path)
+def _with(node: PlacedValue, value: Any) -> PlacedValue:
+    return PlacedValue(value, node.source, node.path)
 
 
-def _node(value: Any, source: Source, path: KeyPath) -> Node:
+def _node(value: Any, source: Source, path: KeyPath) -> PlacedValue:
     if isinstance(value, dict):
         value = {key: _node(inner, source, (*path, key)) for key, inner in value.items()}
     elif isinstance(value, list):
         value = [_node(inner, source, (*path, number)) for number, inner in enumerate(value)]
-    return Node(value, source, path)
+    return PlacedValue(value, source, path)
 
 
-def _nodes(node: Node, path: KeyPath) -> Iterator[tuple[KeyPath, Node]]:
+def _nodes(node: PlacedValue, path: KeyPath) -> Iterator[tuple[KeyPath, PlacedValue]]:
     """Every part of a tree, by its path in the whole."""
     yield path, node
     if isinstance(node.value, dict):

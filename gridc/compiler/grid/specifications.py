@@ -13,7 +13,7 @@ from gridc.schema.spec import Spec
 MOST = 2_000
 """Specifications of a curve that are run where it states no sample."""
 
-Levels = Mapping[str, str]
+ForkLevels = Mapping[str, str]
 """The level of each fork of a curve."""
 
 
@@ -88,7 +88,7 @@ class Runnable:
 
     stated: int
     bound: int
-    drawn: tuple[Levels, ...]
+    drawn: tuple[ForkLevels, ...]
     sample: CurveSample | None
 
     @property
@@ -128,7 +128,7 @@ def _every(levels: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
     return [dict(zip(levels, chosen, strict=True)) for chosen in product(*levels.values())]
 
 
-def _excluded(curve: Curve, levels: Levels) -> bool:
+def _excluded(curve: Curve, levels: ForkLevels) -> bool:
     return any(each.when.matches(levels) for each in curve.exclude)
 
 

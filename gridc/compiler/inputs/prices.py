@@ -22,7 +22,7 @@ MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class TokenPrice:
     """US dollars for a million tokens read, written, and read from a cache; where it was read (`source`) and
     on which day (`as_of`)."""
 
@@ -35,12 +35,12 @@ class Price:
     """The first three in a batch; None where nobody states them."""
 
     @property
-    def in_batches(self) -> "Price":
+    def in_batches(self) -> "TokenPrice":
         """What a batch costs: where no price of its own is known, as much as single calls."""
         if self.batch is None:
             return replace(self, source=f"{self.source} (none for batches: that of single calls)")
         read, written, cached = (self.batch[key] for key in ("input", "output", "cached"))
-        return Price(read, written, cached, f"{self.source} for batches", self.as_of)
+        return TokenPrice(read, written, cached, f"{self.source} for batches", self.as_of)
 
     def usd(self, read: float, written: float, cached: float = 0) -> float:
         """What so many tokens cost; `cached` of those that are read came from a cache."""
@@ -53,27 +53,27 @@ class Price:
         return self.usd(read, written) + 0.25 * read * self.input / MILLION
 
 
-def paid_prices(spec: Spec, frozen: Mapping[str, Any] | None = None) -> dict[str, Price]:
+def paid_prices(spec: Spec, frozen: Mapping[str, Any] | None = None) -> dict[str, TokenPrice]:
     """What the calls of each model cost as the spec asks them: one by one, or in batches."""
     batched = {model.id for model in spec.asked_models if model.batch}
     prices = prices_of(spec, frozen)
     return {name: price.in_batches if name in batched else price for name, price in prices.items()}
 
 
-def prices_of(spec: Spec, frozen: Mapping[str, Any] | None = None) -> dict[str, Price]:
+def prices_of(spec: Spec, frozen: Mapping[str, Any] | None = None) -> dict[str, TokenPrice]:
     """The price of every provider's model that has one, by model id. `frozen` are those of a lock."""
     found = {}
     for model in spec.asked_models:
         if not engine_kind(model.engine).provider:
             continue
         kept = (frozen or {}).get(model.id)
-        price = _stated(model) or (Price(**kept) if kept is not None else _listed(model))
+        price = _stated(model) or (TokenPrice(**kept) if kept is not None else _listed(model))
         if price is not None:
             found[model.id] = price
     return found
 
 
-def manifest(prices: Mapping[str, Price]) -> dict[str, Any]:
+def manifest(prices: Mapping[str, TokenPrice]) -> dict[str, Any]:
     """As it stands in a lock."""
     rows = {name: asdict(price) for name, price in sorted(prices.items())}
     for row in rows.values():
@@ -82,7 +82,7 @@ def manifest(prices: Mapping[str, Price]) -> dict[str, Any]:
     return rows
 
 
-def _stated(model: Model) -> Price | None:
+def _stated(model: Model) -> TokenPrice | None:
     price = model.price
     if price is None:
         return None
@@ -90,10 +90,10 @@ def _stated(model: Model) -> Price | None:
     batch = None
     if price.batch_input is not None and price.batch_output is not None:
         batch = _rates(price.batch_input, price.batch_output, price.batch_input)
-    return Price(price.input, price.output, cached, "the spec", price.as_of, batch)
+    return TokenPrice(price.input, price.output, cached, "the spec", price.as_of, batch)
 
 
-def _listed(model: Model) -> Price | None:
+def _listed(model: Model) -> TokenPrice | None:
     """What litellm's table says of a provider's model. A server of one's own is not in it."""
     if model.base_url is not None:
         return None
@@ -104,7 +104,7 @@ def _listed(model: Model) -> Price | None:
     read, written = row["input_cost_per_token"] * MILLION, row["output_cost_per_token"] * MILLION
     cached = (row.get("cache_read_input_token_cost") or row["input_cost_per_token"]) * MILLION
     today = datetime.now(UTC).date().isoformat()
-    return Price(round(read, 9), round(written, 9), round(cached, 9), _litellm(), today, _batch(row))
+    return TokenPrice(round(read, 9), round(written, 9), round(cached, 9), _litellm(), today, _batch(row))
 
 
 def _batch(row: Mapping[str, Any]) -> dict[str, float] | None:

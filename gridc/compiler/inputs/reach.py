@@ -13,24 +13,24 @@ from urllib.request import getproxies, proxy_bypass
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class ProviderAddress:
     """A provider's own address, as litellm takes it, and the variable that usually holds its key."""
 
     base: str
     variable: str
 
 
-PROVIDERS: Mapping[str, Provider] = {
-    "anthropic": Provider("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
-    "deepseek": Provider("https://api.deepseek.com/beta", "DEEPSEEK_API_KEY"),
-    "fireworks_ai": Provider("https://api.fireworks.ai/inference/v1", "FIREWORKS_AI_API_KEY"),
-    "gemini": Provider("https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY"),
-    "groq": Provider("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    "mistral": Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY"),
-    "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    "together_ai": Provider("https://api.together.ai/v1", "TOGETHERAI_API_KEY"),
-    "xai": Provider("https://api.x.ai/v1", "XAI_API_KEY"),
+PROVIDERS: Mapping[str, ProviderAddress] = {
+    "anthropic": ProviderAddress("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+    "deepseek": ProviderAddress("https://api.deepseek.com/beta", "DEEPSEEK_API_KEY"),
+    "fireworks_ai": ProviderAddress("https://api.fireworks.ai/inference/v1", "FIREWORKS_AI_API_KEY"),
+    "gemini": ProviderAddress("https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY"),
+    "groq": ProviderAddress("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "mistral": ProviderAddress("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "openai": ProviderAddress("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "openrouter": ProviderAddress("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "together_ai": ProviderAddress("https://api.together.ai/v1", "TOGETHERAI_API_KEY"),
+    "xai": ProviderAddress("https://api.x.ai/v1", "XAI_API_KEY"),
 }
 """By the first part of a model's name in litellm: those whose requests were seen to go through gridc's own
 client. For some others litellm asks by a client of its own, which nothing here could hold to an address."""

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from gridc.schema.items import UNIT_LEVELS, UnitLevel
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-Expected = Literal["comply", "refuse"]
+ExpectedBehavior = Literal["comply", "refuse"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Item:
     context: str = ""
     unknown: int | None = None
     matching: int | None = None
-    expected: Expected | None = None
+    expected: ExpectedBehavior | None = None
     references: tuple[str, ...] = ()
     open: str | None = None
     template: str = ""

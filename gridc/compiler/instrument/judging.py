@@ -17,7 +17,7 @@ from gridc.compiler.instrument.render import render_rubric
 from gridc.compiler.instrument.scaffolds.turns import Messages, replied
 from gridc.schema.canonical import digest_bytes, each_key_once
 
-Failure = Literal[
+JudgeFailure = Literal[
     "no response",
     "no answer",
     "empty",
@@ -34,13 +34,13 @@ the label is none of the spec's; the confidence is missing or is no whole number
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judgment:
     """What one reply says: a label, with how sure the judge is where it was asked, or a failure. `reason` is
     the judge's own and moves nothing."""
 
     label: str | None
     confidence: int | None = None
-    failure: Failure | None = None
+    failure: JudgeFailure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,35 +108,35 @@ def ask_again(messages: Messages, reply: str, form: str) -> Messages:
     return replied(messages, reply, f"That is not the form that was asked for. Reply only with:\n{form}")
 
 
-def read_reply(rubric: Rubric, answer: Mapping[str, Any]) -> Verdict:
+def read_reply(rubric: Rubric, answer: Mapping[str, Any]) -> Judgment:
     """The verdict in the content of a call's answer."""
     document = read_object(answer)
-    if isinstance(document, Verdict):
+    if isinstance(document, Judgment):
         return document
     label = document.get("label")
     if not isinstance(label, str):
-        return Verdict(None, failure="no label")
+        return Judgment(None, failure="no label")
     if label not in rubric.labels:
-        return Verdict(None, failure="other label")
+        return Judgment(None, failure="other label")
     if rubric.confidence is None:
-        return Verdict(label)
+        return Judgment(label)
     sure = document.get("confidence")
     if type(sure) is not int or not 1 <= sure <= rubric.confidence:
-        return Verdict(None, failure="confidence")
-    return Verdict(label, sure)
+        return Judgment(None, failure="confidence")
+    return Judgment(label, sure)
 
 
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL | re.IGNORECASE)
 
 
-def read_object(answer: Mapping[str, Any]) -> dict[str, Any] | Verdict:
+def read_object(answer: Mapping[str, Any]) -> dict[str, Any] | Judgment:
     """The JSON object that an answer is, bare or in one Markdown fence; else a verdict that says what it is
     instead."""
     if "error" in answer:
-        return Verdict(None, failure="no answer")
+        return Judgment(None, failure="no answer")
     text = answer["text"].strip()
     if not text:
-        return Verdict(None, failure="empty")
+        return Judgment(None, failure="empty")
     fenced = _FENCE.fullmatch(text)
     try:
         # Of two labels neither is the verdict.
@@ -146,8 +146,8 @@ def read_object(answer: Mapping[str, Any]) -> dict[str, Any] | Verdict:
     if isinstance(document, dict):
         return document
     if answer.get("finish") == "length":
-        return Verdict(None, failure="cut off")
-    return Verdict(None, failure="refused" if refuses(text) else "prose")
+        return Judgment(None, failure="cut off")
+    return Judgment(None, failure="refused" if refuses(text) else "prose")
 
 
 def decide(labels: Sequence[str | None], how: str | None) -> str | None:

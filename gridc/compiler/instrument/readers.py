@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from gridc.compiler.instrument.extract import Extraction, extract
 from gridc.schema.effects import Reader
 
-Read = Callable[[str, Sequence[str], Sequence[str]], Extraction]
+ResponseReader = Callable[[str, Sequence[str], Sequence[str]], Extraction]
 
 
 def last_answer(response: str, options: Sequence[str], labels: Sequence[str]) -> Extraction:
@@ -67,7 +67,7 @@ _ANSWER_LINE = re.compile(
 )
 _ANSWER_ANYWHERE = re.compile(r"ANSWER\s{0,4}:\s{0,4}([A-Z\d ,]{1,60})(?:[^\w]|$)", re.IGNORECASE)
 
-READERS: Mapping[Reader, Read] = {
+READERS: Mapping[Reader, ResponseReader] = {
     "last_answer": last_answer,
     "whole_response": whole_response,
     "answer_line": answer_line,

@@ -8,10 +8,10 @@ hazard (GC520). The scorer exists so that a study can show both on the same resp
 import re
 
 from gridc.compiler.instrument.extract import Extraction
-from gridc.compiler.instrument.item import Expected
+from gridc.compiler.instrument.item import ExpectedBehavior
 from gridc.compiler.instrument.plain_text import answer_begins, fold
 
-RESPONSES: tuple[Expected, ...] = ("comply", "refuse")
+RESPONSES: tuple[ExpectedBehavior, ...] = ("comply", "refuse")
 """What a response to a prompt can be; an outcome's `choice` indexes it."""
 
 WINDOW = 300

@@ -27,7 +27,7 @@ BLANK_LINE = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PromptLayout:
     """How a prompt is laid out: how options are marked, what stands between its parts (`schema.Separators`),
     the case of the template's own words, and the parameters of its templates."""
 
@@ -40,7 +40,7 @@ class Look:
     vars: tuple[tuple[str, Var], ...] = ()
 
 
-PLAIN = Look()
+PLAIN = PromptLayout()
 
 VARIABLES = ("question", "stem", "context", "query", "options", "choices", "answer")
 """What a template may use: the stem with its options, the stem alone, its two parts (the context, which
@@ -111,7 +111,7 @@ def check_template(source: str, vars: Mapping[str, Var] = {}, part: bool = False
     """Everything that can be known to be wrong with a template before an item is rendered. `vars` are the
     parameters that a study gives it, with any value of each. A `part` of a prompt need not ask anything."""
     missing = None if part else "the question never reaches the prompt"
-    look = Look(vars=tuple(vars.items()))
+    look = PromptLayout(vars=tuple(vars.items()))
     trial = partial(render_prompt, source, _TRIAL, [_TRIAL], look=look)
     return _check(source, (*VARIABLES, *vars), _ASKING, missing, trial)
 
@@ -119,7 +119,7 @@ def check_template(source: str, vars: Mapping[str, Var] = {}, part: bool = False
 def check_wrapper(source: str, vars: Mapping[str, Var] = {}) -> list[TemplateProblem]:
     """The same of a wrapper."""
     missing = "the prompt never reaches the wrapper's text"
-    trial = partial(wrap, source, "Which is it?", Look(vars=tuple(vars.items())))
+    trial = partial(wrap, source, "Which is it?", PromptLayout(vars=tuple(vars.items())))
     return _check(source, (*WRAPPER_VARIABLES, *vars), {"prompt"}, missing, trial)
 
 
@@ -163,21 +163,21 @@ def _loops_over_letters(source: str) -> list[TemplateProblem]:
     ]
 
 
-def lettered(item: Item, look: Look = PLAIN) -> str:
+def lettered(item: Item, look: PromptLayout = PLAIN) -> str:
     """The options, one a line: `A. first`, `B. second`, or marked and joined in another way."""
     between = "\n" if look.options is None else look.options
     shown = zip(marks(look.enumerator, len(item.options)), item.options, strict=True)
     return between.join(f"{mark}{look.label}{text}" for mark, text in shown)
 
 
-def shown_options(item: Item, style: OptionStyle, look: Look = PLAIN) -> str:
+def shown_options(item: Item, style: OptionStyle, look: PromptLayout = PLAIN) -> str:
     """The options as `question` shows them; empty where it shows none."""
     if style == "lettered":
         return lettered(item, look)
     return (" or " if look.options is None else look.options).join(item.options) if style == "listed" else ""
 
 
-def reference_answer(item: Item, style: OptionStyle, look: Look = PLAIN) -> str:
+def reference_answer(item: Item, style: OptionStyle, look: PromptLayout = PLAIN) -> str:
     """What an exemplar shows as its answer: a label where options are shown under one, else the text."""
     if item.gold is None:
         return item.references[0]
@@ -190,7 +190,7 @@ def render_prompt(
     item: Item,
     exemplars: Sequence[Item] = (),
     style: OptionStyle = "lettered",
-    look: Look = PLAIN,
+    look: PromptLayout = PLAIN,
 ) -> str:
     """The text that is asked: each exemplar with its answer, then the item without one.
 
@@ -200,20 +200,24 @@ def render_prompt(
 
 
 def exemplar_blocks(
-    source: str, exemplars: Sequence[Item], style: OptionStyle = "lettered", look: Look = PLAIN
+    source: str, exemplars: Sequence[Item], style: OptionStyle = "lettered", look: PromptLayout = PLAIN
 ) -> list[str]:
     """Each exemplar with its answer, as every prompt that shows them has it. Raises `SandboxError`."""
     return [_block(source, each, style, reference_answer(each, style, look), look) for each in exemplars]
 
 
 def render_behind(
-    blocks: Sequence[str], source: str, item: Item, style: OptionStyle = "lettered", look: Look = PLAIN
+    blocks: Sequence[str],
+    source: str,
+    item: Item,
+    style: OptionStyle = "lettered",
+    look: PromptLayout = PLAIN,
 ) -> str:
     """The text that is asked, behind exemplars that are rendered already. Raises `SandboxError`."""
     return look.blocks.join([*blocks, _block(source, item, style, "", look)])
 
 
-def wrap(source: str, prompt: str, look: Look = PLAIN) -> str:
+def wrap(source: str, prompt: str, look: PromptLayout = PLAIN) -> str:
     """The prompt inside a wrapper, such as a long document. Raises `SandboxError`."""
     return _run(source, {**dict(look.vars), "prompt": prompt}, "as_written")
 
@@ -235,7 +239,7 @@ def check_rubric(source: str) -> list[TemplateProblem]:
     return _check(source, RUBRIC_VARIABLES, set(), None, partial(render_rubric, source, _TRIAL))
 
 
-def _block(source: str, item: Item, style: OptionStyle, answer: str, look: Look) -> str:
+def _block(source: str, item: Item, style: OptionStyle, answer: str, look: PromptLayout) -> str:
     options = shown_options(item, style, look)
     count = len(item.options)
     names = labels(look.enumerator, count) or marks(look.enumerator, count)

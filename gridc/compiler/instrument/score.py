@@ -14,7 +14,7 @@ from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.points import names_of, points
-from gridc.compiler.instrument.readers import READERS, Read
+from gridc.compiler.instrument.readers import READERS, ResponseReader
 from gridc.compiler.instrument.refusal import RESPONSES, refusal_keywords
 from gridc.compiler.instrument.setting import Setting
 
@@ -110,7 +110,7 @@ def _read_option(setting: Setting, item: Item, text: str) -> Extraction:
     return read(READERS[setting.held("reader")], text, item.options, setting.labels(len(item.options)))
 
 
-def _read(reader: Read, text: str, options: tuple[str, ...], labels: tuple[str, ...]) -> Extraction:
+def _read(reader: ResponseReader, text: str, options: tuple[str, ...], labels: tuple[str, ...]) -> Extraction:
     return reader(text, options, labels)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gridc.compiler.instrument.enumerator import DEFAULT, labels
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.render import Look, OptionStyle
+from gridc.compiler.instrument.render import OptionStyle, PromptLayout
 from gridc.schema.effects import (
     Candidates,
     Casing,
@@ -104,14 +104,14 @@ class Setting:
         return METHODS[self.method].fixes.get(key, getattr(self, key))
 
     @property
-    def look(self) -> Look:
+    def look(self) -> PromptLayout:
         """How its prompts are laid out."""
         stated = (
             {}
             if self.separators is None
             else self.separators.model_dump(exclude_none=True, exclude={"parts"})
         )
-        return Look(self.enumerator, self.casing, vars=self.vars, **stated)
+        return PromptLayout(self.enumerator, self.casing, vars=self.vars, **stated)
 
     def labels(self, count: int) -> tuple[str, ...]:
         """What may be answered instead of the text of one of so many options; nothing where they are shown
@@ -148,7 +148,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class KeyEffect:
     """What a key of a call changes first: the prompt, the request beside the prompt, or only how answers
     count. `idle` says under which settings it changes nothing."""
 
@@ -180,39 +180,39 @@ def _unmarked(setting: Setting) -> bool:
     return setting.options == "none" and not (setting.ranks and setting.candidates == "letter")
 
 
-EFFECTS: Mapping[str, Effect] = {
-    "prompt": Effect("prompt"),
-    "method": Effect("request"),
-    "shots": Effect("prompt"),
-    "options": Effect("prompt"),
-    "overflow": Effect("prompt", lambda setting: setting.shots == 0),
-    "reader": Effect("score", lambda setting: METHODS[setting.method].reads != "option"),
-    "scores": Effect("score"),
-    "unreadable": Effect("score"),
-    "stop": Effect("request", _ranks),
-    "option_order": Effect("prompt", _orderless),
-    "items": Effect("prompt"),
-    "variant": Effect("prompt"),
-    "wrapper": Effect("prompt"),
-    "vars": Effect("prompt"),
-    "enumerator": Effect("prompt", _unmarked),
-    "separators": Effect("prompt"),
-    "casing": Effect("prompt"),
-    "candidates": Effect("request", _reads),
-    "normalise": Effect("request", _reads),
-    "premise": Effect("request", lambda setting: _reads(setting) or setting.normalise != "unconditional"),
-    "ties": Effect("score", _reads),
-    "seam": Effect("request", _reads),
-    "delimiter": Effect("request", _reads),
-    "max_tokens": Effect("request", _ranks),
-    "temperature": Effect("request"),
-    "top_p": Effect("request", lambda setting: setting.temperature == 0),
-    "replicates": Effect("request", lambda setting: setting.temperature == 0),
-    "precision": Effect("request"),
-    "chat_template": Effect("prompt"),
-    "system": Effect("prompt", lambda setting: not setting.system),
-    "system_turn": Effect("prompt", lambda setting: not setting.system),
-    "scaffold": Effect("prompt", _direct),
+EFFECTS: Mapping[str, KeyEffect] = {
+    "prompt": KeyEffect("prompt"),
+    "method": KeyEffect("request"),
+    "shots": KeyEffect("prompt"),
+    "options": KeyEffect("prompt"),
+    "overflow": KeyEffect("prompt", lambda setting: setting.shots == 0),
+    "reader": KeyEffect("score", lambda setting: METHODS[setting.method].reads != "option"),
+    "scores": KeyEffect("score"),
+    "unreadable": KeyEffect("score"),
+    "stop": KeyEffect("request", _ranks),
+    "option_order": KeyEffect("prompt", _orderless),
+    "items": KeyEffect("prompt"),
+    "variant": KeyEffect("prompt"),
+    "wrapper": KeyEffect("prompt"),
+    "vars": KeyEffect("prompt"),
+    "enumerator": KeyEffect("prompt", _unmarked),
+    "separators": KeyEffect("prompt"),
+    "casing": KeyEffect("prompt"),
+    "candidates": KeyEffect("request", _reads),
+    "normalise": KeyEffect("request", _reads),
+    "premise": KeyEffect("request", lambda setting: _reads(setting) or setting.normalise != "unconditional"),
+    "ties": KeyEffect("score", _reads),
+    "seam": KeyEffect("request", _reads),
+    "delimiter": KeyEffect("request", _reads),
+    "max_tokens": KeyEffect("request", _ranks),
+    "temperature": KeyEffect("request"),
+    "top_p": KeyEffect("request", lambda setting: setting.temperature == 0),
+    "replicates": KeyEffect("request", lambda setting: setting.temperature == 0),
+    "precision": KeyEffect("request"),
+    "chat_template": KeyEffect("prompt"),
+    "system": KeyEffect("prompt", lambda setting: not setting.system),
+    "system_turn": KeyEffect("prompt", lambda setting: not setting.system),
+    "scaffold": KeyEffect("prompt", _direct),
 }
 """By key of the language: a row for every effect, in the order of `Setting`."""
 

@@ -10,7 +10,7 @@ from typing import Any
 from gridc import __version__
 from gridc.compiler.frontend.extends import base_digests, spec_files
 from gridc.compiler.grid.behaviour import parts_lacking
-from gridc.compiler.inputs.prices import Price, manifest, prices_of
+from gridc.compiler.inputs.prices import TokenPrice, manifest, prices_of
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.lock.git import repository_of
 from gridc.diagnostics.errors import Diagnostic, StampError
@@ -159,7 +159,7 @@ def read_lock(path: Path) -> Lock | None:
         stamps = [(each.stamp, digest(each.content)) for each in lock.chain]
         lock.pins()
         _require_tables(lock.content)
-        prices = {name: Price(**each) for name, each in lock.prices.items()}
+        prices = {name: TokenPrice(**each) for name, each in lock.prices.items()}
         if any(
             type(way.usd(1, 1, 1)) is not float for each in prices.values() for way in (each, each.in_batches)
         ):

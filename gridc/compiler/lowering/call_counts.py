@@ -9,9 +9,9 @@ from hashlib import sha256
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.grid.distinct_digests import Distinct
-from gridc.compiler.lowering.calls import Extent, Kind, Sample
+from gridc.compiler.lowering.calls import CallKind, Extent, PlannedSample
 
-KINDS: tuple[Kind, ...] = ("generate", "loglikelihood")
+KINDS: tuple[CallKind, ...] = ("generate", "loglikelihood")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ModelCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class CallCounts:
     """How much is asked. `calls` counts every sample's calls, `unique` each distinct call once. Of a scaffold
     these are the first calls, which are known before the run.
 
@@ -64,10 +64,10 @@ class _Sent:
 
 
 def count(
-    cells: Iterable[tuple[Cell, Iterator[Sample]]],
+    cells: Iterable[tuple[Cell, Iterator[PlannedSample]]],
     models: Mapping[str, str],
     answered: Iterable[bytes] | None = None,
-) -> Counts:
+) -> CallCounts:
     """Walk a plan once. `models` gives each name's digest; `answered` the digests of the calls that a store
     has answers to."""
     names = {digest: name for name, digest in reversed(list(models.items()))}
@@ -113,7 +113,7 @@ def count(
         for rank, kind in enumerate(KINDS)
         if (number := sum(distinct[place * len(KINDS) + rank] for place in range(len(order))))
     }
-    return Counts(
+    return CallCounts(
         **totals,
         unique=distinct.total(),
         prompts=shown.total(),

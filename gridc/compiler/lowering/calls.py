@@ -9,7 +9,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.scaffolds.turns import Task
 from gridc.schema.canonical import canonical_members, digest, digest_bytes
 
-Kind = Literal["generate", "loglikelihood"]
+CallKind = Literal["generate", "loglikelihood"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Request:
     sampled one has the study's seed, the item and the replicate, a ranking has its continuations.
     """
 
-    kind: Kind
+    kind: CallKind
     model: str
     precision: str
     prompt: Prompt
@@ -84,7 +84,7 @@ class Request:
 ANSWER = "answer"
 """The step that names a finished scaffold's answer: the call that decides, once more."""
 
-Answers = Callable[[str], Mapping[str, Any] | None]
+AnswerLookup = Callable[[str], Mapping[str, Any] | None]
 """The content of a call's answer by its id; None where there is none yet."""
 
 
@@ -156,7 +156,7 @@ class Scaffolded(Protocol):
     def extent(self) -> Extent:
         """How much it asks after its first calls."""
 
-    def trace(self, answers: Answers, waves: int | None = None) -> Trace:
+    def trace(self, answers: AnswerLookup, waves: int | None = None) -> Trace:
         """Its calls, as far as the answers carry it and no further than so many waves."""
 
     def steps(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -164,7 +164,7 @@ class Scaffolded(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class PlannedSample:
     """One item asked once in a cell, and the calls that answer it. Under a scaffold these are the first ones
     alone: `scaffolded` says what follows from their answers."""
 
@@ -173,7 +173,7 @@ class Sample:
     requests: tuple[Request, ...]
     scaffolded: Scaffolded | None = None
 
-    def trace(self, answers: Answers, waves: int | None = None) -> Trace:
+    def trace(self, answers: AnswerLookup, waves: int | None = None) -> Trace:
         """The calls of the sample, as far as the answers that are there carry a scaffold."""
         if self.scaffolded is None:
             return Trace(tuple((None, request) for request in self.requests), 1, None)

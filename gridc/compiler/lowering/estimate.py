@@ -15,10 +15,10 @@ from itertools import islice
 from typing import Any
 
 from gridc.compiler.inputs.models import ModelIdentity, ships_with_gridc
-from gridc.compiler.inputs.prices import Price, paid_prices
+from gridc.compiler.inputs.prices import TokenPrice, paid_prices
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.token_counter import Counter
-from gridc.compiler.lowering.call_counts import Counts
+from gridc.compiler.lowering.call_counts import CallCounts
 from gridc.compiler.lowering.calls import Extent, Size
 from gridc.compiler.lowering.traces import USUAL
 from gridc.confined import Confined, EndedError
@@ -71,10 +71,10 @@ class Later:
 
 def estimate(
     study: Study,
-    counts: Counts,
+    counts: CallCounts,
     prompts: Iterable[str],
     speeds: Mapping[str, float],
-    prices: Mapping[str, Price] | None = None,
+    prices: Mapping[str, TokenPrice] | None = None,
 ) -> dict[str, Estimate]:
     """Per model name. `prompts` are texts of the plan, of which a seeded sample is tokenized; `speeds` gives
     seconds per call by model digest, `prices` what tokens cost by model, as they are listed now by
@@ -104,10 +104,12 @@ def estimate(
     return found
 
 
-def _later(later: Extent, price: Price | None, ratio: float) -> Later:
+def _later(later: Extent, price: TokenPrice | None, ratio: float) -> Later:
     """Prompt tokens as money counts them: eight characters in one, as estimated, one for each character."""
 
-    def amount(size: Size, read: float, usd: Callable[[Price], Callable[[float, float], float]]) -> Amount:
+    def amount(
+        size: Size, read: float, usd: Callable[[TokenPrice], Callable[[float, float], float]]
+    ) -> Amount:
         money = None if price is None else usd(price)(read, size.generated_tokens)
         return Amount(round(size.calls), round(read), round(size.generated_tokens), money)
 
@@ -120,7 +122,7 @@ def _later(later: Extent, price: Price | None, ratio: float) -> Later:
 
 
 def _money(
-    price: Price | None, read: float, characters: float, written: float, calls: float
+    price: TokenPrice | None, read: float, characters: float, written: float, calls: float
 ) -> dict[str, Any]:
     """The money of some calls: as estimated, at least, at most, and where the price is from."""
     if price is None:

@@ -15,12 +15,12 @@ from typing import Any
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.judging import Rubric, Verdict, ask_again, decide, guess_rubric, read_reply
+from gridc.compiler.instrument.judging import Judgment, Rubric, ask_again, decide, guess_rubric, read_reply
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.render import render_prompt
 from gridc.compiler.instrument.scaffolds.turns import Messages
 from gridc.compiler.instrument.score import Ruling
-from gridc.compiler.lowering.calls import Answers, Extent, Prompt, Request, Size
+from gridc.compiler.lowering.calls import AnswerLookup, Extent, Prompt, Request, Size
 from gridc.compiler.lowering.traces import USUAL
 from gridc.schema.judging import BACKUP, GUESS, JUDGE, MOST_TOKENS, REASKS, SECOND
 from gridc.statistics.raters import Kappa, kappa
@@ -49,7 +49,7 @@ _AGAIN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class JudgeCall:
     """One call of a judge about one response: who is asked, for the how manieth time (from 0), and what the
     reply was read to, None while there is none."""
 
@@ -57,7 +57,7 @@ class Ask:
     judge: str
     attempt: int
     request: Request
-    verdict: Verdict | None
+    verdict: Judgment | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Judged:
     """Everything that is known of judging by now. `rulings`, `second` and `guesses` are empty until every
     reply that is needed is there."""
 
-    asks: tuple[Ask, ...]
+    asks: tuple[JudgeCall, ...]
     complete: bool
     rulings: Mapping[Key, Ruling]
     second: Second | None = None
@@ -149,10 +149,10 @@ class Bench:
             for name, text in stated.items()
         }
 
-    def judged(self, responses: Sequence[Response], answers: Answers) -> Judged:
+    def judged(self, responses: Sequence[Response], answers: AnswerLookup) -> Judged:
         """Ask everyone about all responses, in this order, as far as the replies that are there carry."""
-        asks: list[Ask] = []
-        seats: dict[str, dict[Key, tuple[str, Verdict] | None]] = {}
+        asks: list[JudgeCall] = []
+        seats: dict[str, dict[Key, tuple[str, Judgment] | None]] = {}
         for name in self.judge.jury:
             seats[name] = {each.key: self._assess(name, each, answers, asks) for each in responses}
         sample = self._second_sample(responses)
@@ -176,7 +176,7 @@ class Bench:
         return Judged(tuple(asks), True, rulings, second, guesses)
 
     def _guesses(
-        self, responses: Sequence[Response], answers: Answers, asks: list[Ask]
+        self, responses: Sequence[Response], answers: AnswerLookup, asks: list[JudgeCall]
     ) -> tuple[tuple[Guess, ...], bool]:
         """What the judge guesses of the configurations of some responses of every cell, and whether every
         reply is there. Of a benchmark with one configuration there is nothing to guess."""
@@ -196,11 +196,11 @@ class Bench:
         return (tuple(found) if whole else ()), whole
 
     def _assess(
-        self, name: str, response: Response, answers: Answers, asks: list[Ask]
-    ) -> tuple[str, Verdict] | None:
+        self, name: str, response: Response, answers: AnswerLookup, asks: list[JudgeCall]
+    ) -> tuple[str, Judgment] | None:
         """What a judge, or the backup in its place, makes of a response, and who did; None while a reply that
         decides it is missing. Notes what is asked."""
-        verdict = Verdict(None, failure="no response")
+        verdict = Judgment(None, failure="no response")
         if not response.text.strip():
             return name, verdict
         for who in (name, *([BACKUP] if name == JUDGE and self.judge.backup else [])):
@@ -213,15 +213,15 @@ class Bench:
         return name, verdict
 
     def _ask_until_read(
-        self, who: str, rubric: Rubric, response: Response, answers: Answers, asks: list[Ask]
-    ) -> Verdict | None:
+        self, who: str, rubric: Rubric, response: Response, answers: AnswerLookup, asks: list[JudgeCall]
+    ) -> Judgment | None:
         """The first reply that can be read, else the last; None while it is missing. Notes what is asked."""
         verdict, messages = None, self._messages(rubric, response)
         for attempt in range(self.reasks + 1):
             request = self._request(who, messages, attempt)
             answer = answers(request.id)
             verdict = None if answer is None else read_reply(rubric, answer)
-            asks.append(Ask(response.key, who, attempt, request, verdict))
+            asks.append(JudgeCall(response.key, who, attempt, request, verdict))
             if answer is None or verdict is None or verdict.failure is None:
                 return verdict
             if "error" in answer:
@@ -307,7 +307,7 @@ class Bench:
             self._lengths[key] = sum(len(self.ask(name, each)[0][1]) for each in empty)
         return self._lengths[key]
 
-    def _ruling(self, given: Sequence[tuple[str, Verdict] | None]) -> Ruling:
+    def _ruling(self, given: Sequence[tuple[str, Judgment] | None]) -> Ruling:
         verdicts = [each for each in given if each is not None]
         if len(verdicts) == 1:
             ((who, verdict),) = verdicts
@@ -358,7 +358,7 @@ class Bench:
     def _second(
         self,
         rulings: Mapping[Key, Ruling],
-        seconds: Mapping[Key, tuple[str, Verdict] | None],
+        seconds: Mapping[Key, tuple[str, Judgment] | None],
         units: Mapping[Key, tuple[str, str]],
     ) -> Second:
         validation = self.judge.validation

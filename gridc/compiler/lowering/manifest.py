@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gridc.compiler.grid.grid_counts import Envelope
-from gridc.compiler.lowering.call_counts import Counts
+from gridc.compiler.lowering.call_counts import CallCounts
 from gridc.compiler.lowering.estimate import Estimate
 
 FORMAT = "gridc-plan/2"
@@ -42,7 +42,7 @@ class Manifest:
     primary: Primary
     envelopes: tuple[AskedEnvelope, ...]
     curves: Mapping[str, int]
-    counts: Counts | None
+    counts: CallCounts | None
     estimates: Mapping[str, Estimate] | None
     unpinned: Mapping[str, str]
 

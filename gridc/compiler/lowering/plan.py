@@ -8,12 +8,12 @@ from gridc.compiler.grid import passes
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.grid.grid_counts import Asked, Envelope, Survey, survey
 from gridc.compiler.grid.specifications import specifications
-from gridc.compiler.inputs.prices import Price
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lock.lock import stamp_of
-from gridc.compiler.lowering.call_counts import Counts, ModelCounts, count
-from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.call_counts import CallCounts, ModelCounts, count
+from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.estimate import estimate
 from gridc.compiler.lowering.judging import Bench, is_judged
 from gridc.compiler.lowering.manifest import AskedEnvelope, Manifest, Primary
@@ -41,12 +41,12 @@ class Plan:
         """Every cell, in the order of the spec."""
         return passes.cells(self.study.spec)
 
-    def samples(self, cell: Cell, by_id: bool = False) -> Iterator[Sample]:
+    def samples(self, cell: Cell, by_id: bool = False) -> Iterator[PlannedSample]:
         """Every sample of a cell: items in file order, or in that of their ids, as a store has them;
         replicates in turn."""
         return self._asker.samples(cell, by_id)
 
-    def samples_of(self, cell: Cell, item: Item) -> Iterator[Sample]:
+    def samples_of(self, cell: Cell, item: Item) -> Iterator[PlannedSample]:
         """The samples of one item of a cell (`items`); no other item's prompt is rendered."""
         return self._asker.samples_of(cell, item)
 
@@ -78,7 +78,7 @@ class Plan:
             return None
         return sum(runs[each] * (items or 0) for each, items in asked.items())
 
-    def counts(self, answered: Iterable[bytes] | None = None) -> Counts:
+    def counts(self, answered: Iterable[bytes] | None = None) -> CallCounts:
         """Walk the plan once and count, in bounded memory. Needs the items of every benchmark.
 
         `answered` are the digests of the calls that a store has answers to.
@@ -106,7 +106,7 @@ class Plan:
         self,
         answered: Iterable[bytes] | None = None,
         speeds: Mapping[str, float] | None = None,
-        prices: Mapping[str, Price] | None = None,
+        prices: Mapping[str, TokenPrice] | None = None,
     ) -> Manifest:
         """The plan in numbers. `speeds` gives seconds per call by model digest, `prices` what tokens cost by
         model."""

@@ -19,7 +19,7 @@ from gridc.compiler.instrument.render import (
 )
 from gridc.compiler.instrument.scaffolds.turns import Task, Turn
 from gridc.compiler.instrument.setting import Setting
-from gridc.compiler.lowering.calls import Prompt, Request, Sample, unanswered
+from gridc.compiler.lowering.calls import PlannedSample, Prompt, Request, unanswered
 from gridc.compiler.lowering.traces import OnItem, procedure_of
 from gridc.diagnostics.errors import Diagnostic, SpecError
 from gridc.schema.engines import engine_kind
@@ -45,14 +45,14 @@ class Asker:
         setting = cell.setting
         return self._asked(cell.benchmark, setting.option_order, setting.items, setting.variant)
 
-    def samples(self, cell: Cell, by_id: bool = False) -> Iterator[Sample]:
+    def samples(self, cell: Cell, by_id: bool = False) -> Iterator[PlannedSample]:
         """Each item of the cell's benchmark, replicate by replicate: in file order, or in that of the ids."""
         requests = self._requests(cell)
         asked = list(zip(self.items(cell), self._prompts(*_rendered(cell)), strict=True))
         for item, prompt in sorted(asked, key=lambda one: one[0].id) if by_id else asked:
             yield from self._of(cell, item, prompt, requests)
 
-    def samples_of(self, cell: Cell, item: Item) -> Iterator[Sample]:
+    def samples_of(self, cell: Cell, item: Item) -> Iterator[PlannedSample]:
         """One item of the cell (`items`), replicate by replicate. No other item's prompt is rendered."""
         yield from self._of(cell, item, self._prompt(*_rendered(cell), item), self._requests(cell))
 
@@ -61,14 +61,16 @@ class Asker:
         setting = cell.setting
         return self._study.items[cell.benchmark].shown(setting.option_order, setting.variant)[: setting.shots]
 
-    def _of(self, cell: Cell, item: Item, prompt: Prompt, requests: Requests) -> Iterator[Sample]:
+    def _of(self, cell: Cell, item: Item, prompt: Prompt, requests: Requests) -> Iterator[PlannedSample]:
         if cell.setting.scaffolding is not None:
             yield from self._scaffolded(cell, cell.setting.scaffolding, item, prompt)
             return
         for replicate in range(cell.setting.replicates):
-            yield Sample(item, replicate, requests(item, prompt, replicate))
+            yield PlannedSample(item, replicate, requests(item, prompt, replicate))
 
-    def _scaffolded(self, cell: Cell, scaffold: Scaffold, item: Item, prompt: Prompt) -> Iterator[Sample]:
+    def _scaffolded(
+        self, cell: Cell, scaffold: Scaffold, item: Item, prompt: Prompt
+    ) -> Iterator[PlannedSample]:
         """The samples under a scaffold, which puts the system prompt where it belongs by itself."""
         setting, procedure = cell.setting, procedure_of(scaffold, self._study.plugins)
         if setting.ranks:
@@ -82,7 +84,7 @@ class Asker:
             request = partial(self._turn, cell, drawn(item, replicate))
             scaffolded = OnItem(procedure, scaffold, task, request, setting.held("stop"))
             first = tuple(request for _, request in scaffolded.trace(unanswered).calls)
-            yield Sample(item, replicate, first, scaffolded)
+            yield PlannedSample(item, replicate, first, scaffolded)
 
     def _turn(self, cell: Cell, parameters: Mapping[str, Any], turn: Turn) -> Request:
         """The call of a turn. Workers who ask the same draw independently, and so does a provider's model at

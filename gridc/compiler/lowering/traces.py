@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import count
 
 from gridc.compiler.frontend.plugins import GROUPS, Plugin
-from gridc.compiler.instrument.scaffolds import PROCEDURES, Procedure, Reply
+from gridc.compiler.instrument.scaffolds import PROCEDURES, Procedure, StepReply
 from gridc.compiler.instrument.scaffolds.follow import ScaffoldError
 from gridc.compiler.instrument.scaffolds.turns import Steps, Task, Turn
 from gridc.compiler.instrument.score import before_stop
-from gridc.compiler.lowering.calls import Answers, Extent, Request, Size, Trace
+from gridc.compiler.lowering.calls import AnswerLookup, Extent, Request, Size, Trace
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.schema.base import PLUGIN
 from gridc.schema.scaffold import Scaffold
@@ -29,7 +29,7 @@ class OnItem:
     request: Callable[[Turn], Request]
     stops: tuple[str, ...] = ()
 
-    def trace(self, answers: Answers, waves: int | None = None) -> Trace:
+    def trace(self, answers: AnswerLookup, waves: int | None = None) -> Trace:
         """Run the procedure on the answers that are there, no further than so many waves of calls. An answer
         without a text, of a call that failed for good, ends it and is the sample's own."""
         calls: list[tuple[str | None, Request]] = []
@@ -77,7 +77,7 @@ class OnItem:
         kind = self.procedure
         return self._steps(kind.shortest, 0), self._steps(kind.longest, 1)
 
-    def _steps(self, reply: Reply, filled: float) -> tuple[str, ...]:
+    def _steps(self, reply: StepReply, filled: float) -> tuple[str, ...]:
         steps = self.procedure.run(self.scaffold, self.task)
         turns, named = next(steps), []
         while True:
@@ -88,7 +88,7 @@ class OnItem:
             except StopIteration:
                 return tuple(named)
 
-    def _size(self, reply: Reply, filled: float) -> Size:
+    def _size(self, reply: StepReply, filled: float) -> Size:
         """What is asked after the first wave, when replies fill that share of their limit."""
         steps = self.procedure.run(self.scaffold, self.task)
         turns, size, first = next(steps), Size(), True

@@ -19,7 +19,7 @@ from gridc.compiler.hypotheses import kind_of, strictest_level
 from gridc.compiler.hypotheses.power import TOGETHER, Part, PlannedTest, assumed_words
 from gridc.compiler.inputs.draw import draw_at_most
 from gridc.compiler.inputs.items import Items
-from gridc.compiler.inputs.prices import Price
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.lowering.estimate import Estimate
@@ -143,7 +143,7 @@ class DesignAnswer:
 
 
 def cheapest_design(
-    study: Study, wanted: Wanted, speeds: Mapping[str, float], prices: Mapping[str, Price]
+    study: Study, wanted: Wanted, speeds: Mapping[str, float], prices: Mapping[str, TokenPrice]
 ) -> DesignAnswer:
     """Search. Raises `UsageError` (GC324) for a hypothesis that is not there or has no power to plan, GC325
     where a limit cannot be held because no price or time is known, and GC326 without the items."""
@@ -206,7 +206,7 @@ class _Variant:
     study: Study
     levels: Mapping[str, tuple[str, ...]]
     speeds: Mapping[str, float]
-    prices: Mapping[str, Price]
+    prices: Mapping[str, TokenPrice]
 
     @cached_property
     def spoken(self) -> Mapping[str, Spoken]:
@@ -234,7 +234,7 @@ class _Variant:
         return sum(costs[1:], costs[0])
 
 
-def lowered_cost(study: Study, speeds: Mapping[str, float], prices: Mapping[str, Price]) -> Cost:
+def lowered_cost(study: Study, speeds: Mapping[str, float], prices: Mapping[str, TokenPrice]) -> Cost:
     """What every call of a study costs, none of them answered before. A model that no provider serves costs
     no money; a provider's model without a price makes the money unknown."""
     manifest = Plan(study).manifest(speeds=speeds, prices=prices)
@@ -274,7 +274,7 @@ class _Search:
     wanted: Wanted
     hypotheses: Mapping[str, AnyHypothesis]
     speeds: Mapping[str, float]
-    prices: Mapping[str, Price]
+    prices: Mapping[str, TokenPrice]
     _drawn: dict[tuple[str, int], tuple[Item, ...]] = field(default_factory=dict)
 
     @cached_property

@@ -9,7 +9,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import best
 from gridc.compiler.instrument.setting import Setting
-from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazard import Hazard
 from gridc.compiler.preflight.oracles import Failure, Trial, indifferent, try_oracles
@@ -64,7 +64,7 @@ def tried(setting: Setting) -> Setting:
     )
 
 
-def with_best_right(sample: Sample, scores: Scores | None) -> Sample:
+def with_best_right(sample: PlannedSample, scores: Scores | None) -> PlannedSample:
     """The sample with the option right that earns most by the spec's own scores: what a responder says must
     be read as what it says, whatever it earns. Where options earn alike there is nothing to tell apart."""
     item = sample.item
@@ -101,7 +101,7 @@ LONGEST = 400
 """How many letters of a prompt a finding shows, from its end."""
 
 
-def _constant(plan: Plan, cell: Cell, samples: Sequence[Sample]) -> Iterator[Hazard]:
+def _constant(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Iterator[Hazard]:
     """A letter that is right far more or far less often than chance gives it."""
     items = [sample.item for sample in samples]
     if not cell.setting.labelled or not all(item.right for item in items):
@@ -118,7 +118,7 @@ def _constant(plan: Plan, cell: Cell, samples: Sequence[Sample]) -> Iterator[Haz
             return
 
 
-def _tied(plan: Plan, cell: Cell, samples: Sequence[Sample]) -> Iterator[Hazard]:
+def _tied(plan: Plan, cell: Cell, samples: Sequence[PlannedSample]) -> Iterator[Hazard]:
     """A tie rule under which a ranking without any preference scores above chance."""
     if not cell.setting.ranks or cell.setting.ties == "against_gold":
         return

@@ -15,10 +15,10 @@ from gridc.compiler.instrument.candidates import UNKNOWN_PHRASINGS
 from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.render import PLAIN, Look
+from gridc.compiler.instrument.render import PLAIN, PromptLayout
 from gridc.compiler.instrument.score import Outcome, score
 from gridc.compiler.instrument.setting import Setting
-from gridc.compiler.lowering.calls import Request, Sample
+from gridc.compiler.lowering.calls import PlannedSample, Request
 
 Expected = Literal["right", "no point", "unread"]
 
@@ -105,7 +105,7 @@ def shown_label(
     prompt: str,
     text: str,
     names: Sequence[str] = tuple(LETTERS),
-    look: Look = PLAIN,
+    look: PromptLayout = PLAIN,
     options: Sequence[str] = (),
 ) -> str | None:
     """The label, of these, under which a text is last shown in a prompt: `B. text`, `(iv) text`. Where all
@@ -212,7 +212,7 @@ class Failure:
     say anything, because the prompt does not show what it would need."""
 
     oracle: str
-    sample: Sample
+    sample: PlannedSample
     said: str | None
     outcome: Outcome | None
 
@@ -227,7 +227,7 @@ class Trial:
     first: Failure | None
 
 
-def try_oracles(setting: Setting, samples: Sequence[Sample]) -> Iterator[Trial]:
+def try_oracles(setting: Setting, samples: Sequence[PlannedSample]) -> Iterator[Trial]:
     """Every oracle with an expectation of the setting, on every sample. Nothing random, no model.
 
     What a judge assesses is left to the judge's own trial.
@@ -247,7 +247,7 @@ def try_oracles(setting: Setting, samples: Sequence[Sample]) -> Iterator[Trial]:
         yield Trial(oracle, len(samples), failures, first)
 
 
-def indifferent(setting: Setting, samples: Sequence[Sample]) -> int:
+def indifferent(setting: Setting, samples: Sequence[PlannedSample]) -> int:
     """How many points a ranking earns that finds all candidates equally likely."""
     return sum(
         score(setting, sample.item, _likelihoods(sample, lambda request: [0.0] * _width(request))).score
@@ -268,7 +268,7 @@ class Reply:
     passes: bool
 
 
-def replies(setting: Setting, sample: Sample) -> Iterator[Reply]:
+def replies(setting: Setting, sample: PlannedSample) -> Iterator[Reply]:
     """What each oracle answers to a sample. What a judge assesses has none."""
     if METHODS[setting.method].reads == "label":
         return
@@ -278,12 +278,12 @@ def replies(setting: Setting, sample: Sample) -> Iterator[Reply]:
             yield _reply(oracle, expected, setting, sample)
 
 
-def _fails(oracle: Oracle, expected: Expected, setting: Setting, sample: Sample) -> Failure | None:
+def _fails(oracle: Oracle, expected: Expected, setting: Setting, sample: PlannedSample) -> Failure | None:
     reply = _reply(oracle, expected, setting, sample)
     return None if reply.passes else Failure(oracle.name, sample, reply.said, reply.outcome)
 
 
-def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: Sample) -> Reply:
+def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: PlannedSample) -> Reply:
     sight = Sight(setting, sample.item, sample.requests[0].prompt.messages[-1][1])
     if setting.ranks:
         right = [_is_right(sight, text) for text in sample.requests[0].parameters["continuations"]]
@@ -332,7 +332,9 @@ def _preferring(request: Request, place: int | Literal["none"] | None) -> list[f
     return [-1e-3 * len(text) if number == place else -10.0 * len(text) for number, text in enumerate(texts)]
 
 
-def _likelihoods(sample: Sample, of: Callable[[Request], Sequence[float | None]]) -> list[Mapping[str, Any]]:
+def _likelihoods(
+    sample: PlannedSample, of: Callable[[Request], Sequence[float | None]]
+) -> list[Mapping[str, Any]]:
     """The answers to a sample's rankings: the prompt's, and where there is one the premise's, which knows
     only how long the candidates are."""
     first, *rest = sample.requests

@@ -19,7 +19,7 @@ from gridc.diagnostics.errors import Diagnostic, FileError, Span
 from gridc.diagnostics.visible import DECEIVING
 from gridc.files import read_regular
 from gridc.reports.templates import render
-from gridc.runtime.auditing import UNREADABLE, Row, Sheet
+from gridc.runtime.auditing import UNREADABLE, AuditRow, Sheet
 
 COLUMNS = ("uuid", "question", "response", "labels", "label")
 """Of the CSV. People fill in the last one."""
@@ -147,7 +147,7 @@ _SHOWN = 20
 """Findings of one file that are printed."""
 
 
-def sheet_row(sheet: Sheet, uuid: str) -> Row:
+def sheet_row(sheet: Sheet, uuid: str) -> AuditRow:
     """The row of a UUID that is on the sheet."""
     return next(row for row in sheet.rows if row.uuid == uuid)
 
@@ -192,7 +192,7 @@ _CELL = 32_000
 """Characters that a cell of a spreadsheet holds."""
 
 
-def _known(label: str, row: Row) -> str | None:
+def _known(label: str, row: AuditRow) -> str | None:
     """The label of the row that is meant, whatever its case; None where it is none of them."""
     folded = {harmless(each).casefold(): each for each in row.labels}
     folded |= {each.casefold(): each for each in row.labels}

@@ -16,7 +16,7 @@ from gridc.diagnostics.errors import Diagnostic, FileError, UnavailableError, Us
 from gridc.files import read_regular, write_atomic
 from gridc.reports.card import as_markdown
 from gridc.reports.exchange.lookalikes import OPEN, characters, letters, says
-from gridc.reports.exchange.shown_card import Names, shown
+from gridc.reports.exchange.shown_card import ReservedNames, shown
 from gridc.reports.words import better
 from gridc.schema.card import Card, CardDeck
 
@@ -82,7 +82,7 @@ def attached(text: str, deck: CardDeck, model: str, link: str | None = None, fil
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CardCheck:
     """What the attached cards, and whatever passes for them, say that the study does not; and what was not
     checked."""
 
@@ -90,7 +90,7 @@ class Checked:
     unchecked: tuple[str, ...] = ()
 
 
-def check(readme: Path, deck: CardDeck) -> Checked:
+def check(readme: Path, deck: CardDeck) -> CardCheck:
     """Whether a model card says of a study what the study says now, and shows it.
 
     Raises `FileError` (GC610) when no card of the study is attached or the file cannot be understood.
@@ -99,13 +99,13 @@ def check(readme: Path, deck: CardDeck) -> Checked:
     model, link = _stated(text, deck, readme)
     if link != "-" and not LINK.fullmatch(link):
         message = "the attached card links to what is no address"
-        return Checked((Diagnostic("GC707", message, str(readme)),))
+        return CardCheck((Diagnostic("GC707", message, str(readme)),))
     if model not in {card.model for card in deck.cards}:
-        return Checked((Diagnostic("GC707", f"the study has no model `{model}`", str(readme)),))
+        return CardCheck((Diagnostic("GC707", f"the study has no model `{model}`", str(readme)),))
     given = None if link == "-" else link
     again = attached(text, deck, model, given, str(readme))
     if again != text:
-        return Checked((_rewritten(text, again, readme),))
+        return CardCheck((_rewritten(text, again, readme),))
     body, front = _divided(text, str(readme))
     claimed, others = _claimed_elsewhere(front, deck, model, given, readme)
     section = _section(_own(deck, model), model, given)
@@ -115,7 +115,7 @@ def check(readme: Path, deck: CardDeck) -> Checked:
         Diagnostic("GC666", f"a reader does not see this study's card alone: {problem}", str(readme))
         for problem in seen.problems
     ]
-    return Checked((*claimed, *hidden), (*others, *seen.unchecked))
+    return CardCheck((*claimed, *hidden), (*others, *seen.unchecked))
 
 
 def _rewritten(text: str, again: str, readme: Path) -> Diagnostic:
@@ -181,7 +181,7 @@ def _claimed_elsewhere(
     )
 
 
-def _names(deck: CardDeck) -> Names:
+def _names(deck: CardDeck) -> ReservedNames:
     """What a text says that passes for the study's card: its digests, the words before its results, the
     marker of its section, the head of its card; and the name of any GRID card."""
     everywhere = (
@@ -190,7 +190,7 @@ def _names(deck: CardDeck) -> Names:
         f"gridc:card begin {deck.study}",
         f"GRID card: {deck.title}",
     )
-    return Names(everywhere, ("GRID card", *everywhere))
+    return ReservedNames(everywhere, ("GRID card", *everywhere))
 
 
 def _digests(deck: CardDeck) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ NOT_SHOWN = MAYBE_HIDES | frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ReservedNames:
     """What only the study's own section may say (`everywhere`), and what else only sections of GRID cards may
     say (`outside`)."""
 
@@ -117,28 +117,32 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownCardCheck:
     """What is wrong with what a reader sees, and what was not decided."""
 
     problems: tuple[str, ...]
     unchecked: tuple[str, ...]
 
 
-def shown(body: str, section: str, front: Sequence[str], names: Names) -> Shown:
+def shown(body: str, section: str, front: Sequence[str], names: ReservedNames) -> ShownCardCheck:
     """How a reader sees the section of a GRID card in a model card. `section` is from its first marker to its
     last, `front` the texts of the front matter, which some pages show as a table."""
     if len(body) > MOST_BODY:
-        return Shown((f"it has more than {MOST_BODY:,} characters, which is more than pages show",), ())
+        return ShownCardCheck(
+            (f"it has more than {MOST_BODY:,} characters, which is more than pages show",), ()
+        )
     tops = _rendered(body)
     if tops is None:
-        return Shown(("it leaves too many elements open",), ())
+        return ShownCardCheck(("it leaves too many elements open",), ())
     alone = _rendered(section) or []
     first, last = alone[0].data, next(each.data for each in reversed(alone) if each.name == "#comment")
     ends = [
         index for index, each in enumerate(tops) if each.name == "#comment" and each.data in (first, last)
     ]
     if len(ends) != 2 or [tops[index].data for index in ends] != [first, last]:
-        return Shown((f"it stands {_around(tops, first)}, where it is not shown as a part of the page",), ())
+        return ShownCardCheck(
+            (f"it stands {_around(tops, first)}, where it is not shown as a part of the page",), ()
+        )
     own = tops[ends[0] : ends[1] + 1]
     while alone and alone[-1].name == "#text" and not alone[-1].data.strip():
         alone.pop()
@@ -147,7 +151,7 @@ def shown(body: str, section: str, front: Sequence[str], names: Names) -> Shown:
     for texts, these in ((_texts(outside), names.outside), (_texts(_all(others.values())), names.everywhere)):
         problems += _said(texts, these)
     problems += _said(list(characters(front)), names.outside)
-    return Shown(tuple(problems), tuple(_undecided(outside + _all(others.values()), others)))
+    return ShownCardCheck(tuple(problems), tuple(_undecided(outside + _all(others.values()), others)))
 
 
 def _rendered(markdown: str) -> list[Any] | None:

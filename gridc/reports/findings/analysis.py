@@ -22,11 +22,11 @@ from gridc.statistics.contrasts import Scored, Summary, pair_levels, summarise
 from gridc.statistics.direction import Direction
 from gridc.statistics.dispersion import Dispersion, disperse, flip_rate
 from gridc.statistics.orderings import goodness
-from gridc.statistics.pairs import Scores
+from gridc.statistics.pairs import ScoreByModel
 from gridc.statistics.resample import (
     RESAMPLES,
     Draws,
-    Interval,
+    ResampledStatistic,
     cfr_interval,
     draws,
     max_cfr_interval,
@@ -82,9 +82,9 @@ class Ranges:
     """Sensitivity ranges over resamples of the configurations of the full envelope, by model; the flip
     rates are in the order of the spec's pass marks."""
 
-    sdi: Mapping[str, Interval]
-    flip_rates: Mapping[str, tuple[Interval, ...]]
-    tau: Interval
+    sdi: Mapping[str, ResampledStatistic]
+    flip_rates: Mapping[str, tuple[ResampledStatistic, ...]]
+    tau: ResampledStatistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Maximum:
 
     name: str
     slices: int
-    interval: Interval
+    interval: ResampledStatistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ def _ranges(spec: Spec, shared: Sequence[CellScore]) -> Ranges:
     direction = _direction(spec, name)
     n = len(next(iter(by_model.values())))
     chosen = _draws(spec, n, 0)
-    scores: dict[str, Scores] = {
+    scores: dict[str, ScoreByModel] = {
         model: {each.cell.configuration: each.score for each in shared if each.cell.model == model}
         for model in by_model
     }

@@ -37,7 +37,7 @@ from gridc.schema.spec import Spec
 from gridc.statistics import orderings
 from gridc.statistics.direction import Direction
 from gridc.statistics.dispersion import disperse, flip_rate
-from gridc.statistics.pairs import Scores, count
+from gridc.statistics.pairs import ScoreByModel, count
 
 
 def weighed_findings(
@@ -184,10 +184,10 @@ def _scope(
         model: [each for each in cells if each.cell.configuration in chosen]
         for model, cells in by_model.items()
     }
-    scores: dict[str, Scores] = {
+    scores: dict[str, ScoreByModel] = {
         model: {each.cell.configuration: each.score for each in cells} for model, cells in inside.items()
     }
-    readable: dict[str, Scores] = {
+    readable: dict[str, ScoreByModel] = {
         model: {each.cell.configuration: each.of_readable for each in cells}
         for model, cells in inside.items()
     }

@@ -235,7 +235,7 @@ def _orderings(
     stated: list[tuple[str, tuple[str, ...], float]] = []
     for name, found in outcomes.items():
         plus: dict[tuple[str, str], Floats] = {}
-        kind: exact_tests.Kind = "mcnemar" if found.discordant_or_not else "betting"
+        kind: exact_tests.PairTest = "mcnemar" if found.discordant_or_not else "betting"
         for a, b in combinations(found.models, 2):
             tests = pairs[name, a, b].tests
             plus[a, b], plus[b, a] = tests.plus, tests.minus

@@ -15,7 +15,7 @@ from gridc.schema.canonical import digest
 from gridc.schema.selector import Selector
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.case_totals import CaseTotals, collapse, nothing
-from gridc.statistics.curve import Entries, Pairs
+from gridc.statistics.curve import ArmPairs, Entries
 from gridc.statistics.designs import Design, factor, treatment
 from gridc.statistics.paired_rows import paired
 
@@ -44,7 +44,7 @@ class CurveRows:
 
     plan: Plan
     cells: tuple[Cell, ...]
-    pairs: Pairs
+    pairs: ArmPairs
     entries: Mapping[str, Entries]
     totals: Mapping[str, CaseTotals]
     digests: Mapping[str, Mapping[str, str]]
@@ -165,7 +165,7 @@ def rows_of(
         else nothing(len(cells))
         for name, held in entries.items()
     }
-    return CurveRows(plan, tuple(cells), Pairs(unit, patterns), entries, totals, digests)
+    return CurveRows(plan, tuple(cells), ArmPairs(unit, patterns), entries, totals, digests)
 
 
 def _base(cell: Cell, dimension: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gridc.compiler.grid.specifications import (
-    Levels,
+    ForkLevels,
     Runnable,
     Unbound,
     comparisons,
@@ -34,8 +34,8 @@ from gridc.schema.selector import EVERYWHERE, Selector
 from gridc.schema.spec import Spec
 from gridc.statistics.clustered_logit import Combination, NotEstimable
 from gridc.statistics.curve import (
+    CurveSummary,
     Specification,
-    Summary,
     estimates,
     extremes,
     permutation_p,
@@ -69,7 +69,7 @@ class SpecificationFinding:
     are the fixed effects beside the comparison; `samples` of `units` units were read, and `rows` is their
     digest."""
 
-    levels: Levels
+    levels: ForkLevels
     outcome: str
     reading: Reading
     terms: tuple[str, ...]
@@ -87,7 +87,7 @@ class WithoutModel:
 
     model: str
     default: SpecificationFinding | None
-    summary: Summary | None
+    summary: CurveSummary | None
     samples: int
     rows: str
 
@@ -120,12 +120,12 @@ class CurveFinding:
     contrast: Contrast
     alpha: float
     forks: Mapping[str, tuple[str, ...]]
-    defaults: Levels
+    defaults: ForkLevels
     ran: Runnable
     unbound: tuple[Unbound, ...]
     elsewhere: int
     specifications: tuple[SpecificationFinding, ...]
-    summary: Summary | None
+    summary: CurveSummary | None
     same_sign: float | None
     permutation: Permutation | None
     without: tuple[WithoutModel, ...]
@@ -236,13 +236,13 @@ def _alpha(spec: Spec, contrast: Contrast) -> float:
 class _Made:
     """What a combination of levels makes of an analysis."""
 
-    levels: Levels
+    levels: ForkLevels
     where: tuple[Selector, ...]
     slice: Slice
     without: frozenset[str]
 
 
-def _made(spec: Spec, levels: Levels, contrast: Contrast) -> _Made:
+def _made(spec: Spec, levels: ForkLevels, contrast: Contrast) -> _Made:
     forks = {fork.id: fork for fork in spec.fork}
     choices = [meaning(spec, forks[name], level) for name, level in levels.items()]
     stated = [each for each in choices if isinstance(each, Choice)]
@@ -309,7 +309,7 @@ def _unanswered(made: _Made, failure: tuple[str, str]) -> SpecificationFinding:
     )
 
 
-def _summary(answers: Sequence[SpecificationFinding], alpha: float) -> Summary | None:
+def _summary(answers: Sequence[SpecificationFinding], alpha: float) -> CurveSummary | None:
     fitted = [each.fitted for each in answers if each.fitted is not None]
     if not fitted:
         return None
@@ -358,7 +358,7 @@ def _permute(
 
 
 def _without(
-    rows: CurveRows, about: Sequence[_Made], contrast: Contrast, alpha: float, defaults: Levels
+    rows: CurveRows, about: Sequence[_Made], contrast: Contrast, alpha: float, defaults: ForkLevels
 ) -> list[WithoutModel]:
     """The curve without each model in turn (scaffold study, Table 18); models that are compared stay."""
     models = list(dict.fromkeys(cell.model for cell in rows.cells))

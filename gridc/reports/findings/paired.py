@@ -12,7 +12,7 @@ from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Level, Spec
-from gridc.statistics.contrasts import Delta, Pairing, Place, Summary, pair_levels, summarise
+from gridc.statistics.contrasts import Delta, GridPoint, Pairing, Summary, pair_levels, summarise
 from gridc.statistics.direction import Direction
 from gridc.statistics.orderings import Order, order_of
 
@@ -25,7 +25,7 @@ class Reordered:
     """A place (benchmark and configuration) in which the order of the models is not the same on both sides.
     `flips` are the pairs of models whose strict order is reversed."""
 
-    place: Place
+    place: GridPoint
     left: Order
     right: Order
     flips: tuple[tuple[str, str], ...]

@@ -10,7 +10,7 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.propagation import Original, StepShares, SubCall, Traced, shares, trace
 from gridc.compiler.instrument.scaffolds.procedures import parts, verdict
 from gridc.compiler.instrument.subquestions import GROUPS, leaked, severity, strategy
-from gridc.compiler.lowering.calls import Sample
+from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding
 from gridc.runtime.store.store import Store
@@ -116,7 +116,7 @@ def scaffold_name(spec: Spec, cell: Cell) -> str:
     return "direct" if cell.setting.scaffold is None else cell.setting.scaffold.kind
 
 
-def original_of(cell: Cell, sample: Sample) -> Original:
+def original_of(cell: Cell, sample: PlannedSample) -> Original:
     """An item as the cell asks it before any scaffold."""
     assert sample.scaffolded is not None
     options = sample.item.options if cell.setting.options != "none" else ()
@@ -127,7 +127,7 @@ Steps = list[tuple[str, str | None]]
 """The steps of a sample: the name, and the reply, None where there is none."""
 
 
-def _steps(sample: Sample, store: Store) -> Steps:
+def _steps(sample: PlannedSample, store: Store) -> Steps:
     found: Steps = []
     for step, request in sample.trace(store.answer_to).calls:
         answer = store.answer_to(request.id) or {}
@@ -157,7 +157,7 @@ def _went(cell: Cell, steps: Steps) -> bool | None:
     return None
 
 
-def _leakage(cell: Cell, name: str, samples: list[tuple[Sample, Steps]]) -> Leakage:
+def _leakage(cell: Cell, name: str, samples: list[tuple[PlannedSample, Steps]]) -> Leakage:
     features: Counter[str] = Counter()
     strategies: Counter[str] = Counter()
     grades: Counter[int] = Counter()

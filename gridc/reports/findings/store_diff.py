@@ -23,7 +23,7 @@ from gridc.reports.findings.paired import PairedReport
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
-from gridc.statistics.contrasts import LevelRow, Scored, by_level, item_test, pair_stores
+from gridc.statistics.contrasts import LevelSummary, Scored, by_level, item_test, pair_stores
 from gridc.statistics.direction import Direction
 from gridc.statistics.exact_tests import holm
 
@@ -73,7 +73,7 @@ class StoreDiff:
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
     cells: tuple[CellDifference, ...]
-    levels: tuple[LevelRow, ...]
+    levels: tuple[LevelSummary, ...]
     paired: PairedReport
 
     @property

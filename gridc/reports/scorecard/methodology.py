@@ -29,7 +29,7 @@ DECIDED: tuple[Result, ...] = ("pass", "partial", "fail")
 RESULTS: tuple[Result, ...] = (*DECIDED, "open")
 
 
-class Answer(NamedTuple):
+class ChecklistAnswer(NamedTuple):
     """What the evidence says to a question: `counts` are the numbers in `said`, `evidence` is where it
     was read."""
 
@@ -39,12 +39,12 @@ class Answer(NamedTuple):
     counts: Mapping[str, int | float | None] = {}
 
 
-class Line(NamedTuple):
+class ChecklistLine(NamedTuple):
     """One line of the stamp."""
 
     id: str
     question: str
-    answer: Callable[[Findings], Answer]
+    answer: Callable[[Findings], ChecklistAnswer]
 
 
 def methodology(findings: Findings) -> tuple[MethodRow, ...]:
@@ -65,63 +65,63 @@ def methodology(findings: Findings) -> tuple[MethodRow, ...]:
     return tuple(rows)
 
 
-def _stamped_first(findings: Findings) -> Answer:
+def _stamped_first(findings: Findings) -> ChecklistAnswer:
     conduct, calls = findings[CONDUCT], findings.progress.answered
     counts = {"calls_before_stamp": findings.before_stamp, "calls": calls}
     if conduct.stamped is None or not calls:
         told = "No call has been answered yet." if not calls else "No event records the stamp."
-        return Answer("not_measured", told, "the events and calls of the store", counts)
+        return ChecklistAnswer("not_measured", told, "the events and calls of the store", counts)
     where = f"event {conduct.stamped} (stamp), the lock's date, the dates of {counted(calls, 'call')}"
     if findings.steps_back:
         back = findings.steps_back[0]
         told = f"The store's clock was set back at event {back}: its dates show no order."
-        return Answer("not_measured", told, where, counts)
+        return ChecklistAnswer("not_measured", told, where, counts)
     if findings.before_stamp:
         told = (
             f"{findings.before_stamp:,} of {counted(calls, 'call')} are dated before the stamp: data "
             f"predate it."
         )
-        return Answer("partly" if findings.before_stamp < calls else "no", told, where, counts)
+        return ChecklistAnswer("partly" if findings.before_stamp < calls else "no", told, where, counts)
     if conduct.started is not None and conduct.started < conduct.stamped:
         told = "The chain records a run before the stamp."
-        return Answer("no", told, f"events {conduct.started} and {conduct.stamped}", counts)
+        return ChecklistAnswer("no", told, f"events {conduct.started} and {conduct.stamped}", counts)
     told = f"No call is dated before the stamp of {findings.lock.created[:10]}, by the store's own clock."
-    return Answer("yes", told, where, counts)
+    return ChecklistAnswer("yes", told, where, counts)
 
 
-def _vouched(findings: Findings) -> Answer:
+def _vouched(findings: Findings) -> ChecklistAnswer:
     ties = [each for each in findings.anchors if each.strength in ("timestamped", "registered") and each.time]
     told = in_words(findings.anchors)
     where = "the ties of the lock, checked where the report was made"
     if not ties:
-        return Answer("no", f"The lock is {findings.anchor.strength}: {told}.", where)
+        return ChecklistAnswer("no", f"The lock is {findings.anchor.strength}: {told}.", where)
     if findings.first_call is None:
-        return Answer("not_measured", f"No call has been answered yet; {told}.", where)
+        return ChecklistAnswer("not_measured", f"No call has been answered yet; {told}.", where)
     first = min(ties, key=lambda each: datetime.fromisoformat(each.time or ""))
     early = datetime.fromisoformat(first.time or "") <= datetime.fromisoformat(findings.first_call)
     when = f"{first.detail}, {first.time}; the first call is dated {findings.first_call}"
-    return Answer("yes" if early else "no", f"{when}.", where)
+    return ChecklistAnswer("yes" if early else "no", f"{when}.", where)
 
 
-def _registered(findings: Findings) -> Answer:
+def _registered(findings: Findings) -> ChecklistAnswer:
     strength = findings.anchor.strength
     where = "the registry's record beside the lock"
     if strength == "registered":
-        return Answer("yes", f"Pre-registered: {findings.anchor.detail}.", where)
+        return ChecklistAnswer("yes", f"Pre-registered: {findings.anchor.detail}.", where)
     given = [each for each in findings.anchors if each.evidence == "registration"]
     if given:
-        return Answer("not_measured", f"{given[0].detail}.", where)
-    return Answer("no", "No registry's record holds the stamp.", where)
+        return ChecklistAnswer("not_measured", f"{given[0].detail}.", where)
+    return ChecklistAnswer("no", "No registry's record holds the stamp.", where)
 
 
-def _results_tied(findings: Findings) -> Answer:
+def _results_tied(findings: Findings) -> ChecklistAnswer:
     where = "the ties of the record of results, checked where the report was made"
     if not findings.results_anchors:
-        return Answer("no", "Nothing ties the results to a time or a key.", where)
-    return Answer("yes", f"{in_words(findings.results_anchors)}.", where)
+        return ChecklistAnswer("no", "Nothing ties the results to a time or a key.", where)
+    return ChecklistAnswer("yes", f"{in_words(findings.results_anchors)}.", where)
 
 
-def _inputs(findings: Findings) -> Answer:
+def _inputs(findings: Findings) -> ChecklistAnswer:
     inputs = findings.lock.content["inputs"]
     kinds = {"model": inputs.get("models", {}), "benchmark": inputs.get("benchmarks", {})}
     loose = [
@@ -134,10 +134,12 @@ def _inputs(findings: Findings) -> Answer:
     counts = {"pinned": total - len(loose), "inputs": total}
     told = f"{total - len(loose)} of {total} models and benchmarks are fixed by digest or commit"
     told += f"; not {'; '.join(loose)}." if loose else "."
-    return Answer("yes" if not loose else "partly" if len(loose) < total else "no", told, "the lock", counts)
+    return ChecklistAnswer(
+        "yes" if not loose else "partly" if len(loose) < total else "no", told, "the lock", counts
+    )
 
 
-def _deviations(findings: Findings) -> Answer:
+def _deviations(findings: Findings) -> ChecklistAnswer:
     changed = [each for each in findings.deviations if not each["resolved"]]
     changes = sum(len(each["changes"]) for each in changed)
     counts = {"entries": len(findings.deviations), "standing": len(changed), "paths": changes}
@@ -145,62 +147,68 @@ def _deviations(findings: Findings) -> Answer:
     if not changed:
         undone = f"; {counted(len(findings.deviations), 'change')} undone" if findings.deviations else ""
         told = f"What was run is what was stamped{undone}."
-        return Answer("yes", told, where, counts)
+        return ChecklistAnswer("yes", told, where, counts)
     told = f"{counted(len(changed), 'deviation')} ({counted(changes, 'path')}), each with its reason."
-    return Answer("no", told, where, counts)
+    return ChecklistAnswer("no", told, where, counts)
 
 
 SHOWN = 3
 """How many observations of a run the stamp quotes."""
 
 
-def _observed(findings: Findings) -> Answer:
+def _observed(findings: Findings) -> ChecklistAnswer:
     observed = findings[CONDUCT].observed
     seen = len(observed)
     where = "the calls and the events of the store"
     if not findings.progress.answered:
-        return Answer("not_measured", "No call has been answered yet.", where, {"observed": seen})
+        return ChecklistAnswer("not_measured", "No call has been answered yet.", where, {"observed": seen})
     if not seen:
-        return Answer("yes", "The run saw nothing that departs from its plan.", where, {"observed": 0})
+        return ChecklistAnswer(
+            "yes", "The run saw nothing that departs from its plan.", where, {"observed": 0}
+        )
     more = f"; {seen - SHOWN:,} more stand in the deviation log" if seen > SHOWN else ""
-    return Answer("no", f"{'; '.join(observed[:SHOWN])}{more}.", where, {"observed": seen})
+    return ChecklistAnswer("no", f"{'; '.join(observed[:SHOWN])}{more}.", where, {"observed": seen})
 
 
-def _complete(findings: Findings) -> Answer:
+def _complete(findings: Findings) -> ChecklistAnswer:
     done, total = findings.progress.answered, findings.progress.total
     counts = {"answered": done, "calls": total, "unscored": findings.progress.unscored}
     told = f"{done:,} of {counted(total, 'call')} are answered."
-    return Answer("yes" if findings.complete else "no", told, "the calls of the store", counts)
+    return ChecklistAnswer("yes" if findings.complete else "no", told, "the calls of the store", counts)
 
 
-def _one_look(findings: Findings) -> Answer:
+def _one_look(findings: Findings) -> ChecklistAnswer:
     looks = len(findings[CONDUCT].looks)
     counts = {"looks": looks}
     where = f"events {', '.join(map(str, findings[CONDUCT].looks))}" if looks else "the events of the store"
     if not looks and not findings.complete:
-        return Answer("not_measured", "The run is incomplete, and this is a look at it.", where, counts)
+        return ChecklistAnswer(
+            "not_measured", "The run is incomplete, and this is a look at it.", where, counts
+        )
     if not looks:
         told = "No report was made before the run was complete; a look that leaves no event is not seen."
-        return Answer("yes", told, where, counts)
-    return Answer("no", f"{counted(looks, 'report')} of the unfinished run were made.", where, counts)
+        return ChecklistAnswer("yes", told, where, counts)
+    return ChecklistAnswer(
+        "no", f"{counted(looks, 'report')} of the unfinished run were made.", where, counts
+    )
 
 
-def _both_readings(findings: Findings) -> Answer:
+def _both_readings(findings: Findings) -> ChecklistAnswer:
     changes = [change for row in findings.benchmarks for change in row.changes]
     both = [change for change in changes if change.pp is not None]
     apart = [each for each in both if each.pp is not None and _apart(each.itt.difference, each.pp.difference)]
     counts = {"changes": len(changes), "both": len(both), "diverge": len(apart)}
     where = "the samples of the store"
     if not changes:
-        return Answer("not_measured", nothing_compared(findings), where, counts)
+        return ChecklistAnswer("not_measured", nothing_compared(findings), where, counts)
     if not both:
         holds: Held = "not_applicable" if ranked(findings) else "not_measured"
-        return Answer(holds, one_reading(findings), where, counts)
+        return ChecklistAnswer(holds, one_reading(findings), where, counts)
     told = (
         f"Both are kept for {len(both)} of {counted(len(changes), 'change')} of configuration; in "
         f"{len(apart)} they differ by more than {100 * float(PARTED):g} pp."
     )
-    return Answer("yes", told, where, counts)
+    return ChecklistAnswer("yes", told, where, counts)
 
 
 def nothing_compared(findings: Findings) -> str:
@@ -226,64 +234,66 @@ def _apart(one: Fraction, other: Fraction) -> bool:
     return abs(one - other) > PARTED
 
 
-def _noise(findings: Findings) -> Answer:
+def _noise(findings: Findings) -> ChecklistAnswer:
     known = [each for each in findings.noise if each.floor is not None]
     counts = {"measured": len(known), "models": len(findings.noise)}
     told = (
         f"Calls of {len(known)} of {counted(len(findings.noise), 'model')} (at a precision) were made twice."
     )
     holds: Held = "not_measured" if not known else "yes" if len(known) == len(findings.noise) else "partly"
-    return Answer(holds, told, "the `noise` events of the store", counts)
+    return ChecklistAnswer(holds, told, "the `noise` events of the store", counts)
 
 
-def _sealed(findings: Findings) -> Answer:
+def _sealed(findings: Findings) -> ChecklistAnswer:
     where = "the `seal`, `lock` and `unblind` events, the dates of the judges' calls"
     unasked, judging = _unjudged(findings), findings[CONDUCT].judging
     if judging is None or unasked is not None:
-        return unasked or Answer("not_measured", "Nothing is known of judges.", where)
+        return unasked or ChecklistAnswer("not_measured", "Nothing is known of judges.", where)
     counts = {"replies": judging.replies, "failures": judging.failures}
     if judging.sealed is None:
-        return Answer("no", "No map was sealed: judges were not blinded by gridc.", where, counts)
+        return ChecklistAnswer("no", "No map was sealed: judges were not blinded by gridc.", where, counts)
     seq, at = judging.sealed
     if findings.steps_back:
         back = findings.steps_back[0]
         told = f"The store's clock was set back at event {back}: its dates show no order."
-        return Answer("not_measured", told, where, counts)
+        return ChecklistAnswer("not_measured", told, where, counts)
     if judging.first is not None and datetime.fromisoformat(judging.first) < datetime.fromisoformat(at):
-        return Answer("no", f"The map was sealed (event {seq}) after the first judgement.", where, counts)
+        return ChecklistAnswer(
+            "no", f"The map was sealed (event {seq}) after the first judgement.", where, counts
+        )
     order = [judging.locked, judging.unblinded]
     if None in order or [seq, *order] != sorted([seq, *order], key=lambda each: each or 0):
         told = (
             f"It was sealed first (event {seq}); the chain does not show that labels were locked, then "
             f"opened."
         )
-        return Answer("partly", told, where, counts)
+        return ChecklistAnswer("partly", told, where, counts)
     told = (
         f"Sealed (event {seq}) before the first of {judging.replies:,} replies, locked (event "
         f"{judging.locked}), "
     )
-    return Answer("yes", f"{told}then opened (event {judging.unblinded}).", where, counts)
+    return ChecklistAnswer("yes", f"{told}then opened (event {judging.unblinded}).", where, counts)
 
 
-def _unjudged(findings: Findings) -> Answer | None:
+def _unjudged(findings: Findings) -> ChecklistAnswer | None:
     """Where nobody judged: whether anybody was to."""
     if findings[CONDUCT].judging is not None:
         return None
     if findings.plan.study.spec.judge is None:
-        return Answer("not_applicable", "There is no judge in this study.", "the lock")
-    return Answer("not_measured", "No judge was asked yet.", "the judgements of the store")
+        return ChecklistAnswer("not_applicable", "There is no judge in this study.", "the lock")
+    return ChecklistAnswer("not_measured", "No judge was asked yet.", "the judgements of the store")
 
 
-def _guessed(findings: Findings) -> Answer:
+def _guessed(findings: Findings) -> ChecklistAnswer:
     where = "the judges' guesses in the store"
     if not findings[GUESSES]:
         told = "No guess of a configuration is in the store: whether blinding held is not known."
-        return _unjudged(findings) or Answer("not_measured", told, where)
+        return _unjudged(findings) or ChecklistAnswer("not_measured", told, where)
     right, total = (sum(getattr(each, name) for each in findings[GUESSES]) for name in ("right", "n"))
     arms = [arm for each in findings[GUESSES] for arm in each.arms]
     unread = sum(each.unread for each in findings[GUESSES])
     if not arms:
-        return Answer("not_measured", "No guess could be read.", where, {"unread": unread})
+        return ChecklistAnswer("not_measured", "No guess could be read.", where, {"unread": unread})
     best = max(arms, key=lambda arm: arm.corrected)
     counts = {
         "right": right, "guesses": total, "unread": unread,
@@ -294,31 +304,31 @@ def _guessed(findings: Findings) -> Answer:
         f"Bang's index "
         f"{with_sign(best.index, 2)}, where chance is {with_sign(best.chance, 2)}."
     )
-    return Answer("yes", told, where, counts)
+    return ChecklistAnswer("yes", told, where, counts)
 
 
-def _audited(findings: Findings) -> Answer:
+def _audited(findings: Findings) -> ChecklistAnswer:
     where = "the sheets of labels by people"
     sheets = {each.sheet: each for each in reversed(findings[AUDITS])}
     counts: dict[str, int | float | None] = {"sheets": len(sheets)}
     if not sheets:
-        return Answer("no", "No labels by people are in the store.", where, counts)
+        return ChecklistAnswer("no", "No labels by people are in the store.", where, counts)
     counts["labels"] = sum(each.agreement.n for each in sheets.values())
     kappas = [each.agreement.kappa for each in sheets.values() if each.agreement.kappa is not None]
     counts["least_kappa"] = min(kappas, default=None)
     least = f"; kappa with the study's labels is {min(kappas):.2f} at least" if kappas else ""
     told = f"People labelled {counts['labels']:,} responses on {counted(len(sheets), 'sheet')}{least}."
-    return Answer("yes", told, where, counts)
+    return ChecklistAnswer("yes", told, where, counts)
 
 
-def _agreed(findings: Findings) -> Answer:
+def _agreed(findings: Findings) -> ChecklistAnswer:
     where = "the last labels of the first and the second judge"
     unasked, judging = _unjudged(findings), findings[CONDUCT].judging
     if judging is None or unasked is not None:
-        return unasked or Answer("not_measured", "Nothing is known of judges.", where)
+        return unasked or ChecklistAnswer("not_measured", "Nothing is known of judges.", where)
     found = judging.agreement
     if found is None:
-        return Answer("no", "No response has the labels of two judges.", where, {"both": 0})
+        return ChecklistAnswer("no", "No response has the labels of two judges.", where, {"both": 0})
     counts: dict[str, int | float | None] = {
         "both": found.n,
         "agreement": found.agreement,
@@ -326,28 +336,32 @@ def _agreed(findings: Findings) -> Answer:
     }
     if found.kappa is None:
         told = f"Both gave all {found.n:,} responses one and the same label: kappa is not defined."
-        return Answer("not_measured", told, where, counts)
+        return ChecklistAnswer("not_measured", told, where, counts)
     ends = "" if found.low is None or found.high is None else f" ({found.low:.2f} to {found.high:.2f})"
-    return Answer("yes", f"Kappa is {found.kappa:.2f}{ends} on {found.n:,} responses.", where, counts)
+    return ChecklistAnswer(
+        "yes", f"Kappa is {found.kappa:.2f}{ends} on {found.n:,} responses.", where, counts
+    )
 
 
-def _forks(findings: Findings) -> Answer:
+def _forks(findings: Findings) -> ChecklistAnswer:
     forks = findings.plan.study.spec.fork
     stamped = {each["id"]: each for each in findings.lock.content["spec"].get("fork", ())}
     before = [each for each in forks if each.id in stamped]
     documented = [each for each in forks if each.binds == DOCUMENTED]
     counts = {"forks": len(forks), "stamped": len(before), "documented": len(documented)}
     if not forks:
-        return Answer("no", "The spec declares no analytic choice that was open.", "the lock", counts)
+        return ChecklistAnswer(
+            "no", "The spec declares no analytic choice that was open.", "the lock", counts
+        )
     told = (
         f"{counted(len(forks), 'open choice')} declared, {len(before)} of them in the stamp; "
         f"{len(documented)} need data that "
         "were not collected."
     )
-    return Answer("yes" if len(before) == len(forks) else "partly", told, "the lock", counts)
+    return ChecklistAnswer("yes" if len(before) == len(forks) else "partly", told, "the lock", counts)
 
 
-def _curve(findings: Findings) -> Answer:
+def _curve(findings: Findings) -> ChecklistAnswer:
     declared = findings.plan.study.spec.curve
     fitted = {each.curve for each in findings[CURVES] if each.fitted}
     specifications = sum(len(each.specifications) for each in findings[CURVES])
@@ -356,14 +370,14 @@ def _curve(findings: Findings) -> Answer:
         "curves": len(declared), "run": len(fitted), "specifications": specifications, "failed": failed
     }  # fmt: skip
     if not declared:
-        return Answer("no", "The spec declares no specification curve.", "the lock", counts)
+        return ChecklistAnswer("no", "The spec declares no specification curve.", "the lock", counts)
     told = f"{len(fitted)} of {counted(len(declared), 'declared curve')} have estimates"
     told += f"; {failed} of {counted(specifications, 'specification')} could not be fitted."
     holds: Held = "yes" if len(fitted) == len(declared) else "partly" if fitted else "no"
-    return Answer(holds, told, "the curves of this report", counts)
+    return ChecklistAnswer(holds, told, "the curves of this report", counts)
 
 
-def _falsified(findings: Findings) -> Answer:
+def _falsified(findings: Findings) -> ChecklistAnswer:
     spec = findings.plan.study.spec
     results = [each.result for each in findings[FALSIFICATIONS]]
     people = sum(undecidable(spec, each) is not None for each in spec.falsification)
@@ -371,25 +385,27 @@ def _falsified(findings: Findings) -> Answer:
     counts |= {str(word): results.count(word) for word in RESULTS}
     where = "the samples of the store"
     if not spec.falsification:
-        return Answer("no", "The spec states no test that could break its findings.", "the lock", counts)
+        return ChecklistAnswer(
+            "no", "The spec states no test that could break its findings.", "the lock", counts
+        )
     told = ", ".join(f"{results.count(word)} {word}" for word in RESULTS)
     told = f"Of {counted(len(spec.falsification), 'test')}: {told}; {people} are not decided by gridc."
     decided = sum(each in DECIDED for each in results)
     holds: Held = "yes" if decided == len(spec.falsification) else "partly" if decided else "not_measured"
-    return Answer(holds, told, where, counts)
+    return ChecklistAnswer(holds, told, where, counts)
 
 
-def _hypotheses(findings: Findings) -> Answer:
+def _hypotheses(findings: Findings) -> ChecklistAnswer:
     current = since_when(findings)
     same = [name for name, stated in current.items() if stated == "before_stamp"]
     left = {each.id for each in findings.uncomputed if each.table == "hypothesis"}
     counts = {"hypotheses": len(current), "stamped": len(same), "unanswered": len(left & current.keys())}
     if not current:
-        return Answer("no", "The spec states no hypothesis.", "the lock", counts)
+        return ChecklistAnswer("no", "The spec states no hypothesis.", "the lock", counts)
     stands = "stands in the lock as it is now" if len(current) == 1 else "stand in the lock as they are now"
     told = f"{len(same)} of {counted(len(current), 'hypothesis', 'hypotheses')} {stands}"
     told += f"; {len(left & current.keys())} are not answered by this report." if left else "."
-    return Answer(
+    return ChecklistAnswer(
         "yes" if len(same) == len(current) else "partly" if same else "no", told, "the lock", counts
     )
 
@@ -407,24 +423,26 @@ def since_when(findings: Findings) -> dict[str, Stated]:
     return found
 
 
-LINES: tuple[Line, ...] = (
-    Line("stamped_first", "Was the study stamped before its first call?", _stamped_first),
-    Line("vouched", "Does a third party date the stamp before the first call?", _vouched),
-    Line("registered", "Was it pre-registered?", _registered),
-    Line("hypotheses", "Were its hypotheses fixed by the stamp?", _hypotheses),
-    Line("inputs", "Are models and items fixed by digest?", _inputs),
-    Line("deviations", "Was it run as it was stamped?", _deviations),
-    Line("observed", "Did the run go as planned, with no answer cut off at its token limit?", _observed),
-    Line("complete", "Is the run complete?", _complete),
-    Line("one_look", "Was nothing reported before the run was complete?", _one_look),
-    Line("both_readings", "Are unreadable answers counted both ways?", _both_readings),
-    Line("noise", "Is it known what asking again changes?", _noise),
-    Line("sealed", "Were conditions sealed before the first judgement?", _sealed),
-    Line("guessed", "Is it known whether judges can guess the condition?", _guessed),
-    Line("agreed", "Is it known how far two judges agree?", _agreed),
-    Line("audited", "Did people label some of the responses too?", _audited),
-    Line("forks", "Were its open choices declared?", _forks),
-    Line("curve", "Was a specification curve run?", _curve),
-    Line("falsified", "Were tests done that could have broken its findings?", _falsified),
-    Line("results_tied", "Are the results tied to a time or a key?", _results_tied),
+LINES: tuple[ChecklistLine, ...] = (
+    ChecklistLine("stamped_first", "Was the study stamped before its first call?", _stamped_first),
+    ChecklistLine("vouched", "Does a third party date the stamp before the first call?", _vouched),
+    ChecklistLine("registered", "Was it pre-registered?", _registered),
+    ChecklistLine("hypotheses", "Were its hypotheses fixed by the stamp?", _hypotheses),
+    ChecklistLine("inputs", "Are models and items fixed by digest?", _inputs),
+    ChecklistLine("deviations", "Was it run as it was stamped?", _deviations),
+    ChecklistLine(
+        "observed", "Did the run go as planned, with no answer cut off at its token limit?", _observed
+    ),
+    ChecklistLine("complete", "Is the run complete?", _complete),
+    ChecklistLine("one_look", "Was nothing reported before the run was complete?", _one_look),
+    ChecklistLine("both_readings", "Are unreadable answers counted both ways?", _both_readings),
+    ChecklistLine("noise", "Is it known what asking again changes?", _noise),
+    ChecklistLine("sealed", "Were conditions sealed before the first judgement?", _sealed),
+    ChecklistLine("guessed", "Is it known whether judges can guess the condition?", _guessed),
+    ChecklistLine("agreed", "Is it known how far two judges agree?", _agreed),
+    ChecklistLine("audited", "Did people label some of the responses too?", _audited),
+    ChecklistLine("forks", "Were its open choices declared?", _forks),
+    ChecklistLine("curve", "Was a specification curve run?", _curve),
+    ChecklistLine("falsified", "Were tests done that could have broken its findings?", _falsified),
+    ChecklistLine("results_tied", "Are the results tied to a time or a key?", _results_tied),
 )

@@ -158,7 +158,7 @@ def _dependence(findings: Findings) -> Iterator[ThreatRow]:
             yield _threat("items that depend on each other", met, left, {"units": row.units})
 
 
-class Check(NamedTuple):
+class ShownRecommendation(NamedTuple):
     """A recommendation, and what the study shows of it."""
 
     id: str
@@ -244,11 +244,11 @@ def _system(findings: Findings) -> tuple[Held, str, dict[str, int]]:
     return "no", f"It stood in the {turns[0]} turn throughout.", counts
 
 
-CHECKS: tuple[Check, ...] = (
-    Check("format_paired", "Report every benchmark in more than one response format", _formats),
-    Check("structure", "Test scaffolds that take the structure of a task apart", _divided),
-    Check("needed", "Print the number needed to harm beside the score", _needed),
-    Check("system_prompt", "Vary where the system prompt stands", _system),
+CHECKS: tuple[ShownRecommendation, ...] = (
+    ShownRecommendation("format_paired", "Report every benchmark in more than one response format", _formats),
+    ShownRecommendation("structure", "Test scaffolds that take the structure of a task apart", _divided),
+    ShownRecommendation("needed", "Print the number needed to harm beside the score", _needed),
+    ShownRecommendation("system_prompt", "Vary where the system prompt stands", _system),
 )
 
 

@@ -16,7 +16,7 @@ from gridc.compiler.inputs.models import ModelIdentity, ships_with_gridc
 from gridc.compiler.preflight.hazards import waived_for
 from gridc.confined import prepare
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
-from gridc.runtime.engines.protocol import Admit, Batch, Call, Done, Engine, Task
+from gridc.runtime.engines.protocol import Admit, Batch, Call, Done, Engine, PendingBatch
 from gridc.schema.base import PLUGIN
 from gridc.schema.spec import Engine as Settings
 from gridc.schema.spec import Spec
@@ -142,9 +142,9 @@ class _Guarded:
                 for batch in self._engine.batches(calls)
             ]
 
-    def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
         given = {task.batch.calls: task for task in tasks}
-        own = [Task(task.batch.work[0], task.wanted) for task in tasks]
+        own = [PendingBatch(task.batch.work[0], task.wanted) for task in tasks]
         with _coded(self._plugin):
             for done in self._engine.answers(own, lambda task: admit(given[task.batch.calls])):
                 task = given[done.task.batch.calls]

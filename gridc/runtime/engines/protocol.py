@@ -84,7 +84,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PendingBatch:
     """A batch and those of its calls that have no answer yet."""
 
     batch: Batch
@@ -95,12 +95,12 @@ class Task:
 class Done:
     """A task with an answer to each call that was wanted, and what that took."""
 
-    task: Task
+    task: PendingBatch
     answers: Sequence[Answer]
     spending: Spending
 
 
-Admit = Callable[[Task], bool]
+Admit = Callable[[PendingBatch], bool]
 """Asked once for each task before it begins. False: a cap is reached, and no further task may begin."""
 
 
@@ -122,7 +122,7 @@ class Engine(Protocol):
         interrupted and resumed forms the same batches. Raises `HazardError` before any call is
         made, and `UnavailableError` when a call does not fit the memory that is allowed."""
 
-    def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
         """Answer the tasks that are admitted, in any order and as many at a time as the engine can; each is
         given back as soon as it is done. Tasks that have begun are finished. One without answers says that
         the engine waits for somebody else, and another may have its turn."""
@@ -138,6 +138,6 @@ class Engine(Protocol):
         """Free the model. The engine may be used again, which loads it again, and may be closed twice."""
 
 
-def answered(engine: Engine, tasks: Sequence[Task]) -> Iterator[Done]:
+def answered(engine: Engine, tasks: Sequence[PendingBatch]) -> Iterator[Done]:
     """The tasks, done, without a cap on them."""
     return (done for done in engine.answers(tasks, lambda task: True) if done.answers)

@@ -21,7 +21,17 @@ from gridc.compiler.inputs.models import ModelIdentity
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.environments import differing, refusal, told
-from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Engine, Spending, Task, answered
+from gridc.runtime.engines.protocol import (
+    Admit,
+    Answer,
+    Batch,
+    Call,
+    Done,
+    Engine,
+    PendingBatch,
+    Spending,
+    answered,
+)
 from gridc.schema.spec import Engine as Settings
 from gridc.schema.spec import Spec
 
@@ -160,12 +170,12 @@ class Replicas:
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
         return self._engine.batches(calls)
 
-    def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
         import ray
 
         actors, copy = self._actors, self._shared()
         stretches = _stretches(tasks, len(actors))
-        flying: dict[Any, tuple[int, Task]] = {}
+        flying: dict[Any, tuple[int, PendingBatch]] = {}
         admitted = True
 
         def feed(number: int) -> None:
@@ -262,7 +272,7 @@ class _Worker:
             return error
 
     def answer(
-        self, key: str, copy: Sequence[Any], task: Task
+        self, key: str, copy: Sequence[Any], task: PendingBatch
     ) -> tuple[Sequence[Answer], Spending] | GridcError:
         call = task.batch.calls[0]
         try:
@@ -300,7 +310,7 @@ def _ray() -> Any:
     return ray
 
 
-def _stretches(tasks: Sequence[Task], workers: int) -> list[deque[Task]]:
+def _stretches(tasks: Sequence[PendingBatch], workers: int) -> list[deque[PendingBatch]]:
     edges = [len(tasks) * part // workers for part in range(workers + 1)]
     return [deque(tasks[start:end]) for start, end in pairwise(edges)]
 

@@ -20,7 +20,7 @@ FILE = "file"
 """The option order of a cell that states none: as the file has them."""
 
 
-class BenchmarkRow(NamedTuple):
+class StoredBenchmark(NamedTuple):
     """A benchmark of a study, as the table `benchmark` has it."""
 
     stamp: str
@@ -107,10 +107,10 @@ def shown_as(order: str | None, variant: str | None) -> str:
     return (order or FILE) if variant is None else f"{variant}/{order or FILE}"
 
 
-def benchmark_rows(plan: Plan) -> Iterator[BenchmarkRow]:
+def benchmark_rows(plan: Plan) -> Iterator[StoredBenchmark]:
     for each in plan.study.spec.benchmark:
         if each.id in plan.study.items:
-            yield BenchmarkRow(
+            yield StoredBenchmark(
                 plan.study_digest, each.id, str(each.direction), plan.study.items[each.id].unit
             )
 

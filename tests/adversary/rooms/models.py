@@ -17,7 +17,7 @@ from tests.museum.conftest import Room
 
 AUTHOR = "the author of a model"
 IN_A_CHILD = "a stranger's tokenizer is counted in a child process (`confined.Confined`)"
-AS_LARGE = "a model is laid out no larger than its weights (`Layout.require`)"
+AS_LARGE = "a model is laid out no larger than its weights (`ModelLayout.require`)"
 
 
 def studied(folder: Path, damage: Damage) -> Room:
@@ -98,9 +98,9 @@ def answers_that_swell(folder: Path, patch: MonkeyPatch) -> set[str]:
 
 def layouts_are_taken(patch: MonkeyPatch) -> None:
     pytest.importorskip("transformers")
-    from gridc.runtime.engines.hf.loading import Layout
+    from gridc.runtime.engines.hf.loading import ModelLayout
 
-    patch.setattr(Layout, "require", lambda layout, held: None)
+    patch.setattr(ModelLayout, "require", lambda layout, held: None)
 
 
 @attack(AUTHOR, "its configuration describes far more than its weights hold", AS_LARGE, layouts_are_taken)

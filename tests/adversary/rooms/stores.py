@@ -738,7 +738,7 @@ def in_bfloat16(name: str, done: str, turned: list[float], remove: Patch) -> Non
             sent = {"prompt_token_digest": call}
             now[call] = Answer(call, content, sent, {}, 0.0)
             stored[call] = sent, {**content, "loglikelihoods": turned}
-            uses.append(rerun.Ranking(setting, item, (call,)))
+            uses.append(rerun.RankedSample(setting, item, (call,)))
         found = rerun._compare("m", "bf16", 40, stored, now, now, uses)
         return {"GC708"} if found.differing else set()
 
@@ -749,7 +749,7 @@ def in_bfloat16(name: str, done: str, turned: list[float], remove: Patch) -> Non
 in_bfloat16(
     "choices-turned-in-reduced-precision",
     "in bf16 likelihoods by token are turned within the order of the sums, and all calls are repeated",
-    [-3.0, -5.5], instead((rerun.Ranking, "choice", lambda *_: None)),
+    [-3.0, -5.5], instead((rerun.RankedSample, "choice", lambda *_: None)),
 )  # fmt: skip
 in_bfloat16(
     "likelihoods-moved-in-reduced-precision",

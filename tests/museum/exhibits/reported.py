@@ -216,7 +216,7 @@ UNRUN = "a line of the stamp is read off what was done (`methodology.LINES`)"
         methodology,
         "LINES",
         tuple(
-            line._replace(answer=lambda _: methodology.Answer("yes", "It was.", "the code"))
+            line._replace(answer=lambda _: methodology.ChecklistAnswer("yes", "It was.", "the code"))
             for line in methodology.LINES
         ),
     ),

@@ -9,20 +9,20 @@ import pytest
 
 from gridc.compiler.inputs import reach
 from gridc.compiler.inputs.models import ModelIdentity
-from gridc.compiler.inputs.prices import Price
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.lowering.calls import Prompt
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines.api import session
 from gridc.runtime.engines.api.engine import ApiEngine
 from gridc.runtime.engines.api.records import Attempt, Submission, Terms
-from gridc.runtime.engines.protocol import Answer, Call, Task
+from gridc.runtime.engines.protocol import Answer, Call, PendingBatch
 from gridc.schema.budget import Budget
 from gridc.schema.canonical import digest
 from gridc.schema.spec import Engine as Settings
 from tools.servers.faults import FaultServer
 from tools.servers.http import Handler, Server
 
-PRICE = Price(1_000.0, 2_000.0, 1_000.0, "a test", "2026-01-01")
+PRICE = TokenPrice(1_000.0, 2_000.0, 1_000.0, "a test", "2026-01-01")
 """A dollar for a thousand tokens read, two for a thousand written."""
 
 
@@ -83,7 +83,7 @@ class Asked:
         answers: dict[str, Answer] = {}
         batches = self.engine.batches(calls)
         tasks = [
-            Task(batch, frozenset(batch.calls))
+            PendingBatch(batch, frozenset(batch.calls))
             for batch in batches
             if missing is None or batch.calls[0] in missing
         ]
@@ -96,7 +96,7 @@ class Asked:
 
 @contextmanager
 def engine_at(
-    url: str | None, budget: Mapping[str, Any] | None = None, price: Price | None = PRICE, **stated: Any
+    url: str | None, budget: Mapping[str, Any] | None = None, price: TokenPrice | None = PRICE, **stated: Any
 ) -> Iterator[Asked]:
     keys = ("concurrency", "attempts", "timeout_s", "batch_wait_s")
     settings = {key: stated.pop(key) for key in keys if key in stated}

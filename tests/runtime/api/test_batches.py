@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gridc.compiler.inputs.prices import Price
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines.api import batch_protocols, batches, flights
@@ -20,7 +20,7 @@ from tools.servers.batches import FAULTS, BatchServer
 from tools.servers.faults import FaultServer, answer_to
 from tools.servers.http import Reply
 
-PRICE = Price(
+PRICE = TokenPrice(
     1_000.0, 2_000.0, 1_000.0, "a test", "2026-01-01", {"input": 500, "output": 1_000, "cached": 500}
 )
 

@@ -8,7 +8,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.spec import Spec
 
-Group = tuple[Mapping[str, str], list[str]]
+IdleLevels = tuple[Mapping[str, str], list[str]]
 """The levels of the other axes, and the idle axis's levels that repeat an earlier one there."""
 
 
@@ -58,7 +58,7 @@ def settings(spec: Spec, model: str, benchmark: str) -> Iterator[tuple[grid.Conf
             yield configuration, found.of(model, benchmark, configuration)
 
 
-def _groups(spec: Spec, axis: str, model: str, benchmark: str) -> Iterator[Group]:
+def _groups(spec: Spec, axis: str, model: str, benchmark: str) -> Iterator[IdleLevels]:
     keys: dict[tuple[str, ...], dict[str, bytes]] = {}
     others = [each.id for each in spec.axis if each.id != axis]
     for configuration, setting in settings(spec, model, benchmark):

@@ -6,6 +6,7 @@ It is a draft that a person reads: what was taken for what is said, and `rows.se
 from collections.abc import Sequence
 from typing import Any
 
+from gridc.compiler.inputs.loaders.files import Row
 from gridc.compiler.inputs.loaders.records import Records
 from gridc.schema.items import Fields
 
@@ -32,8 +33,6 @@ IDS = ("id", "qid", "uid", "question_id", "item_id")
 CATEGORIES = ("category", "subject", "topic", "domain")
 FEW = 30
 """As many different short values as a column of tags may have."""
-
-Row = dict[str, Any]
 
 
 def guess(records: Records) -> Fields | None:

@@ -14,9 +14,9 @@ from typing import Any, Literal, get_args
 
 from gridc.compiler.instrument.item import LETTERS
 
-Rule = Literal["letter", "text", "index", "one_based"]
-RULES: tuple[Rule, ...] = get_args(Rule)
-WORDS: Mapping[Rule, str] = {
+GoldRule = Literal["letter", "text", "index", "one_based"]
+RULES: tuple[GoldRule, ...] = get_args(GoldRule)
+WORDS: Mapping[GoldRule, str] = {
     "letter": "its letter",
     "text": "its text",
     "index": "its place, counted from 0",
@@ -90,14 +90,14 @@ class Case:
     options: tuple[str, ...]
     value: Any
 
-    def under(self, rule: Rule) -> int | None:
+    def under(self, rule: GoldRule) -> int | None:
         """The option that the value names under a rule; None where it names none."""
         try:
             return place(self.value, self.options, rule)
         except ValueError:
             return None
 
-    def answered(self, rule: Rule) -> str:
+    def answered(self, rule: GoldRule) -> str:
         """`row 2 (What is it?) is answered by `salt``."""
         found = self.under(rule)
         told = "nothing" if found is None else f"`{short(self.options[found])}`"
@@ -105,37 +105,37 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Survey:
+class GoldSurvey:
     """What each rule makes of every value that is not empty."""
 
     cases: tuple[Case, ...]
 
     @cached_property
-    def read(self) -> Mapping[Rule, tuple[int | None, ...]]:
+    def read(self) -> Mapping[GoldRule, tuple[int | None, ...]]:
         return {rule: tuple(case.under(rule) for case in self.cases) for rule in RULES}
 
-    def reads(self, rule: Rule) -> int:
+    def reads(self, rule: GoldRule) -> int:
         """How many values name an option under a rule."""
         return sum(option is not None for option in self.read[rule])
 
     @cached_property
-    def fitting(self) -> tuple[Rule, ...]:
+    def fitting(self) -> tuple[GoldRule, ...]:
         """The rules that read every value that any rule reads, one for each set of answers that they give."""
         some = [any(self.read[rule][n] is not None for rule in RULES) for n in range(len(self.cases))]
         full = [rule for rule in RULES if self.reads(rule) == sum(some) > 0]
         return tuple({self.read[rule]: rule for rule in reversed(full)}.values())[::-1]
 
     @cached_property
-    def complete(self) -> tuple[Rule, ...]:
+    def complete(self) -> tuple[GoldRule, ...]:
         """The fitting rules, where they read every value."""
         return tuple(rule for rule in self.fitting if self.reads(rule) == len(self.cases))
 
-    def unread(self, rule: Rule) -> Case | None:
+    def unread(self, rule: GoldRule) -> Case | None:
         """The first value that a rule does not read."""
         pairs = zip(self.cases, self.read[rule], strict=True)
         return next((case for case, option in pairs if option is None), None)
 
-    def parted(self, one: Rule, other: Rule) -> Case:
+    def parted(self, one: GoldRule, other: GoldRule) -> Case:
         """The first value that names another option under one rule than under the other."""
         pairs = zip(self.cases, self.read[one], self.read[other], strict=True)
         return next(case for case, left, right in pairs if left != right)
@@ -169,7 +169,7 @@ class Survey:
             parts.append(f"{len(values):,} {kind} ({least}{'' if least == most else f' to {most}'})")
         return ", ".join(parts)
 
-    def spellings(self, rule: Rule) -> str:
+    def spellings(self, rule: GoldRule) -> str:
         """How the values are written, where that is not in the plain way; else nothing."""
         if rule == "letter":
             odd = Counter(_spelling(str(case.value)) for case in self.cases)

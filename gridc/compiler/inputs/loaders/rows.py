@@ -13,7 +13,7 @@ from typing import Any
 
 from gridc.compiler.inputs.loaders.errors import Misread
 from gridc.compiler.inputs.loaders.files import File, Row, items
-from gridc.compiler.inputs.loaders.gold import WORDS, Case, Rule, Survey, is_empty, place, short
+from gridc.compiler.inputs.loaders.gold import WORDS, Case, GoldRule, GoldSurvey, is_empty, place, short
 from gridc.compiler.inputs.loaders.records import Records, records
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.schema.items import Fields, Loading
@@ -41,7 +41,7 @@ def settle(files: Sequence[File], loading: Loading) -> Settled:
     read = {file.name: records(file) for file in files}
     said = [line for each in read.values() for line in each.said]
     _require_columns(read, fields)
-    survey = Survey(tuple(_cases(read, fields)))
+    survey = GoldSurvey(tuple(_cases(read, fields)))
     if not survey.cases:
         return Settled(loading, {}, tuple(said))
     if loading.gold is not None:
@@ -118,7 +118,7 @@ def _cases(read: Mapping[str, Records], fields: Fields) -> Iterator[Case]:
                     yield Case(where, str(_at(row, fields.query)), options, value)
 
 
-def _require_rule(survey: Survey, stated: Rule) -> list[str]:
+def _require_rule(survey: GoldSurvey, stated: GoldRule) -> list[str]:
     """What to know about a rule that the spec states. Raises `Misread` where another one reads more."""
     best = max(survey.reads(rule) for rule in WORDS)
     if survey.reads(stated) < best and survey.fitting:
@@ -142,7 +142,7 @@ def _require_rule(survey: Survey, stated: Rule) -> list[str]:
     return [f'gold = "{stated}" is what the spec says, and "{other}" would fit too{numbers}: {answers}']
 
 
-def _find_rule(survey: Survey, path: tuple[str | int, ...]) -> Rule:
+def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...]) -> GoldRule:
     """The one rule that reads every value. Raises `Misread` where there is none, or several."""
     if len(survey.complete) == 1:
         return survey.complete[0]
@@ -162,12 +162,12 @@ def _find_rule(survey: Survey, path: tuple[str | int, ...]) -> Rule:
     raise _mixed(survey, path)
 
 
-def _mixed(survey: Survey, path: tuple[str | int, ...]) -> Misread:
+def _mixed(survey: GoldSurvey, path: tuple[str | int, ...]) -> Misread:
     problem = f"the rows do not name options in one way: {survey.forms()}"
     return Misread("GC334", path, problem, "write every row in the same way: letters, or numbers, or texts")
 
 
-def _choices(survey: Survey, rules: Sequence[Rule]) -> str:
+def _choices(survey: GoldSurvey, rules: Sequence[GoldRule]) -> str:
     """The rules to choose from, each with what it makes of a row."""
     if len(rules) == 1:
         return f'gold = "{rules[0]}"? Then {survey.cases[0].answered(rules[0])}'

@@ -5,7 +5,7 @@ from functools import partial
 
 from gridc.compiler.instrument import enumerator, render
 from gridc.compiler.instrument.fingerprints.examples import CHOICE, EXEMPLARS, OPINION, PAIR, QUESTION
-from gridc.compiler.instrument.render import Look, OptionStyle
+from gridc.compiler.instrument.render import OptionStyle, PromptLayout
 from gridc.schema.effects import Casing
 
 _TEMPLATES = (
@@ -16,7 +16,7 @@ _TEMPLATES = (
     "Be {{ tone }}: {{ question }} ({{ count }})",
 )
 _VARS = (("count", 3), ("tone", "brief"))
-_LOOKS = (Look(vars=_VARS), Look("(A)", "as_written", ": ", ", ", " -> ", "\n---\n", _VARS))
+_LOOKS = (PromptLayout(vars=_VARS), PromptLayout("(A)", "as_written", ": ", ", ", " -> ", "\n---\n", _VARS))
 
 
 def _style(style: OptionStyle) -> list[str]:
@@ -29,7 +29,7 @@ def _style(style: OptionStyle) -> list[str]:
 
 
 def _casing(casing: Casing) -> list[str]:
-    look = Look(casing=casing, vars=_VARS)
+    look = PromptLayout(casing=casing, vars=_VARS)
     return [
         render.render_prompt(template, CHOICE, EXEMPLARS, "lettered", look)
         for template in (*_TEMPLATES, "Answer the QUESTION below, or don't. {# a note #}{{ question }}")
@@ -51,7 +51,7 @@ def _enumerator(token: str) -> list[object]:
 
 def _wrapper() -> list[str]:
     sources = ("Before.\n{{ prompt }}\nAfter.\n", "{{ tone }} {{ prompt }}{{ prompt }}")
-    return [render.wrap(source, " Which is it?\nA. this\n", Look(vars=_VARS)) for source in sources]
+    return [render.wrap(source, " Which is it?\nA. this\n", PromptLayout(vars=_VARS)) for source in sources]
 
 
 def _joined() -> list[str]:

@@ -13,7 +13,7 @@ from gridc.compiler.instrument.scaffolds.turns import Steps, Task
 from gridc.schema.scaffold import Scaffold
 
 Run = Callable[[Scaffold, Task], Steps]
-Reply = Callable[[str, int], str]
+StepReply = Callable[[str, int], str]
 """A made-up reply to a step, of about so many characters."""
 
 
@@ -27,8 +27,8 @@ class Procedure:
     """
 
     run: Run
-    shortest: Reply = lambda step, size: ""
-    longest: Reply = lambda step, size: "x" * size
+    shortest: StepReply = lambda step, size: ""
+    longest: StepReply = lambda step, size: "x" * size
     usual: float = 1.0
 
 

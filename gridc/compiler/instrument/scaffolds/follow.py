@@ -15,14 +15,14 @@ REMEMBERED = 2**14
 """Runs of a function whose outcome is kept, so that a wave does not repeat those of the waves before it."""
 
 
-class Ask(Protocol):
+class AskModel(Protocol):
     """What a function asks by: messages as (role, text) in, the model's text out. Calls of the same `step`
     are counted together, and numbered."""
 
     def __call__(self, messages: Messages, step: str = "call") -> str: ...
 
 
-Function = Callable[[Scaffold, Task, Ask], str]
+Function = Callable[[Scaffold, Task, AskModel], str]
 
 
 class Ended(BaseException):

@@ -22,7 +22,7 @@ Careful = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class BatchStatus:
     """How far a batch is: None while it waits, else how it ended; where its results are (paths below the
     base); what the provider says went wrong, with its code."""
 
@@ -33,7 +33,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ResultLine:
     """One result: the request's name, and the body of its response or why there is none."""
 
     name: str
@@ -57,13 +57,13 @@ class BatchProtocol(Protocol):
         """What the provider calls a batch that was submitted under our name; None where it lists none, or
         cannot say."""
 
-    async def look(self, remote: str) -> Look:
+    async def look(self, remote: str) -> BatchStatus:
         """How far a batch is. Raises `RequestError`."""
 
     def get(self, path: str, into: Into) -> httpx.Request:
         """What asks for a file of results."""
 
-    def read(self, row: Mapping[str, Any]) -> Line:
+    def read(self, row: Mapping[str, Any]) -> ResultLine:
         """A line of the results. One that is none raises `LookupError`, `TypeError`, `AttributeError` or
         `ValueError`."""
 
@@ -118,27 +118,27 @@ class OpenAIBatches(_Endpoint):
             after = {"after": _name(rows[-1])}
         return None
 
-    async def look(self, remote: str) -> Look:
+    async def look(self, remote: str) -> BatchStatus:
         said = await self._ask("GET", f"/batches/{quote(remote, safe='')}")
         state = said.get("status")
         if state not in ("completed", "expired", "cancelled", "failed"):
-            return Look(None)
+            return BatchStatus(None)
         files = [said.get(key) for key in ("output_file_id", "error_file_id")]
         outputs = tuple(f"/files/{quote(each, safe='')}/content" for each in files if isinstance(each, str))
         errors = said.get("errors")
         first = next(iter(_objects(errors.get("data") if isinstance(errors, Mapping) else None)), {})
-        return Look(state, outputs, str(first.get("message") or "")[:300], first.get("code"))
+        return BatchStatus(state, outputs, str(first.get("message") or "")[:300], first.get("code"))
 
-    def read(self, row: Mapping[str, Any]) -> Line:
+    def read(self, row: Mapping[str, Any]) -> ResultLine:
         name, error = _text(row["custom_id"]), row.get("error")
         if error is not None:
             kinds = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
             kind = kinds.get(error.get("code"), "server_error")
-            return Line(name, None, RequestError(kind, str(error.get("message"))[:300]))
+            return ResultLine(name, None, RequestError(kind, str(error.get("message"))[:300]))
         status, body = int(row["response"]["status_code"]), row["response"]["body"]
         if status != 200:
-            return Line(name, None, of_status(status, {}, json.dumps(body)[:4000]))
-        return Line(name, _document(body), None)
+            return ResultLine(name, None, of_status(status, {}, json.dumps(body)[:4000]))
+        return ResultLine(name, _document(body), None)
 
 
 class AnthropicBatches(_Endpoint):
@@ -163,23 +163,23 @@ class AnthropicBatches(_Endpoint):
     async def find(self, submission: str) -> str | None:
         return None
 
-    async def look(self, remote: str) -> Look:
+    async def look(self, remote: str) -> BatchStatus:
         place = f"/messages/batches/{quote(remote, safe='')}"
         said = await self._ask("GET", place)
         if said.get("processing_status") != "ended":
-            return Look(None)
-        return Look("completed", (f"{place}/results",))
+            return BatchStatus(None)
+        return BatchStatus("completed", (f"{place}/results",))
 
-    def read(self, row: Mapping[str, Any]) -> Line:
+    def read(self, row: Mapping[str, Any]) -> ResultLine:
         name, result = _text(row["custom_id"]), row["result"]
         kind = result["type"]
         if kind == "succeeded":
-            return Line(name, _document(result["message"]), None)
+            return ResultLine(name, _document(result["message"]), None)
         if kind in self._STATES:
-            return Line(name, None, RequestError(self._STATES[kind], f"the request is {kind}"))
+            return ResultLine(name, None, RequestError(self._STATES[kind], f"the request is {kind}"))
         error = result["error"].get("error", result["error"])
         status = _STATUS.get(error.get("type"), 500)
-        return Line(name, None, of_status(status, {}, json.dumps({"error": error})))
+        return ResultLine(name, None, of_status(status, {}, json.dumps({"error": error})))
 
 
 _STATUS = {

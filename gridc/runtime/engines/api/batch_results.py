@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import httpx
 
-from gridc.runtime.engines.api.batch_protocols import BatchProtocol, Line, Look, rows
+from gridc.runtime.engines.api.batch_protocols import BatchProtocol, BatchStatus, ResultLine, rows
 from gridc.runtime.engines.api.client import MOST_BODY, Into, body_of
 from gridc.runtime.engines.api.flights import Flight
 from gridc.runtime.engines.api.session import Session
@@ -22,7 +22,7 @@ _FORM = re.compile("[0-9]{1,4}")
 
 
 async def fetch(
-    session: Session, client: httpx.AsyncClient, flight: Flight, look: Look, files: ExitStack
+    session: Session, client: httpx.AsyncClient, flight: Flight, look: BatchStatus, files: ExitStack
 ) -> list[BinaryIO]:
     """Every file of results, which `files` closes. Raises `RequestError`."""
     most = MOST_BODY + len(flight.names) * MOST_LINE
@@ -40,7 +40,9 @@ async def fetch(
     return opened
 
 
-def lines_of(flight: Flight, files: Sequence[BinaryIO], odd: Counter[str]) -> Iterator[tuple[str, int, Line]]:
+def lines_of(
+    flight: Flight, files: Sequence[BinaryIO], odd: Counter[str]
+) -> Iterator[tuple[str, int, ResultLine]]:
     """(call, form, line) of every call that has a result, its first. What else the files hold is counted in
     `odd`, by what is wrong with it."""
     seen: set[str] = set()
@@ -60,7 +62,7 @@ def lines_of(flight: Flight, files: Sequence[BinaryIO], odd: Counter[str]) -> It
                 yield call, int(form), line
 
 
-def _read(file: BinaryIO, protocol: BatchProtocol) -> Iterator[Line | None]:
+def _read(file: BinaryIO, protocol: BatchProtocol) -> Iterator[ResultLine | None]:
     """The results in a file; None for a line that cannot be read."""
     for row in rows(iter(partial(file.readline, MOST_BODY), b"")):
         try:

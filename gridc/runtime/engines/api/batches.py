@@ -15,14 +15,20 @@ import httpx
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api import batch_submission
-from gridc.runtime.engines.api.batch_protocols import PROTOCOLS, BatchProtocol, Ending, Line, Look
+from gridc.runtime.engines.api.batch_protocols import (
+    PROTOCOLS,
+    BatchProtocol,
+    BatchStatus,
+    Ending,
+    ResultLine,
+)
 from gridc.runtime.engines.api.batch_results import fetch, lines_of
-from gridc.runtime.engines.api.costs import Cost
+from gridc.runtime.engines.api.costs import CallCost
 from gridc.runtime.engines.api.failures import RequestError
-from gridc.runtime.engines.api.flights import Flight, Wanted, custom_id, name_of
+from gridc.runtime.engines.api.flights import CallInFlight, Flight, custom_id, name_of
 from gridc.runtime.engines.api.records import Attempt, Submission
 from gridc.runtime.engines.api.routes import Prepared
-from gridc.runtime.engines.api.session import Ended, Got, Session, pause_after, within
+from gridc.runtime.engines.api.session import EndedRequest, Got, Session, pause_after, within
 
 LONGEST_LOOK = 60.0
 """Seconds between two looks at a batch at most: each pause is half as long again as the one before."""
@@ -56,8 +62,8 @@ class Batches:
     repeat_lost: bool
     most_requests: int = 10**9
     _flights: list[Flight] = field(default_factory=list)
-    _ready: deque[Wanted] = field(default_factory=deque)
-    _held: list[tuple[Wanted, RequestError]] = field(default_factory=list)
+    _ready: deque[CallInFlight] = field(default_factory=deque)
+    _held: list[tuple[CallInFlight, RequestError]] = field(default_factory=list)
     _not_before: float = 0.0
     _full_pause: float = field(default_factory=lambda: FULL_PAUSE)
     _most_flights: int = 10**9
@@ -65,8 +71,8 @@ class Batches:
     _stop: RequestError | None = None
 
     def run(
-        self, wanted: Iterable[Wanted], loop: asyncio.AbstractEventLoop, submits: bool
-    ) -> Iterator[list[Ended]]:
+        self, wanted: Iterable[CallInFlight], loop: asyncio.AbstractEventLoop, submits: bool
+    ) -> Iterator[list[EndedRequest]]:
         """What has ended, as it ends; an empty list while everything waits. First what earlier runs submitted
         is taken up. Without `submits` nothing new is submitted, and `left` are the calls in no batch.
 
@@ -84,7 +90,7 @@ class Batches:
                 raise
             raise self._waiting("yet") from None
 
-    def _pursued(self, loop: asyncio.AbstractEventLoop, submits: bool) -> Iterator[list[Ended]]:
+    def _pursued(self, loop: asyncio.AbstractEventLoop, submits: bool) -> Iterator[list[EndedRequest]]:
         begun = time.monotonic()
         loop.run_until_complete(self._adopt())
         while True:
@@ -97,7 +103,7 @@ class Batches:
                 if self._stop is not None:
                     raise self._stop
             left = self.session.limits.time_left()
-            if left is not None and left <= 0 and not self.session.limits.hold(Cost(0, None)):
+            if left is not None and left <= 0 and not self.session.limits.hold(CallCost(0, None)):
                 break
             time.sleep(self._pause())
             yield []
@@ -155,7 +161,7 @@ class Batches:
             self._flights.append(flight)
         self._ready = deque(by_call.values())
 
-    async def _protocol(self, wanted: Wanted) -> BatchProtocol:
+    async def _protocol(self, wanted: CallInFlight) -> BatchProtocol:
         """The batch endpoint beside the one that a single request goes to."""
         prepared = await wanted.prepared()
         return PROTOCOLS[self.provider](self.client, prepared.base, prepared.headers)
@@ -181,10 +187,10 @@ class Batches:
 
     async def _chosen(
         self, protocol: BatchProtocol, identifier: str, path: str
-    ) -> AsyncIterator[tuple[Wanted, bytes]]:
+    ) -> AsyncIterator[tuple[CallInFlight, bytes]]:
         """Calls to one path with their lines, as many as a batch holds and the limits admit."""
         most, room = min(protocol.most_requests, self.most_requests), protocol.most_bytes
-        others: list[Wanted] = []
+        others: list[CallInFlight] = []
         while self._ready and most:
             wanted = self._ready[0]
             prepared = await wanted.prepared()
@@ -204,7 +210,7 @@ class Batches:
         protocol: BatchProtocol,
         identifier: str,
         path: str,
-        chosen: Sequence[Wanted],
+        chosen: Sequence[CallInFlight],
         lines: Sequence[bytes],
     ) -> None:
         """Submit one batch."""
@@ -226,14 +232,14 @@ class Batches:
             raise
         self._flights.append(flight)
 
-    def _attempt(self, wanted: Wanted, submission: str) -> Attempt:
+    def _attempt(self, wanted: CallInFlight, submission: str) -> Attempt:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         return Attempt(
             uuid4().hex, self.session.identity, "call", wanted.call, wanted.number, started,
             usd=wanted.most.usd, submission=submission,
         )  # fmt: skip
 
-    def _advance(self, flight: Flight, loop: asyncio.AbstractEventLoop) -> Iterator[list[Ended]]:
+    def _advance(self, flight: Flight, loop: asyncio.AbstractEventLoop) -> Iterator[list[EndedRequest]]:
         """Look at a batch if it is time, and take its results if it has ended."""
         now = time.monotonic()
         if now < flight.look_at:
@@ -280,15 +286,15 @@ class Batches:
     def _results(
         self,
         flight: Flight,
-        look: Look,
+        look: BatchStatus,
         ending: Ending,
         files: Sequence[BinaryIO],
         loop: asyncio.AbstractEventLoop,
-    ) -> Iterator[list[Ended]]:
+    ) -> Iterator[list[EndedRequest]]:
         """Everything that came of a batch, in groups: first by its lines, then of what has none."""
         odd: Counter[str] = Counter()
         missing = dict.fromkeys(flight.wanted)
-        ended: list[Ended] = []
+        ended: list[EndedRequest] = []
         for call, form, line in lines_of(flight, files, odd):
             if call in missing:
                 del missing[call]
@@ -317,7 +323,7 @@ class Batches:
             replace(flight.submission, state="ended" if whole else "submitted", detail=detail)
         )
 
-    async def _take(self, flight: Flight, call: str, form: int, line: Line) -> list[Ended]:
+    async def _take(self, flight: Flight, call: str, form: int, line: ResultLine) -> list[EndedRequest]:
         """What came of one request, by its line."""
         wanted = flight.wanted[call]
         wanted.form = min(form, len(wanted.forms) - 1)
@@ -333,12 +339,12 @@ class Batches:
             got.sent["exemplars_dropped"] = wanted.form
         self.session.worked = True
         self._close(flight, call, got)
-        return [Ended(call, 0, got, None, flight.share, wanted.number)]
+        return [EndedRequest(call, 0, got, None, flight.share, wanted.number)]
 
     def _close(self, flight: Flight, call: str, came: Got | RequestError) -> None:
         """Count what a request took, and note how it ended."""
         attempt, wanted = flight.asked[call], flight.wanted[call]
-        most = Cost(0, attempt.usd) if flight.earlier else wanted.most
+        most = CallCost(0, attempt.usd) if flight.earlier else wanted.most
         attempt = replace(attempt, seconds=round(flight.share, 6))
         if isinstance(came, Got):
             took = came.cost
@@ -348,7 +354,7 @@ class Batches:
             )  # fmt: skip
         else:
             came.message = self.session.clean(came.message)
-            free = Cost(0, None if most.usd is None else 0.0)
+            free = CallCost(0, None if most.usd is None else 0.0)
             took = most if came.rule.paid == "possibly" else free
             attempt = replace(
                 attempt, status="failed", paid=came.rule.paid, failure=came.kind, http=came.http,
@@ -357,7 +363,7 @@ class Batches:
         (self.session.limits.returned if flight.earlier else self.session.limits.settle)(most, took)
         self.session.journal.closed(attempt)
 
-    def _failed(self, flight: Flight, call: str, error: RequestError) -> list[Ended]:
+    def _failed(self, flight: Flight, call: str, error: RequestError) -> list[EndedRequest]:
         """What follows from a failure: the call is asked again in a later batch, or has failed for good."""
         wanted, then = flight.wanted[call], error.rule.then
         self._close(flight, call, error)
@@ -377,8 +383,8 @@ class Batches:
             self._held.append((wanted, error))
         return []
 
-    def _given_up(self, flight: Flight, wanted: Wanted, error: RequestError) -> Ended:
-        return Ended(wanted.call, 0, None, error, flight.share, wanted.number)
+    def _given_up(self, flight: Flight, wanted: CallInFlight, error: RequestError) -> EndedRequest:
+        return EndedRequest(wanted.call, 0, None, error, flight.share, wanted.number)
 
     def _wait_for_room(self, flight: Flight) -> None:
         """Submit no more until another batch has ended, where one of ours may be what fills the queue; else

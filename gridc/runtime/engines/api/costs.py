@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class CallCost:
     """Tokens, read and written, and US dollars (None where no price is known)."""
 
     tokens: int
@@ -17,14 +17,14 @@ class Limits(Protocol):
 
     reached: str | None
 
-    def hold(self, most: Cost) -> bool:
+    def hold(self, most: CallCost) -> bool:
         """Whether a request that may cost so much can be sent; if so, it counts at that until it is
         settled."""
 
-    def settle(self, most: Cost, took: Cost) -> None:
+    def settle(self, most: CallCost, took: CallCost) -> None:
         """A request that counted at `most` is over and took that."""
 
-    def returned(self, most: Cost, took: Cost) -> None:
+    def returned(self, most: CallCost, took: CallCost) -> None:
         """A request of an earlier run, which counts at `most` until it is known, is over and took that."""
 
     def time_left(self) -> float | None:
@@ -36,13 +36,13 @@ class NoLimits:
 
     reached: str | None = None
 
-    def hold(self, most: Cost) -> bool:
+    def hold(self, most: CallCost) -> bool:
         return True
 
-    def settle(self, most: Cost, took: Cost) -> None:
+    def settle(self, most: CallCost, took: CallCost) -> None:
         pass
 
-    def returned(self, most: Cost, took: Cost) -> None:
+    def returned(self, most: CallCost, took: CallCost) -> None:
         pass
 
     def time_left(self) -> float | None:

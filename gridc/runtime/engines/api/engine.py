@@ -13,23 +13,23 @@ from typing import Any
 import httpx
 
 from gridc.compiler.inputs.models import ModelIdentity
-from gridc.compiler.inputs.prices import Price
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.inputs.reach import Reach, reach_of
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
 from gridc.runtime.engines.api import scoring, wire
 from gridc.runtime.engines.api.batches import Batches
 from gridc.runtime.engines.api.client import make_client
-from gridc.runtime.engines.api.costs import Cost, Limits, NoLimits
+from gridc.runtime.engines.api.costs import CallCost, Limits, NoLimits
 from gridc.runtime.engines.api.failures import RequestError
-from gridc.runtime.engines.api.flights import Wanted
+from gridc.runtime.engines.api.flights import CallInFlight
 from gridc.runtime.engines.api.keys import key_of, scrub
 from gridc.runtime.engines.api.pace import Pace
-from gridc.runtime.engines.api.probe import Honours, probe
+from gridc.runtime.engines.api.probe import Honours, PostJson, probe
 from gridc.runtime.engines.api.records import NO_TERMS, Journal, NoJournal, Purpose, Terms
 from gridc.runtime.engines.api.routes import Direct, Prepared, Provider
-from gridc.runtime.engines.api.session import Ended, Got, Pursuit, Session
-from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Spending, Task
+from gridc.runtime.engines.api.session import EndedRequest, Got, Pursuit, Session
+from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
 from gridc.schema.models import SERVED
 from gridc.schema.spec import Engine as Settings
 
@@ -39,7 +39,7 @@ class _Parts:
     """The requests of one call that have ended, by part, of so many."""
 
     of: int
-    ended: dict[int, Ended] = field(default_factory=dict)
+    ended: dict[int, EndedRequest] = field(default_factory=dict)
 
 
 class ApiEngine:
@@ -54,7 +54,7 @@ class ApiEngine:
         self._connected = False
         self._journal: Journal = NoJournal()
         self._limits: Limits = NoLimits()
-        self._price: Price | None = None
+        self._price: TokenPrice | None = None
         self._terms = NO_TERMS
         self.pace = Pace(settings.concurrency)
         self._worked = False
@@ -66,7 +66,9 @@ class ApiEngine:
         self._route: Direct | Provider | None = None
         self._honours: Honours | None = None
 
-    def connect(self, journal: Journal, limits: Limits, price: Price | None, terms: Terms = NO_TERMS) -> None:
+    def connect(
+        self, journal: Journal, limits: Limits, price: TokenPrice | None, terms: Terms = NO_TERMS
+    ) -> None:
         """Write attempts into the journal, stay within the limits, count money by the price."""
         self._journal, self._limits, self._price = journal, limits, price
         self._connected, self._route, self._terms = True, None, terms
@@ -108,7 +110,7 @@ class ApiEngine:
                 raise UnavailableError([Diagnostic("GC636", message, help=help_line)])
         return [Batch((call.id,), self._bound(call), call) for call in calls]
 
-    def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
         """All tasks at once, as many requests open as the endpoint bears. Where it is connected, every
         request is admitted by its limits, at what it really costs."""
         by_call = {call: task for task in tasks for call in task.wanted}
@@ -116,12 +118,14 @@ class ApiEngine:
         wanted = [task.batch.work for task in admitted if task.wanted]
         for answers in self._answered(wanted):
             if not answers:
-                yield Done(Task(Batch((), 0, None), frozenset()), (), Spending(0.0))
+                yield Done(PendingBatch(Batch((), 0, None), frozenset()), (), Spending(0.0))
                 continue
             done = [by_call[answer.call] for answer in answers]
             together = Batch(tuple(call for task in done for call in task.batch.calls),
                              sum(task.batch.cost for task in done), None)  # fmt: skip
-            yield Done(Task(together, frozenset(answer.call for answer in answers)), answers, _spent(answers))
+            yield Done(
+                PendingBatch(together, frozenset(answer.call for answer in answers)), answers, _spent(answers)
+            )
 
     def least(self, answered: Iterable[tuple[Call, dict[str, Any]]]) -> Mapping[str, float]:
         """Nobody knows what an endpoint has to do."""
@@ -198,12 +202,12 @@ class ApiEngine:
             self._terms.repeat_lost,
         )  # fmt: skip
 
-    def _wanted(self, route: Direct | Provider, call: Call) -> Wanted:
+    def _wanted(self, route: Direct | Provider, call: Call) -> CallInFlight:
         forms = [partial(route.prepare, call.id, form, call.parameters) for form in call.prompt.forms()]
         price = None if self._price is None else self._price.in_batches
         read, written = wire.most_tokens(call.prompt, call.parameters["max_tokens"])
         usd = None if price is None else price.most(read, written)
-        return Wanted(call.id, forms, Cost(read + written, usd))
+        return CallInFlight(call.id, forms, CallCost(read + written, usd))
 
     def _answered_singly(self, calls: Sequence[Call]) -> Iterator[list[Answer]]:
         if not calls:
@@ -259,7 +263,7 @@ class ApiEngine:
         body = scoring.body_of(route.source, text)
         sent = {"endpoint": f"{route.base}/completions", "body": body, "dropped": []}
         name, fingerprint = wire.named(document.get("model")), wire.named(document.get("system_fingerprint"))
-        return Got({"scored": scored}, sent, counts, Cost(read + written, usd), name, fingerprint, 200)
+        return Got({"scored": scored}, sent, counts, CallCost(read + written, usd), name, fingerprint, 200)
 
     def _answer(self, call: Call, route: Direct | Provider, parts: _Parts) -> Answer:
         ended = [parts.ended[part] for part in range(parts.of)]
@@ -301,8 +305,8 @@ class ApiEngine:
         assert self._loop is not None
         return self._loop
 
-    def _cost(self, read: int, written: int) -> Cost:
-        return Cost(read + written, None if self._price is None else self._price.most(read, written))
+    def _cost(self, read: int, written: int) -> CallCost:
+        return CallCost(read + written, None if self._price is None else self._price.most(read, written))
 
     def _bound(self, call: Call) -> int:
         """The most tokens that a call can take."""
@@ -338,7 +342,7 @@ class ApiEngine:
             raise UnavailableError([Diagnostic("GC636", message)]) from None
         return proof
 
-    def _through(self, route: Direct, work: Callable[[scoring.Ask], Awaitable[Any]]) -> Any:
+    def _through(self, route: Direct, work: Callable[[PostJson], Awaitable[Any]]) -> Any:
         """Do something that asks the server, every request recorded as a probe."""
         try:
             return self._running().run_until_complete(work(partial(self._probe_ask, route)))
@@ -352,7 +356,7 @@ class ApiEngine:
             took = counts.get("prompt_tokens", 0), counts.get("completion_tokens", 0)
             usd = None if self._price is None else self._price.usd(*took)
             name = wire.named(document.get("model"))
-            return Got({"document": document}, {}, counts, Cost(sum(took), usd), name, None, 200)
+            return Got({"document": document}, {}, counts, CallCost(sum(took), usd), name, None, 200)
 
         read, written = len(json.dumps(body)), int(body.get("max_tokens", 16)) * int(body.get("n", 1))
         pursuit = Pursuit("", ask, self._cost(read, written))

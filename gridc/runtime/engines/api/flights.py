@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gridc.runtime.engines.api.batch_protocols import BatchProtocol
-from gridc.runtime.engines.api.costs import Cost
+from gridc.runtime.engines.api.costs import CallCost
 from gridc.runtime.engines.api.records import Attempt, Submission
 from gridc.runtime.engines.api.routes import Prepared
 
@@ -14,13 +14,13 @@ FIRST_LOOK = 0.5
 
 
 @dataclass(slots=True)
-class Wanted:
+class CallInFlight:
     """A call on its way: how its request is made, first as it is and then with less and less context (`form`
     says with which), what it may cost at most, and what happened so far."""
 
     call: str
     forms: Sequence[Callable[[], Awaitable[Prepared]]]
-    most: Cost
+    most: CallCost
     form: int = 0
     made: dict[int, Prepared] = field(default_factory=dict)
     tries: int = 0
@@ -41,7 +41,7 @@ class Flight:
 
     submission: Submission
     asked: Mapping[str, Attempt]
-    wanted: Mapping[str, Wanted]
+    wanted: Mapping[str, CallInFlight]
     names: Mapping[str, str]
     earlier: bool
     protocol: BatchProtocol
@@ -67,7 +67,7 @@ def name_of(submission: str, call: str) -> str:
     return f"{submission[:16]}-{call[:40]}"
 
 
-def custom_id(submission: str, wanted: Wanted) -> str:
+def custom_id(submission: str, wanted: CallInFlight) -> str:
     """The name of a request in a batch: at most 64 letters, digits and hyphens. The number of its form is at
     its end."""
     return f"{name_of(submission, wanted.call)}-{wanted.form}"

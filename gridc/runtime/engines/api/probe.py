@@ -16,14 +16,16 @@ PROMPT = Prompt((("user", "Write one line about anything."),), True)
 HOT = {"max_tokens": 12, "temperature": 1.5, "top_p": 1.0}
 SEEDS = (11, 7_919, 104_729)
 
-Ask = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+PostJson = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 """Sends a body to a path below the base URL."""
 
 Honours = dict[str, str]
 """By parameter: `honoured`, `ignored`, `refused` or `not shown`."""
 
 
-async def probe(ask: Ask, body: Callable[[Prompt, Mapping[str, Any]], tuple[str, dict[str, Any]]]) -> Honours:
+async def probe(
+    ask: PostJson, body: Callable[[Prompt, Mapping[str, Any]], tuple[str, dict[str, Any]]]
+) -> Honours:
     """What an endpoint does with each parameter. The first request raises `RequestError` where the endpoint
     does not answer at all; later ones find out what they can."""
     greedy = await _ask(ask, *body(PROMPT, {"max_tokens": 2, "temperature": 0.0}))
@@ -43,11 +45,11 @@ async def probe(ask: Ask, body: Callable[[Prompt, Mapping[str, Any]], tuple[str,
     return found
 
 
-async def _ask(ask: Ask, path: str, body: dict[str, Any]) -> wire.Reply:
+async def _ask(ask: PostJson, path: str, body: dict[str, Any]) -> wire.ParsedReply:
     return wire.read(await ask(path, body), path.startswith("/chat"))
 
 
-async def _text(ask: Ask, path: str, body: dict[str, Any]) -> str | None:
+async def _text(ask: PostJson, path: str, body: dict[str, Any]) -> str | None:
     try:
         return (await _ask(ask, path, body)).text
     except RequestError as error:
@@ -56,7 +58,9 @@ async def _text(ask: Ask, path: str, body: dict[str, Any]) -> str | None:
         return None
 
 
-async def _shows(ask: Ask, path: str, body: dict[str, Any], shown: Callable[[dict[str, Any]], bool]) -> str:
+async def _shows(
+    ask: PostJson, path: str, body: dict[str, Any], shown: Callable[[dict[str, Any]], bool]
+) -> str:
     try:
         return "honoured" if shown(await ask(path, body)) else "ignored"
     except RequestError as error:
@@ -67,7 +71,7 @@ async def _shows(ask: Ask, path: str, body: dict[str, Any], shown: Callable[[dic
         return "ignored"
 
 
-def _within(reply: wire.Reply, most: int) -> str:
+def _within(reply: wire.ParsedReply, most: int) -> str:
     written = reply.usage.get("completion_tokens")
     if written is None:
         return "not shown"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
-from gridc.compiler.inputs.prices import Price
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.runtime.engines.api.costs import Limits
 
 Status = Literal["sent", "answered", "failed", "lost"]
@@ -42,7 +42,7 @@ class Attempt:
     submission: str | None = None
 
 
-State = Literal["prepared", "submitting", "submitted", "ended", "dropped", "lost"]
+BatchState = Literal["prepared", "submitting", "submitted", "ended", "dropped", "lost"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Submission:
     model: str
     created: str
     requests: int
-    state: State = "prepared"
+    state: BatchState = "prepared"
     remote: str | None = None
     detail: str | None = None
 
@@ -127,7 +127,9 @@ NO_TERMS = Terms()
 class Paying(Protocol):
     """An engine whose requests cost money, and are written down one by one."""
 
-    def connect(self, journal: Journal, limits: Limits, price: Price | None, terms: Terms = NO_TERMS) -> None:
+    def connect(
+        self, journal: Journal, limits: Limits, price: TokenPrice | None, terms: Terms = NO_TERMS
+    ) -> None:
         """Write attempts into the journal, stay within the limits, count money by the price."""
 
     def close(self) -> None:

@@ -11,13 +11,13 @@ from typing import Any, Protocol
 import httpx
 
 from gridc.compiler.inputs.models import ModelIdentity
-from gridc.compiler.inputs.prices import Price
+from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.lowering.calls import Prompt
 from gridc.compiler.preflight.providers import quiet_litellm
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.client import Exchange, canned, of_error, post, recorded
-from gridc.runtime.engines.api.costs import Cost
+from gridc.runtime.engines.api.costs import CallCost
 from gridc.runtime.engines.api.failures import RequestError, of_status
 from gridc.runtime.engines.api.session import Got
 
@@ -82,7 +82,7 @@ class Route(Protocol):
     async def prepare(self, call: str, prompt: Prompt, parameters: Mapping[str, Any]) -> Prepared:
         """What `generate` would send, which is not sent. Raises `RequestError`."""
 
-    async def read(self, prepared: Prepared, body: Mapping[str, Any], price: Price | None) -> Got:
+    async def read(self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None) -> Got:
         """What a response to a prepared request says. Raises `RequestError`."""
 
 
@@ -95,7 +95,7 @@ class Direct:
         base: str,
         key: str | None,
         client: httpx.AsyncClient,
-        price: Price | None,
+        price: TokenPrice | None,
     ) -> None:
         self.base, self.source, self._client, self._price = base, identity.source, client, price
         self.endpoint, self.provider = base, "openai"
@@ -116,7 +116,7 @@ class Direct:
         dropped = sorted(set(asked) & self._omits)
         return Prepared(self.base, path, body, prompt, asked, dropped, self._headers)
 
-    async def read(self, prepared: Prepared, body: Mapping[str, Any], price: Price | None) -> Got:
+    async def read(self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None) -> Got:
         reply = wire.read(body, prepared.prompt.chat_template)
         return got(reply, prepared.sent, prepared.prompt, prepared.asked, price)
 
@@ -137,7 +137,7 @@ class Provider:
         base: str,
         key: str | None,
         client: httpx.AsyncClient,
-        price: Price | None,
+        price: TokenPrice | None,
     ) -> None:
         try:
             litellm = quiet_litellm()
@@ -181,7 +181,7 @@ class Provider:
         base = exchange.url.removesuffix(path)
         return Prepared(base, path, json.loads(exchange.sent), prompt, asked, dropped, kept)
 
-    async def read(self, prepared: Prepared, body: Mapping[str, Any], price: Price | None) -> Got:
+    async def read(self, prepared: Prepared, body: Mapping[str, Any], price: TokenPrice | None) -> Got:
         with canned(json.dumps(body).encode()):
             document, _ = await self._complete(prepared.prompt, prepared.asked)
         return got(wire.read(document, True), prepared.sent, prepared.prompt, prepared.asked, price)
@@ -230,7 +230,11 @@ class Provider:
 
 
 def got(
-    reply: wire.Reply, sent: dict[str, Any], prompt: Prompt, asked: Mapping[str, Any], price: Price | None
+    reply: wire.ParsedReply,
+    sent: dict[str, Any],
+    prompt: Prompt,
+    asked: Mapping[str, Any],
+    price: TokenPrice | None,
 ) -> Got:
     """What came of a request, with what it cost: what the response counts, or the most where it counts
     nothing that can be right."""
@@ -255,7 +259,7 @@ def got(
     usd = None if price is None else price.usd(read, written, counts.get("cached_tokens", 0))
     if problems:
         sent = {**sent, "usage_problems": problems}
-    return Got(content, sent, counts, Cost(read + written, usd), reply.model, reply.fingerprint, 200)
+    return Got(content, sent, counts, CallCost(read + written, usd), reply.model, reply.fingerprint, 200)
 
 
 def _secrets(key: str | None) -> list[str]:

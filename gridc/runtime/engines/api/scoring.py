@@ -6,15 +6,14 @@ is tried first: the numbers must belong to the given text, be the same wherever 
 up to more for what the model itself writes than for noise.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from gridc.runtime.engines.api import wire
 from gridc.runtime.engines.api.failures import RequestError
-
-Ask = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+from gridc.runtime.engines.api.probe import PostJson
 
 TRIAL = "The quick brown fox jumps over the lazy dog, and"
 TOLERANCE = 1e-2
@@ -25,7 +24,7 @@ MOST_NATS = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class TokenLogprobs:
     """The tokens of a text as (where it begins, where it ends, log-probability); the first has none."""
 
     tokens: tuple[tuple[int, int, float | None], ...]
@@ -45,12 +44,12 @@ def body_of(model: str, text: str) -> dict[str, Any]:
     return {"model": model, "prompt": text, "max_tokens": 1, "temperature": 0.0, "echo": True, "logprobs": 1}
 
 
-async def score(ask: Ask, model: str, text: str) -> Scored:
+async def score(ask: PostJson, model: str, text: str) -> TokenLogprobs:
     """Raises `RequestError`, and `NotProvedError` where the response scores another text."""
     return read(await ask("/completions", body_of(model, text)), text)
 
 
-def read(document: Mapping[str, Any], text: str) -> Scored:
+def read(document: Mapping[str, Any], text: str) -> TokenLogprobs:
     try:
         said = document["choices"][0]["logprobs"]
         pieces, values, places = said["tokens"], said["token_logprobs"], said["text_offset"]
@@ -71,7 +70,7 @@ def read(document: Mapping[str, Any], text: str) -> Scored:
     if not all(_is_log_probability(value) for _, value in rows[1:]):
         raise NotProvedError("a token of the given text has no log-probability")
     ends = [*(place for place, _ in rows[1:]), len(text)]
-    return Scored(tuple((start, end, value) for (start, value), end in zip(rows, ends, strict=True)))
+    return TokenLogprobs(tuple((start, end, value) for (start, value), end in zip(rows, ends, strict=True)))
 
 
 def _all(values: Any, kind: type) -> bool:
@@ -83,7 +82,7 @@ def _is_log_probability(value: Any) -> bool:
     return type(value) in (int, float) and -MOST_NATS < value <= TOLERANCE
 
 
-async def prove(ask: Ask, model: str) -> dict[str, Any]:
+async def prove(ask: PostJson, model: str) -> dict[str, Any]:
     """Try the endpoint. Raises `NotProvedError` with what is wrong, and `RequestError`."""
     greedy: dict[str, Any] = {"model": model, "prompt": TRIAL, "max_tokens": 4, "temperature": 0.0}
     try:
@@ -115,7 +114,9 @@ async def prove(ask: Ask, model: str) -> dict[str, Any]:
     return {"scores_given_tokens": True, "own_text": round(means[0], 3), "noise": round(means[1], 3)}
 
 
-def rank(prompt: Scored, candidates: Sequence[Scored], text: str, context_length: bool) -> dict[str, Any]:
+def rank(
+    prompt: TokenLogprobs, candidates: Sequence[TokenLogprobs], text: str, context_length: bool
+) -> dict[str, Any]:
     """The log-likelihood of each candidate (nats) and its number of tokens.
 
     They begin behind the tokens that the prompt and all candidates share, or at the prompt's length (without

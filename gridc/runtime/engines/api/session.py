@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from gridc.diagnostics.errors import BudgetError, Diagnostic, UnavailableError
-from gridc.runtime.engines.api.costs import Cost, Limits
+from gridc.runtime.engines.api.costs import CallCost, Limits
 from gridc.runtime.engines.api.failures import RequestError
 from gridc.runtime.engines.api.pace import Pace
 from gridc.runtime.engines.api.records import Attempt, Journal, Purpose
@@ -55,7 +55,7 @@ class Got:
     content: dict[str, Any]
     sent: dict[str, Any]
     usage: dict[str, int]
-    cost: Cost
+    cost: CallCost
     model: str | None
     fingerprint: str | None
     http: int
@@ -69,7 +69,7 @@ class Pursuit:
 
     call: str
     ask: Callable[[], Awaitable[Got]]
-    most: Cost
+    most: CallCost
     part: int = 0
     shorter: "deque[Callable[[], Awaitable[Got]]]" = field(default_factory=deque)
     tries: int = 0
@@ -80,7 +80,7 @@ class Pursuit:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedRequest:
     """A request of a call that is answered (`got`) or has failed for good (`failure`)."""
 
     call: str
@@ -120,7 +120,9 @@ class Session:
     _doubted: list[tuple[Pursuit, RequestError]] = field(default_factory=list)
     _order: Iterator[int] = field(default_factory=count)
 
-    def run(self, pursuits: Iterable[Pursuit], loop: asyncio.AbstractEventLoop) -> Iterator[list[Ended]]:
+    def run(
+        self, pursuits: Iterable[Pursuit], loop: asyncio.AbstractEventLoop
+    ) -> Iterator[list[EndedRequest]]:
         """What has ended, as it ends; an empty list while nothing may be sent. Stops early where a cap is
         reached (`limits.reached`); raises `UnavailableError` where the endpoint cannot be used."""
         self._ready.extend(pursuits)
@@ -137,7 +139,7 @@ class Session:
         finally:
             loop.run_until_complete(self._abandon())
 
-    async def _advance(self) -> list[Ended]:
+    async def _advance(self) -> list[EndedRequest]:
         """Send what may be sent, wait for something to end, and say what did."""
         now = time.monotonic()
         while self._later and self._later[0][0] <= now:
@@ -146,7 +148,7 @@ class Session:
         if not self._open:
             left = self.limits.time_left()
             if left is not None and left <= 0 and self._waiting():
-                self.limits.hold(Cost(0, None))  # refused: a pause outlasts no cap
+                self.limits.hold(CallCost(0, None))  # refused: a pause outlasts no cap
             await asyncio.sleep(max(0.0, min(self._wakes(now, 1.0), 1.0)) if self._waiting() else 0)
             return []
         done, _ = await asyncio.wait(
@@ -155,7 +157,7 @@ class Session:
         if done and len(self._open) > len(done):
             await asyncio.sleep(GATHER)
             done = {task for task in self._open if task.done()}
-        ended: list[Ended] = []
+        ended: list[EndedRequest] = []
         for task in done:
             pursuit, attempt = self._open.pop(task)
             ended += self._close(pursuit, attempt, task)
@@ -163,7 +165,7 @@ class Session:
             ended += await self._decided()
         return ended
 
-    async def _decided(self) -> list[Ended]:
+    async def _decided(self) -> list[EndedRequest]:
         """The calls that failed while no other was answered, as failed for good if the endpoint answers a
         witness now. Raises `UnavailableError` where it answers none."""
         for witness in self.witnesses():
@@ -265,7 +267,7 @@ class Session:
         self._settle(pursuit, attempt, task)
         return task.result()
 
-    def _close(self, pursuit: Pursuit, attempt: Attempt, task: "asyncio.Task[Got]") -> list[Ended]:
+    def _close(self, pursuit: Pursuit, attempt: Attempt, task: "asyncio.Task[Got]") -> list[EndedRequest]:
         """Note how an attempt ended; what ended with it."""
         now, sent = time.monotonic(), attempt.seconds or 0.0
         error = self._settle(pursuit, attempt, task)
@@ -276,7 +278,10 @@ class Session:
             self.heard()
             freed = [self._failed(each, failure, now) for each, failure in self._held]
             self._held = []
-            return [Ended(pursuit.call, pursuit.part, got, None, now - pursuit.begun, pursuit.number), *freed]
+            return [
+                EndedRequest(pursuit.call, pursuit.part, got, None, now - pursuit.begun, pursuit.number),
+                *freed,
+            ]
         return self._after(pursuit, error, sent, now)
 
     def _settle(self, pursuit: Pursuit, attempt: Attempt, task: "asyncio.Task[Got]") -> RequestError | None:
@@ -297,7 +302,9 @@ class Session:
             raise error
         error.message = self.clean(error.message)
         paid = error.rule.paid
-        took = pursuit.most if paid == "possibly" else Cost(0, 0.0 if pursuit.most.usd is not None else None)
+        took = (
+            pursuit.most if paid == "possibly" else CallCost(0, 0.0 if pursuit.most.usd is not None else None)
+        )
         self.limits.settle(pursuit.most, took)
         self.journal.closed(
             replace(
@@ -307,7 +314,7 @@ class Session:
         )  # fmt: skip
         return error
 
-    def _after(self, pursuit: Pursuit, error: RequestError, sent: float, now: float) -> list[Ended]:
+    def _after(self, pursuit: Pursuit, error: RequestError, sent: float, now: float) -> list[EndedRequest]:
         then = error.rule.then
         wait = self.wait_of(error)
         if then == "later":
@@ -377,8 +384,8 @@ class Session:
             self.say(f"waits until {until}, as its endpoint asks (Retry-After: {wait:,.0f} s)")
         return wait
 
-    def _failed(self, pursuit: Pursuit, error: RequestError, now: float) -> Ended:
-        return Ended(pursuit.call, pursuit.part, None, error, now - pursuit.begun, pursuit.number)
+    def _failed(self, pursuit: Pursuit, error: RequestError, now: float) -> EndedRequest:
+        return EndedRequest(pursuit.call, pursuit.part, None, error, now - pursuit.begun, pursuit.number)
 
     def stopped(self, error: RequestError) -> UnavailableError:
         """What stops the run because of a failure."""

@@ -72,7 +72,7 @@ def most_tokens(prompt: Prompt, max_tokens: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ParsedReply:
     """What a response says: the text, why it ended, whether the model declined, the name and fingerprint it
     gives, the tokens it counts. `problems` says what in it cannot be right."""
 
@@ -110,7 +110,7 @@ def named(value: Any) -> str | None:
     return whole(value)
 
 
-def read(document: Mapping[str, Any], chat: bool) -> Reply:
+def read(document: Mapping[str, Any], chat: bool) -> ParsedReply:
     """What a response of /chat/completions or /completions says. Raises `RequestError` (unreadable,
     content_filter) where it holds no answer."""
     try:
@@ -137,7 +137,7 @@ def read(document: Mapping[str, Any], chat: bool) -> Reply:
     usage, problems = counted(document.get("usage"))
     if len(choices) != 1:
         problems = (*problems, f"{len(choices)} answers came for one that was asked")
-    return Reply(
+    return ParsedReply(
         whole(content),
         "stop" if finish in ("None", "eos", "end_turn") else finish,
         isinstance(declined, str) and bool(declined),

@@ -33,11 +33,11 @@ class Softmax:
     window: int | None = None
 
 
-Part = tuple[torch.Tensor, torch.Tensor]
+PartialAttention = tuple[torch.Tensor, torch.Tensor]
 """What a level gives: mixed values (groups, kv_heads, queries, width), log-sum-exp without width."""
 
 
-class View(Protocol):
+class AttentionMask(Protocol):
     """Who sees what in one forward pass."""
 
     def attend(
@@ -55,7 +55,7 @@ class Once:
     """A view that is asked exactly once by each layer of a pass. A model whose attention is not reached, or
     that attends twice in a layer, mixes in something that the forest does not see."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: AttentionMask) -> None:
         self._view, self._seen = view, set[int]()
 
     def attend(
@@ -73,11 +73,11 @@ class Once:
 
 
 _INERT = frozenset({"position_ids", "cache_position", "cache_params", "use_cache", "logits_to_keep"})
-_VIEW: ContextVar[tuple[View, torch.Tensor]] = ContextVar("view")
+_VIEW: ContextVar[tuple[AttentionMask, torch.Tensor]] = ContextVar("view")
 
 
 @contextmanager
-def viewing(view: View, places: torch.Tensor) -> Iterator[None]:
+def viewing(view: AttentionMask, places: torch.Tensor) -> Iterator[None]:
     """Forward passes inside are seen by this view. `places` are the positions of their packed tokens."""
     token = _VIEW.set((view, places))
     try:
@@ -140,11 +140,11 @@ def attention(
     softmax: Softmax,
     hidden: torch.Tensor | None = None,
     causal: bool = False,
-) -> Part:
+) -> PartialAttention:
     """Softmax attention of query (groups, kv_heads, queries, width) over keys (groups, kv_heads, keys,
     width), with the log-sum-exp that joins it to other parts. `hidden` is added to the scores."""
     if fused(query, softmax):
-        part: Part = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        part: PartialAttention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             query, key, value, 0.0, causal, attn_mask=hidden, scale=softmax.scaling
         )
         return part
@@ -158,7 +158,7 @@ def plain_attention(
     softmax: Softmax,
     hidden: torch.Tensor | None = None,
     causal: bool = False,
-) -> Part:
+) -> PartialAttention:
     """The same, spelled out in operations that every device has."""
     scores = (query @ key.transpose(-1, -2)).float() * softmax.scaling
     if softmax.cap is not None:
@@ -172,7 +172,7 @@ def plain_attention(
     return torch.exp(scores - total[..., None]).to(value.dtype) @ value, total
 
 
-def join(parts: Sequence[Part], softmax: Softmax) -> torch.Tensor:
+def join(parts: Sequence[PartialAttention], softmax: Softmax) -> torch.Tensor:
     """Attention over everything that the parts saw, each (tokens, kv_heads, group, width)."""
     if len(parts) == 1 and softmax.sinks is None:
         return parts[0][0]

@@ -18,7 +18,7 @@ import torch
 
 from gridc.runtime.engines.hf.attention import Unsupported
 from gridc.runtime.engines.hf.choosing import branch
-from gridc.runtime.engines.hf.paths import PASS_TOKENS, Spent, Watch, use_attention
+from gridc.runtime.engines.hf.paths import PASS_TOKENS, ForwardWork, WatchTokens, use_attention
 from gridc.runtime.engines.hf.sequences import Member
 from gridc.runtime.engines.hf.trie import Tokens, shared
 
@@ -58,7 +58,7 @@ class Cached:
     name = "cached"
 
     def __init__(
-        self, model: Any, attention: str, room: int, prefixes: bool = True, watch: Watch | None = None
+        self, model: Any, attention: str, room: int, prefixes: bool = True, watch: WatchTokens | None = None
     ) -> None:
         self._model, self._attention, self._room = model, attention, room
         self.prefixes, self._watch = prefixes, watch
@@ -74,14 +74,14 @@ class Cached:
 
     def decode(
         self, trunk: Tokens, cuts: tuple[int, ...], members: Sequence[Member], ends: frozenset[int]
-    ) -> Spent:
+    ) -> ForwardWork:
         """As `ComputePath.decode`."""
         use_attention(self._model, self._attention)
         by_prompt: dict[Tokens, list[Member]] = {}
         for member in members:
             by_prompt.setdefault(member.prompt, []).append(member)
         prompts = sorted(by_prompt)
-        spent = Spent()
+        spent = ForwardWork()
         with torch.inference_mode():
             self._reach(*((trunk, cuts) if self.prefixes else ((), ())), spent)
             for prompt, state, logits, held in self._walk(prompts, spent):
@@ -89,7 +89,7 @@ class Cached:
                     self._grow(own, group, logits, ends, spent, held)
         return spent
 
-    def _reach(self, trunk: Tokens, cuts: tuple[int, ...], spent: Spent) -> None:
+    def _reach(self, trunk: Tokens, cuts: tuple[int, ...], spent: ForwardWork) -> None:
         """Stand on a trunk, from the one before where that is its beginning."""
         kept = len(self._cuts)
         if self._cuts != cuts[:kept] or self._trunk != trunk[: len(self._trunk)]:
@@ -99,7 +99,7 @@ class Cached:
         self._trunk, self._cuts = trunk, cuts
 
     def _walk(
-        self, prompts: list[Tokens], spent: Spent
+        self, prompts: list[Tokens], spent: ForwardWork
     ) -> Iterator[tuple[Tokens, _State, torch.Tensor, int]]:
         """Each prompt with its state, the logits behind it, and the bytes that are held for others."""
         common = [shared(left, right) for left, right in pairwise(prompts)]
@@ -127,7 +127,7 @@ class Cached:
                 marks.append(length)
         return marks[::-1]
 
-    def _extend(self, state: _State, prompt: Tokens, spent: Spent) -> torch.Tensor:
+    def _extend(self, state: _State, prompt: Tokens, spent: ForwardWork) -> torch.Tensor:
         step = PASS_TOKENS if self.prefixes else len(prompt)
         logits = torch.empty(0)
         for start in range(state.length, len(prompt), step):
@@ -148,7 +148,7 @@ class Cached:
         members: list[Member],
         logits: torch.Tensor,
         ends: frozenset[int],
-        spent: Spent,
+        spent: ForwardWork,
         held: int,
     ) -> None:
         rows, number = [members], 1
@@ -164,7 +164,7 @@ class Cached:
             spent.held = max(spent.held, held + state.held)
             spent.rows = max(spent.rows, number)
 
-    def _pass(self, tokens: list[list[int]], state: _State, spent: Spent) -> torch.Tensor:
+    def _pass(self, tokens: list[list[int]], state: _State, spent: ForwardWork) -> torch.Tensor:
         """Take every row on by its tokens (rows, tokens). Logits (rows, vocabulary) in fp32 behind them."""
         spent.tokens += len(tokens) * len(tokens[0])
         before = {} if state.cache is None else {self._handle: state.cache}

@@ -54,7 +54,7 @@ class AsksForDateError(ValueError):
     """A chat template asked what day it is."""
 
 
-class ChatTemplate:
+class CompiledTemplate:
     """A chat template that is compiled. Raises `Limit`, or whatever Jinja finds wrong with the source."""
 
     def __init__(self, source: str) -> None:

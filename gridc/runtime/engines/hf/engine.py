@@ -21,16 +21,16 @@ from gridc.runtime.engines.hf import loading
 from gridc.runtime.engines.hf.checkpoint import ChangedError, Checkpoint
 from gridc.runtime.engines.hf.choosing import NotNumbersError
 from gridc.runtime.engines.hf.forest import Forest
-from gridc.runtime.engines.hf.gate import Route, routes
+from gridc.runtime.engines.hf.gate import ProvedPath, routes
 from gridc.runtime.engines.hf.kv_cache import Bank, Shape
-from gridc.runtime.engines.hf.paths import ComputePath, Spent
+from gridc.runtime.engines.hf.paths import ComputePath, ForwardWork
 from gridc.runtime.engines.hf.prompts import Prompts
 from gridc.runtime.engines.hf.sampling import uniforms
 from gridc.runtime.engines.hf.schedule import Bound, TooLargeError, schedule
 from gridc.runtime.engines.hf.sequences import Member, answer
 from gridc.runtime.engines.hf.tokenizer import Tokenizer
 from gridc.runtime.engines.hf.trie import Tokens, least_tokens
-from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, Spending, Task
+from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
 from gridc.schema.spec import Engine as EngineSettings
 
 _MIB = 2**20
@@ -82,7 +82,7 @@ class HfEngine:
         self.prompts = Prompts(name, folder, tokenizer, self._config, template_args, waived)
         self._longest = 1
         self._model: Any = None
-        self._routes: list[Route] = []
+        self._routes: list[ProvedPath] = []
         self._stops = frozenset[int]()
         self._bank = Bank(settings.kv_mib * _MIB)
         torch.set_num_threads(settings.threads or _threads())
@@ -135,7 +135,7 @@ class HfEngine:
         batches = [Batch(work.calls, work.cost, work) for work in works]
         return [*batches, Batch(tuple(failed), 0, TooLong(failed))] if failed else batches
 
-    def answers(self, tasks: Sequence[Task], admit: Admit) -> Iterator[Done]:
+    def answers(self, tasks: Sequence[PendingBatch], admit: Admit) -> Iterator[Done]:
         """Batch after batch, because neighbours share prefixes."""
         for task in takewhile(admit, tasks):
             yield Done(task, *self.answer(task.batch, task.wanted))
@@ -155,7 +155,7 @@ class HfEngine:
                 member.numbers = uniforms(member.call, member.limit)
             if member.stops:
                 member.stopped = partial(self.prompts.holds, member.stops)
-        begun, spent = time.perf_counter(), Spent()
+        begun, spent = time.perf_counter(), ForwardWork()
         try:
             for path, members in self._by_path(by_call.values()):
                 if isinstance(path, Forest):
@@ -279,7 +279,7 @@ def _reach(members: Sequence[Member]) -> int:
     return max(len(member.prompt) + member.limit for member in members)
 
 
-def _takes(route: Route, positions: int) -> bool:
+def _takes(route: ProvedPath, positions: int) -> bool:
     return route.limit is None or positions <= route.limit
 
 

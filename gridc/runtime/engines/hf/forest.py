@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 
-from gridc.runtime.engines.hf.attention import NAME, Once, View, viewing
+from gridc.runtime.engines.hf.attention import NAME, AttentionMask, Once, viewing
 from gridc.runtime.engines.hf.choosing import branch
-from gridc.runtime.engines.hf.forward_passes import Pack, Step, Stretch
-from gridc.runtime.engines.hf.kv_cache import Bank, Held, Reading, Shape, Stems, Tips, Trunk
-from gridc.runtime.engines.hf.paths import PASS_TOKENS, Spent, Watch, use_attention
+from gridc.runtime.engines.hf.forward_passes import DecodingStep, Pack, Stretch
+from gridc.runtime.engines.hf.kv_cache import Bank, CachedTensors, Shape, StemReads, Stems, Tips, Trunk
+from gridc.runtime.engines.hf.paths import PASS_TOKENS, ForwardWork, WatchTokens, use_attention
 from gridc.runtime.engines.hf.sequences import Member
 from gridc.runtime.engines.hf.trie import Tokens
 
@@ -26,7 +26,7 @@ class Forest:
 
     name = "forest"
 
-    def __init__(self, model: Any, shape: Shape, watch: Watch | None = None) -> None:
+    def __init__(self, model: Any, shape: Shape, watch: WatchTokens | None = None) -> None:
         self._model, self._shape, self._watch = model, shape, watch
         self._keeps = watch is None and "logits_to_keep" in inspect.signature(model.forward).parameters
         self._trunk = Trunk(shape)
@@ -34,7 +34,7 @@ class Forest:
 
     def decode(
         self, trunk: Tokens, cuts: tuple[int, ...], members: Sequence[Member], ends: frozenset[int]
-    ) -> Spent:
+    ) -> ForwardWork:
         """Carry every member to its end. Their prompts begin with `trunk`, which is computed in the
         stretches that end at `cuts`."""
         use_attention(self._model, NAME)
@@ -42,7 +42,7 @@ class Forest:
         for member in members:
             by_prompt.setdefault(member.prompt, []).append(member)
         prompts = sorted(by_prompt)
-        spent = Spent()
+        spent = ForwardWork()
         with torch.inference_mode():
             self._reach(trunk, cuts, spent)
             stems, logits = self._stems([prompt[len(trunk) :] for prompt in prompts], spent)
@@ -50,7 +50,7 @@ class Forest:
             self._grow(stems, [len(prompt) for prompt in prompts], rows, logits, ends, spent)
         return spent
 
-    def _reach(self, trunk: Tokens, cuts: tuple[int, ...], spent: Spent) -> None:
+    def _reach(self, trunk: Tokens, cuts: tuple[int, ...], spent: ForwardWork) -> None:
         known, held = self.bank.longest(trunk) if self.bank else (0, ())
         for stretch in self._trunk.rewind(trunk, cuts):
             view, start = Stretch(self._trunk), len(self._trunk.tokens)
@@ -61,7 +61,7 @@ class Forest:
             self._pass(view, stretch, range(start, start + len(stretch)), spent, slice(-1, None))
             self._trunk.grow(stretch)
 
-    def _stems(self, rests: list[Tokens], spent: Spent) -> tuple[Stems, torch.Tensor]:
+    def _stems(self, rests: list[Tokens], spent: ForwardWork) -> tuple[Stems, torch.Tensor]:
         """The stems, and the logits (prompts, vocabulary) after each prompt."""
         stems = Stems(self._shape, [len(rest) for rest in rests])
         spent.held = self._trunk.held + stems.held
@@ -73,7 +73,7 @@ class Forest:
             found.append(self._pass(pack, pack.tokens, positions, spent, last))
         return stems, torch.cat(found)
 
-    def _banked(self, rests: list[Tokens]) -> list[tuple[int, Held]]:
+    def _banked(self, rests: list[Tokens]) -> list[tuple[int, CachedTensors]]:
         """How many tokens of each rest are in the bank, and where; the last one is computed in any case."""
         if self.bank is None:
             return [(0, ())] * len(rests)
@@ -112,7 +112,7 @@ class Forest:
         rows: list[list[Member]],
         logits: torch.Tensor,
         ends: frozenset[int],
-        spent: Spent,
+        spent: ForwardWork,
     ) -> None:
         tips = Tips(self._shape, [member.limit - 1 for members in rows for member in members])
         standing = list(range(len(rows)))
@@ -131,16 +131,21 @@ class Forest:
                 standing = [place[stem] for stem in standing]
                 lengths = [lengths[stem] for stem in live]
             tips.take(sources)
-            reading = Reading(torch.tensor(standing, device=self._shape.device), len(lengths))
+            reading = StemReads(torch.tensor(standing, device=self._shape.device), len(lengths))
             positions = [lengths[stem] + tips.length for stem in standing]
             spent.held = max(spent.held, self._trunk.held + stems.held + tips.held)
             spent.rows = max(spent.rows, len(rows))
-            view = Step(self._trunk, stems, tips, reading)
+            view = DecodingStep(self._trunk, stems, tips, reading)
             logits = self._pass(view, tokens, positions, spent, slice(None))
             tips.length += 1
 
     def _pass(
-        self, view: View, tokens: Sequence[int], positions: Sequence[int], spent: Spent, kept: Any
+        self,
+        view: AttentionMask,
+        tokens: Sequence[int],
+        positions: Sequence[int],
+        spent: ForwardWork,
+        kept: Any,
     ) -> torch.Tensor:
         """One forward pass over packed tokens. Logits (kept, vocabulary) in fp32."""
         spent.tokens += len(tokens)

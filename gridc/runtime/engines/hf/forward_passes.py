@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from gridc.runtime.engines.hf.attention import Softmax, by_kv_head, fused, join
-from gridc.runtime.engines.hf.kv_cache import Held, Reading, Stems, Tips, Trunk
+from gridc.runtime.engines.hf.kv_cache import CachedTensors, StemReads, Stems, Tips, Trunk
 from gridc.runtime.engines.hf.trie import Tokens, shared
 
 
@@ -42,14 +42,14 @@ class Pack:
         stems: Stems,
         first: int,
         rests: Sequence[Tokens],
-        banked: Sequence[tuple[int, Held]],
+        banked: Sequence[tuple[int, CachedTensors]],
     ) -> None:
         self._trunk, self._stems, self._first, self._end = trunk, stems, first, first + len(rests)
         self.tokens: list[int] = []
         self.positions: list[int] = []
         paths: list[list[int]] = []
         starts: list[int] = []
-        self._taken: list[tuple[Held, int, int]] = []
+        self._taken: list[tuple[CachedTensors, int, int]] = []
         taken = 0
         for before, rest, (known, held) in zip(((), *rests), rests, banked, strict=False):
             start, count = shared(before, rest), len(self.tokens)
@@ -93,10 +93,10 @@ class Pack:
         return join([*self._trunk.attend(layer, heads, softmax), own], softmax).reshape(query.shape)
 
 
-class Step:
+class DecodingStep:
     """A pass that takes every row one token further."""
 
-    def __init__(self, trunk: Trunk, stems: Stems, tips: Tips, reading: Reading) -> None:
+    def __init__(self, trunk: Trunk, stems: Stems, tips: Tips, reading: StemReads) -> None:
         self._trunk, self._stems, self._tips, self._reading = trunk, stems, tips, reading
 
     def attend(

@@ -21,7 +21,13 @@ from gridc.runtime.engines.hf.cached import Cached
 from gridc.runtime.engines.hf.choosing import NotNumbersError
 from gridc.runtime.engines.hf.forest import Forest
 from gridc.runtime.engines.hf.kv_cache import Shape
-from gridc.runtime.engines.hf.paths import ComputePath, Watch, longest_input, own_attention, use_attention
+from gridc.runtime.engines.hf.paths import (
+    ComputePath,
+    WatchTokens,
+    longest_input,
+    own_attention,
+    use_attention,
+)
 from gridc.runtime.engines.hf.plain import Plain, forget_lengths
 from gridc.runtime.engines.hf.sequences import Member
 
@@ -52,7 +58,7 @@ class Refused(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class PathTrial:
     """How a path did beside the model itself, over `tokens` positions: `deviation` is the largest difference
     of a logit, `noise` that between the model's own implementations of attention, `worth` how much the
     logits behind the same tokens depend on what stood before."""
@@ -64,14 +70,14 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class ProvedPath:
     """A path that was proved, for calls of at most `limit` positions (None: any). `why` says why no better
     path takes them."""
 
     path: ComputePath
     limit: int | None
     why: str | None
-    trial: Trial
+    trial: PathTrial
 
     def manifest(self) -> dict[str, Any]:
         """What the store keeps of it."""
@@ -106,7 +112,9 @@ class Lengths:
         return cls(min(_windows(config), default=None), static)
 
 
-def routes(model: Any, config: Any, shape: Shape, exact: bool, room: int, longest: int) -> Iterator[Route]:
+def routes(
+    model: Any, config: Any, shape: Shape, exact: bool, room: int, longest: int
+) -> Iterator[ProvedPath]:
     """The routes of a model, from the shortest calls on, until one takes calls of `longest` positions.
 
     `exact` says that it computes in fp32; `room` bounds the bytes of a cached batch. Raises `Refused`, and
@@ -122,7 +130,7 @@ def routes(model: Any, config: Any, shape: Shape, exact: bool, room: int, longes
 
 def _next(
     model: Any, config: Any, shape: Shape, exact: bool, room: int, lengths: Lengths, own: str, reached: int
-) -> Route:
+) -> ProvedPath:
     """The best path for calls that are longer than what the routes before reach."""
     window, static = (each if each is None or each > reached else 0 for each in astuple(lengths))
     reasons = []
@@ -149,15 +157,17 @@ def _next(
             path = make()
             if isinstance(path, Cached) and not path.prefixes:
                 reasons[-1] += ", so each prompt is computed in one piece"
-            return Route(path, reach, "; ".join(dict.fromkeys(reasons)) or None, trial)
+            return ProvedPath(path, reach, "; ".join(dict.fromkeys(reasons)) or None, trial)
     raise Refused("; ".join(dict.fromkeys(reasons)))
 
 
-def _forest(model: Any, shape: Shape, window: int | None, watch: Watch | None = None) -> Forest:
+def _forest(model: Any, shape: Shape, window: int | None, watch: WatchTokens | None = None) -> Forest:
     return Forest(model, shape_of(model, shape, window), watch)
 
 
-def _attempt(references: "_References", make: Callable[..., ComputePath], reasons: list[str]) -> Trial | None:
+def _attempt(
+    references: "_References", make: Callable[..., ComputePath], reasons: list[str]
+) -> PathTrial | None:
     """A path's trial, or None with the reason why it is not taken."""
     comparison = _Comparison(references)
     try:
@@ -182,7 +192,7 @@ def _attempt(references: "_References", make: Callable[..., ComputePath], reason
     if not comparison.deviation <= most:
         reasons.append(f"the {name} path moves logits by {comparison.deviation:.2g} where {most:.2g} may be")
         return None
-    return Trial(references.tokens, references.worth, references.noise, comparison.deviation)
+    return PathTrial(references.tokens, references.worth, references.noise, comparison.deviation)
 
 
 class _References:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import torch
 
-from gridc.runtime.engines.hf.attention import Part, Softmax, attention
+from gridc.runtime.engines.hf.attention import PartialAttention, Softmax, attention
 from gridc.runtime.engines.hf.groups import places
 from gridc.runtime.engines.hf.sequences import ROOM
 from gridc.runtime.engines.hf.trie import Tokens, shared
@@ -44,7 +44,7 @@ class Shape:
         return torch.empty((2, rows, heads, length, width), dtype=self.dtype, device=self.device)
 
 
-Held = Sequence[torch.Tensor]
+CachedTensors = Sequence[torch.Tensor]
 """Keys and values of a sequence, by layer: (2, kv_heads, tokens, width)."""
 
 
@@ -54,11 +54,11 @@ class Bank:
 
     def __init__(self, room: int) -> None:
         self._room = room
-        self._held: dict[Tokens, Held] = {}
+        self._held: dict[Tokens, CachedTensors] = {}
         self._sorted: list[Tokens] = []
         self.bytes = 0
 
-    def keep(self, tokens: Tokens, layers: Held) -> None:
+    def keep(self, tokens: Tokens, layers: CachedTensors) -> None:
         """Hold a sequence."""
         length, _ = self.longest(tokens)
         if length == len(tokens):
@@ -71,7 +71,7 @@ class Bank:
         while self.bytes > self._room:
             self._forget(next(iter(self._held)))
 
-    def longest(self, tokens: Tokens) -> tuple[int, Held]:
+    def longest(self, tokens: Tokens) -> tuple[int, CachedTensors]:
         """How many of the first tokens of a sequence are held, and where."""
         place = bisect(self._sorted, tokens)
         near = self._sorted[max(place - 1, 0) : place + 1]
@@ -115,7 +115,7 @@ class Trunk:
         self.tokens += stretch
         self._cuts = (*self._cuts, len(self.tokens))
 
-    def load(self, held: Held, end: int) -> None:
+    def load(self, held: CachedTensors, end: int) -> None:
         """Take what follows the trunk, up to a position, from a sequence that begins as it does."""
         start = len(self.tokens)
         for layer, source in enumerate(held):
@@ -131,7 +131,7 @@ class Trunk:
         self._layers[layer][0, 0, :, start:end] = key.transpose(0, 1)
         self._layers[layer][1, 0, :, start:end] = value.transpose(0, 1)
 
-    def attend(self, layer: int, query: torch.Tensor, softmax: Softmax) -> list[Part]:
+    def attend(self, layer: int, query: torch.Tensor, softmax: Softmax) -> list[PartialAttention]:
         """Every query (tokens, kv_heads, group, width) sees the whole trunk."""
         if not self.tokens:
             return []
@@ -145,7 +145,7 @@ class Trunk:
     @staticmethod
     def attend_causally(
         query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
-    ) -> Part:
+    ) -> PartialAttention:
         """Each query (tokens, heads, width) sees the keys (tokens, kv_heads, width) up to its own."""
         tokens, heads, width = query.shape
         queries, keys, values = (
@@ -188,7 +188,9 @@ class Stems:
         return self._layers[layer][:, row, :, :length]
 
     @staticmethod
-    def attend_many(stored: torch.Tensor, query: torch.Tensor, softmax: Softmax, first: torch.Tensor) -> Part:
+    def attend_many(
+        stored: torch.Tensor, query: torch.Tensor, softmax: Softmax, first: torch.Tensor
+    ) -> PartialAttention:
         """The queries (rows, queries, kv_heads, group, width) of a row stand at its position `first` (rows,)
         and those that follow, and each sees its row's keys up to its own. Some at a time: scores of a long
         stem would take the square of its length."""
@@ -215,7 +217,9 @@ class Stems:
             self._layers[layer] = old[:, rows]
         self._hidden = None if self._hidden is None else self._hidden[rows]
 
-    def attend(self, layer: int, query: torch.Tensor, softmax: Softmax, reading: "Reading") -> Part:
+    def attend(
+        self, layer: int, query: torch.Tensor, softmax: Softmax, reading: "StemReads"
+    ) -> PartialAttention:
         """Each query (rows, kv_heads, group, width) sees the stem that it reads."""
         keys, values = self._layers[layer]
         _, kv_heads, group, width = query.shape
@@ -228,7 +232,7 @@ class Stems:
         return mixed[reading.stem, reading.place], total[reading.stem, reading.place]
 
 
-class Reading:
+class StemReads:
     """Which stem each row reads, and its place beside the others that read the same."""
 
     def __init__(self, stem: torch.Tensor, stems: int) -> None:
@@ -273,7 +277,7 @@ class Tips:
 
     def attend(
         self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, softmax: Softmax
-    ) -> Part:
+    ) -> PartialAttention:
         """Each query (rows, kv_heads, group, width) sees its row's tokens and its own key and value
         (rows, kv_heads, width), which are stored."""
         rows, end = key.shape[0], self.length + 1

@@ -122,7 +122,7 @@ def read_generation(folder: Path) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ModelLayout:
     """What a configuration describes: how keys and values are laid out in each layer (heads, width; see
     `Shape`), how many numbers its weights are and how many it computes beside them. None where it describes
     nothing that can be laid out, with the reason."""
@@ -146,7 +146,7 @@ class Layout:
             raise ValueError(f"its config.json asks for {self.computed:,} numbers beside its weights")
 
 
-def lay_out(config: Any, precision: str, device: str) -> Layout:
+def lay_out(config: Any, precision: str, device: str) -> ModelLayout:
     """The layout of a model without its weights, on a kind of device. Where keys and values cannot be seen,
     as many as a transformer of its size has."""
     text = config.get_text_config(decoder=True)
@@ -160,7 +160,7 @@ def lay_out(config: Any, precision: str, device: str) -> Layout:
     except MemoryError:
         raise
     except Exception as error:  # whatever the code of an architecture raises
-        return Layout(guess, None, None, str(error) or type(error).__name__)
+        return ModelLayout(guess, None, None, str(error) or type(error).__name__)
     weights, computed = (
         sum(tensor.numel() for tensor in {id(tensor): tensor for tensor in tensors}.values())
         for tensors in (model.parameters(), model.buffers())
@@ -171,8 +171,8 @@ def lay_out(config: Any, precision: str, device: str) -> Layout:
     except MemoryError:
         raise
     except Exception:  # as above; the gate has the reason
-        return Layout(guess, weights, computed)
-    return Layout(shape.layers, weights, computed)
+        return ModelLayout(guess, weights, computed)
+    return ModelLayout(shape.layers, weights, computed)
 
 
 def _architecture(config: Any) -> tuple[Any, Any]:

@@ -20,13 +20,13 @@ from gridc.runtime.engines.hf.trie import Tokens
 PASS_TOKENS = 2048
 """Most tokens of prompts in one forward pass; it bounds the activations."""
 
-Watch = Callable[[Sequence[int], Sequence[int], torch.Tensor], None]
+WatchTokens = Callable[[Sequence[int], Sequence[int], torch.Tensor], None]
 """What the gate hands to a path: it is given positions, tokens and logits (tokens, vocabulary) of all that is
 computed."""
 
 
 @dataclass(slots=True)
-class Spent:
+class ForwardWork:
     """Forward tokens that were computed, the most bytes of keys, values and states that were held at once,
     and the most rows that a step had."""
 
@@ -34,7 +34,7 @@ class Spent:
     held: int = 0
     rows: int = 0
 
-    def add(self, other: "Spent") -> None:
+    def add(self, other: "ForwardWork") -> None:
         """What was computed after this."""
         self.tokens += other.tokens
         self.held, self.rows = max(self.held, other.held), max(self.rows, other.rows)
@@ -47,7 +47,7 @@ class ComputePath(Protocol):
 
     def decode(
         self, trunk: Tokens, cuts: tuple[int, ...], members: Sequence[Member], ends: frozenset[int]
-    ) -> Spent:
+    ) -> ForwardWork:
         """Carry every member to its end. Their prompts begin with `trunk`, which is computed in the
         stretches that end at `cuts`. Raises `NotNumbersError`."""
 

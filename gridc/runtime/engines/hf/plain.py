@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from gridc.runtime.engines.hf.choosing import branch
-from gridc.runtime.engines.hf.paths import PASS_TOKENS, Spent, Watch, use_attention
+from gridc.runtime.engines.hf.paths import PASS_TOKENS, ForwardWork, WatchTokens, use_attention
 from gridc.runtime.engines.hf.sequences import Member
 from gridc.runtime.engines.hf.trie import Tokens
 
@@ -20,18 +20,18 @@ class Plain:
 
     name = "plain"
 
-    def __init__(self, model: Any, attention: str, watch: Watch | None = None) -> None:
+    def __init__(self, model: Any, attention: str, watch: WatchTokens | None = None) -> None:
         self._model, self._attention, self._watch = model, attention, watch
 
     def decode(
         self, trunk: Tokens, cuts: tuple[int, ...], members: Sequence[Member], ends: frozenset[int]
-    ) -> Spent:
+    ) -> ForwardWork:
         """As `ComputePath.decode`. A trunk saves nothing here."""
         use_attention(self._model, self._attention)
         by_prompt: dict[Tokens, list[Member]] = {}
         for member in members:
             by_prompt.setdefault(member.prompt, []).append(member)
-        spent = Spent()
+        spent = ForwardWork()
         with torch.inference_mode():
             for prompt, standing in sorted(by_prompt.items()):
                 rows, paths = [standing], [list(prompt)]
@@ -41,7 +41,7 @@ class Plain:
                     paths = [[*paths[source], token] for source, token in zip(sources, tokens, strict=True)]
         return spent
 
-    def _logits(self, paths: list[list[int]], spent: Spent) -> torch.Tensor:
+    def _logits(self, paths: list[list[int]], spent: ForwardWork) -> torch.Tensor:
         """Logits (rows, vocabulary) in fp32 after each path, all of the same length."""
         step = max(1, PASS_TOKENS // len(paths[0]))
         found = []

@@ -10,7 +10,7 @@ from typing import Any
 from gridc.compiler.instrument.template_limits import Limit
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import Diagnostic, HazardError, UnavailableError
-from gridc.runtime.engines.hf.chat_template import AsksForDateError, ChatTemplate
+from gridc.runtime.engines.hf.chat_template import AsksForDateError, CompiledTemplate
 from gridc.runtime.engines.hf.paths import longest_input
 from gridc.runtime.engines.hf.sequences import Member, Unit, candidate, generation
 from gridc.runtime.engines.hf.tokenizer import Tokenizer
@@ -202,8 +202,8 @@ class Prompts:
             raise self._no_chat(error) from None
 
     @cached_property
-    def _chat(self) -> ChatTemplate:
-        return ChatTemplate(self.template or "")
+    def _chat(self) -> CompiledTemplate:
+        return CompiledTemplate(self.template or "")
 
     def _no_chat(self, error: Exception) -> HazardError:
         what = "is no template for a chat" if isinstance(error, Limit) else "refuses the messages"

@@ -19,7 +19,7 @@ SECONDS_PER_CALL, SECONDS_PER_CHARACTER = 5e-3, 2e-5
 """CPU time that a text adds to what a tokenizer may take: about 20 times what slow ones take."""
 
 
-class Reader:
+class TokenizerReader:
     """Reads the files of a model that are not its weights, and holds its tokenizer. All values are JSON."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class _Here:
     """A reader in this process, asked like one in a child."""
 
     def __init__(self) -> None:
-        self._reader = Reader()
+        self._reader = TokenizerReader()
 
     def ask(self, method: str, *arguments: Any, seconds: float = 0.0) -> Any:
         return getattr(self._reader, method)(*arguments)
@@ -80,7 +80,9 @@ class Tokenizer:
     ) -> None:
         self._name = name
         try:
-            self._reader: _Asked = _Here() if ships_with_gridc(files) else Confined(f"{__name__}:Reader")
+            self._reader: _Asked = (
+                _Here() if ships_with_gridc(files) else Confined(f"{__name__}:TokenizerReader")
+            )
         except EndedError as error:
             raise self._too_much(error) from None
         stated = self._ask(0, "read", str(folder), precision, device)
@@ -91,7 +93,7 @@ class Tokenizer:
         self.alone: list[int] = stated["alone"]
         self.parting: list[str] = stated["parting"]
         layers, *rest = stated["layout"]
-        self.layout = loading.Layout(tuple((heads, width) for heads, width in layers), *rest)
+        self.layout = loading.ModelLayout(tuple((heads, width) for heads, width in layers), *rest)
 
     def encode(self, texts: Sequence[str], special: bool) -> list[Tokens]:
         """The tokens of texts, with the tokenizer's special ones where it adds them and `special` says so."""

@@ -58,7 +58,7 @@ def least_tokens(paths: dict[Tokens, set[Tokens]]) -> int:
 
 
 @dataclass(slots=True)
-class Trunk:
+class SharedPrefix:
     """A prefix that is worth computing by itself, and which of the sequences stand directly on it.
 
     `cuts` are the lengths of the trunks below it and its own: each stretch between two cuts is computed
@@ -73,7 +73,7 @@ class Trunk:
         return self.cuts[-1] if self.cuts else 0
 
 
-def trunks(sequences: Sequence[Tokens], worth: int) -> list[Trunk]:
+def trunks(sequences: Sequence[Tokens], worth: int) -> list[SharedPrefix]:
     """Divide sorted sequences among trunks, each trunk before those that grow out of it.
 
     A prefix becomes a trunk when sharing it saves at least `worth` tokens over what the trunk below it
@@ -81,7 +81,7 @@ def trunks(sequences: Sequence[Tokens], worth: int) -> list[Trunk]:
     """
     heads = [each[:-1] for each in sequences]
     steps = [0, *(shared(left, right) for left, right in pairwise(heads))]
-    found = [Trunk((), [])]
+    found = [SharedPrefix((), [])]
     # A range of sequences and the trunk that it stands on. The last one is taken first, so ranges go on
     # in reverse.
     todo = [(0, len(heads), found[0])]
@@ -92,7 +92,7 @@ def trunks(sequences: Sequence[Tokens], worth: int) -> list[Trunk]:
             continue
         depth = min(steps[low + 1 : high])
         if (depth - trunk.length) * (high - low - 1) >= worth:
-            trunk = Trunk((*trunk.cuts, depth), [])
+            trunk = SharedPrefix((*trunk.cuts, depth), [])
             found.append(trunk)
         edges = [low, *(at for at in range(low + 1, high) if steps[at] == depth), high]
         parts = list(pairwise(edges))

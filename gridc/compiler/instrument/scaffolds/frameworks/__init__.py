@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from gridc.compiler.instrument.scaffolds.follow import Ask, Followed, Replay, follow
+from gridc.compiler.instrument.scaffolds.follow import AskModel, Followed, Replay, follow
 from gridc.compiler.instrument.scaffolds.turns import Task
 from gridc.schema.scaffold import Scaffold
 
@@ -28,7 +28,7 @@ def driven(function: Driven, model: Callable[[], Any], packages: tuple[str, ...]
     """The procedure of a function that a framework drives. `model` makes the framework's model, once."""
     made: list[Any] = []
 
-    def run(scaffold: Scaffold, task: Task, ask: Ask) -> str:
+    def run(scaffold: Scaffold, task: Task, ask: AskModel) -> str:
         assert isinstance(ask, Replay)
         made[:] = made or [model()]
         token = ASKING.set(ask)

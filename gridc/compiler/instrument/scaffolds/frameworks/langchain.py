@@ -41,7 +41,7 @@ def _model() -> Any:
     from langchain_core.messages import AIMessage, BaseMessage
     from langchain_core.outputs import ChatGeneration, ChatResult
 
-    class Model(BaseChatModel):  # type: ignore[misc] # the package may not be here
+    class AskingChatModel(BaseChatModel):  # type: ignore[misc] # the package may not be here
         """Asks gridc."""
 
         def __hash__(self) -> int:
@@ -72,7 +72,7 @@ def _model() -> Any:
         def with_structured_output(self, schema: Any, **kwargs: Any) -> NoReturn:
             ASKING.get().refuse("it asks for structured output", TOOLS)
 
-    return Model(cache=False)
+    return AskingChatModel(cache=False)
 
 
 def _node(run_manager: Any) -> str:

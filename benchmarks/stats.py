@@ -25,7 +25,7 @@ from benchmarks.peers import Fitted, Rows
 from gridc.statistics.case_totals import CaseTotals, case_table, collapse
 from gridc.statistics.clustered_logit import NotEstimable, fit, maximum, unit, wald
 from gridc.statistics.curve import ArmPairs, Entries, Specification, estimates, refits, shuffles
-from gridc.statistics.designs import Design, factor, treatment
+from gridc.statistics.designs import DesignMatrix, factor, treatment
 from gridc.statistics.jackknife import Jackknife
 from gridc.statistics.risk import arm_sums, resampled_rates
 
@@ -65,7 +65,7 @@ class Study:
         return {"itt": self.rows(), "read": self.rows(self.read)}
 
 
-def design(kept: Any, fixed: str = "mb", interactions: bool = False) -> Design:
+def design(kept: Any, fixed: str = "mb", interactions: bool = False) -> DesignMatrix:
     factors = [factor("arm", ARMS, [ARMS[at] for at in ARM[kept]])]
     if "m" in fixed:
         factors.append(factor("model", MODELS, [MODELS[at] for at in MODEL[kept]]))
@@ -88,7 +88,7 @@ class Choices(NamedTuple):
         return np.isin(BENCH, self.benchmarks) & np.isin(MODEL, self.models) & np.isin(ARM, self.arms)
 
     @property
-    def design(self) -> Design:
+    def design(self) -> DesignMatrix:
         return design(self.kept, self.fixed)
 
     @property

@@ -10,13 +10,13 @@ from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, Problem
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
-from gridc.statistics.expected_power import Assumed, Claim, DecidingTest, Layout, power, smallest
-from gridc.statistics.power import Side
+from gridc.statistics.expected_power import Assumed, ClaimKind, DecidingTest, Layout, power, smallest
+from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
 
 
 class Superiority(Contrast):
-    claim: Claim = "above"
+    claim: ClaimKind = "above"
     first: Decided = "supported"
     needs_good_side = True
     takes_side = True
@@ -25,7 +25,7 @@ class Superiority(Contrast):
     shows_margins = False
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Supported: the difference lies beyond the margin, the predicted way. Refuted: it does not."""
         assert margin is not None
         if side == "greater":

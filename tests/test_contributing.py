@@ -86,8 +86,8 @@ ADDITIONS = {
             ),
             "gridc/compiler/instrument/setting.py": (
                 after("    scaffold: Scaffold | None = None\n", "    min_p: float = 0.0\n"),
-                after('    "scaffold": Effect("prompt", _direct),\n',
-                      '    "min_p": Effect("request", lambda setting: setting.temperature == 0),\n'),
+                after('    "scaffold": KeyEffect("prompt", _direct),\n',
+                      '    "min_p": KeyEffect("request", lambda setting: setting.temperature == 0),\n'),
             ),
             "gridc/compiler/lowering/requests.py": (
                 ('{**greedy, "top_p"', '{**greedy, "min_p": setting.min_p, "top_p"'),

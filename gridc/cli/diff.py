@@ -8,7 +8,7 @@ from gridc import study
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
 from gridc.schema.spread import ChangeRow
-from gridc.study.comparing import CellDifference, Difference, LevelSummary, StoreDiff, StudyDiff, brief
+from gridc.study.comparing import CellDifference, LevelSummary, PathDifference, StoreDiff, StudyDiff, brief
 
 SHOWN = 40
 
@@ -38,7 +38,7 @@ def _lines(found: StudyDiff) -> list[str]:
     return _comparison(found.stores, found)
 
 
-def _differences(found: Iterable[Difference]) -> list[str]:
+def _differences(found: Iterable[PathDifference]) -> list[str]:
     lines = []
     for each in found:
         loose = "" if each.stamped else "   (outside the stamp)"

@@ -12,7 +12,7 @@ from gridc.reports.findings.hypotheses.sentences import pairs_words
 from gridc.schema.estimates import EstimateRow, estimate_row
 from gridc.statistics import margins
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.risk import NumberNeeded
+from gridc.statistics.risk import NumberNeededEstimate
 
 INDEPENDENT = "units are independent"
 BY_RANKS = {
@@ -31,7 +31,9 @@ def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
             yield from rows.whole()
 
 
-def needed_row(name: str, about: str, needed: Needed | NumberNeeded, rows: str, n: int) -> EstimateRow:
+def needed_row(
+    name: str, about: str, needed: Needed | NumberNeededEstimate, rows: str, n: int
+) -> EstimateRow:
     """A number needed to harm or to benefit."""
     ends = (needed.harm, needed.benefit) if needed.low is None else (needed.low, needed.high)
     known = any(end is not None for end in ends)

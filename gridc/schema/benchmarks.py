@@ -13,7 +13,7 @@ def _in_full(value: object) -> object:
     return f"{value}_is_better" if value in ("higher", "lower") else value
 
 
-Direction = Annotated[
+DirectionName = Annotated[
     Literal["higher_is_better", "lower_is_better"],
     BeforeValidator(_in_full),
     WithJsonSchema({"enum": ["higher_is_better", "lower_is_better", "higher", "lower"], "type": "string"}),
@@ -58,7 +58,7 @@ class Benchmark(BenchmarkEffects):
         ),
     ]
     direction: Annotated[
-        Direction | Annotated[float, Field(ge=0, le=1)],
+        DirectionName | Annotated[float, Field(ge=0, le=1)],
         Field(
             description="Which score is the good one: higher_is_better or lower_is_better (also written "
             "higher or lower), or a score from 0 to 1, of which the nearest is best.",

@@ -10,11 +10,12 @@ from pydantic import Field
 
 from gridc.schema.base import Id, Strength
 from gridc.schema.evidence import OrderingClaimRow, PairTestsRow
-from gridc.schema.hypotheses import HypothesisRow, Verdict
+from gridc.schema.hypotheses import HypothesisRow
 from gridc.schema.items import UnitLevel
 from gridc.schema.rows import Count, Digest, Part, Rounded, Share
 from gridc.schema.scopes import ScopeRow
 from gridc.schema.spread import AgreementRow, BetweenRow, LevelGapRow, MaximumRow, PairedRow, VarianceRow
+from gridc.statistics.decision import Verdict
 
 FORMAT: Literal["gridc-certificate/1"] = "gridc-certificate/1"
 

@@ -13,7 +13,7 @@ Precision = Literal["fp32", "bf16", "fp16", "int8", "nf4"]
 EXACT: Precision = "fp32"
 """The precision in which the shape of a batch is expected to change nothing."""
 Method = Literal["extract", "first_token", "loglikelihood", "pair_likelihood", "refusal_keywords", "judge"]
-Reader = Literal["last_answer", "whole_response", "answer_line"]
+ReaderName = Literal["last_answer", "whole_response", "answer_line"]
 Candidates = Literal["option_text", "letter", "unknown_expanded", "sentence_pair"]
 Normalise = Literal["none", "token", "char", "unconditional"]
 Ties = Literal["against_gold", "first", "last"]
@@ -189,7 +189,7 @@ class BenchmarkEffects(Table):
         ),
     ] = None
     reader: Annotated[
-        Reader | None,
+        ReaderName | None,
         Field(
             description="How extract reads: last_answer, the last valid marker; whole_response, the response "
             "is exactly an answer; answer_line, the last line `ANSWER: X`. Default: last_answer."

@@ -12,7 +12,7 @@ from gridc.schema.rows import Count, Part, Share
 
 Tier = Literal["certified", "supported", "descriptive"]
 Claimed = Literal["reversal", "order"]
-Family = Literal["full envelope", "other scopes", "chosen after the data"]
+ClaimFamily = Literal["full envelope", "other scopes", "chosen after the data"]
 Test = Literal["mcnemar", "betting", "joint_flips"]
 
 
@@ -99,7 +99,7 @@ class EvidenceRow(Part):
     tier: Annotated[Tier, Field(description="The strongest evidence for a claim.")]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]
     family: Annotated[
-        Family,
+        ClaimFamily,
         Field(
             description="The claims that share alpha: every pair on every benchmark, and scope. What was "
             "chosen after the data holds only through the configurations named in the full envelope."

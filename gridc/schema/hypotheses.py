@@ -6,12 +6,12 @@ from pydantic import Field
 
 from gridc.schema.evidence import Tier
 from gridc.schema.rows import Count, Digest, Finite, Part, Rounded, Share
+from gridc.statistics.decision import Verdict
 
 Standing = Literal["outside", "within", "not_measured"]
 """Where a verdict stands to the noise floor: outside it, within it, or the floor was not measured."""
-Verdict = Literal["supported", "refuted", "open"]
 
-Span = Annotated[
+ResampledRange = Annotated[
     tuple[Finite, Finite] | None,
     Field(description="Central, 95 %, over resamples of units. A null end is infinite."),
 ]
@@ -66,7 +66,7 @@ class RateChangeRow(Part):
     rate: Annotated[Finite, Field(description="Under the level; null where no sample counts.")]
     reference_rate: Finite
     difference: Annotated[Finite, Field(description="rate less reference_rate: the risk difference.")]
-    interval: Span
+    interval: ResampledRange
     margins: Annotated[tuple[MarginRow, ...], Field(description="The stated one first, then sensitivity.")]
     pairs: Annotated[PairsRow | None, Field(description="Per protocol; null by intention to treat.")] = None
     limits: Annotated[
@@ -155,9 +155,9 @@ class RecoveryRow(Part):
             "holds 0, or there is none."
         ),
     ]
-    interval: Span
+    interval: ResampledRange
     fieller: Annotated[
-        Span,
+        ResampledRange,
         Field(description="Fieller's (1954); null where units have unequal numbers of samples in the arms."),
     ]
     number_needed: Annotated[
@@ -176,7 +176,7 @@ class ContrastRow(Part):
     divergence: Annotated[Finite, Field(description="Difference by intention to treat less per protocol.")]
     odds: Annotated[OddsRow | None, Field(description="Null where there is no fit: see `failure`.")]
     risk_ratio: Annotated[Finite, Field(description="Null where a rate is 0.")]
-    risk_ratio_interval: Span
+    risk_ratio_interval: ResampledRange
     number_needed: Annotated[
         NumberNeededRow | None,
         Field(description="Null unless the spec asks, and the outcome has a good side."),

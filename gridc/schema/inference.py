@@ -20,7 +20,7 @@ RATES = (
 )  # fmt: skip
 """The outcomes that have a name of their own; how each is counted is in `reports.findings.rates`."""
 
-Rate = Annotated[
+RateName = Annotated[
     Id,
     WithJsonSchema({"anyOf": [{"enum": [*RATES], "type": "string"}, {"pattern": ID, "type": "string"}]}),
     Field(
@@ -143,7 +143,7 @@ class ContrastHypothesis(Hypothesis):
             "two-sided: to differ. Default: two-sided."
         ),
     ] = "two-sided"
-    outcome: Rate = "score"
+    outcome: RateName = "score"
     margin: Annotated[Margin | None, Field(description="Needed by equivalence and noninferiority.")] = None
 
     @property
@@ -158,7 +158,7 @@ class InteractionHypothesis(Hypothesis):
     kind: Annotated[Literal["interaction"], Field(description="The effect of `axis` depends on `by`.")]
     axis: Annotated[Id, Field(description="The axis whose effect is predicted to vary.")]
     by: Annotated[Id, Field(description="`model`, `benchmark` or another axis.")]
-    outcome: Rate = "score"
+    outcome: RateName = "score"
 
 
 class TrendHypothesis(Hypothesis):
@@ -173,7 +173,7 @@ class TrendHypothesis(Hypothesis):
         Literal["increasing", "decreasing"],
         Field(description="The outcome is predicted to be increasing or decreasing along `order`."),
     ]
-    outcome: Rate = "score"
+    outcome: RateName = "score"
 
 
 AnyHypothesis = Annotated[
@@ -219,7 +219,7 @@ class Choice(Table):
         Field(description="itt: an unreadable answer scores 0; pp: it is left out."),
     ] = None
     outcome: Annotated[
-        Rate | None, Field(description="It is made on another outcome of the same answers.")
+        RateName | None, Field(description="It is made on another outcome of the same answers.")
     ] = None
     without_terms: Annotated[
         tuple[Id, ...],

@@ -26,7 +26,7 @@ DrawUnit = Annotated[
 """A level of the items in a draw. A family was called a cluster at first; stamps keep that name, so that
 both spellings are one study."""
 
-Task = Literal["respond", "classify"]
+TaskKind = Literal["respond", "classify"]
 Gold = Literal["matching", "not_matching", "ai_plus_human", "human", "index", "one_based", "letter", "text"]
 
 
@@ -37,7 +37,7 @@ class LoaderKind:
 
     gold: tuple[Gold, ...] = ()
     chooses_gold: bool = False
-    tasks: tuple[Task, ...] = ()
+    tasks: tuple[TaskKind, ...] = ()
     mapped: bool = False
 
 
@@ -171,7 +171,7 @@ class Loading(Table):
         ),
     ] = None
     task: Annotated[
-        Task | None,
+        TaskKind | None,
         Field(
             description="xstest and or_bench: respond to the prompt (default), or classify it as safe or "
             "unsafe."

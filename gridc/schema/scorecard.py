@@ -12,7 +12,7 @@ from gridc.schema.rows import Count, Digest, Part, Rounded, Share
 
 FORMAT: Literal["gridc-scorecard/1"] = "gridc-scorecard/1"
 
-Ends = tuple[Rounded, Rounded]
+RoundedEnds = tuple[Rounded, Rounded]
 Held = Literal["yes", "partly", "no", "not_measured", "not_applicable"]
 """partly: the evidence shows some of it; not_measured: nothing in store, lock or anchors says;
 not_applicable: the study has nothing that the line is about."""
@@ -26,13 +26,13 @@ class ChangeRow(Part):
     """The difference from the reference, in points of the better direction, with its 95 % interval."""
 
     difference: Annotated[Rounded, Field(description="Negative: worse than the reference.")]
-    interval: Ends | None
+    interval: RoundedEnds | None
     number_needed: NumberNeededRow
     per_protocol: Annotated[
         Rounded | None,
         Field(description="The difference where unreadable answers are left out of both scores."),
     ]
-    per_protocol_interval: Ends | None
+    per_protocol_interval: RoundedEnds | None
     rows: Digest
 
 
@@ -48,7 +48,7 @@ class MatrixRow(Part):
     points: Annotated[Rounded, Field(description="Sum of the scores.")]
     trials: Count
     rate: Annotated[Share | None, Field(description="points / trials; null while the cell is incomplete.")]
-    interval: Annotated[Ends | None, Field(description="95 %, over units.")]
+    interval: Annotated[RoundedEnds | None, Field(description="95 %, over units.")]
     readable: Annotated[
         Count | None, Field(description="Readable answers; null where nothing is read from text.")
     ]
@@ -116,9 +116,9 @@ class IntegrityRow(Part):
     left: Annotated[str, Field(description="The first way of measuring.")]
     right: str
     by_left: Rounded
-    left_interval: Ends | None
+    left_interval: RoundedEnds | None
     by_right: Rounded
-    right_interval: Ends | None
+    right_interval: RoundedEnds | None
     kept: Kept
     rows: Digest
     n: Annotated[Count, Field(description="Samples in those rows.")]
@@ -129,7 +129,7 @@ class WithoutRow(Part):
 
     model: str
     odds_ratio: Annotated[Rounded | None, Field(description="Of the study's own choices; null: no fit.")]
-    interval: Ends | None
+    interval: RoundedEnds | None
     p: Share | None
     median: Annotated[Rounded | None, Field(description="Median odds ratio of the curve.")]
 
@@ -146,7 +146,7 @@ class CurveRow(Part):
     run: Annotated[Count, Field(description="Of these, how many were run; the store answers no others.")]
     fitted: Count
     median: Rounded | None
-    quartiles: Ends | None
+    quartiles: RoundedEnds | None
     same_side: Annotated[Share | None, Field(description="Share on the median's side of 1.")]
     below: Annotated[Share | None, Field(description="Share that is significantly below 1, each at `alpha`.")]
     above: Share | None

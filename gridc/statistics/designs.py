@@ -23,7 +23,7 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Design:
+class DesignMatrix:
     """A matrix (P, K) whose columns are named."""
 
     columns: tuple[ColumnName, ...]
@@ -48,7 +48,7 @@ def factor(name: str, levels: Sequence[str], of_patterns: Sequence[str]) -> Fact
     return Factor(name, tuple(known), np.array([known.index(level) for level in of_patterns], np.int64))
 
 
-def treatment(factors: Sequence[Factor], interactions: Sequence[tuple[str, str]] = ()) -> Design:
+def treatment(factors: Sequence[Factor], interactions: Sequence[tuple[str, str]] = ()) -> DesignMatrix:
     """Intercept, main effects of all factors, and the interactions of pairs of them."""
     by_name: Mapping[str, Factor] = {each.name: each for each in factors}
     columns: list[ColumnName] = [()]
@@ -62,12 +62,12 @@ def treatment(factors: Sequence[Factor], interactions: Sequence[tuple[str, str]]
         for a, b in product(one.levels[1:], two.levels[1:]):
             columns.append(((first, a), (second, b)))
             parts.append(_is(one, a) * _is(two, b))
-    return Design(tuple(columns), np.column_stack(parts))
+    return DesignMatrix(tuple(columns), np.column_stack(parts))
 
 
-def scored(design: Design, name: str, scores: ArrayLike) -> Design:
+def scored(design: DesignMatrix, name: str, scores: ArrayLike) -> DesignMatrix:
     """The design with one more column, of numbers: the score of each pattern (a dose), shape (P,)."""
-    return Design(
+    return DesignMatrix(
         (*design.columns, ((name, ""),)), np.column_stack([design.matrix, np.asarray(scores, float)])
     )
 

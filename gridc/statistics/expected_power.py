@@ -26,9 +26,9 @@ from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.betting import log_e_values, p_values, stakes
 from gridc.statistics.case_totals import CaseTable, CaseTotals, merged
 from gridc.statistics.clustered_logit import NotEstimable, fit, unit, wald
-from gridc.statistics.designs import Design, factor, scored, treatment
+from gridc.statistics.designs import DesignMatrix, factor, scored, treatment
 from gridc.statistics.jackknife import Jackknife
-from gridc.statistics.power import POWER, Side, mcnemar_power
+from gridc.statistics.power import POWER, Alternative, mcnemar_power
 from gridc.statistics.sign_flips import can_support
 
 BASE = 0.5
@@ -95,7 +95,7 @@ class Assumed:
     together: float
 
 
-Claim = Literal["effect", "no_effect", "crossed", "inside", "above"]
+ClaimKind = Literal["effect", "no_effect", "crossed", "inside", "above"]
 """What a test can show: that levels differ, where a side is predicted on that side (effect) or either way
 (no_effect: against it); that their effect differs between blocks or strata (crossed); that it lies inside a
 margin, or above its worse side."""
@@ -105,8 +105,8 @@ margin, or above its worse side."""
 class DecidingTest:
     """What decides a hypothesis, at `alpha`. A `margin` is a proportion."""
 
-    claim: Claim
-    side: Side
+    claim: ClaimKind
+    side: Alternative
     alpha: float
     margin: float | None = None
 
@@ -147,7 +147,7 @@ def smallest(test: DecidingTest, layout: Layout, assumed: Assumed) -> float | No
 OrderTest = Literal["mcnemar", "bets", "flips"]
 
 
-class Gap(NamedTuple):
+class SmallestGap(NamedTuple):
     """The smallest gap that is found, and the Monte Carlo standard error of its power (0: none)."""
 
     gap: float | None
@@ -157,7 +157,7 @@ class Gap(NamedTuple):
 @lru_cache(maxsize=4096)
 def smallest_gap(
     kind: OrderTest, tests: int, alpha: float, sizes: tuple[int, ...], changing: float, together: float
-) -> Gap:
+) -> SmallestGap:
     """The smallest gap between neighbours of an order at which every one of `tests` (a step in a
     configuration) finds its gap with probability `POWER` at least, however they depend on each other
     (Bonferroni). Units have `sizes` items. Models that are further apart than `changing` differ one way.
@@ -168,11 +168,11 @@ def smallest_gap(
     step = 10 * STEP if kind == "flips" else STEP
     low, high = 0, round(1 / step)
     if found(high * step)[0] < POWER:
-        return Gap(None, 0.0)
+        return SmallestGap(None, 0.0)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if found(middle * step)[0] >= POWER else (middle, high)
-    return Gap(high * step, found(high * step)[1])
+    return SmallestGap(high * step, found(high * step)[1])
 
 
 def order_power(
@@ -278,7 +278,7 @@ def _totals(layout: Layout, assumed: Assumed, rates: Floats) -> CaseTotals:
     )
 
 
-def design_of(test: DecidingTest, layout: Layout) -> Design:
+def design_of(test: DecidingTest, layout: Layout) -> DesignMatrix:
     """Main effects of axis, block and stratum, as the estimator has them; the interaction where it is
     tested."""
     shape = (len(layout.strata), layout.blocks, layout.levels)
@@ -296,7 +296,7 @@ def design_of(test: DecidingTest, layout: Layout) -> Design:
     return treatment(list(named.values()), [("axis", by)] if test.claim == "crossed" else [])
 
 
-def coefficients_of(test: DecidingTest, layout: Layout, design: Design) -> list[int]:
+def coefficients_of(test: DecidingTest, layout: Layout, design: DesignMatrix) -> list[int]:
     """The coefficients of the design that are tested."""
     by = "stratum" if layout.by == "stratum" else "block"
     names = ("axis", by) if test.claim == "crossed" else ("dose",) if layout.doses else ("axis",)

@@ -10,7 +10,7 @@ from gridc.statistics.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Trend:
+class TrendTest:
     """A statistic, its mean and standard deviation under no trend, and the p-value for an increasing one."""
 
     statistic: float
@@ -27,7 +27,7 @@ def isotonic(means: Sequence[float], weights: Sequence[float], increasing: bool 
     return [float(value) for value in fitted.x]
 
 
-def jonckheere_terpstra(groups: Sequence[ArrayLike]) -> Trend:
+def jonckheere_terpstra(groups: Sequence[ArrayLike]) -> TrendTest:
     """Independent groups in their predicted order: J counts the pairs whose later group is higher, a tie as
     half; variance with ties (Lehmann 1975, eq. 6.26). Not for levels that share their cases: `page`."""
     from scipy.stats import norm, rankdata
@@ -50,11 +50,11 @@ def jonckheere_terpstra(groups: Sequence[ArrayLike]) -> Trend:
         variance += _three(sizes).sum() * _three(ties).sum() / (36 * n * (n - 1) * (n - 2))
     variance += (sizes * (sizes - 1)).sum() * (ties * (ties - 1)).sum() / (8 * n * (n - 1))
     if variance <= 0:
-        return Trend(statistic, mean, 0.0, 1.0)
-    return Trend(statistic, mean, variance**0.5, float(norm.sf((statistic - mean) / variance**0.5)))
+        return TrendTest(statistic, mean, 0.0, 1.0)
+    return TrendTest(statistic, mean, variance**0.5, float(norm.sf((statistic - mean) / variance**0.5)))
 
 
-def page(outcomes: ArrayLike, doses: ArrayLike | None = None) -> Trend:
+def page(outcomes: ArrayLike, doses: ArrayLike | None = None) -> TrendTest:
     """Levels that share their cases: `outcomes`, (cases, levels), in the predicted order. Page's L with ranks
     within each case, ties as mid-ranks; the variance is that of permuting each case's own ranks, so that ties
     are counted exactly. `doses` are the distances of the levels; 1, 2, 3, ... without them."""
@@ -71,8 +71,8 @@ def page(outcomes: ArrayLike, doses: ArrayLike | None = None) -> Trend:
     spread = ((ranks - (levels + 1) / 2) ** 2).sum()
     variance = float(spread * ((dose - dose.mean()) ** 2).sum() / (levels - 1))
     if variance <= 0:
-        return Trend(statistic, mean, 0.0, 1.0)
-    return Trend(statistic, mean, variance**0.5, float(norm.sf((statistic - mean) / variance**0.5)))
+        return TrendTest(statistic, mean, 0.0, 1.0)
+    return TrendTest(statistic, mean, variance**0.5, float(norm.sf((statistic - mean) / variance**0.5)))
 
 
 def _two(sizes: Floats) -> Floats:

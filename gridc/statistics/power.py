@@ -10,14 +10,13 @@ import numpy as np
 
 from gridc.statistics.arrays import Whole
 
-Side = Literal["two-sided", "greater", "less"]
-Verdict = Literal["supported", "refuted", "open"]
+Alternative = Literal["two-sided", "greater", "less"]
 
 POWER = 0.8
 """The probability with which the smallest effect of a design is found."""
 
 
-class Outcome(NamedTuple):
+class RiseFall(NamedTuple):
     """How many of the units rise, and how many fall."""
 
     rise: int

@@ -144,7 +144,7 @@ def percentile_interval(values: Floats, cases: int, level: float) -> Interval | 
 
 
 @dataclass(frozen=True, slots=True)
-class NumberNeeded:
+class NumberNeededEstimate:
     """How many more answers until one more is worse (harm) or better (benefit): 1 / |difference|.
 
     `number` is the real number, infinite for no difference; `display` is rounded up. The interval, where the
@@ -164,18 +164,18 @@ class NumberNeeded:
         return ceil(self.number - 1e-9) if isfinite(self.number) else None
 
 
-def number_needed(difference: float, interval: Interval | None) -> NumberNeeded:
+def number_needed(difference: float, interval: Interval | None) -> NumberNeededEstimate:
     """From a difference of rates, better upwards, and its interval."""
     kind = "harm" if difference < 0 else "benefit" if difference > 0 else "none"
     number = _inverse(difference)
     if interval is None:
-        return NumberNeeded(kind, number, None, None, None, None)
+        return NumberNeededEstimate(kind, number, None, None, None, None)
     if interval.holds_zero:
-        return NumberNeeded(
+        return NumberNeededEstimate(
             kind, number, None, None, _inverse(min(interval.low, 0.0)), _inverse(max(interval.high, 0.0))
         )
     ends = sorted((_inverse(interval.low), _inverse(interval.high)))
-    return NumberNeeded(kind, number, ends[0], ends[1], None, None)
+    return NumberNeededEstimate(kind, number, ends[0], ends[1], None, None)
 
 
 def _inverse(difference: float) -> float:
@@ -183,7 +183,7 @@ def _inverse(difference: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Recovery:
+class RecoveredShare:
     """Which share of a loss a remedy takes back: (remedy - treated) / (control - treated), on the same cases.
 
     None where there is no loss to take back. `interval` is Fieller's (1954) on the means per case, which is
@@ -195,7 +195,9 @@ class Recovery:
     interval: Interval | None
 
 
-def recovery(control: ArrayLike, treated: ArrayLike, remedy: ArrayLike, level: float = 0.95) -> Recovery:
+def recovery(
+    control: ArrayLike, treated: ArrayLike, remedy: ArrayLike, level: float = 0.95
+) -> RecoveredShare:
     """From the outcomes of one case each, shape (n,)."""
     from scipy.stats import t
 
@@ -205,19 +207,21 @@ def recovery(control: ArrayLike, treated: ArrayLike, remedy: ArrayLike, level: f
     gains, losses = o - m, c - m
     n, loss = len(c), float(losses.mean())
     if loss <= 0:
-        return Recovery(loss, None, None)
+        return RecoveredShare(loss, None, None)
     share = float(gains.mean() / loss)
     if n < 2:
-        return Recovery(loss, share, None)
+        return RecoveredShare(loss, share, None)
     covariance = np.cov(gains, losses) / n
     cut = float(t.ppf((1 + level) / 2, n - 1)) ** 2
     square = loss**2 - cut * covariance[1, 1]
     if square <= 0:
-        return Recovery(loss, share, None)
+        return RecoveredShare(loss, share, None)
     middle = loss * gains.mean() - cut * covariance[0, 1]
     last = gains.mean() ** 2 - cut * covariance[0, 0]
     half = sqrt(max(middle**2 - square * last, 0.0))
-    return Recovery(loss, share, Interval(float((middle - half) / square), float((middle + half) / square)))
+    return RecoveredShare(
+        loss, share, Interval(float((middle - half) / square), float((middle + half) / square))
+    )
 
 
 def _rates(sums: Floats, rows: NDArray[np.int64] | Floats) -> Floats:

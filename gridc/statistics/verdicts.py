@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from gridc.statistics.case_totals import CaseTable, distinct, merged
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
-from gridc.statistics.designs import Design
+from gridc.statistics.decision import Verdict
+from gridc.statistics.designs import DesignMatrix
 from gridc.statistics.jackknife import Jackknife, Spread
-from gridc.statistics.power import Outcome, Side, Verdict
+from gridc.statistics.power import Alternative, RiseFall
 
 Tails = tuple[float, float]
 """p of: the odds rise, and of: they fall."""
@@ -83,7 +84,7 @@ class Evidence:
         return min(1.0, len(self.levels) * min(ps))
 
 
-Weigh = Callable[[Evidence, Side, float | None], tuple[float, float]]
+Weigh = Callable[[Evidence, Alternative, float | None], tuple[float, float]]
 """p of what is predicted and of what refutes it, by the predicted side and the margin."""
 
 
@@ -97,7 +98,7 @@ class Rule:
     """
 
     weigh: Weigh
-    side: Side
+    side: Alternative
     alpha: float
     margin: float | None
     sided: bool
@@ -135,7 +136,7 @@ class Asked:
 
 
 def outcome_p_values(
-    rule: Rule, asked: Asked, design: Design, columns: Sequence[int], rise: int, fall: int
+    rule: Rule, asked: Asked, design: DesignMatrix, columns: Sequence[int], rise: int, fall: int
 ) -> tuple[float, float]:
     """p of support and of refutation where, from the reference to every level, `rise` items become right and
     `fall` wrong with all their answers, spread over the units as evenly as their sizes allow: along doses
@@ -160,39 +161,41 @@ def outcome_p_values(
     return rule.p_values(Evidence(by_arm, range(1, asked.levels), 0, found, sides))
 
 
-def witnesses(rule: Rule, asked: Asked, design: Design, columns: Sequence[int]) -> Mapping[Verdict, Outcome]:
+def witnesses(
+    rule: Rule, asked: Asked, design: DesignMatrix, columns: Sequence[int]
+) -> Mapping[Verdict, RiseFall]:
     """For each verdict that some outcome reaches, the one with the fewest changes: all one way, or as many up
     as down. The deciding functions are asked on a grid of outcomes and, between two that differ, by
     halves."""
 
     @cache
-    def reached(outcome: Outcome) -> Verdict:
+    def reached(outcome: RiseFall) -> Verdict:
         support, refute = outcome_p_values(rule, asked, design, columns, *outcome)
         return rule.verdict(support, refute)
 
-    named: dict[Verdict, Outcome] = {}
+    named: dict[Verdict, RiseFall] = {}
 
-    def look(way: Outcome, most: int) -> None:
+    def look(way: RiseFall, most: int) -> None:
         before = 0
         for count in _grid(most):
-            low, high, last = before, count, reached(Outcome(way.rise * before, way.fall * before))
-            if reached(Outcome(way.rise * count, way.fall * count)) != last:
+            low, high, last = before, count, reached(RiseFall(way.rise * before, way.fall * before))
+            if reached(RiseFall(way.rise * count, way.fall * count)) != last:
                 while high - low > 1:
                     middle = (low + high) // 2
-                    same = reached(Outcome(way.rise * middle, way.fall * middle)) == last
+                    same = reached(RiseFall(way.rise * middle, way.fall * middle)) == last
                     low, high = (middle, high) if same else (low, middle)
             for place in (before, high):
-                outcome = Outcome(way.rise * place, way.fall * place)
+                outcome = RiseFall(way.rise * place, way.fall * place)
                 known = named.setdefault(reached(outcome), outcome)
                 if sum(outcome) < sum(known):
                     named[reached(outcome)] = outcome
             before = count
 
-    look(Outcome(1, 0), asked.changing)
+    look(RiseFall(1, 0), asked.changing)
     if rule.sided:
-        look(Outcome(0, 1), asked.changing)
+        look(RiseFall(0, 1), asked.changing)
     if "open" not in named or sum(named["open"]) > 1:
-        look(Outcome(1, 1), asked.changing // 2)
+        look(RiseFall(1, 1), asked.changing // 2)
     return named
 
 

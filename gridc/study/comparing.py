@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gridc.compiler.lock.diff import Difference, brief, compare, read_document
+from gridc.compiler.lock.diff import PathDifference, brief, compare, read_document
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.reports.certificate import paired_row
 from gridc.reports.findings.store_diff import CellDifference, StoreDiff, diff_stores
@@ -13,14 +13,14 @@ from gridc.schema.spread import PairedRow
 from gridc.statistics.contrasts import LevelSummary
 from gridc.study.place import spec_in
 
-__all__ = ["CellDifference", "Difference", "LevelSummary", "StoreDiff", "StudyDiff", "brief", "diff"]
+__all__ = ["CellDifference", "LevelSummary", "PathDifference", "StoreDiff", "StudyDiff", "brief", "diff"]
 
 
 @dataclass(frozen=True, slots=True)
 class StudyDiff:
     """Two sides, compared: `differences` of documents path by path, or `stores` cell by cell."""
 
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[PathDifference, ...] = ()
     stores: StoreDiff | None = None
 
     @property

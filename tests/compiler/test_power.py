@@ -19,7 +19,7 @@ from gridc.reports.findings.observations import Samples
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.inference import ContrastHypothesis
 from gridc.statistics.expected_power import DecidingTest, Layout, Stratum, coefficients_of, design_of
-from gridc.statistics.power import Outcome, mcnemar_power
+from gridc.statistics.power import RiseFall, mcnemar_power
 from gridc.statistics.verdicts import Asked, Rule, outcome_p_values, witnesses
 from tests.compiler.test_design_power import SIZES, TO, plan_of, spec_of
 
@@ -75,8 +75,8 @@ def test_no_outcome_with_fewer_changes_reaches_a_verdict(
     if (kind, side) == ("noninferiority", "two-sided"):
         return
     rule, about = rule_of(kind, side, margin), asked(sizes)
-    ways = [Outcome(n, 0) for n in range(13)] + [Outcome(0, n) for n in range(13)]
-    ways += [Outcome(n, n) for n in range(7)]
+    ways = [RiseFall(n, 0) for n in range(13)] + [RiseFall(0, n) for n in range(13)]
+    ways += [RiseFall(n, n) for n in range(7)]
     found = witnesses(rule, *about)
     for outcome in ways:
         reached = rule.verdict(*outcome_p_values(rule, *about, *outcome))
@@ -89,7 +89,7 @@ def test_an_equivalence_whose_units_hold_several_items_can_be_shown() -> None:
     """60 items in 23 templates, 15 pp: each answer counts in its unit's mean, and not the unit once."""
     sizes = (3,) * 14 + (2,) * 9
     rule = rule_of("equivalence", "two-sided", 0.15)
-    assert witnesses(rule, *asked(sizes))["supported"] == Outcome(0, 0)
+    assert witnesses(rule, *asked(sizes))["supported"] == RiseFall(0, 0)
 
 
 def decided(stated: dict[str, Any], rise: int, fall: int) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.caveats import caveats
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.noise import Gap, NoiseFloor, noise_floors, of_pair, within_noise
+from gridc.reports.findings.noise import GapAndFloors, NoiseFloor, noise_floors, of_pair, within_noise
 from gridc.reports.page import as_html
 from gridc.reports.sentences import statements
 from gridc.reports.words import LIMITS
@@ -19,7 +19,7 @@ STILL, LOUD = NoiseFloor(100, 0, 20, 0, 0.01, 100), NoiseFloor(100, 5, 20, 1, 0.
 MODELS = {"ant": None, "bee": None}
 
 
-def gaps(*points: int, floor: NoiseFloor | None = LOUD) -> dict[str, Gap]:
+def gaps(*points: int, floor: NoiseFloor | None = LOUD) -> dict[str, GapAndFloors]:
     """Differences in points, both models with one floor: 10 points are inside that of `LOUD`."""
     return {f"{each}": (Fraction(each, 100), floor, floor) for each in points}
 

@@ -11,13 +11,15 @@ from scipy.stats import f
 
 from gridc.statistics.case_totals import TOGETHER, case_table, collapse, distinct, numbered
 from gridc.statistics.clustered_logit import NotEstimable, combination, fit, maximum, separated, unit, wald
-from gridc.statistics.designs import Design, factor, scored, treatment
+from gridc.statistics.designs import DesignMatrix, factor, scored, treatment
 from tests.statistics.counted import totals_of_counts
 
 ARMS, MODELS, BENCHMARKS = "abcd", "xyz", "pq"
 
 
-def study(seed: int, cases: int, missing: float = 0.0, graded: bool = False) -> tuple[Any, Any, Any, Design]:
+def study(
+    seed: int, cases: int, missing: float = 0.0, graded: bool = False
+) -> tuple[Any, Any, Any, DesignMatrix]:
     """Rows of a small study: case, pattern and outcome of each, and the design of the patterns."""
     random = np.random.default_rng(seed)
     width = len(ARMS) * len(MODELS)
@@ -34,7 +36,7 @@ def study(seed: int, cases: int, missing: float = 0.0, graded: bool = False) -> 
     return case[kept], pattern[kept], outcome[kept].astype(float), layout()
 
 
-def layout(interactions: bool = False) -> Design:
+def layout(interactions: bool = False) -> DesignMatrix:
     bench, model, arm = np.unravel_index(
         np.arange(len(BENCHMARKS) * len(MODELS) * len(ARMS)), (len(BENCHMARKS), len(MODELS), len(ARMS))
     )
@@ -144,7 +146,7 @@ def test_counts_alone_give_the_naive_errors_and_the_likelihood() -> None:
 
 def test_a_dose_is_one_column() -> None:
     case, pattern, outcome, design = study(8, 50)
-    bare = Design(
+    bare = DesignMatrix(
         tuple(c for c in design.columns if not c or c[0][0] != "arm"),
         np.delete(design.matrix, design.places("arm"), axis=1),
     )

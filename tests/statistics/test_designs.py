@@ -11,7 +11,7 @@ from scipy.stats import f
 
 from gridc.statistics.case_totals import collapse
 from gridc.statistics.clustered_logit import LogitFit, NotEstimable, combination, fit, unit, wald
-from gridc.statistics.designs import Design, factor, scored, treatment
+from gridc.statistics.designs import DesignMatrix, factor, scored, treatment
 from gridc.statistics.risk import arm_sums, percentile_interval, resampled_rates
 from tests.statistics.counted import totals_of_counts
 from tests.statistics.test_clustered_logit import oracle
@@ -20,7 +20,7 @@ ARMS, MODELS = "abc", "xyz"
 PLACES = [(model, arm) for model in MODELS for arm in ARMS]
 
 
-def design(kind: str) -> tuple[Design, list[int]]:
+def design(kind: str) -> tuple[DesignMatrix, list[int]]:
     """A design of nine patterns, and the columns that are tested jointly."""
     factors = [
         factor("arm", ARMS, [arm for _, arm in PLACES]),
@@ -33,7 +33,7 @@ def design(kind: str) -> tuple[Design, list[int]]:
     return made, made.places("arm", "model") if kind == "interaction" else made.places("arm")
 
 
-def agrees(made: Design, tested: list[int], case: Any, pattern: Any, outcome: Any) -> str:
+def agrees(made: DesignMatrix, tested: list[int], case: Any, pattern: Any, outcome: Any) -> str:
     """`equal`, where everything is what statsmodels has, or the code of what there is not."""
     try:
         ours = fit(made.matrix, collapse(case, pattern, outcome, len(made.matrix)))

@@ -16,7 +16,7 @@ import pytest
 
 from gridc.statistics.case_totals import CaseTotals
 from gridc.statistics.clustered_logit import LogitFit, fit
-from gridc.statistics.designs import Design, factor, treatment
+from gridc.statistics.designs import DesignMatrix, factor, treatment
 from gridc.statistics.exact_tests import holm
 from gridc.statistics.generalizability import coefficient, components
 from gridc.statistics.risk import number_needed
@@ -46,7 +46,7 @@ def gap(arm: str, **which: str) -> float:
     return rate(arm=arm, **which) - rate(arm="direct", **which)
 
 
-def logit(kept: Sequence[Any] = CELLS) -> tuple[Design, CaseTotals, LogitFit]:
+def logit(kept: Sequence[Any] = CELLS) -> tuple[DesignMatrix, CaseTotals, LogitFit]:
     design = treatment(
         [
             factor("arm", ARMS, [cell[1] for cell in kept]),
@@ -209,7 +209,7 @@ def curve_ratio_difference() -> float:
     return worst
 
 
-def curve_fit(benchmarks: str, models: str, contrast: str) -> tuple[Design, LogitFit, int]:
+def curve_fit(benchmarks: str, models: str, contrast: str) -> tuple[DesignMatrix, LogitFit, int]:
     without = {"exclude_sycophancy": "sycophancy", "exclude_xstest": "xstest_orbench"}.get(benchmarks)
     left_out = models.removeprefix("exclude_")
     kept = [c for c in CELLS if c[2] != without and c[0] != left_out and c[1] in ("direct", contrast)]

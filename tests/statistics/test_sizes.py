@@ -20,7 +20,7 @@ from gridc.reports.findings.hypotheses.families import CORRECTIONS, Claim
 from gridc.statistics import margins
 from gridc.statistics.case_totals import CaseTable, case_table, collapse
 from gridc.statistics.clustered_logit import NotEstimable, combination, fit, unit
-from gridc.statistics.designs import Design, factor, scored, treatment
+from gridc.statistics.designs import DesignMatrix, factor, scored, treatment
 from gridc.statistics.generalizability import coefficient, components, resampled
 from gridc.statistics.jackknife import Jackknife
 from gridc.statistics.ordered import jonckheere_terpstra, page
@@ -79,7 +79,7 @@ MAIN, CROSSED = treatment(FACTORS), treatment(FACTORS, [("arm", "model")])
 DOSED = scored(treatment(FACTORS[1:]), "dose", PLACES[1].astype(float))
 
 
-def errors(design: Design, rows: tuple[Table, Table, Table]) -> Jackknife:
+def errors(design: DesignMatrix, rows: tuple[Table, Table, Table]) -> Jackknife:
     """The errors that decide, of the fit to these rows."""
     count = len(design.matrix)
     fitted = fit(design.matrix, collapse(*rows, count))

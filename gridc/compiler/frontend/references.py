@@ -9,7 +9,7 @@ from gridc.compiler.frontend.checks.idle import exclude, settings
 from gridc.compiler.frontend.locate import NotFound, Places
 from gridc.compiler.frontend.measurands import owner_of
 from gridc.compiler.frontend.source import Source, basic_string
-from gridc.compiler.grid.configurations import Levels, Settings, asked_models, effect_tables, stated_at
+from gridc.compiler.grid.configurations import LevelByAxis, Settings, asked_models, effect_tables, stated_at
 from gridc.compiler.instrument.render import (
     COMPOSITE,
     PLACEHOLDER,
@@ -175,7 +175,7 @@ def _in_cells(
     told: set[object] = set()
     whole = {reference for path, reference in prompt_references(spec) if path[-1] == "prompt"}
     for model, benchmark in Settings(spec).representatives():
-        seen: dict[bytes, Levels] = {}
+        seen: dict[bytes, LevelByAxis] = {}
         for configuration, setting in settings(spec, model, benchmark):
             place = {"model": model, "benchmark": benchmark, **configuration.levels}
             if setting.prompt not in whole:
@@ -206,5 +206,5 @@ def _in_cells(
                 yield source.diagnose("GC303", where, message, exclude(levels))
 
 
-def _cell(levels: Levels) -> str:
+def _cell(levels: LevelByAxis) -> str:
     return ", ".join(f"{axis} = {level}" for axis, level in levels.items())

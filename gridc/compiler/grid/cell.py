@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gridc.compiler.grid.configurations import Levels
+from gridc.compiler.grid.configurations import LevelByAxis
 from gridc.compiler.instrument.setting import Setting
 from gridc.schema.spec import Spec
 
@@ -16,7 +16,7 @@ class Cell:
 
     model: str
     benchmark: str
-    levels: Levels
+    levels: LevelByAxis
     setting: Setting
     tier: str = ""
     shared: bool = True

@@ -24,7 +24,7 @@ from gridc.schema.spec import Level, Spec
 
 T = TypeVar("T", bound=BenchmarkEffects)
 
-Levels = Mapping[str, str]
+LevelByAxis = Mapping[str, str]
 """A configuration: axis id -> level id, in the spec's order of axes."""
 
 
@@ -32,7 +32,7 @@ Levels = Mapping[str, str]
 class Configuration:
     """An assignment to all harness axes. `tier` is the last, in the order of `Spec.tiers`, of its levels'."""
 
-    levels: Levels
+    levels: LevelByAxis
     chosen: tuple[Level, ...]
     tier: str
 
@@ -95,7 +95,7 @@ def drawn_words(spec: Spec) -> str | None:
     )
 
 
-def tier(spec: Spec, levels: Levels) -> str:
+def tier(spec: Spec, levels: LevelByAxis) -> str:
     """The tier of the configuration with these levels."""
     chosen = [level for axis in spec.axis for level in axis.level if level.id == levels[axis.id]]
     return _last_tier(spec, chosen)
@@ -105,12 +105,12 @@ def _last_tier(spec: Spec, chosen: Iterable[Level]) -> str:
     return spec.tiers[max(spec.tiers.index(level.tier) for level in chosen)]
 
 
-def place(spec: Spec, levels: Levels, benchmark: str, model: str | None = None) -> dict[str, str]:
+def place(spec: Spec, levels: LevelByAxis, benchmark: str, model: str | None = None) -> dict[str, str]:
     """What a selector is matched against. Without a model it is a configuration of a benchmark."""
     return where(levels, tier(spec, levels), benchmark, model)
 
 
-def where(levels: Levels, tier: str, benchmark: str, model: str | None = None) -> dict[str, str]:
+def where(levels: LevelByAxis, tier: str, benchmark: str, model: str | None = None) -> dict[str, str]:
     """A place of the grid whose tier is known."""
     found = {**levels, "benchmark": benchmark, "tier": tier}
     return found if model is None else {**found, "model": model}
@@ -203,13 +203,13 @@ def stated_at(spec: Spec, key: str, place: Mapping[str, str]) -> KeyPath | None:
     return (*stating[-1], key) if stating else None
 
 
-class Change(Protocol):
+class ReplaceTable(Protocol):
     """Another table for the one at a place."""
 
     def __call__(self, table: T, path: KeyPath, /) -> T: ...
 
 
-def with_effects(spec: Spec, change: Change) -> Spec:
+def with_effects(spec: Spec, change: ReplaceTable) -> Spec:
     """The spec with a change made to `[harness]`, every benchmark and every level."""
     axes = tuple(
         axis.model_copy(

@@ -9,9 +9,9 @@ from gridc.compiler.hypotheses import kind_of
 from gridc.schema.items import Sample
 from gridc.schema.spec import Spec
 
-Asked = tuple[str, Sample | None]
+BenchmarkSample = tuple[str, Sample | None]
 
-Spoken = Mapping[Asked, Mapping[tuple[str, ...], int]]
+Spoken = Mapping[BenchmarkSample, Mapping[tuple[str, ...], int]]
 """By (benchmark, subset of its items): the levels that are run of the axes that a hypothesis compares, and in
 how many cells each combination of them is."""
 
@@ -49,8 +49,8 @@ class Survey:
     slice: tuple[int, ...]
     hypothesis: tuple[Spoken, ...]
     primary: int
-    asked: Mapping[Asked, int]
-    tested: Mapping[Asked, int]
+    asked: Mapping[BenchmarkSample, int]
+    tested: Mapping[BenchmarkSample, int]
 
     @property
     def cells(self) -> int:
@@ -65,12 +65,12 @@ def survey(spec: Spec) -> Survey:
     """Walk every place of the grid once. Nothing of its size is held."""
     models = [model.id for model in spec.model]
     exclude = [0] * len(spec.exclude)
-    hypothesis: list[dict[Asked, Counter[tuple[str, ...]]]] = [{} for _ in spec.hypothesis]
+    hypothesis: list[dict[BenchmarkSample, Counter[tuple[str, ...]]]] = [{} for _ in spec.hypothesis]
     compared = [kind_of(each).axes(each) for each in spec.hypothesis]
     slices = [0] * len(spec.slice)
     primary = 0
-    asked: Counter[Asked] = Counter()
-    tested: Counter[Asked] = Counter()
+    asked: Counter[BenchmarkSample] = Counter()
+    tested: Counter[BenchmarkSample] = Counter()
     envelopes = []
     for benchmark in spec.benchmark:
         cells = runs = size = 0

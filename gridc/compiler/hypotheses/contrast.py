@@ -10,8 +10,8 @@ from gridc.diagnostics.places import KeyPath
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
-from gridc.statistics.expected_power import Claim, DecidingTest
-from gridc.statistics.power import Side
+from gridc.statistics.expected_power import ClaimKind, DecidingTest
+from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Evidence, Rule
 
 
@@ -20,7 +20,7 @@ class Contrast(Tested[ContrastHypothesis]):
 
     @staticmethod
     @abstractmethod
-    def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """p of what is predicted, and of what refutes it; the margin is a proportion."""
 
     @property
@@ -30,7 +30,7 @@ class Contrast(Tested[ContrastHypothesis]):
 
     @property
     @abstractmethod
-    def claim(self) -> Claim:
+    def claim(self) -> ClaimKind:
         """Of the test whose power it has."""
 
     interacts = False

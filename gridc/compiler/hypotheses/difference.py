@@ -8,13 +8,13 @@ from gridc.compiler.hypotheses.tested import by_estimator
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
-from gridc.statistics.expected_power import Claim
-from gridc.statistics.power import Side
+from gridc.statistics.expected_power import ClaimKind
+from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
 
 
 class Difference(Contrast):
-    claim: Claim = "effect"
+    claim: ClaimKind = "effect"
     first: Decided = "supported"
     takes_side = True
     at_margin = False
@@ -22,7 +22,7 @@ class Difference(Contrast):
     shows_margins = False
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Supported: the test finds a difference on the predicted side. Refuted: it finds one on the other
         side, or a test at the margin shows that there is none as large."""
         if side == "two-sided":

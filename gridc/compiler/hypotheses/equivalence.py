@@ -13,13 +13,13 @@ from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, Problem
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
-from gridc.statistics.expected_power import Claim
-from gridc.statistics.power import Side
+from gridc.statistics.expected_power import ClaimKind
+from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
 
 
 class Equivalence(Contrast):
-    claim: Claim = "inside"
+    claim: ClaimKind = "inside"
     first: Decided = "supported"
     takes_side = False
     at_margin = True
@@ -27,7 +27,7 @@ class Equivalence(Contrast):
     shows_margins = True
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Supported: the difference lies within the margin (two one-sided tests). Refuted: outside."""
         assert margin is not None
         return evidence.every(margins.within, margin), evidence.some(margins.beyond, margin)

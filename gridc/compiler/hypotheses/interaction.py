@@ -14,11 +14,11 @@ from gridc.schema.inference import InteractionHypothesis
 from gridc.schema.selector import RESERVED_DIMENSIONS
 from gridc.schema.spec import Spec
 from gridc.statistics.expected_power import DecidingTest
-from gridc.statistics.power import Side
+from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence, Rule
 
 
-def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
     """Supported: the joint test finds it. Nothing refutes it: no difference is too small to be one."""
     return evidence.p, 1.0
 

@@ -13,10 +13,10 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 from gridc.compiler.hypotheses.power import DesignPower, PlannedTest
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.benchmarks import Benchmark
-from gridc.schema.inference import AnyHypothesis, Rate
+from gridc.schema.inference import AnyHypothesis, RateName
 from gridc.schema.spec import Spec
+from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import Assumed
-from gridc.statistics.power import Verdict
 
 H = TypeVar("H", bound=AnyHypothesis)
 
@@ -93,7 +93,7 @@ class HypothesisKind(Protocol[H]):
         """Whether it says nothing of scores of which the one nearest to a target is best."""
 
     @abstractmethod
-    def rate(self, hypothesis: H) -> Rate:
+    def rate(self, hypothesis: H) -> RateName:
         """The outcome that it is about."""
 
     @abstractmethod

@@ -13,13 +13,13 @@ from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, Problem, benchm
 from gridc.schema.inference import GAINS, HARMS, OF_SCORE, AnyHypothesis, ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
-from gridc.statistics.expected_power import Claim
-from gridc.statistics.power import Side
+from gridc.statistics.expected_power import ClaimKind
+from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
 
 
 class Noninferiority(Contrast):
-    claim: Claim = "above"
+    claim: ClaimKind = "above"
     first: Decided = "supported"
     needs_good_side = True
     takes_side = True
@@ -28,7 +28,7 @@ class Noninferiority(Contrast):
     shows_margins = True
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Supported: the difference lies above minus the margin, where greater is better. Refuted: below."""
         assert margin is not None
         if side == "greater":

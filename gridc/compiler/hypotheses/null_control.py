@@ -7,13 +7,13 @@ from gridc.compiler.hypotheses.tested import by_estimator
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
-from gridc.statistics.expected_power import Assumed, Claim, DecidingTest, power
-from gridc.statistics.power import Side
+from gridc.statistics.expected_power import Assumed, ClaimKind, DecidingTest, power
+from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
 
 
 class NullControl(Contrast):
-    claim: Claim = "no_effect"
+    claim: ClaimKind = "no_effect"
     first: Decided = "refuted"
     takes_side = False
     at_margin = False
@@ -21,7 +21,7 @@ class NullControl(Contrast):
     shows_margins = False
 
     @staticmethod
-    def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+    def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
         """Refuted: the test finds a difference. Supported: it lies within the margin."""
         return 1.0 if margin is None else evidence.every(margins.within, margin), evidence.p
 

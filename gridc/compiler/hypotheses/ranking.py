@@ -17,11 +17,11 @@ from gridc.compiler.hypotheses.kind import (
     unstated_effect,
 )
 from gridc.compiler.hypotheses.power import CHANGING, TOGETHER, DesignPower, PlannedTest, points
-from gridc.schema.inference import RankingHypothesis, Rate
+from gridc.schema.inference import RankingHypothesis, RateName
 from gridc.schema.spec import Spec
+from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import Assumed, OrderTest, order_power, smallest_gap
 from gridc.statistics.jackknife import FLOOR
-from gridc.statistics.power import Verdict
 from gridc.statistics.sign_flips import can_support
 
 Sizes = tuple[int, ...]
@@ -50,7 +50,7 @@ class Ranking(HypothesisKind[RankingHypothesis]):
     def undivided(self, hypothesis: RankingHypothesis) -> Mapping[str, Problem]:
         return {"model": Problem("an order of models has no verdict for each model", 'each = "benchmark"')}
 
-    def rate(self, hypothesis: RankingHypothesis) -> Rate:
+    def rate(self, hypothesis: RankingHypothesis) -> RateName:
         return "score"
 
     def margin(self, hypothesis: RankingHypothesis) -> None:

@@ -21,8 +21,9 @@ from gridc.compiler.hypotheses.power import (
     numbers_of,
     points,
 )
-from gridc.schema.inference import RATES, ContrastHypothesis, InteractionHypothesis, Rate, TrendHypothesis
+from gridc.schema.inference import RATES, ContrastHypothesis, InteractionHypothesis, RateName, TrendHypothesis
 from gridc.schema.spec import Spec
+from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import (
     Assumed,
     DecidingTest,
@@ -34,7 +35,7 @@ from gridc.statistics.expected_power import (
     power,
     smallest,
 )
-from gridc.statistics.power import Outcome, Verdict
+from gridc.statistics.power import RiseFall
 from gridc.statistics.verdicts import Asked, Decided, Rule, verdict, witnesses
 
 AboutAnEffect = ContrastHypothesis | InteractionHypothesis | TrendHypothesis
@@ -101,7 +102,7 @@ class Tested(HypothesisKind[T]):
     def undivided(self, hypothesis: T) -> Mapping[str, Problem]:
         return {}
 
-    def rate(self, hypothesis: T) -> Rate:
+    def rate(self, hypothesis: T) -> RateName:
         return hypothesis.outcome
 
     def margin(self, hypothesis: T) -> float | None:
@@ -214,7 +215,7 @@ class Tested(HypothesisKind[T]):
         wider = self.margin(hypothesis) is not None and verdict == "supported"
         return f"draw more items{' or widen the margin' if wider else ''}"
 
-    def _reached(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, Outcome]:
+    def _reached(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, RiseFall]:
         parts, level = design.known, design.level
         layout = self.layout(hypothesis, design)
         asked = Asked(
@@ -231,7 +232,7 @@ class Tested(HypothesisKind[T]):
         )
         return _witnesses(self.rule(hypothesis, level), asked, self.test(hypothesis, level), layout)
 
-    def _words(self, hypothesis: T, outcome: Outcome, sided: bool, parts: Mapping[str, Part] | None) -> str:
+    def _words(self, hypothesis: T, outcome: RiseFall, sided: bool, parts: Mapping[str, Part] | None) -> str:
         """An outcome in words."""
         if parts is None:
             return "there are enough of them and the outcome is clear"
@@ -259,7 +260,7 @@ class Tested(HypothesisKind[T]):
 
 
 @lru_cache(maxsize=256)
-def _witnesses(rule: Rule, asked: Asked, test: DecidingTest, layout: Layout) -> Mapping[Verdict, Outcome]:
+def _witnesses(rule: Rule, asked: Asked, test: DecidingTest, layout: Layout) -> Mapping[Verdict, RiseFall]:
     """Hypotheses often differ in their levels alone."""
     design = design_of(test, layout)
     return witnesses(rule, asked, design, coefficients_of(test, layout, design))

@@ -14,13 +14,13 @@ from gridc.compiler.hypotheses.tested import (
 from gridc.schema.inference import TrendHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics.expected_power import DecidingTest
-from gridc.statistics.power import Side
+from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence, Rule
 
-SIDES: Mapping[str, Side] = {"increasing": "greater", "decreasing": "less"}
+SIDES: Mapping[str, Alternative] = {"increasing": "greater", "decreasing": "less"}
 
 
-def weigh(evidence: Evidence, side: Side, margin: float | None) -> tuple[float, float]:
+def weigh(evidence: Evidence, side: Alternative, margin: float | None) -> tuple[float, float]:
     """Supported: the slope over the doses goes the predicted way. Refuted: it goes the other way."""
     ((up, down),) = evidence.sides
     return (up, down) if side == "greater" else (down, up)

@@ -45,7 +45,7 @@ COUNTED: Mapping[str, tuple[Callable[[Item], bool], str]] = {
         "with two options of which one matches a behaviour",
     ),
 }
-"""Rates that some items cannot have (`schema.inference.Rate` says what each is): which items have it, and
+"""Rates that some items cannot have (`schema.inference.RateName` says what each is): which items have it, and
 what they are. `score` and `parse_rate` are of all items."""
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from gridc.compiler.instrument.extract import Extraction, extract
-from gridc.schema.effects import Reader
+from gridc.schema.effects import ReaderName
 
 ResponseReader = Callable[[str, Sequence[str], Sequence[str]], Extraction]
 
@@ -67,7 +67,7 @@ _ANSWER_LINE = re.compile(
 )
 _ANSWER_ANYWHERE = re.compile(r"ANSWER\s{0,4}:\s{0,4}([A-Z\d ,]{1,60})(?:[^\w]|$)", re.IGNORECASE)
 
-READERS: Mapping[Reader, ResponseReader] = {
+READERS: Mapping[ReaderName, ResponseReader] = {
     "last_answer": last_answer,
     "whole_response": whole_response,
     "answer_line": answer_line,

@@ -16,7 +16,7 @@ from gridc.schema.effects import (
     Normalise,
     Overflow,
     Precision,
-    Reader,
+    ReaderName,
     Seam,
     Separators,
     Ties,
@@ -36,7 +36,7 @@ class Setting:
     shots: int = 0
     options: OptionStyle = "lettered"
     overflow: Overflow = "error"
-    reader: Reader = "last_answer"
+    reader: ReaderName = "last_answer"
     scores: Scores | None = None
     unreadable: Literal["zero", "worst"] = "zero"
     stop: tuple[str, ...] = ()

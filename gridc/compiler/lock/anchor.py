@@ -25,8 +25,8 @@ from gridc.compiler.lock.trust import NOBODY, Trust
 from gridc.schema.base import Strength
 
 STRENGTHS: tuple[Strength, ...] = get_args(Strength)
-Evidence = Literal["none", "commit", "signature", "token", "registration"]
-REACH: dict[Evidence, Strength] = {
+AnchorEvidence = Literal["none", "commit", "signature", "token", "registration"]
+REACH: dict[AnchorEvidence, Strength] = {
     "none": "unanchored",
     "commit": "git",
     "signature": "signed",
@@ -45,7 +45,7 @@ class Anchor:
     who vouches for it among those whom the verifier named; without one the evidence is no strength. `time` is
     what a third party says that it vouches for, ISO 8601."""
 
-    evidence: Evidence
+    evidence: AnchorEvidence
     fact: str
     by: str | None = None
     time: str | None = None

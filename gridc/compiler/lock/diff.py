@@ -69,7 +69,7 @@ def _has_ids(rows: list[Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PathDifference:
     """A path whose value differs. `stamped` says whether it is part of what a stamp covers; `places` where
     each side writes it, as `file:line`, if one of them extends another file. A value that one side does not
     have is `ABSENT`."""
@@ -139,15 +139,17 @@ def read_document(path: Path) -> Document:
     return Document(path, lock.content["spec"], lock.content["inputs"], lock.content.get("behaviour"))
 
 
-def compare(a: Document, b: Document) -> list[Difference]:
+def compare(a: Document, b: Document) -> list[PathDifference]:
     """Every path at which the two differ, the stamped ones first. Of inputs and of what no stamp covers only
     what both have is compared."""
-    found = [Difference(*each) for each in differences(a.spec, b.spec)]
+    found = [PathDifference(*each) for each in differences(a.spec, b.spec)]
     if a.inputs is not None and b.inputs is not None:
-        found += [Difference(f"inputs.{path}", *sides) for path, *sides in differences(a.inputs, b.inputs)]
-    found += [Difference(*each) for each in _behaviour(a, b)]
+        found += [
+            PathDifference(f"inputs.{path}", *sides) for path, *sides in differences(a.inputs, b.inputs)
+        ]
+    found += [PathDifference(*each) for each in _behaviour(a, b)]
     if a.loose is not None and b.loose is not None:
-        found += [Difference(*each, stamped=False) for each in differences(a.loose, b.loose)]
+        found += [PathDifference(*each, stamped=False) for each in differences(a.loose, b.loose)]
     if not any(side.source is not None and side.source.bases for side in (a, b)):
         return found  # each side is one file, in which a path is found by its name
     return [replace(each, places=(a.written(each.path), b.written(each.path))) for each in found]

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from gridc.compiler.grid import passes
 from gridc.compiler.grid.cell import Cell
-from gridc.compiler.grid.grid_counts import Asked, Envelope, Survey, survey
+from gridc.compiler.grid.grid_counts import BenchmarkSample, Envelope, Survey, survey
 from gridc.compiler.grid.specifications import specifications
 from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.inputs.resolve import Study
@@ -71,7 +71,7 @@ class Plan:
         """How many items a benchmark asks, or a subset of it: see `asked_of`."""
         return asked_of(self.study, benchmark, subset)
 
-    def observations(self, runs: Mapping[Asked, int]) -> int | None:
+    def observations(self, runs: Mapping[BenchmarkSample, int]) -> int | None:
         """Items x runs: how many samples some runs have; None where the number of items is not known."""
         asked = {each: self.asked(*each) for each in runs}
         if None in asked.values():

@@ -24,7 +24,7 @@ from gridc.compiler.preflight.hazard import Hazard
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.items import Sample as Subset
 from gridc.schema.spec import Spec
-from gridc.statistics.power import Verdict
+from gridc.statistics.decision import Verdict
 
 MANY = 10_000
 """How many units are assumed, to see what is possible at all."""

@@ -31,7 +31,7 @@ from gridc.reports.findings.scores import CellScore, by_benchmark
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
-from gridc.schema.evidence import Family, OrderingClaimRow
+from gridc.schema.evidence import ClaimFamily, OrderingClaimRow
 from gridc.schema.scopes import ScopeKind
 from gridc.schema.spec import Spec
 from gridc.statistics import orderings
@@ -82,7 +82,7 @@ def _regions(benchmark: str, scopes: Sequence[Scope]) -> list[Region]:
     first: dict[tuple[str, ...], Region] = {}
     for scope in scopes:
         named = scope.declared == "ex_ante" and scope.kind != "parse_clean"
-        family: Family = FULL if scope.kind == "full" else "other scopes" if named else CHOSEN
+        family: ClaimFamily = FULL if scope.kind == "full" else "other scopes" if named else CHOSEN
         region = Region(benchmark, scope.configurations, family)
         first.setdefault(scope.configurations, region)
     return list(first.values())

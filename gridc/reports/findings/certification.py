@@ -21,10 +21,10 @@ from gridc.reports.findings.pair_evidence import JointFlips, PairEvidence, Weigh
 from gridc.schema.base import ALPHA
 from gridc.schema.evidence import (
     Claimed,
+    ClaimFamily,
     ClaimRow,
     ConfigurationTestRow,
     EvidenceRow,
-    Family,
     IdenticalRow,
     OrderingClaimRow,
     PairTestsRow,
@@ -38,8 +38,8 @@ from gridc.statistics.exact_tests import holm
 
 PairKey = tuple[str, str, str]
 """Benchmark, a, b."""
-FULL: Family = "full envelope"
-CHOSEN: Family = "chosen after the data"
+FULL: ClaimFamily = "full envelope"
+CHOSEN: ClaimFamily = "chosen after the data"
 ASKED: Literal["hypotheses"] = "hypotheses"
 
 
@@ -49,7 +49,7 @@ class Region:
 
     benchmark: str
     configurations: tuple[str, ...]
-    family: Family | Literal["hypotheses"]
+    family: ClaimFamily | Literal["hypotheses"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def weigh(
     sizes[CHOSEN] = sizes[FULL]  # what is chosen rests on the full envelope
     names = exact_names(pairs)
     number = max(flips, ceil(2 * max(sizes.values()) / alpha) - 1)
-    members: dict[Family, list[_Member]] = {FULL: [], "other scopes": [], CHOSEN: []}
+    members: dict[ClaimFamily, list[_Member]] = {FULL: [], "other scopes": [], CHOSEN: []}
     raw: dict[tuple[Region, str, str], Weights] = {}
     for place, (name, found) in enumerate(outcomes.items()):
         signs = sign_flips.flips(found.unit_count, number, seed + place)
@@ -200,7 +200,7 @@ def _strengths(
 def _row(
     pair: PairEvidence,
     member: _Member,
-    family: Family,
+    family: ClaimFamily,
     certified: StrengthRow,
     supported: StrengthRow,
     alpha: float,

@@ -28,7 +28,7 @@ from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.direction import Direction
 from gridc.statistics.paired_rows import paired
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.risk import Interval, NumberNeeded, number_needed
+from gridc.statistics.risk import Interval, NumberNeededEstimate, number_needed
 from gridc.statistics.unit_bootstrap import Counts, draw_weights, intervals, resampled_sums
 
 
@@ -41,7 +41,7 @@ class Moved:
     interval: Ends | None
 
     @property
-    def needed(self) -> NumberNeeded:
+    def needed(self) -> NumberNeededEstimate:
         """Of the exact difference: one that is rounded would turn 120 into 121."""
         interval = None if self.interval is None else Interval(*self.interval)
         return number_needed(float(self.difference), interval)
@@ -56,7 +56,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ScoreChange:
     """One model's score under `configuration` against that under `reference`, which differ in `levels`,
     by axis. `itt` counts every answer; `pp` the items with a readable answer under both, None where
     nothing is read from text or no item has one. `n` samples are in the rows of both."""
@@ -99,7 +99,7 @@ class _Sums:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class SharedCells:
     """The complete shared cells of one benchmark, ready to be compared: each model's sums by
     configuration. `unit` numbers the unit of each item, and `weights` says how often each is drawn."""
 
@@ -163,7 +163,7 @@ def compare(
     cells: Sequence[CellScore],
     stored: Mapping[str, CellOutcomes],
     direction: Direction,
-) -> Comparison:
+) -> SharedCells:
     """Read the cells of one benchmark. Under a target none are compared: how much nearer a score comes has
     neither a test nor an interval here, and answers needed until one more is better do not exist."""
     if direction.target is not None:
@@ -190,10 +190,10 @@ def compare(
     for each in shared:
         if anchored(spec, each.cell):
             references.setdefault(each.cell.model, each.cell.configuration)
-    return Comparison(sums, references, unit, weights, direction.sign)
+    return SharedCells(sums, references, unit, weights, direction.sign)
 
 
-def changes(found: Comparison) -> tuple[Change, ...]:
+def changes(found: SharedCells) -> tuple[ScoreChange, ...]:
     """Every configuration of every model against its reference, as far as both are measured."""
     rows = []
     for (model, configuration), here in found.sums.items():
@@ -202,7 +202,7 @@ def changes(found: Comparison) -> tuple[Change, ...]:
             continue
         read = not (here.score.cell.setting.ranks or reference.score.cell.setting.ranks)
         rows.append(
-            Change(
+            ScoreChange(
                 model,
                 configuration,
                 reference.score.cell.configuration,
@@ -216,7 +216,7 @@ def changes(found: Comparison) -> tuple[Change, ...]:
     return tuple(rows)
 
 
-def reread(axes: Sequence[Axis], found: Comparison) -> tuple[Reread, ...]:
+def reread(axes: Sequence[Axis], found: SharedCells) -> tuple[Reread, ...]:
     """Every change of one level from the reference, under each pair of levels that score the very same
     answers."""
     rows = []
@@ -227,7 +227,7 @@ def reread(axes: Sequence[Axis], found: Comparison) -> tuple[Reread, ...]:
     return tuple(rows)
 
 
-def _reread(found: Comparison, axis: str, left: str, right: str, model: str, reference: str) -> list[Reread]:
+def _reread(found: SharedCells, axis: str, left: str, right: str, model: str, reference: str) -> list[Reread]:
     by_levels = {
         tuple(each.score.cell.levels.items()): each for (name, _), each in found.sums.items() if name == model
     }

@@ -16,12 +16,12 @@ from gridc.schema.selector import Selector
 from gridc.statistics.arrays import Flags, Floats, Whole
 from gridc.statistics.case_totals import CaseTotals, collapse, nothing
 from gridc.statistics.curve import ArmPairs, Entries
-from gridc.statistics.designs import Design, factor, treatment
+from gridc.statistics.designs import DesignMatrix, factor, treatment
 from gridc.statistics.paired_rows import paired
 
 
 @dataclass(frozen=True)
-class Slice:
+class RowSelection:
     """Which outcome of the answers a specification reads, how it reads those that are unreadable, and on
     which items."""
 
@@ -75,7 +75,7 @@ class CurveRows:
         """Whether cells of both arms are kept."""
         return {level_of(cell, dimension) for cell in self._some(self.kept(where))} == set(arms)
 
-    def occupied(self, slice_: Slice) -> Flags:
+    def occupied(self, slice_: RowSelection) -> Flags:
         """The cells in which a slice has a row, (P,)."""
         occupied: Flags = self.totals[slice_.name].rows > 0
         return occupied
@@ -86,7 +86,7 @@ class CurveRows:
         every = [name for name in ("model", "benchmark", *axes) if name != dimension and name not in without]
         return tuple(name for name in every if len({level_of(cell, name) for cell in self._some(kept)}) > 1)
 
-    def design(self, kept: Flags, dimension: str, arms: tuple[str, str], without: Set[str]) -> Design:
+    def design(self, kept: Flags, dimension: str, arms: tuple[str, str], without: Set[str]) -> DesignMatrix:
         """Main effects of the comparison, the reference first, and of all terms, on the cells kept."""
         cells = self._some(kept)
         factors = [factor(dimension, arms, [level_of(cell, dimension) for cell in cells])]
@@ -95,7 +95,7 @@ class CurveRows:
             factors.append(factor(name, list(dict.fromkeys(levels)), levels))
         return treatment(factors)
 
-    def digest(self, slice_: Slice, kept: Flags) -> str:
+    def digest(self, slice_: RowSelection, kept: Flags) -> str:
         """Of the rows of a slice in the cells that are kept."""
         of = self.digests[slice_.outcome]
         return digest([slice_.name, *(of[cell.key] for cell in self._some(kept) if cell.key in of)])
@@ -115,7 +115,7 @@ def rows_of(
     cells: Sequence[Cell],
     dimension: str,
     arms: tuple[str, str],
-    slices: Sequence[Slice],
+    slices: Sequence[RowSelection],
 ) -> CurveRows:
     """The rows of some cells, each of which is of one of the arms. Raises `NotMean` for an outcome that is no
     mean over items."""

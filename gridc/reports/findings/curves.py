@@ -24,7 +24,7 @@ from gridc.compiler.grid.specifications import (
     unbound,
 )
 from gridc.compiler.hypotheses import kind_of
-from gridc.reports.findings.curve_rows import CurveRows, Slice, level_of, rows_of
+from gridc.reports.findings.curve_rows import CurveRows, RowSelection, level_of, rows_of
 from gridc.reports.findings.observations import NotMean, Reading, Samples
 from gridc.reports.findings.run_record import Finding
 from gridc.schema.base import ALPHA, Declared
@@ -50,7 +50,7 @@ ERRORS = "clustered by unit, G/(G-1) (N-1)/(N-K)"
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class CurveContrast:
     """What a curve compares in every specification: `level` with `reference`, of an axis or of the models."""
 
     hypothesis: str
@@ -117,7 +117,7 @@ class CurveFinding:
 
     curve: str
     declared: Declared
-    contrast: Contrast
+    contrast: CurveContrast
     alpha: float
     forks: Mapping[str, tuple[str, ...]]
     defaults: ForkLevels
@@ -166,16 +166,16 @@ def curve_findings(samples: Samples) -> tuple[CurveFinding, ...]:
     )
 
 
-def contrasts(hypothesis: AnyHypothesis) -> list[Contrast]:
+def contrasts(hypothesis: AnyHypothesis) -> list[CurveContrast]:
     """The comparisons that a hypothesis makes, step by step."""
     kind, items = kind_of(hypothesis), hypothesis.items or EVERYWHERE
     return [
-        Contrast(hypothesis.id, *pair, kind.rate(hypothesis), hypothesis.where, items)
+        CurveContrast(hypothesis.id, *pair, kind.rate(hypothesis), hypothesis.where, items)
         for pair in kind.pairs(hypothesis)
     ]
 
 
-def _curve(samples: Samples, curve: Curve, contrast: Contrast) -> CurveFinding:
+def _curve(samples: Samples, curve: Curve, contrast: CurveContrast) -> CurveFinding:
     spec = samples.plan.study.spec
     ran = runnable(spec, curve)
     cells = [
@@ -226,7 +226,7 @@ def _side(log_odds: float) -> int:
     return int(np.sign(round(log_odds, 9)))
 
 
-def _alpha(spec: Spec, contrast: Contrast) -> float:
+def _alpha(spec: Spec, contrast: CurveContrast) -> float:
     """The level of the hypothesis's family, else that of the certificate."""
     family = next(each.family for each in spec.hypothesis if each.id == contrast.hypothesis)
     return next((each.alpha for each in spec.family if each.id == family), spec.analysis.alpha or ALPHA)
@@ -238,11 +238,11 @@ class _Made:
 
     levels: ForkLevels
     where: tuple[Selector, ...]
-    slice: Slice
+    slice: RowSelection
     without: frozenset[str]
 
 
-def _made(spec: Spec, levels: ForkLevels, contrast: Contrast) -> _Made:
+def _made(spec: Spec, levels: ForkLevels, contrast: CurveContrast) -> _Made:
     forks = {fork.id: fork for fork in spec.fork}
     choices = [meaning(spec, forks[name], level) for name, level in levels.items()]
     stated = [each for each in choices if isinstance(each, Choice)]
@@ -256,16 +256,16 @@ def _made(spec: Spec, levels: ForkLevels, contrast: Contrast) -> _Made:
     return _Made(
         levels,
         tuple(each.where for each in stated if each.where is not None),
-        Slice(outcome, reading, items),
+        RowSelection(outcome, reading, items),
         frozenset(term for each in stated for term in each.without_terms),
     )
 
 
-def _slices(made: Sequence[_Made]) -> tuple[Slice, ...]:
+def _slices(made: Sequence[_Made]) -> tuple[RowSelection, ...]:
     return tuple(dict.fromkeys(each.slice for each in made))
 
 
-def _specification(rows: CurveRows, made: _Made, contrast: Contrast, without: str = "") -> Specification:
+def _specification(rows: CurveRows, made: _Made, contrast: CurveContrast, without: str = "") -> Specification:
     """The fit of one specification. NotEstimable where an arm has no row left."""
     kept = rows.kept(made.where) & rows.occupied(made.slice)
     if without:
@@ -278,7 +278,7 @@ def _specification(rows: CurveRows, made: _Made, contrast: Contrast, without: st
 
 
 def _fit(
-    rows: CurveRows, about: Sequence[_Made], contrast: Contrast, without: str = ""
+    rows: CurveRows, about: Sequence[_Made], contrast: CurveContrast, without: str = ""
 ) -> list[SpecificationFinding]:
     found = []
     for made in about:
@@ -322,7 +322,7 @@ def _permute(
     rows: CurveRows,
     about: Sequence[_Made],
     answers: Sequence[SpecificationFinding],
-    contrast: Contrast,
+    contrast: CurveContrast,
     draws: int,
     seed: int,
     alpha: float,
@@ -358,7 +358,7 @@ def _permute(
 
 
 def _without(
-    rows: CurveRows, about: Sequence[_Made], contrast: Contrast, alpha: float, defaults: ForkLevels
+    rows: CurveRows, about: Sequence[_Made], contrast: CurveContrast, alpha: float, defaults: ForkLevels
 ) -> list[WithoutModel]:
     """The curve without each model in turn (scaffold study, Table 18); models that are compared stay."""
     models = list(dict.fromkeys(cell.model for cell in rows.cells))

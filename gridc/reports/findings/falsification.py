@@ -26,9 +26,9 @@ from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
-from gridc.schema.hypotheses import Verdict
 from gridc.schema.inference import AUDITED, Criterion, Falsification
 from gridc.schema.spec import Spec
+from gridc.statistics.decision import Verdict
 from gridc.statistics.dispersion import disperse, flip_rate
 from gridc.statistics.pairs import count
 
@@ -36,7 +36,7 @@ Result = Literal["pass", "partial", "fail", "open"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class VerdictPair:
     """A hypothesis's verdict in the study, and where the test looks."""
 
     hypothesis: str
@@ -59,7 +59,7 @@ class FalsificationFinding:
     test: str
     criterion: str
     result: Result
-    kept: tuple[Kept, ...]
+    kept: tuple[VerdictPair, ...]
     statistic: str | None
     value: Fraction | None
     at: str | None
@@ -109,7 +109,7 @@ def _keeps(
         stated = before[name]
         again = _decide(measured, stated, inside, criterion)
         kept.append(
-            Kept(name, _told(stated, criterion), "open" if again is None else _told(again, criterion))
+            VerdictPair(name, _told(stated, criterion), "open" if again is None else _told(again, criterion))
         )
     holding = sum(each.holds for each in kept)
     result: Result = "pass" if holding == len(kept) else "partial" if holding else "fail"

@@ -10,7 +10,7 @@ from gridc.compiler.lock.anchor import Anchor, strongest
 from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.analysis import BenchmarkAnalysis
-from gridc.reports.findings.changes import Change, Reread
+from gridc.reports.findings.changes import Reread, ScoreChange
 from gridc.reports.findings.endings import Endings
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.intervals import UnitIntervals
@@ -133,7 +133,7 @@ class BenchmarkFinding:
     tests: tuple[PairTestsRow, ...]
     rates: tuple[RateFinding, ...] = ()
     endings: tuple[Endings, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ScoreChange, ...] = ()
     reread: tuple[Reread, ...] = ()
 
     @property

@@ -20,7 +20,7 @@ Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class IntervalEstimate:
     """A value, and the interval over units; None where there is no spread to make one of."""
 
     value: float
@@ -34,8 +34,8 @@ class PairGaps:
 
     a: str
     b: str
-    mean: Estimate
-    by_configuration: Mapping[str, Estimate]
+    mean: IntervalEstimate
+    by_configuration: Mapping[str, IntervalEstimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +103,9 @@ def unit_intervals(spec: Spec, items: Items, outcomes: Outcomes) -> UnitInterval
             PairGaps(
                 outcomes.models[one],
                 outcomes.models[other],
-                Estimate(_digits(own.mean()), overall),
+                IntervalEstimate(_digits(own.mean()), overall),
                 {
-                    outcomes.configurations[place]: Estimate(_digits(value), end)
+                    outcomes.configurations[place]: IntervalEstimate(_digits(value), end)
                     for place, value, end in zip(at, own, ends, strict=True)
                 },
             )

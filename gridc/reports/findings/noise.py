@@ -62,7 +62,7 @@ class ModelNoise:
 Floors = Mapping[tuple[str, str], NoiseFloor]
 """The floors that were measured, by model and precision."""
 
-Gap = tuple[Fraction, NoiseFloor | None, NoiseFloor | None]
+GapAndFloors = tuple[Fraction, NoiseFloor | None, NoiseFloor | None]
 """The difference of two scores, and the floor of each."""
 
 
@@ -102,7 +102,7 @@ def within_noise(difference: Fraction, a: NoiseFloor, b: NoiseFloor) -> bool:
     return 0 < abs(difference) <= a.share + b.share
 
 
-def standing(gap: Gap) -> Standing:
+def standing(gap: GapAndFloors) -> Standing:
     """Where the sign of one difference stands to the floor."""
     difference, a, b = gap
     if a is None or b is None:
@@ -122,7 +122,7 @@ def one_must_hold(found: Iterable[Standing]) -> Standing:
     return "outside" if "outside" in seen else "not_measured" if "not_measured" in seen else "within"
 
 
-def of_pair(gaps: Mapping[str, Gap]) -> PairNoise:
+def of_pair(gaps: Mapping[str, GapAndFloors]) -> PairNoise:
     """A pair over a scope, by configuration. A reversal stands when each direction has a sign outside the
     floor; one order stands when every sign is outside it."""
     found = {name: standing(gap) for name, gap in gaps.items() if gap[0]}

@@ -25,7 +25,7 @@ from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored, names_of
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.intervals import resampling_of
-from gridc.reports.findings.rates import Rate, mean_called
+from gridc.reports.findings.rates import RateDefinition, mean_called
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import canonical_row, digest, digest_bytes
 from gridc.schema.selector import EVERYWHERE, Selector
@@ -35,14 +35,14 @@ Reading = Literal["itt", "pp"]
 """Intention to treat: every sample counts, an unreadable one with what the spec gives it. Per protocol: the
 readable ones alone."""
 
-Choice = tuple[str, str, int | None, int]
+ChoiceCount = tuple[str, str, int | None, int]
 """(cell key, item, choice, how many samples), as `Store.choices` gives them."""
 
-Parts = NDArray[np.int64]
+ItemTotals = NDArray[np.int64]
 """(items, 4): what the answers of each item of a cell earned and how many count, of all and of the
 readable."""
 
-Read = tuple[tuple[str, ...], Parts]
+Read = tuple[tuple[str, ...], ItemTotals]
 """The items of a cell, sorted, and what each counts."""
 
 
@@ -132,7 +132,7 @@ class Samples:
         self,
         plan: Plan,
         stored: Mapping[str, CellOutcomes],
-        choices: Callable[[], Iterable[Choice]] | None = None,
+        choices: Callable[[], Iterable[ChoiceCount]] | None = None,
     ) -> None:
         self.plan, self.stored, self._choices = plan, stored, choices
         self._counted: dict[str, dict[str, Read]] = {}
@@ -153,7 +153,7 @@ class Samples:
         counted = self._count(outcome)
         scale = self._scale(outcome, cells)
         numbers = _Numbers(self.plan, items)
-        columns: list[tuple[int, Whole, Parts]] = []
+        columns: list[tuple[int, Whole, ItemTotals]] = []
         kept, digests = list[Cell](), dict[str, str]()
         for cell in cells:
             read = self._read(outcome, cell) if counted is None else counted.get(cell.key)
@@ -271,12 +271,12 @@ class _Numbers:
         return self._known[benchmark, names]
 
 
-def _counts(plan: Plan, rate: Rate, cell: Cell, rows: Iterable[Choice]) -> Read | None:
+def _counts(plan: Plan, rate: RateDefinition, cell: Cell, rows: Iterable[ChoiceCount]) -> Read | None:
     """What a cell's answers count of a rate, by item; None where its readings have no such outcome."""
     judge = plan.study.spec.judge
     labels = names_of(METHODS[cell.setting.method].reads, judge.labels if judge is not None else ())
     items = {item.id: item for item in plan.items(cell)}
-    found: dict[str, Parts] = {}
+    found: dict[str, ItemTotals] = {}
     try:
         for _, name, choice, samples in rows:
             earned, counted = rate.parts(items[name], choice, labels)

@@ -15,7 +15,7 @@ from gridc.statistics.arrays import Floats, Whole
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class DirectionEvidence:
     """p-values of "this model scores higher somewhere" and "everywhere" in a part of the envelope, what
     shows it best, and what is named for it."""
 
@@ -26,15 +26,15 @@ class Direction:
     levels: tuple[str, ...] = ()
 
 
-NOTHING = Direction(1.0, 1.0, None, ())
+NOTHING = DirectionEvidence(1.0, 1.0, None, ())
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
     """Both directions of a pair (a, b) in a part of the envelope, at one strength: `plus` is a > b."""
 
-    plus: Direction
-    minus: Direction
+    plus: DirectionEvidence
+    minus: DirectionEvidence
 
     @property
     def reversal(self) -> float:
@@ -107,7 +107,7 @@ class PairEvidence:
                 sides.append(self.implied(at, adjusted, alpha))
                 continue
             sides.append(
-                Direction(
+                DirectionEvidence(
                     exact_tests.somewhere(p[at], self.tests.kind, len(at)),
                     exact_tests.everywhere(p[at]),
                     self._best(at, p[at]),
@@ -116,10 +116,10 @@ class PairEvidence:
             )
         return Weight(*sides)
 
-    def implied(self, at: Whole, adjusted: Floats, alpha: float) -> Direction:
+    def implied(self, at: Whole, adjusted: Floats, alpha: float) -> DirectionEvidence:
         """What adjusted p-values of single configurations imply for a part that was chosen after the data: a
         direction holds somewhere as surely as its best configuration does, and everywhere as its worst."""
-        return Direction(
+        return DirectionEvidence(
             float(adjusted[at].min()),
             float(adjusted[at].max()),
             self._best(at, adjusted[at]),
@@ -185,7 +185,7 @@ class JointFlips:
                     named[carrier.kind].append(carrier.name)
             everywhere = float(alone[: len(at)].max(initial=0.0))
             sides.append(
-                Direction(
+                DirectionEvidence(
                     float(p.min()), everywhere, best, tuple(named["configuration"]), tuple(named["level"])
                 )
             )

@@ -123,19 +123,19 @@ def original_of(cell: Cell, sample: PlannedSample) -> Original:
     return Original(sample.scaffolded.task.question, cell.setting.system or None, options)
 
 
-Steps = list[tuple[str, str | None]]
+SampleSteps = list[tuple[str, str | None]]
 """The steps of a sample: the name, and the reply, None where there is none."""
 
 
-def _steps(sample: PlannedSample, store: Store) -> Steps:
-    found: Steps = []
+def _steps(sample: PlannedSample, store: Store) -> SampleSteps:
+    found: SampleSteps = []
     for step, request in sample.trace(store.answer_to).calls:
         answer = store.answer_to(request.id) or {}
         found.append((str(step), answer.get("text")))
     return found
 
 
-def _engagement(cell: Cell, name: str, samples: list[Steps]) -> Engagement:
+def _engagement(cell: Cell, name: str, samples: list[SampleSteps]) -> Engagement:
     answered = [steps for steps in samples if steps[0][1] is not None]
     went = [_went(cell, steps) for steps in answered]
     engaged = None if None in went else sum(map(bool, went))
@@ -144,7 +144,7 @@ def _engagement(cell: Cell, name: str, samples: list[Steps]) -> Engagement:
     return Engagement(cell.model, cell.benchmark, name, turn, len(answered), engaged, round(calls, 4))
 
 
-def _went(cell: Cell, steps: Steps) -> bool | None:
+def _went(cell: Cell, steps: SampleSteps) -> bool | None:
     """Whether a scaffold went to work; None where it has no choice."""
     kind = cell.setting.scaffold.kind if cell.setting.scaffold else ""
     replies = {step: reply or "" for step, reply in steps}
@@ -157,7 +157,7 @@ def _went(cell: Cell, steps: Steps) -> bool | None:
     return None
 
 
-def _leakage(cell: Cell, name: str, samples: list[tuple[PlannedSample, Steps]]) -> Leakage:
+def _leakage(cell: Cell, name: str, samples: list[tuple[PlannedSample, SampleSteps]]) -> Leakage:
     features: Counter[str] = Counter()
     strategies: Counter[str] = Counter()
     grades: Counter[int] = Counter()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gridc.compiler.grid import passes
-from gridc.compiler.lock.diff import Difference, differences
+from gridc.compiler.lock.diff import PathDifference, differences
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports.findings import paired
 from gridc.reports.findings.paired import PairedReport
@@ -29,7 +29,7 @@ from gridc.statistics.exact_tests import holm
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedStudy:
     """A study in a store: the newest one, or the one that was asked for."""
 
     path: str
@@ -67,9 +67,9 @@ class StoreDiff:
     """Two runs, compared. `cells` holds every cell that both have, whether or not it differs; `levels` and
     `paired` summarise those that are measured in both."""
 
-    a: Side
-    b: Side
-    settings: tuple[Difference, ...]
+    a: ComparedStudy
+    b: ComparedStudy
+    settings: tuple[PathDifference, ...]
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
     cells: tuple[CellDifference, ...]
@@ -98,9 +98,9 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
         cells, others = (_outcomes(*each) for each in ((left, one), (right, other)))
         pairing = pair_stores(_scored(cells), _scored(others))
         return StoreDiff(
-            Side(str(a), one, left.results_digest(one)),
-            Side(str(b), other, right.results_digest(other)),
-            tuple(Difference(*each) for each in settings),
+            ComparedStudy(str(a), one, left.results_digest(one)),
+            ComparedStudy(str(b), other, right.results_digest(other)),
+            tuple(PathDifference(*each) for each in settings),
             _only(cells, others),
             _only(others, cells),
             cell_differences(cells, others),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import exp, isfinite
 from typing import Any
 
-from gridc.reports.findings.changes import Change, Moved
+from gridc.reports.findings.changes import Moved, ScoreChange
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.curves import CURVES, CurveFinding, WithoutModel
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
@@ -134,7 +134,7 @@ def _matrix(spec: Spec, row: BenchmarkFinding, model: str, reference: str) -> It
 
 
 def _cell(
-    spec: Spec, row: BenchmarkFinding, score: CellScore, change: Change | None, start: Mapping[str, str]
+    spec: Spec, row: BenchmarkFinding, score: CellScore, change: ScoreChange | None, start: Mapping[str, str]
 ) -> MatrixRow:
     cell = score.cell
     return MatrixRow(
@@ -152,7 +152,7 @@ def _cell(
     )
 
 
-def _change(spec: Spec, change: Change) -> ChangeRow:
+def _change(spec: Spec, change: ScoreChange) -> ChangeRow:
     return ChangeRow(
         difference=float(change.itt.difference),
         interval=change.itt.interval,

@@ -8,7 +8,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.codes import CODES
-from gridc.reports.findings.changes import Change, Moved, Reread
+from gridc.reports.findings.changes import Moved, Reread, ScoreChange
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.hypotheses import reach
@@ -41,7 +41,7 @@ def integrity(findings: Findings) -> Iterator[IntegrityRow]:
 
 def _integrity(
     benchmark: BenchmarkFinding,
-    measured: Change | Reread,
+    measured: ScoreChange | Reread,
     change: Mapping[str, str],
     names: tuple[str, str],
     moved: tuple[Moved, Moved],

@@ -21,7 +21,7 @@ from tests.museum.exhibit import FINDINGS, exhibit
 from tests.reports.builders import findings_of, reversing, spec_of
 from tests.statistics.test_published_scaffolds import ARMS, BENCHMARKS, CELLS, MODELS, table
 
-ROUNDED = "numbers needed are rounded up (`risk.NumberNeeded.display`)"
+ROUNDED = "numbers needed are rounded up (`risk.NumberNeededEstimate.display`)"
 
 
 def gap(arm: str, **which: str) -> Fraction:

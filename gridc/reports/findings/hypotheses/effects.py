@@ -126,8 +126,8 @@ class Flips:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """The number needed to harm or to benefit: see `statistics.risk.NumberNeeded`. `displayed` is rounded as
-    the spec says; None where there is no difference."""
+    """The number needed to harm or to benefit: see `statistics.risk.NumberNeededEstimate`. `displayed` is
+    rounded as the spec says; None where there is no difference."""
 
     kind: str
     number: float

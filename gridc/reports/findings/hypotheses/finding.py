@@ -11,9 +11,10 @@ from gridc.reports.findings.noise import Floors, all_must_hold, one_must_hold
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.evidence import Tier
-from gridc.schema.hypotheses import Standing, Verdict
+from gridc.schema.hypotheses import Standing
 from gridc.schema.inference import AnyHypothesis
 from gridc.schema.spec import Spec
+from gridc.statistics.decision import Verdict
 
 
 @dataclass(frozen=True, slots=True, eq=False)

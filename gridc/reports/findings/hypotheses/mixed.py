@@ -15,7 +15,7 @@ from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.effects import EffectTest, Odds
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.clustered_logit import NotEstimable, maximum
-from gridc.statistics.designs import Design
+from gridc.statistics.designs import DesignMatrix
 from gridc.statistics.resample import LEVEL
 
 TOLERANCE = 1e-10
@@ -39,7 +39,7 @@ class NoLibrary(ValueError):
 class RandomIntercept:
     """The model of single samples: their outcomes (0 or 1), cells and units, shape (N,)."""
 
-    design: Design
+    design: DesignMatrix
     outcome: Floats
     cell: Whole
     unit: Whole
@@ -66,7 +66,7 @@ class RandomIntercept:
         return EffectTest("likelihood_ratio", ratio, len(columns), float(chi2.sf(ratio, len(columns))))
 
 
-def random_intercept(comparison: Comparison, design: Design) -> RandomIntercept:
+def random_intercept(comparison: Comparison, design: DesignMatrix) -> RandomIntercept:
     """The fit. Raises `NotEstimable` where the logit without the intercepts does not exist, `Graded` and
     `NoLibrary`."""
     rows = comparison.rows

@@ -13,7 +13,7 @@ from gridc.reports.findings.certification import ASKED, Region, Weighed, weigh
 from gridc.reports.findings.hypotheses.decision import Decision, beyond
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
 from gridc.reports.findings.hypotheses.sentences import correction_words
-from gridc.reports.findings.noise import Floors, Gap, standing
+from gridc.reports.findings.noise import Floors, GapAndFloors, standing
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.pair_evidence import Weight
 from gridc.reports.findings.scores import CellScore, score_of
@@ -215,7 +215,9 @@ def _untested(ranking: Ranking) -> str:
     return f"No test here is of distances from a target, so {names} can say nothing for or against it. "
 
 
-def _steps(row: Sequence[CellScore | None], direction: Direction, floors: Floors) -> list[Gap] | None:
+def _steps(
+    row: Sequence[CellScore | None], direction: Direction, floors: Floors
+) -> list[GapAndFloors] | None:
     """Each model against the next of the order, above 0 where it is better; None where a score is missing."""
     found = [
         (
@@ -230,7 +232,7 @@ def _steps(row: Sequence[CellScore | None], direction: Direction, floors: Floors
     return [(better - worse, floor, other) for (better, floor), (worse, other) in pairwise(found)]
 
 
-def _verdict(steps: Sequence[Gap] | None) -> str:
+def _verdict(steps: Sequence[GapAndFloors] | None) -> str:
     if steps is None:
         return "missing"
     if any(step < 0 for step, *_ in steps):

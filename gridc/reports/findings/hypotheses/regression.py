@@ -16,7 +16,7 @@ from gridc.reports.findings.hypotheses.effects import EffectTest, Failure, Odds,
 from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, random_intercept
 from gridc.statistics import jackknife
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
-from gridc.statistics.designs import Design, Factor, factor, scored, treatment
+from gridc.statistics.designs import DesignMatrix, Factor, factor, scored, treatment
 from gridc.statistics.jackknife import FLOOR, Jackknife
 
 DOSE = "dose"
@@ -26,7 +26,7 @@ class Fit(Protocol):
     """An estimate on a design."""
 
     @property
-    def design(self) -> Design: ...
+    def design(self) -> DesignMatrix: ...
 
     def odds(self, column: int) -> Odds:
         """A coefficient. Raises `NotEstimable`."""
@@ -41,7 +41,7 @@ class Fit(Protocol):
 class ClusteredLogit:
     """Maximum likelihood, with errors by leaving out one unit after the other."""
 
-    design: Design
+    design: DesignMatrix
     errors: Jackknife
 
     def odds(self, column: int) -> Odds:
@@ -67,7 +67,7 @@ def _spread(found: jackknife.Spread) -> Spread:
     return Spread(found.effective, found.largest, found.enough)
 
 
-def clustered_logit(comparison: Comparison, design: Design) -> Fit:
+def clustered_logit(comparison: Comparison, design: DesignMatrix) -> Fit:
     table = comparison.table()
     return ClusteredLogit(design, Jackknife(design.matrix, table, maximum(design.matrix, table)))
 
@@ -84,7 +84,7 @@ def too_few(test: EffectTest | None, units: int) -> Failure | None:
     )
 
 
-ESTIMATORS: Mapping[str, Callable[[Comparison, Design], Fit]] = {
+ESTIMATORS: Mapping[str, Callable[[Comparison, DesignMatrix], Fit]] = {
     "cluster_logit": clustered_logit,
     "glmm": random_intercept,
 }
@@ -100,7 +100,7 @@ def covariates(comparison: Comparison) -> tuple[str, ...]:
 
 def design_of(
     comparison: Comparison, by: str | None = None, doses: Mapping[str, float] | None = None
-) -> Design:
+) -> DesignMatrix:
     """A row for each cell: the axis (or the dose of its level) and the covariates; with `by`, the
     interaction of the axis with one of them."""
     rows = comparison.rows
@@ -118,7 +118,7 @@ def _factor(comparison: Comparison, name: str) -> Factor:
     return factor(name, list(dict.fromkeys(levels)), levels)
 
 
-def estimate(comparison: Comparison, estimator: str, design: Design) -> Fit | Failure:
+def estimate(comparison: Comparison, estimator: str, design: DesignMatrix) -> Fit | Failure:
     """The fit of the declared estimator, or why there is none."""
     if estimator not in ESTIMATORS:
         return Failure("estimator", "the spec declares no `[analysis] estimator`, so no effect is tested")

@@ -1,7 +1,7 @@
 """The three kinds of forward pass: a stretch of trunk, a pack of stems, a step of the tips.
 
-Each is what attention consults (`attention.View`): it stores the keys and values of the pass where they
-belong and says what each packed token sees.
+Each is what attention consults (`attention.AttentionMask`): it stores the keys and values of the pass where
+they belong and says what each packed token sees.
 """
 
 from collections.abc import Sequence

@@ -72,7 +72,7 @@ class Weighed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Names:
+class AdjustedPValues:
     """Adjusted p-values of every configuration of every pair, by direction, out of `among`: at most alpha
     names it. No name of the study is wrong, with error at most alpha."""
 
@@ -151,7 +151,7 @@ def weigh(
     return Weighed(rows, _orderings(outcomes, pairs, alpha, final), _tests(outcomes, pairs, names), raw)
 
 
-def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> Names:
+def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> AdjustedPValues:
     """Holm at alpha / 2 in each direction over the configurations of all pairs, as adjusted p-values."""
     sides: list[dict[PairKey, Floats]] = []
     for side in ("plus", "minus"):
@@ -159,7 +159,7 @@ def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> Names:
         adjusted = iter(holm([p for each in values for p in each]))
         halves = [np.minimum(1.0, 2 * np.array(list(islice(adjusted, len(each))))) for each in values]
         sides.append(dict(zip(pairs, halves, strict=True)))
-    return Names(2 * sum(len(each) for each in sides[0].values()), *sides)
+    return AdjustedPValues(2 * sum(len(each) for each in sides[0].values()), *sides)
 
 
 def _strengths(
@@ -256,7 +256,7 @@ def _orderings(
 
 
 def _tests(
-    outcomes: Mapping[str, Outcomes], pairs: Mapping[PairKey, PairEvidence], names: Names
+    outcomes: Mapping[str, Outcomes], pairs: Mapping[PairKey, PairEvidence], names: AdjustedPValues
 ) -> dict[str, tuple[PairTestsRow, ...]]:
     rows: dict[str, list[PairTestsRow]] = {name: [] for name in outcomes}
     for key, pair in pairs.items():

@@ -55,7 +55,7 @@ def _comparison(found: StoreDiff, comparison: StudyDiff) -> list[str]:
     lines += _section("settings that differ", _differences(found.settings))
     lines += _section("cells that only a has", found.only_a)
     lines += _section("cells that only b has", found.only_b)
-    moved = [each for each in found.cells if each.up or each.down or each.difference != 0]
+    moved = [cell for cell in found.cells if cell.up or cell.down or cell.difference != 0]
     moved.sort(key=lambda each: -abs(each.difference or 0))
     lines.append("")
     lines.append(f"{len(found.cells):,} cells in both, {len(moved):,} of them with other outcomes or items")
@@ -63,7 +63,7 @@ def _comparison(found: StoreDiff, comparison: StudyDiff) -> list[str]:
         "b - a, widest first (SE: paired, items taken as independent)", [_cell(each) for each in moved]
     )
     if moved:
-        lines += _section("b - a by level, over its cells", [_level(each) for each in found.levels])
+        lines += _section("b - a by level, over its cells", [_level(level) for level in found.levels])
         lines += _section("b - a in pairs of cells", _paired(comparison))
     return lines
 
@@ -82,7 +82,7 @@ def _paired(comparison: StudyDiff) -> list[str]:
 
 def _change(row: ChangeRow) -> str:
     sizes = (row.median_absolute, row.mean_absolute, row.max_absolute)
-    median, mean, largest = (f"{100 * each:.1f}" for each in sizes)
+    median, mean, largest = (f"{100 * size:.1f}" for size in sizes)
     return (
         f"{row.cells:,} cells, |b - a| median {median}, mean {mean}, at most {largest} pp; "
         f"{row.over_5:,} over 5, {row.over_10:,} over 10"

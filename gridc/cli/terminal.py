@@ -108,7 +108,7 @@ def plan_table(manifest: dict[str, Any]) -> None:
     table.add_column("")
     for each in envelopes:
         table.add_column(escape(each["benchmark"]), justify="right", overflow="fold")
-    table.add_row("items", *(_known(each["items"]) for each in envelopes))
+    table.add_row("items", *(_known(envelope["items"]) for envelope in envelopes))
     table.add_row("envelope |C|", *(f"{each['size']:,}" for each in envelopes))
     for kind in ("tiers", "slices"):
         for name in envelopes[0][kind]:
@@ -283,9 +283,9 @@ def _prospects(hypotheses: list[dict[str, Any]], assumed: str) -> Iterator[str]:
     yield "hypotheses: effects that the test which decides finds 4 times in 5"
     if any(each["power"]["detectable_pp"] for each in hypotheses):
         yield f"  assumed: {assumed}"
-    for each in hypotheses:
-        power, shown = each["power"], shows_margins(each["kind"])
-        yield f"  {each['id']}: {each['kind']} on {_tested(each)}"
+    for hypothesis in hypotheses:
+        power, shown = hypothesis["power"], shows_margins(hypothesis["kind"])
+        yield f"  {hypothesis['id']}: {hypothesis['kind']} on {_tested(hypothesis)}"
         level = "" if power["alpha"] is None else f", at {power['alpha']:.3g}"
         yield f"      decided by: {power['test']}{level}"
         for key, aside in (("detectable_pp", ""), ("together_pp", ", all answers to a unit as one")):
@@ -307,7 +307,7 @@ def _prospects(hypotheses: list[dict[str, Any]], assumed: str) -> Iterator[str]:
             what = "without a difference, shows its margin" if shown else "finds a difference of its margin"
             yield f"      {what} with probability {chances}"
         for verdict in ("supported", "refuted", "open"):
-            outcome = each["outcomes"].get(verdict)
+            outcome = hypothesis["outcomes"].get(verdict)
             yield f"      {verdict} if {outcome}" if outcome else f"      cannot be {verdict}"
 
 
@@ -359,7 +359,7 @@ def _costs(manifest: dict[str, Any]) -> "RichTable":
             _money(each),
             "unknown" if each["seconds"] is None else f"{each['seconds']:,.0f} s",
         )
-    bases = sorted({each["basis"] for each in manifest["estimates"].values()})
+    bases = sorted({estimate["basis"] for estimate in manifest["estimates"].values()})
     table.caption = f"tokens by {' or by '.join(bases)}; time as the store's calls took"
     prices = sorted({each["price"] for each in manifest["estimates"].values() if each["price"]})
     if prices:
@@ -404,8 +404,8 @@ def _against(console: "Console", found: dict[str, Any]) -> None:
             console.print(escape(f"  {kind} {cell}"))
         if found[kind] > len(cells):
             console.print(f"  and {found[kind] - len(cells):,} more {kind}")
-    for each in found["paths"]:
-        console.print(escape(f"  differs: {each['path']}"))
+    for path in found["paths"]:
+        console.print(escape(f"  differs: {path['path']}"))
 
 
 def deviations(shown: "StampDeviations") -> None:
@@ -420,8 +420,12 @@ def deviations(shown: "StampDeviations") -> None:
     for entry, departures in result.entries():
         state = " (resolved)" if entry.resolved else ""
         click.echo(visible(f"{entry.id}  {entry.element}{state}"))
-        for each in departures:
-            click.echo(visible(f"    {each.path}: {brief(each.registered)} -> {brief(each.implemented)}"))
+        for departure in departures:
+            click.echo(
+                visible(
+                    f"    {departure.path}: {brief(departure.registered)} -> {brief(departure.implemented)}"
+                )
+            )
         click.echo(click.wrap_text(visible(entry.reason or "no reason yet"), WIDTH, "    ", "    "))
     if shown.uncovered:
         click.echo(f"note: {shown.uncovered}")

@@ -70,7 +70,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
             for level in axis.level
         ),
         conflict_of_interest=spec.study.conflict_of_interest,
-        deviations=tuple(_deviation(each) for each in findings.deviations),
+        deviations=tuple(_deviation(deviation) for deviation in findings.deviations),
         assumptions=spec.study.assumptions,
         scoring=tuple(scoring_notes(findings)),
         waivers=tuple(
@@ -82,7 +82,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
             )
             for each in spec.waive
         ),
-        hypotheses=tuple(sentence(each, findings.complete) for each in findings.hypotheses),
+        hypotheses=tuple(sentence(hypothesis, findings.complete) for hypothesis in findings.hypotheses),
         falsifications=falsification_rows(findings),
         noise_floors=floor_rows(findings),
         propagation=tuple(map(_propagated, findings[PROPAGATION])),
@@ -231,7 +231,7 @@ def _deviation(entry: Mapping[str, Any]) -> DeviationRow:
         id=entry["id"],
         element=entry["element"],
         reason=entry["reason"],
-        paths=tuple(each["path"] for each in entry["changes"]),
+        paths=tuple(change["path"] for change in entry["changes"]),
         impact=entry["impact"],
         resolved=entry["resolved"],
     )

@@ -63,7 +63,7 @@ def _order(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
         return
     names = list(dict.fromkeys(card.model for card in deck.cards))
     who = f"{names[0]} or the other model" if len(names) == 1 else "one model or the other"
-    reversing = [each for each in pairs if each.reverses]
+    reversing = [pair for pair in pairs if pair.reverses]
     seen = "" if all(each.row.measured == each.row.size for each in pairs) else ", as far as measured"
     choice = "the choice of the harness configuration (what is varied, see below)"
     if len(pairs) == 1:
@@ -102,7 +102,7 @@ def _beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
         return
     claimed = []
     for claim, words in (("reversal", "a reversal"), ("order", "one order throughout")):
-        certified = [each.where for each in pairs if each.row.certified == claim]
+        certified = [pair.where for pair in pairs if pair.row.certified == claim]
         supported = [
             each.where for each in pairs if each.row.supported == claim and each.row.certified != claim
         ]
@@ -125,4 +125,4 @@ def _beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
 
 
 def _some_descriptive(pairs: Sequence[CardPair]) -> bool:
-    return any(not (each.row.certified or each.row.supported) for each in pairs)
+    return any(not (pair.row.certified or pair.row.supported) for pair in pairs)

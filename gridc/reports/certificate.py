@@ -74,9 +74,10 @@ def certify(findings: Findings) -> Certificate:
         statements=tuple(statements(findings)),
         noise_floors=floor_rows(findings),
         benchmarks=tuple(
-            _benchmark(each, len(left_out.get(each.benchmark, ()))) for each in findings.benchmarks
+            _benchmark(benchmark, len(left_out.get(benchmark.benchmark, ())))
+            for benchmark in findings.benchmarks
         ),
-        hypotheses=tuple(HypothesisRow.model_validate(each) for each in findings.hypotheses),
+        hypotheses=tuple(HypothesisRow.model_validate(hypothesis) for hypothesis in findings.hypotheses),
         falsifications=falsification_rows(findings),
         maxima=tuple(MaximumRow.of(each) for each in findings[MAXIMA]),
         precisions=tuple(paired_row(each) for each in findings[PRECISIONS]),
@@ -167,7 +168,7 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
         envelope=tuple(rows.values()),
         rates=tuple(_rate(each) for each in finding.rates),
         endings=tuple(EndingsRow.model_validate(each) for each in finding.endings),
-        scopes=tuple(_scope(each) for each in finding.scopes),
+        scopes=tuple(_scope(scope) for scope in finding.scopes),
         between=tuple(_between(each) for each in analysis.between),
         variance=analysis.variance,
         gaps=tuple(LevelGapRow.of(each, change=_change(each.summary)) for each in analysis.gaps),
@@ -205,7 +206,7 @@ def _scope(finding: ScopeFinding) -> ScopeRow:
     return ScopeRow.of(
         scope,
         size=len(scope.configurations),
-        pairs=tuple(_pair(each) for each in finding.pairs),
+        pairs=tuple(_pair(pair) for pair in finding.pairs),
         orderings=OrderingCounts.of(
             seen,
             strict=len(seen.strict),

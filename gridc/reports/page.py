@@ -119,7 +119,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         term_name=term_name,
         ratio=lambda log_odds: f"{exp(log_odds):.3g}",
         caveats=list(caveats(findings)),
-        unreadable=unreadable_words([each for benchmark in findings.benchmarks for each in benchmark.cells]),
+        unreadable=unreadable_words([cell for benchmark in findings.benchmarks for cell in benchmark.cells]),
         attribution_label=LABEL,
         environment=[
             (each["model"], each["precision"], list(flat(each)), unused_generation(each))
@@ -132,7 +132,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
             for benchmark in findings.benchmarks
             for each in benchmark.cells
         },
-        stated={each.id: each for each in spec.hypothesis},
+        stated={hypothesis.id: hypothesis for hypothesis in spec.hypothesis},
         needed_words=needed_words,
         pair_scores=pair_scores,
         p_value=p_value,
@@ -147,8 +147,8 @@ def lay_out(findings: Findings, certificate: Certificate, deck: CardDeck) -> lis
     surfaces = figures.flip_surfaces(findings.plan.study.spec, findings.benchmarks)
     rows = {row.benchmark: row for row in certificate.benchmarks}
     return [
-        _section(findings, each, rows[each.benchmark], deck, surfaces[each.benchmark])
-        for each in findings.benchmarks
+        _section(findings, benchmark, rows[benchmark.benchmark], deck, surfaces[benchmark.benchmark])
+        for benchmark in findings.benchmarks
     ]
 
 
@@ -203,7 +203,7 @@ def _numbers(section: BenchmarkSection) -> Iterator[Number]:
             f"{scope.name}: tau_R, mismatch", f"{number(scope.tau_r)}, {number(scope.mismatch)}", rows
         )
     for card in section.cards:
-        own = [each.rows for each in section.finding.cells if each.cell.model == card.model]
+        own = [cell.rows for cell in section.finding.cells if cell.cell.model == card.model]
         point = card.point_score
         if point.parse_rate is not None and point.parse_rate < 1:
             shown = f"{percent(point.score)}, {percent(point.per_protocol)} of {point.readable}"
@@ -252,15 +252,15 @@ def _section(
     cells = _cells(finding, models)
     orders, shares = _orders(cells, models, finding.direction), finding.analysis.variance
     return BenchmarkSection(
-        spec=next(each for each in spec.benchmark if each.id == finding.benchmark),
+        spec=next(benchmark for benchmark in spec.benchmark if benchmark.id == finding.benchmark),
         finding=finding,
         row=row,
         first=first,
-        further=tuple(each for each in row.scopes if each not in first),
+        further=tuple(scope for scope in row.scopes if scope not in first),
         cards=tuple(card for card in deck.cards if card.benchmark == finding.benchmark),
         orders=orders,
         cells=cells,
-        missing=sum(not each.complete for each in finding.cells if each.cell.shared),
+        missing=sum(not cell.complete for cell in finding.cells if cell.cell.shared),
         excluded=findings.plan.envelope(finding.benchmark).excluded,
         surfaces=tuple(surfaces),
         rates=tuple(figures.flip_rates(finding)),
@@ -285,17 +285,17 @@ def _first(row: BenchmarkRow, tier: str) -> tuple[ScopeRow, ...]:
         (set(each.configurations) for each in row.scopes if (each.kind, each.name) == ("tier", tier)), set()
     )
     return tuple(
-        each
-        for each in row.scopes
-        if each.kind == "full"
-        or (each.kind == "tier" and each.name == tier)
-        or (each.kind == "slice" and core.issuperset(each.configurations))
+        scope
+        for scope in row.scopes
+        if scope.kind == "full"
+        or (scope.kind == "tier" and scope.name == tier)
+        or (scope.kind == "slice" and core.issuperset(scope.configurations))
     )
 
 
 def _cells(finding: BenchmarkFinding, models: list[str]) -> dict[str, tuple[CellScore | None, ...]]:
     """Every configuration of the envelope with each model's score, in the order of the roster."""
-    by_key = {(each.cell.configuration, each.cell.model): each for each in finding.cells}
+    by_key = {(cell.cell.configuration, cell.cell.model): cell for cell in finding.cells}
     return {
         configuration: tuple(by_key.get((configuration, model)) for model in models)
         for configuration in finding.full.scope.configurations

@@ -72,7 +72,7 @@ def draw_sheet(plan: Plan, store: Store, about: str, nonce: str, most: int) -> S
         cell.key: [
             (cell.key, item, replicate)
             for item, replicate, answers in store.answers(stamp, cell.key)
-            if not any("error" in each for each in answers)
+            if not any("error" in answer for answer in answers)
         ]
         for cell in auditable(plan)
     }

@@ -91,7 +91,7 @@ def name_of(nonce: str, stamp: str, about: str, place: SampleKey) -> str:
 def blind(stamp: str, about: str, seed: int, nonce: str, responses: Sequence[BlindedResponse]) -> Blind:
     """Blind responses. Their order is drawn from the UUIDs by the seed, so it cannot be foreseen, and once
     the map is open everybody can make it again."""
-    named = {name_of(nonce, stamp, about, each.place): each for each in responses}
+    named = {name_of(nonce, stamp, about, response.place): response for response in responses}
     if len(named) < len(responses):
         raise ValueError("a response was given twice")
     order = ranked(named, seed, about, str)
@@ -130,7 +130,7 @@ def responses_of(
         answers = answered.get((sample.item.id, sample.replicate))
         place = (cell.key, sample.item.id, sample.replicate)
         wanted = only is None or place in only
-        if not wanted or answers is None or any("error" in each for each in answers):
+        if not wanted or answers is None or any("error" in answer for answer in answers):
             continue
         text = before_stop(answers[-1]["text"], cell.setting.held("stop"))
         asked = (request for _, request in sample.trace(store.answer_to).calls)

@@ -92,7 +92,7 @@ def summarise(deltas: Sequence[Fraction]) -> Summary:
     n = len(deltas)
     mean = sum(deltas, Fraction(0)) / n
     spread = sum(((each - mean) ** 2 for each in deltas), Fraction(0))
-    sizes = [abs(each) for each in deltas]
+    sizes = [abs(delta) for delta in deltas]
     return Summary(
         n,
         float(mean),
@@ -100,7 +100,7 @@ def summarise(deltas: Sequence[Fraction]) -> Summary:
         float(sum(sizes, Fraction(0)) / n),
         float(median(sizes)),
         float(max(sizes)),
-        sum(each > Fraction(5, 100) for each in sizes),
+        sum(size > Fraction(5, 100) for size in sizes),
         sum(each > Fraction(10, 100) for each in sizes),
     )
 
@@ -109,9 +109,9 @@ def by_level(deltas: Sequence[Delta]) -> list[LevelSummary]:
     """SafetyRepro app. N's table: the differences by level of every axis, model and benchmark that occurs
     with more than one level, in the order of the cells; axes with one level say nothing apart."""
     axes: dict[str, dict[str, list[Fraction]]] = {}
-    for each in deltas:
-        for axis, level in each.place.items():
-            axes.setdefault(axis, {}).setdefault(level, []).append(each.delta)
+    for delta in deltas:
+        for axis, level in delta.place.items():
+            axes.setdefault(axis, {}).setdefault(level, []).append(delta.delta)
     return [
         LevelSummary(axis, level, summarise(found))
         for axis, levels in axes.items()

@@ -62,10 +62,10 @@ def estimates(
     """Each specification's contrasts, with errors clustered by case; what fails is its own answer, and
     nothing stands in for it."""
     found: list[list[Combination] | NotEstimable] = []
-    for each in specifications:
+    for specification in specifications:
         try:
-            fitted = fit(each.design, rows[each.rows].of_patterns(each.kept))
-            found.append([combination(fitted, weights, level) for weights in each.contrasts])
+            fitted = fit(specification.design, rows[specification.rows].of_patterns(specification.kept))
+            found.append([combination(fitted, weights, level) for weights in specification.contrasts])
         except NotEstimable as error:
             found.append(error)
     return found
@@ -154,7 +154,7 @@ def refits(
     specification cannot be fitted to a shuffle."""
     log_odds = np.full((count, len(specifications), len(specifications[0].contrasts)), np.nan)
     p = np.full_like(log_odds, np.nan)
-    parts = [np.flatnonzero(each.kept) for each in specifications]
+    parts = [np.flatnonzero(specification.kept) for specification in specifications]
     kept = [totals[each.rows].of_patterns(part) for each, part in zip(specifications, parts, strict=True)]
     at = 0
     for batch in batches:
@@ -227,7 +227,7 @@ class _Island:
     def tables(self, held: Entries) -> _Tables:
         """In single precision where whole numbers are so small that it is exact."""
         values = [self._table(each) for each in (held.rows, held.sums, held.sums[:, ::-1] - held.sums)]
-        largest = max(float(np.abs(each).max()) for each in values)
+        largest = max(float(np.abs(value).max()) for value in values)
         whole = all(bool((each == np.rint(each)).all()) for each in values)
         small = whole and 4 * largest**2 * len(self.cases) < 2**24
         return _Tables(*(each.astype(np.float32) if small else each for each in values))

@@ -79,7 +79,7 @@ class Layout:
     @property
     def by_unit(self) -> Floats:
         """The answers to each unit in each stratum under every (block, level), (units, strata)."""
-        answers = [np.array(each.answers, np.float64)[:, None] for each in self.strata]
+        answers = [np.array(stratum.answers, np.float64)[:, None] for stratum in self.strata]
         return merged(answers, [each.numbers for each in self.strata])
 
     @property

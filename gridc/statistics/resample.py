@@ -116,7 +116,7 @@ def sdi_values(scores: Sequence[Fraction], chosen: Draws) -> NDArray[np.float64]
 
 
 def _sdi(scores: Sequence[Fraction], chosen: Draws) -> NDArray[np.float64]:
-    common = np.lcm.reduce(np.array([each.denominator for each in scores], dtype=np.int64))
+    common = np.lcm.reduce(np.array([score.denominator for score in scores], dtype=np.int64))
     whole = np.array([int(each * int(common)) for each in scores], dtype=np.int64)[chosen]
     sums = whole.sum(axis=1)
     spread = (whole.max(axis=1) - whole.min(axis=1)) * chosen.shape[1]

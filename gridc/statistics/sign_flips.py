@@ -18,9 +18,8 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gridc.statistics.jackknife import effective_number, enough
-
 from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.jackknife import effective_number, enough
 
 Signs = NDArray[np.int8]
 

@@ -48,22 +48,22 @@ class Decomposition:
     balanced: bool
 
     def _share(self, terms: Sequence[TermShare]) -> float:
-        return sum(each.eta2 for each in terms)
+        return sum(term.eta2 for term in terms)
 
     @property
     def model(self) -> float:
         """eta^2 of the model."""
-        return self._share([each for each in self.terms if each.term == (MODEL,)])
+        return self._share([term for term in self.terms if term.term == (MODEL,)])
 
     @property
     def implementation(self) -> float:
         """Sum of eta^2 over the main effects of the harness axes."""
-        return self._share([each for each in self.terms if len(each.term) == 1 and each.term != (MODEL,)])
+        return self._share([term for term in self.terms if len(term.term) == 1 and term.term != (MODEL,)])
 
     @property
     def interaction(self) -> float:
         """Sum of eta^2 over the two-way terms."""
-        return self._share([each for each in self.terms if len(each.term) == 2])
+        return self._share([term for term in self.terms if len(term.term) == 2])
 
     @property
     def unexplained(self) -> float:
@@ -104,7 +104,9 @@ def decompose(
     weights = np.ones(len(values)) if rows is None else np.asarray(rows, dtype=np.float64)
     count = len(values) if rows is None else int(weights.sum())
     within = 0.0 if rows is None else float(weights @ (values * (1 - values)))
-    chosen = tuple(terms) if terms is not None else paper_terms([each for each in factors if each != MODEL])
+    chosen = (
+        tuple(terms) if terms is not None else paper_terms([factor for factor in factors if factor != MODEL])
+    )
     if len(values) < 2 or any(len(set(levels)) < 2 for levels in factors.values()):
         return None
     blocks: dict[Term, Floats] = {(name,): _contrasts(levels) for name, levels in factors.items()}
@@ -141,7 +143,7 @@ def decompose(
 def _contrasts(levels: Sequence[str]) -> Floats:
     """Sum-to-zero coding: one column for each level but the last, whose rows are -1 throughout."""
     names = list(dict.fromkeys(levels))
-    codes = np.array([names.index(each) for each in levels])
+    codes = np.array([names.index(level) for level in levels])
     columns: Floats = (codes[:, None] == np.arange(len(names) - 1)).astype(np.float64)
     columns[codes == len(names) - 1] = -1.0
     return columns

@@ -130,7 +130,7 @@ def _tokenized(compiled: Compiled) -> Iterator[str]:
     try:
         preflight(compiled, load=False)
     except UnavailableError as error:
-        yield from (f"prompts were not tokenized: {each.message}" for each in error.diagnostics)
+        yield from (f"prompts were not tokenized: {diagnostic.message}" for diagnostic in error.diagnostics)
 
 
 def make_stamp(compiled: Compiled, supersede: bool) -> tuple[Lock, str]:

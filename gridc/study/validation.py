@@ -72,7 +72,8 @@ def validate_all(
             yield validate(place, check, progress)
         except GridcError as error:
             wrong = tuple(
-                each if each.file else replace(each, file=str(place.spec)) for each in error.diagnostics
+                diagnostic if diagnostic.file else replace(diagnostic, file=str(place.spec))
+                for diagnostic in error.diagnostics
             )
             yield ValidationReport(place.spec, {}, (), wrong, error.exit_code)
 

@@ -63,7 +63,9 @@ def drawn(spec: Spec) -> tuple[tuple[Level, ...], ...]:
     if wanted is None:
         return ()
     total, found = combinations(spec), {0}
-    over_axes = [each for each in spec.exclude if not {"model", "benchmark"} & each.when.root.keys()]
+    over_axes = [
+        selector for selector in spec.exclude if not {"model", "benchmark"} & selector.when.root.keys()
+    ]
     for attempt in range(ATTEMPTS[0] + ATTEMPTS[1] * wanted.n):
         if len(found) == min(wanted.n, total):
             break
@@ -118,7 +120,7 @@ def where(levels: LevelByAxis, tier: str, benchmark: str, model: str | None = No
 
 def excluded_by(spec: Spec, where: Mapping[str, str]) -> Exclude | None:
     """The first exclusion that covers a place."""
-    return next((each for each in spec.exclude if each.when.matches(where)), None)
+    return next((selector for selector in spec.exclude if selector.when.matches(where)), None)
 
 
 def replicates(spec: Spec, configuration: Configuration) -> int:
@@ -185,7 +187,7 @@ def most_shots(spec: Spec, benchmark: Benchmark) -> int:
     tables = (
         each for each in effect_tables(spec) if each.where.get("benchmark", benchmark.id) == benchmark.id
     )
-    return max(getattr(each.table, "shots", None) or 0 for each in tables)
+    return max(getattr(table.table, "shots", None) or 0 for table in tables)
 
 
 def states_scores(spec: Spec) -> bool:
@@ -263,7 +265,7 @@ class Settings:
         found: dict[str, tuple[str, str]] = {}
         for (model, benchmark), base in self._bases.items():
             fixed = {"model": model, "benchmark": benchmark}
-            cut = [each.when.restricted(fixed.keys()).matches(fixed) for each in self._exclude]
+            cut = [selector.when.restricted(fixed.keys()).matches(fixed) for selector in self._exclude]
             kind = benchmark in self._lower, model in self._served
             alike = sorted(base.items(), key=itemgetter(0)), cut, kind
             found.setdefault(repr(alike), (model, benchmark))

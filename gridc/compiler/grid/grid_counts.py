@@ -54,11 +54,11 @@ class Survey:
 
     @property
     def cells(self) -> int:
-        return sum(each.cells for each in self.envelopes)
+        return sum(envelope.cells for envelope in self.envelopes)
 
     @property
     def runs(self) -> int:
-        return sum(each.runs for each in self.envelopes)
+        return sum(envelope.runs for envelope in self.envelopes)
 
 
 def survey(spec: Spec) -> Survey:

@@ -34,7 +34,7 @@ def specifications(curve: Curve, forks: Mapping[str, Fork]) -> Specifications:
     """Count a curve's specifications. Selectors are boxes, so inclusion and exclusion is exact, and a curve
     of 29 forks costs no more than one of two; what costs is exclusions, of which a curve has at most 12."""
     levels = {name: forks[name].levels for name in curve.forks}
-    boxes = [_box(each.when, levels) for each in curve.exclude]
+    boxes = [_box(selector.when, levels) for selector in curve.exclude]
     every = prod(len(choices) for choices in levels.values())
     excluded = sum(
         (-1) ** (size + 1) * _volume(subset, levels)
@@ -118,9 +118,9 @@ def comparisons(spec: Spec, curve: Curve) -> list[AnyHypothesis]:
     """The hypotheses whose comparisons a curve makes in every specification, in the order of the spec: of two
     levels, or of two models, step by step."""
     return [
-        each
-        for each in spec.hypothesis
-        if kind_of(each).pairs(each) and each.id in (curve.hypotheses or (each.id,))
+        hypothesis
+        for hypothesis in spec.hypothesis
+        if kind_of(hypothesis).pairs(hypothesis) and hypothesis.id in (curve.hypotheses or (hypothesis.id,))
     ]
 
 
@@ -129,7 +129,7 @@ def _every(levels: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
 
 
 def _excluded(curve: Curve, levels: ForkLevels) -> bool:
-    return any(each.when.matches(levels) for each in curve.exclude)
+    return any(selector.when.matches(levels) for selector in curve.exclude)
 
 
 def _drawn(curve: Curve, levels: Mapping[str, Sequence[str]], sample: CurveSample) -> list[dict[str, str]]:
@@ -141,7 +141,7 @@ def _drawn(curve: Curve, levels: Mapping[str, Sequence[str]], sample: CurveSampl
     found: dict[tuple[str, ...], None] = {}
     while len(found) < sample.n:
         places = [generator.integers(0, len(choices), size=4 * sample.n) for choices in levels.values()]
-        for row in zip(*(each.tolist() for each in places), strict=True):
+        for row in zip(*(place.tolist() for place in places), strict=True):
             names = tuple(choices[at] for choices, at in zip(levels.values(), row, strict=True))
             if len(found) < sample.n and not _excluded(curve, dict(zip(levels, names, strict=True))):
                 found.setdefault(names)

@@ -203,7 +203,10 @@ def exemplar_blocks(
     source: str, exemplars: Sequence[Item], style: OptionStyle = "lettered", look: PromptLayout = PLAIN
 ) -> list[str]:
     """Each exemplar with its answer, as every prompt that shows them has it. Raises `SandboxError`."""
-    return [_block(source, each, style, reference_answer(each, style, look), look) for each in exemplars]
+    return [
+        _block(source, exemplar, style, reference_answer(exemplar, style, look), look)
+        for exemplar in exemplars
+    ]
 
 
 def render_behind(

@@ -56,7 +56,7 @@ class Ruling:
 def score(setting: Setting, item: Item, answers: Answers, ruling: Ruling | None = None) -> Outcome:
     """The outcome of a sample from the stored answers of its calls, in the order of the calls, and where
     judges label responses from what they came to."""
-    failed = next((each["error"]["kind"] for each in answers if "error" in each), None)
+    failed = next((answer["error"]["kind"] for answer in answers if "error" in answer), None)
     if failed is not None:
         return Outcome(None, setting.credit, {"rule": None, "unread": f"no answer: {failed}"})
     if setting.ranks:

@@ -92,7 +92,7 @@ class Lock:
         inputs: dict[str, dict[str, dict[str, Any]]] = self.content["inputs"]
         asked = {**inputs["models"], **inputs.get("judges", {})}
         models = {name: each["revision"] for name, each in asked.items() if "revision" in each}
-        hosted = (each["hub"] for each in inputs["benchmarks"].values() if "hub" in each)
+        hosted = (benchmark["hub"] for benchmark in inputs["benchmarks"].values() if "hub" in benchmark)
         return models | {each["source"]: each["revision"] for each in hosted}
 
     @property
@@ -161,7 +161,9 @@ def read_lock(path: Path) -> Lock | None:
         _require_tables(lock.content)
         prices = {name: TokenPrice(**each) for name, each in lock.prices.items()}
         if any(
-            type(way.usd(1, 1, 1)) is not float for each in prices.values() for way in (each, each.in_batches)
+            type(way.usd(1, 1, 1)) is not float
+            for price in prices.values()
+            for way in (price, price.in_batches)
         ):
             raise ValueError("a price is no number")
         if document != lock.as_json():

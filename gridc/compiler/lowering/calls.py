@@ -25,7 +25,10 @@ class Prompt:
     shorter: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        shown = {"messages": [list(each) for each in self.messages], "chat_template": self.chat_template}
+        shown = {
+            "messages": [list(message) for message in self.messages],
+            "chat_template": self.chat_template,
+        }
         return {**shown, "shorter": list(self.shorter)} if self.shorter else shown
 
     def saying(self, text: str) -> "Prompt":

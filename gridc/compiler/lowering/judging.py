@@ -162,7 +162,8 @@ class Bench:
         if missing or not guessed or None in seconds.values():
             return Judged(tuple(asks), False, {})
         rulings = {
-            each.key: self._ruling([given[each.key] for given in seats.values()]) for each in responses
+            response.key: self._ruling([given[response.key] for given in seats.values()])
+            for response in responses
         }
         if self.judge.validation is None:
             return Judged(tuple(asks), True, rulings, None, guesses)
@@ -180,7 +181,7 @@ class Bench:
     ) -> tuple[tuple[Guess, ...], bool]:
         """What the judge guesses of the configurations of some responses of every cell, and whether every
         reply is there. Of a benchmark with one configuration there is nothing to guess."""
-        arms = arms_of([each.cell for each in responses])
+        arms = arms_of([response.cell for response in responses])
         share = self.judge.blinding.guess_share if self.judge.blinding is not None else 0.0
         drawn = self._stratified(responses, lambda cell, n: ceil(round(share * n, 9)), "guess")
         found, whole = [], True
@@ -338,8 +339,8 @@ class Bench:
     ) -> list[Response]:
         """As many of a cell's responses as `count` says of it and their number, drawn by the study's seed."""
         strata: dict[str, list[Response]] = {}
-        for each in responses:
-            strata.setdefault(each.cell.key, []).append(each)
+        for response in responses:
+            strata.setdefault(response.cell.key, []).append(response)
         return [
             each
             for stratum in strata.values()
@@ -368,7 +369,7 @@ class Bench:
             for key, given in sorted(seconds.items())
             if given is not None
         ]
-        both = [each for each in pairs if each[0] is not None and each[1] is not None]
+        both = [pair for pair in pairs if pair[0] is not None and pair[1] is not None]
         lefts, rights = ([str(each[side]) for each in both] for side in (0, 1))
         agreement = kappa(lefts, rights, [unit for *_, unit in both]) if both else None
         value = None if agreement is None else agreement.kappa

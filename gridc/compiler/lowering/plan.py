@@ -65,7 +65,7 @@ class Plan:
 
     def envelope(self, benchmark: str) -> Envelope:
         """A benchmark's part of the grid."""
-        return next(each for each in self.survey.envelopes if each.benchmark == benchmark)
+        return next(envelope for envelope in self.survey.envelopes if envelope.benchmark == benchmark)
 
     def asked(self, benchmark: str, subset: Subset | None = None) -> int | None:
         """How many items a benchmark asks, or a subset of it: see `asked_of`."""
@@ -73,7 +73,7 @@ class Plan:
 
     def observations(self, runs: Mapping[BenchmarkSample, int]) -> int | None:
         """Items x runs: how many samples some runs have; None where the number of items is not known."""
-        asked = {each: self.asked(*each) for each in runs}
+        asked = {run: self.asked(*run) for run in runs}
         if None in asked.values():
             return None
         return sum(runs[each] * (items or 0) for each, items in asked.items())
@@ -100,7 +100,9 @@ class Plan:
         """The text of each prompt of the plan, as it comes; the same one comes with every sample."""
         for cell in self.cells():
             for sample in self.samples(cell):
-                yield from ("\n".join(text for _, text in each.prompt.messages) for each in sample.requests)
+                yield from (
+                    "\n".join(text for _, text in request.prompt.messages) for request in sample.requests
+                )
 
     def manifest(
         self,
@@ -115,7 +117,7 @@ class Plan:
         if not self.study.absent:
             counts = self.counts(answered)
             estimates = estimate(self.study, counts, self.prompts(), speeds or {}, prices)
-        forks = {each.id: each for each in spec.fork}
+        forks = {fork.id: fork for fork in spec.fork}
         return Manifest(
             stamp=self.study_digest,
             study=spec.study.id,

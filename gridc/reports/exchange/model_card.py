@@ -202,7 +202,7 @@ def _digests(deck: CardDeck) -> tuple[str, ...]:
 
 def _says(result: Any, name: str) -> bool:
     texts = list(_strings(result))
-    return says(list(characters(texts + [unquote(unquote(each)) for each in texts])), name) is not None
+    return says(list(characters(texts + [unquote(unquote(text)) for text in texts])), name) is not None
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -110,7 +110,7 @@ class BenchmarkAnalysis:
 
 def analyse(spec: Spec, cells: Sequence[CellScore], outcomes: Outcomes) -> BenchmarkAnalysis:
     """The analysis of one benchmark's shared cells."""
-    shared = [each for each in cells if each.cell.shared]
+    shared = [cell for cell in cells if cell.cell.shared]
     complete = bool(shared) and all(each.complete for each in shared)
     return BenchmarkAnalysis(
         variance=tuple(_variance(spec, shared)) if complete else (),
@@ -126,7 +126,7 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
     """The max-statistic ranges of SDI and of the flip rate at each pass mark, over every model of every
     benchmark (SafetyRepro, app. I). For the SDI the models of a benchmark share the resamples; the flip
     rates are independent across slices, as published, which gives a closed form."""
-    lower = {each.id for each in spec.benchmark if each.lower_is_better}
+    lower = {benchmark.id for benchmark in spec.benchmark if benchmark.lower_is_better}
     measured = [
         (scores, cells[0].cell.benchmark)
         for cells in benchmarks
@@ -138,7 +138,7 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
     found = []
     values, points = [], []
     for number, cells in enumerate(benchmarks):
-        if not all(each.complete for each in cells if each.cell.shared):
+        if not all(cell.complete for cell in cells if cell.cell.shared):
             continue
         for scores in _by_model(cells).values():
             point = sdi_interval(scores, np.zeros((1, len(scores)), dtype=np.int64)).point
@@ -173,9 +173,9 @@ def _draws(spec: Spec, n: int, stream: int) -> Draws:
 
 def _by_model(cells: Sequence[CellScore]) -> dict[str, list[Fraction]]:
     scores: dict[str, list[Fraction]] = {}
-    for each in cells:
-        if each.cell.shared and each.score is not None:
-            scores.setdefault(each.cell.model, []).append(each.score)
+    for cell in cells:
+        if cell.cell.shared and cell.score is not None:
+            scores.setdefault(cell.cell.model, []).append(cell.score)
     return scores
 
 
@@ -191,7 +191,7 @@ def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceShares]:
                 continue
             factors = {MODEL: [each.cell.model for each in cells]}
             factors |= {axis: [each.cell.levels[axis] for each in cells] for axis in varied}
-            scores = [float(each.score or 0) for each in cells]
+            scores = [float(cell.score or 0) for cell in cells]
             second, third = decompose(scores, factors, "II"), decompose(scores, factors, "III")
             if second is not None and third is not None:
                 found.append(VarianceShares(measurand, cells is clean, second, third))
@@ -210,7 +210,7 @@ def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[Gap]:
             for after in names[number + 1 :]:
                 deltas = pair_levels(scored, axis.id, before, after).deltas
                 for model in (each.id for each in spec.model):
-                    own = [each.delta for each in deltas if each.place[MODEL] == model]
+                    own = [delta.delta for delta in deltas if delta.place[MODEL] == model]
                     if own:
                         found.append(Gap(axis.id, before, after, model, summarise(own)))
     return found
@@ -227,7 +227,7 @@ def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
                     a,
                     b,
                     digest([each.rows for each in shared if each.cell.model in (a, b)]),
-                    summarise([each.delta for each in deltas]),
+                    summarise([delta.delta for delta in deltas]),
                     disperse([each.after for each in deltas]),
                     disperse([each.before for each in deltas]),
                 )

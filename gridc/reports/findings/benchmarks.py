@@ -68,7 +68,7 @@ def weighed_findings(
         spec.analysis.alpha or ALPHA,
         spec.sampling.seed,
         complete,
-        asked=regions_of(spec, [each.cell for each in scores]),
+        asked=regions_of(spec, [score.cell for score in scores]),
     )
     benchmarks = tuple(
         _benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed, floors, samples.stored)
@@ -100,11 +100,11 @@ def _benchmark(
 ) -> BenchmarkFinding:
     spec = plan.study.spec
     models = [model.id for model in spec.model]
-    shared = [each for each in cells if each.cell.shared]
+    shared = [cell for cell in cells if cell.cell.shared]
     by_model = {model: [each for each in shared if each.cell.model == model] for model in models}
     thresholds = [each.at for each in spec.analysis.marks(name)]
     items = plan.study.items[name]
-    stated = next(each for each in spec.benchmark if each.id == name)
+    stated = next(benchmark for benchmark in spec.benchmark if benchmark.id == name)
     direction = Direction.of(stated.direction)
     compared = compare(spec, items, cells, stored, direction)
     return BenchmarkFinding(
@@ -133,7 +133,7 @@ def _best_first(claims: Sequence[OrderingClaimRow], direction: Direction) -> tup
     and of distances from a target they say nothing."""
     if direction.target is not None:
         return ()
-    turned = ({"order": each.order[::-1] if direction.lower else each.order} for each in claims)
+    turned = ({"order": claim.order[::-1] if direction.lower else claim.order} for claim in claims)
     return tuple(each.model_copy(update=order) for each, order in zip(claims, turned, strict=True))
 
 
@@ -181,7 +181,7 @@ def _scope(
 ) -> ScopeFinding:
     chosen = set(scope.configurations)
     inside = {
-        model: [each for each in cells if each.cell.configuration in chosen]
+        model: [cell for cell in cells if cell.cell.configuration in chosen]
         for model, cells in by_model.items()
     }
     scores: dict[str, ScoreByModel] = {
@@ -229,7 +229,7 @@ def _model(
     thresholds: Sequence[float],
     direction: Direction,
 ) -> ModelFinding:
-    measured = [(each, each.score) for each in cells if each.score is not None]
+    measured = [(cell, cell.score) for cell in cells if cell.score is not None]
     values = [score for _, score in measured]
     by_scope = []
     for scope in scopes:
@@ -250,9 +250,9 @@ def _parse_rates(plan: Plan, cells: Sequence[CellScore]) -> list[ParseRate]:
     for axis in plan.study.spec.axis:
         for level in axis.level:
             rates = [
-                each.parse_rate
-                for each in cells
-                if each.parse_rate is not None and each.cell.levels[axis.id] == level.id
+                cell.parse_rate
+                for cell in cells
+                if cell.parse_rate is not None and cell.cell.levels[axis.id] == level.id
             ]
             if rates:
                 mean = sum(rates, Fraction(0)) / len(rates)

@@ -157,7 +157,7 @@ def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> AdjustedPValues:
     for side in ("plus", "minus"):
         values = [getattr(pair.tests, side).tolist() for pair in pairs.values()]
         adjusted = iter(holm([p for each in values for p in each]))
-        halves = [np.minimum(1.0, 2 * np.array(list(islice(adjusted, len(each))))) for each in values]
+        halves = [np.minimum(1.0, 2 * np.array(list(islice(adjusted, len(value))))) for value in values]
         sides.append(dict(zip(pairs, halves, strict=True)))
     return AdjustedPValues(2 * sum(len(each) for each in sides[0].values()), *sides)
 
@@ -279,7 +279,7 @@ def _tests(
                         adjusted_minus=digits(adjusted_minus),
                     )
                     for configuration, higher, lower, plus, minus, adjusted_plus, adjusted_minus in zip(
-                        pair.outcomes.configurations, *(each.tolist() for each in columns), strict=True
+                        pair.outcomes.configurations, *(column.tolist() for column in columns), strict=True
                     )
                 ),
             )

@@ -170,7 +170,7 @@ def compare(
         cells = ()
     drawn = resampling_of(spec, items)
     level = {item.id: item.at(drawn.unit) for item in items.sampled}
-    shared = [each for each in cells if each.cell.shared]
+    shared = [cell for cell in cells if cell.cell.shared]
     names = tuple(sorted({name for each in shared for name in stored[each.cell.key].items}))
     numbers = dict(zip(names, units_of(names, level).tolist(), strict=True))
     count = max(numbers.values(), default=-1) + 1

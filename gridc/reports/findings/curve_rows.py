@@ -32,7 +32,7 @@ class RowSelection:
     @property
     def name(self) -> str:
         """Of the rows that these are."""
-        tags = [each.model_dump_json(by_alias=True) for each in self.items]
+        tags = [item.model_dump_json(by_alias=True) for item in self.items]
         return " ".join([self.outcome, self.reading, *tags])
 
 

@@ -138,7 +138,9 @@ class CurveFinding:
 
     @property
     def fitted(self) -> tuple[SpecificationFinding, ...]:
-        return tuple(each for each in self.specifications if each.fitted is not None)
+        return tuple(
+            specification for specification in self.specifications if specification.fitted is not None
+        )
 
     @property
     def ranked(self) -> tuple[SpecificationFinding, ...]:
@@ -147,12 +149,19 @@ class CurveFinding:
 
     @property
     def failed(self) -> tuple[SpecificationFinding, ...]:
-        return tuple(each for each in self.specifications if each.fitted is None)
+        return tuple(specification for specification in self.specifications if specification.fitted is None)
 
     @property
     def default(self) -> SpecificationFinding | None:
         """The specification that the study makes itself, where it is among those that were run."""
-        return next((each for each in self.specifications if dict(each.levels) == self.defaults), None)
+        return next(
+            (
+                specification
+                for specification in self.specifications
+                if dict(specification.levels) == self.defaults
+            ),
+            None,
+        )
 
 
 def curve_findings(samples: Samples) -> tuple[CurveFinding, ...]:
@@ -215,7 +224,7 @@ def _with(found: CurveFinding, answers: Sequence[SpecificationFinding]) -> Curve
     summary = _summary(answers, found.alpha)
     same = None
     if summary is not None:
-        sides = [_side(each.fitted.estimate) for each in answers if each.fitted is not None]
+        sides = [_side(answer.fitted.estimate) for answer in answers if answer.fitted is not None]
         same = float(np.mean([side == _side(summary.median) for side in sides]))
     rows = digest([each.rows for each in answers])
     return replace(found, specifications=tuple(answers), summary=summary, same_sign=same, rows=rows)
@@ -228,7 +237,7 @@ def _side(log_odds: float) -> int:
 
 def _alpha(spec: Spec, contrast: CurveContrast) -> float:
     """The level of the hypothesis's family, else that of the certificate."""
-    family = next(each.family for each in spec.hypothesis if each.id == contrast.hypothesis)
+    family = next(hypothesis.family for hypothesis in spec.hypothesis if hypothesis.id == contrast.hypothesis)
     return next((each.alpha for each in spec.family if each.id == family), spec.analysis.alpha or ALPHA)
 
 
@@ -310,7 +319,7 @@ def _unanswered(made: _Made, failure: tuple[str, str]) -> SpecificationFinding:
 
 
 def _summary(answers: Sequence[SpecificationFinding], alpha: float) -> CurveSummary | None:
-    fitted = [each.fitted for each in answers if each.fitted is not None]
+    fitted = [answer.fitted for answer in answers if answer.fitted is not None]
     if not fitted:
         return None
     return summarise(
@@ -367,7 +376,7 @@ def _without(
     found = []
     for model in models:
         answers = _fit(rows, about, contrast, model)
-        own = next((each for each in answers if dict(each.levels) == defaults), None)
+        own = next((answer for answer in answers if dict(answer.levels) == defaults), None)
         read, rows_read = max(each.samples for each in answers), digest([each.rows for each in answers])
         found.append(WithoutModel(model, own, _summary(answers, alpha), read, rows_read))
     return found

@@ -79,7 +79,7 @@ def falsify(
         if test.criterion is None or undecidable(spec, test) is not None:
             continue
         inside = [
-            each for each in measured.scores if each.cell.shared and _inside(spec, test.criterion, each)
+            score for score in measured.scores if score.cell.shared and _inside(spec, test.criterion, score)
         ]
         if test.criterion.keeps:
             found.append(_keeps(measured, test, test.criterion, inside, hypotheses))
@@ -103,7 +103,7 @@ def _keeps(
     inside: Sequence[CellScore],
     hypotheses: Sequence[HypothesisFinding],
 ) -> FalsificationFinding:
-    before = {each.id: each for each in hypotheses}
+    before = {hypothesis.id: hypothesis for hypothesis in hypotheses}
     kept = []
     for name in criterion.keeps:
         stated = before[name]
@@ -280,7 +280,7 @@ def _audited(
     """Whether what people say stays within the bound on every sheet and benchmark: the worst value decides.
     Open while no labels are back, and where kappa is not defined, or leniency because of a target."""
     kappas = criterion.statistic == "audit_kappa"
-    values = [(each.agreement.kappa if kappas else each.gained, each) for each in audits]
+    values = [(audit.agreement.kappa if kappas else audit.gained, audit) for audit in audits]
     stated = [(_exact(value, each.agreement.n), each) for value, each in values if value is not None]
     high = criterion.at_most is not None
     worst = (max if high else min)(stated, key=lambda pair: pair[0], default=None)

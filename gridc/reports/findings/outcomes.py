@@ -124,7 +124,7 @@ def gather(
     return Outcomes(
         models=tuple(models),
         configurations=configurations,
-        levels=tuple(places[each].levels for each in configurations),
+        levels=tuple(places[configuration].levels for configuration in configurations),
         sampled=np.array([places[each].setting.temperature > 0 for each in configurations], dtype=np.bool_),
         items=items,
         units=units_of(items, units),

@@ -74,7 +74,7 @@ def report(
     deltas = pairing.deltas
     models = list(dict.fromkeys(each.place["model"] for each in deltas))
     orderings = _orderings(deltas, models, directions)
-    moved = [each for each in deltas if each.delta]
+    moved = [delta for delta in deltas if delta.delta]
     return PairedReport(
         axis=axis,
         left=left,
@@ -93,11 +93,11 @@ def report(
 
 
 def _rows(scores: Sequence[CellScore], axis: str, *levels: str) -> str:
-    return digest([each.rows for each in scores if each.cell.levels[axis] in levels])
+    return digest([score.rows for score in scores if score.cell.levels[axis] in levels])
 
 
 def _change(deltas: Sequence[Delta]) -> Summary | None:
-    return summarise([each.delta for each in deltas]) if deltas else None
+    return summarise([delta.delta for delta in deltas]) if deltas else None
 
 
 def _orderings(
@@ -105,9 +105,9 @@ def _orderings(
 ) -> list[Reordered]:
     """The orders, best first, of every configuration in which all models are paired."""
     rows: dict[tuple[tuple[str, str], ...], dict[str, Delta]] = {}
-    for each in deltas:
-        where = tuple((key, name) for key, name in each.place.items() if key != "model")
-        rows.setdefault(where, {})[each.place["model"]] = each
+    for delta in deltas:
+        where = tuple((key, name) for key, name in delta.place.items() if key != "model")
+        rows.setdefault(where, {})[delta.place["model"]] = delta
     found = []
     for where, row in rows.items():
         if len(row) < len(models) or len(models) < 2:
@@ -126,9 +126,9 @@ def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedRe
     """The paired report of every two levels of an axis that differ in precision alone, over all
     benchmarks."""
     scored = [
-        ({"model": each.cell.model, "benchmark": each.cell.benchmark, **each.cell.levels}, each.score)
-        for each in scores
-        if each.score is not None
+        ({"model": score.cell.model, "benchmark": score.cell.benchmark, **score.cell.levels}, score.score)
+        for score in scores
+        if score.score is not None
     ]
     return tuple(
         report(
@@ -137,7 +137,7 @@ def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedRe
             b.id,
             axis.id,
             _rows(scores, axis.id, a.id, b.id),
-            {each.id: Direction.of(each.direction) for each in spec.benchmark},
+            {benchmark.id: Direction.of(benchmark.direction) for benchmark in spec.benchmark},
         )
         for axis in spec.axis
         for a, b in combinations(axis.level, 2)

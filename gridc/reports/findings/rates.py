@@ -83,7 +83,7 @@ class RateFinding:
 def find_rates(plan: Plan, store: Store, scores: Sequence[CellScore]) -> dict[str, tuple[RateFinding, ...]]:
     """The rates that the items of each benchmark can have, by benchmark. A benchmark whose items are not here
     has none."""
-    cells = [each.cell for each in scores if each.cell.shared and each.complete]
+    cells = [score.cell for score in scores if score.cell.shared and score.complete]
     found = {}
     for benchmark in plan.study.spec.benchmark:
         here = [cell for cell in cells if cell.benchmark == benchmark.id]

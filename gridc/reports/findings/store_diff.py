@@ -100,7 +100,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
         return StoreDiff(
             ComparedStudy(str(a), one, left.results_digest(one)),
             ComparedStudy(str(b), other, right.results_digest(other)),
-            tuple(PathDifference(*each) for each in settings),
+            tuple(PathDifference(*setting) for setting in settings),
             _only(cells, others),
             _only(others, cells),
             cell_differences(cells, others),
@@ -150,7 +150,7 @@ def cell_difference(cell: str, a: CellOutcomes, b: CellOutcomes) -> CellDifferen
         whole = a.scale == b.scale == 1
         if whole and a.items == b.items and all(np.abs(side.first).max(initial=0) <= 1 for side in (a, b)):
             *_, p = item_test(a.first, b.first)
-    up, down = sum(each > 0 for each in moves), sum(each < 0 for each in moves)
+    up, down = sum(move > 0 for move in moves), sum(each < 0 for each in moves)
     return CellDifference(cell, left, right, len(pairs), up, down, difference, error, p)
 
 
@@ -187,7 +187,7 @@ def _standard_error(moves: Sequence[Fraction]) -> float | None:
     if len(set(moves)) < 2:
         return None
     mean = sum(moves, Fraction(0)) / count
-    return sqrt(sum(((each - mean) ** 2 for each in moves), Fraction(0)) / (count * (count - 1)))
+    return sqrt(sum(((move - mean) ** 2 for move in moves), Fraction(0)) / (count * (count - 1)))
 
 
 def _chosen(store: Store, path: Path, prefix: str | None) -> str:

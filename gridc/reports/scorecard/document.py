@@ -32,8 +32,8 @@ from gridc.statistics.resample import LEVEL
 def make_scorecard(findings: Findings) -> Scorecard:
     """The scorecard of a study, complete or not."""
     spec = findings.plan.study.spec
-    directions = {each.benchmark: each.direction for each in findings.benchmarks}
-    cells = [each for row in findings.benchmarks for each in row.cells]
+    directions = {benchmark.benchmark: benchmark.direction for benchmark in findings.benchmarks}
+    cells = [cell for row in findings.benchmarks for cell in row.cells]
     profiles = {each.model: each for each in sensitivities(cells, directions)}
     return Scorecard(
         format=FORMAT,
@@ -51,13 +51,13 @@ def make_scorecard(findings: Findings) -> Scorecard:
         models=tuple(
             score_model(spec, findings.benchmarks, model, profiles.get(model.id)) for model in spec.model
         ),
-        hypotheses=tuple(HypothesisRow.model_validate(each) for each in findings.hypotheses),
+        hypotheses=tuple(HypothesisRow.model_validate(hypothesis) for hypothesis in findings.hypotheses),
         curves=tuple(_curve(each) for each in findings[CURVES]),
         integrity=tuple(integrity(findings)),
         threats=tuple(threats(findings)),
         checklist=tuple(checklist(findings)),
         claims=tuple(claims(findings)),
-        deviations=tuple(_deviation(each) for each in findings.deviations),
+        deviations=tuple(_deviation(deviation) for deviation in findings.deviations),
         observed=findings[CONDUCT].observed,
         not_varied=spec.study.not_varied,
     )
@@ -126,8 +126,8 @@ def score_model(
 
 
 def _matrix(spec: Spec, row: BenchmarkFinding, model: str, reference: str) -> Iterator[MatrixRow]:
-    moved = {each.configuration: each for each in row.changes if each.model == model}
-    mine = [each for each in row.cells if each.cell.shared and each.cell.model == model]
+    moved = {change.configuration: change for change in row.changes if change.model == model}
+    mine = [cell for cell in row.cells if cell.cell.shared and cell.cell.model == model]
     start = next(each.cell.levels for each in mine if each.cell.configuration == reference)
     for each in mine:
         yield _cell(spec, row, each, moved.get(each.cell.configuration), start)
@@ -165,4 +165,4 @@ def _change(spec: Spec, change: ScoreChange) -> ChangeRow:
 
 def _deviation(entry: Mapping[str, Any]) -> DeviationLine:
     kept = {key: value for key, value in entry.items() if key in DeviationLine.model_fields}
-    return DeviationLine(**kept, paths=tuple(each["path"] for each in entry["changes"]))
+    return DeviationLine(**kept, paths=tuple(change["path"] for change in entry["changes"]))

@@ -90,7 +90,11 @@ def _stamped_first(findings: Findings) -> ChecklistAnswer:
 
 
 def _vouched(findings: Findings) -> ChecklistAnswer:
-    ties = [each for each in findings.anchors if each.strength in ("timestamped", "registered") and each.time]
+    ties = [
+        anchor
+        for anchor in findings.anchors
+        if anchor.strength in ("timestamped", "registered") and anchor.time
+    ]
     told = in_words(findings.anchors)
     where = "the ties of the lock, checked where the report was made"
     if not ties:
@@ -108,7 +112,7 @@ def _registered(findings: Findings) -> ChecklistAnswer:
     where = "the registry's record beside the lock"
     if strength == "registered":
         return ChecklistAnswer("yes", f"Pre-registered: {findings.anchor.detail}.", where)
-    given = [each for each in findings.anchors if each.evidence == "registration"]
+    given = [anchor for anchor in findings.anchors if anchor.evidence == "registration"]
     if given:
         return ChecklistAnswer("not_measured", f"{given[0].detail}.", where)
     return ChecklistAnswer("no", "No registry's record holds the stamp.", where)
@@ -140,7 +144,7 @@ def _inputs(findings: Findings) -> ChecklistAnswer:
 
 
 def _deviations(findings: Findings) -> ChecklistAnswer:
-    changed = [each for each in findings.deviations if not each["resolved"]]
+    changed = [deviation for deviation in findings.deviations if not deviation["resolved"]]
     changes = sum(len(each["changes"]) for each in changed)
     counts = {"entries": len(findings.deviations), "standing": len(changed), "paths": changes}
     where = "the lock against the spec that was run, path by path"
@@ -213,14 +217,16 @@ def _both_readings(findings: Findings) -> ChecklistAnswer:
 
 def nothing_compared(findings: Findings) -> str:
     """Why there is no change from a reference configuration."""
-    if findings.benchmarks and all(each.direction.target is not None for each in findings.benchmarks):
+    if findings.benchmarks and all(
+        benchmark.direction.target is not None for benchmark in findings.benchmarks
+    ):
         return "Every benchmark has a target, under which no change is computed."
     return "No configuration is measured beside its reference."
 
 
 def ranked(findings: Findings) -> bool:
     """Whether no answer is read from text."""
-    return all(each.cell.setting.ranks for row in findings.benchmarks for each in row.cells)
+    return all(cell.cell.setting.ranks for row in findings.benchmarks for cell in row.cells)
 
 
 def one_reading(findings: Findings) -> str:
@@ -314,7 +320,7 @@ def _audited(findings: Findings) -> ChecklistAnswer:
     if not sheets:
         return ChecklistAnswer("no", "No labels by people are in the store.", where, counts)
     counts["labels"] = sum(each.agreement.n for each in sheets.values())
-    kappas = [each.agreement.kappa for each in sheets.values() if each.agreement.kappa is not None]
+    kappas = [sheet.agreement.kappa for sheet in sheets.values() if sheet.agreement.kappa is not None]
     counts["least_kappa"] = min(kappas, default=None)
     least = f"; kappa with the study's labels is {min(kappas):.2f} at least" if kappas else ""
     told = f"People labelled {counts['labels']:,} responses on {counted(len(sheets), 'sheet')}{least}."
@@ -346,7 +352,7 @@ def _agreed(findings: Findings) -> ChecklistAnswer:
 def _forks(findings: Findings) -> ChecklistAnswer:
     forks = findings.plan.study.spec.fork
     stamped = {each["id"]: each for each in findings.lock.content["spec"].get("fork", ())}
-    before = [each for each in forks if each.id in stamped]
+    before = [fork for fork in forks if fork.id in stamped]
     documented = [each for each in forks if each.binds == DOCUMENTED]
     counts = {"forks": len(forks), "stamped": len(before), "documented": len(documented)}
     if not forks:

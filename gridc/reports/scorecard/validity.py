@@ -31,9 +31,9 @@ def integrity(findings: Findings) -> Iterator[IntegrityRow]:
     """Every change of one level from the reference, as two ways of measuring the same answers see it:
     with unreadable answers and without, and by each two rules that score the same answers."""
     for benchmark in findings.benchmarks:
-        for each in benchmark.changes:
-            if len(each.levels) == 1 and each.pp is not None and each.pp != each.itt:
-                yield _integrity(benchmark, each, each.levels, (ITT, PP), (each.itt, each.pp))
+        for change in benchmark.changes:
+            if len(change.levels) == 1 and change.pp is not None and change.pp != change.itt:
+                yield _integrity(benchmark, change, change.levels, (ITT, PP), (change.itt, change.pp))
         for row in benchmark.reread:
             names = (f"{row.axis} = {row.left}", f"{row.axis} = {row.right}")
             yield _integrity(benchmark, row, row.levels, names, (row.by_left, row.by_right))
@@ -99,7 +99,7 @@ def _threat(threat: str, met: str, left: str, counts: dict[str, int]) -> ThreatR
 
 
 def _unreadable(findings: Findings) -> ThreatRow:
-    both = [each for row in findings.benchmarks for each in row.changes if each.pp is not None]
+    both = [change for row in findings.benchmarks for change in row.changes if change.pp is not None]
     apart = [
         each
         for each in both
@@ -134,7 +134,7 @@ def _batches(findings: Findings) -> ThreatRow:
 def _drift(findings: Findings) -> Iterator[ThreatRow]:
     """Models whose weights nobody here can name."""
     entries = findings.lock.content["inputs"].get("models", {})
-    asked = {each.id: engine_kind(each.engine).provider for each in findings.plan.study.spec.model}
+    asked = {model.id: engine_kind(model.engine).provider for model in findings.plan.study.spec.model}
     loose = [name for name, entry in entries.items() if "unpinned" in entry]
     for provider in (True, False):
         names = [name for name in loose if asked.get(name, False) is provider]
@@ -179,7 +179,7 @@ def checklist(findings: Findings) -> Iterator[CheckRow]:
 
 
 def _measured(row: BenchmarkFinding) -> list[CellScore]:
-    return [each for each in row.cells if each.complete]
+    return [cell for cell in row.cells if cell.complete]
 
 
 def _formats(findings: Findings) -> tuple[Held, str, dict[str, int]]:
@@ -218,12 +218,12 @@ def _divided(findings: Findings) -> tuple[Held, str, dict[str, int]]:
 
 def _scaffolds(findings: Findings) -> list[str]:
     settings = [each.cell.setting for row in findings.benchmarks for each in _measured(row)]
-    kinds = [each.scaffolding.kind for each in settings if each.scaffolding is not None]
+    kinds = [setting.scaffolding.kind for setting in settings if setting.scaffolding is not None]
     return list(dict.fromkeys(kinds))
 
 
 def _needed(findings: Findings) -> tuple[Held, str, dict[str, int]]:
-    rows = [each for row in findings.benchmarks for each in row.changes]
+    rows = [change for row in findings.benchmarks for change in row.changes]
     harmed = sum(each.itt.side < 0 for each in rows)
     counts = {"changes": len(rows), "worse": harmed}
     if not rows:
@@ -235,7 +235,7 @@ def _needed(findings: Findings) -> tuple[Held, str, dict[str, int]]:
 
 def _system(findings: Findings) -> tuple[Held, str, dict[str, int]]:
     settings = [each.cell.setting for row in findings.benchmarks for each in _measured(row)]
-    turns = sorted({each.system_turn for each in settings if each.system})
+    turns = sorted({setting.system_turn for setting in settings if setting.system})
     counts = {"cells": len(settings), "with_system": sum(bool(each.system) for each in settings)}
     if not turns:
         return "not_applicable", "No cell has a system prompt.", counts
@@ -257,7 +257,7 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
     after the data."""
     alpha = f"{findings.alpha:g}"
     for row in findings.benchmarks:
-        certified = sum(each.evidence.certified.claim is not None for each in row.full.pairs)
+        certified = sum(pair.evidence.certified.claim is not None for pair in row.full.pairs)
         if row.full.pairs:
             yield ClaimRow(
                 id=f"pairs/{row.benchmark}",

@@ -61,10 +61,10 @@ def named_of(items: Items, spec: Spec, benchmark: str) -> dict[str, Any]:
     """What rates count by and no table has: the tags that the spec selects a benchmark's items by; the
     options that carry a label which an outcome of the spec names, by their number in each order; and how many
     rows the files hold. A run records the digest of all at its end, for bundles, which list them."""
-    outcomes = [each for each in spec.outcomes if benchmark in each.benchmarks]
+    outcomes = [outcome for outcome in spec.outcomes if benchmark in outcome.benchmarks]
     chosen = [each.items for each in outcomes] + [each.where for each in items.subsets if each.where]
     tags = {name for selector in chosen for name in selector.root}
-    tags |= {name for each in items.subsets for name in each.stratify or ()}
+    tags |= {name for subset in items.subsets for name in subset.stratify or ()}
     labels = {label for each in outcomes for label in each.scores.labels}
     rendered = list(product(items.orders, (None, *items.variants))) if labels else []
     return {
@@ -108,10 +108,10 @@ def shown_as(order: str | None, variant: str | None) -> str:
 
 
 def benchmark_rows(plan: Plan) -> Iterator[StoredBenchmark]:
-    for each in plan.study.spec.benchmark:
-        if each.id in plan.study.items:
+    for benchmark in plan.study.spec.benchmark:
+        if benchmark.id in plan.study.items:
             yield StoredBenchmark(
-                plan.study_digest, each.id, str(each.direction), plan.study.items[each.id].unit
+                plan.study_digest, benchmark.id, str(benchmark.direction), plan.study.items[benchmark.id].unit
             )
 
 

@@ -140,7 +140,11 @@ class Batches:
         """Take up the batches of earlier runs that hold a call which is wanted."""
         by_call = {each.call: each for each in self._ready}
         for submission, attempts in self.session.journal.waiting(self.session.identity):
-            asked = {each.call: each for each in attempts if each.call is not None and each.status == "sent"}
+            asked = {
+                attempt.call: attempt
+                for attempt in attempts
+                if attempt.call is not None and attempt.status == "sent"
+            }
             mine = {call: by_call.pop(call) for call in asked if call in by_call}
             if not mine:
                 continue

@@ -218,7 +218,7 @@ class ApiEngine:
         known = {call.id: call for call in calls}
         session = self._session("call")
         session.witnesses = lambda: self._witnesses(route, known)
-        for group in session.run((each for parts in pursued.values() for each in parts), self._running()):
+        for group in session.run((part for parts in pursued.values() for part in parts), self._running()):
             answers = []
             for ended in group:
                 parts = open_calls[ended.call]
@@ -314,7 +314,7 @@ class ApiEngine:
             return sum(wire.most_tokens(call.prompt, call.parameters["max_tokens"]))
         read, _ = wire.most_tokens(call.prompt, 0)
         candidates = call.parameters["continuations"]
-        return (read + 1) * (len(candidates) + 1) + sum(len(each.encode()) for each in candidates)
+        return (read + 1) * (len(candidates) + 1) + sum(len(candidate.encode()) for candidate in candidates)
 
     def _probed(self, route: Direct) -> Honours:
         """What the server honours. Raises `HazardError` where the study samples and it does not."""

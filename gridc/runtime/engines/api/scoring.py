@@ -130,5 +130,5 @@ def rank(
         while all(shared < len(row) and row[shared] == spans[0][shared] for row in spans):
             shared += 1
         place = min(row[shared][0] if shared < len(row) else len(text) for row in spans)
-    scored = [each.behind(place) for each in candidates]
+    scored = [candidate.behind(place) for candidate in candidates]
     return {"loglikelihoods": [total for total, _ in scored], "tokens": [count for _, count in scored]}

@@ -214,7 +214,7 @@ class HfEngine:
         try:
             if self._model is None:
                 weights, device = self._checkpoint.weights(), self._shape.device
-                self.prompts.tokenizer.layout.require(sum(each.numel() for each in weights.values()))
+                self.prompts.tokenizer.layout.require(sum(weight.numel() for weight in weights.values()))
                 self._model = loading.load(self._stated, weights, self._generation, self._precision, device)
             exact = self._shape.dtype == torch.float32 and self._precision != "int8"
             room = self._settings.kv_mib * _MIB

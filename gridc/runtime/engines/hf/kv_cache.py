@@ -95,7 +95,7 @@ class Trunk:
     @property
     def held(self) -> int:
         """Bytes."""
-        return sum(each.nbytes for each in self._layers)
+        return sum(layer.nbytes for layer in self._layers)
 
     def rewind(self, tokens: Tokens, cuts: tuple[int, ...]) -> list[Tokens]:
         """Keep the stretches that a path begins with; the stretches that are still to be computed."""
@@ -177,7 +177,7 @@ class Stems:
     @property
     def held(self) -> int:
         """Bytes."""
-        return sum(each.nbytes for each in self._layers)
+        return sum(layer.nbytes for layer in self._layers)
 
     def rows(self, layer: int, first: int, last: int) -> torch.Tensor:
         """Keys and values (2, rows, kv_heads, longest, width) of some rows, to be filled and read."""
@@ -255,7 +255,7 @@ class Tips:
     @property
     def held(self) -> int:
         """Bytes."""
-        return sum(each.nbytes for each in self._layers)
+        return sum(layer.nbytes for layer in self._layers)
 
     def keys_and_values(self, layer: int, row: int) -> torch.Tensor:
         """Of the tokens of a row: (2, kv_heads, tokens, width)."""

@@ -139,7 +139,7 @@ class Prompts:
         if form.text:
             whole = self._behind_special(form, texts)
             if whole is None:
-                whole = self._ids([form.text + each for each in texts], form.prompt)
+                whole = self._ids([form.text + text for text in texts], form.prompt)
             return self._checked(whole, form.prompt)
         found = self.encode(list(texts), form.prompt)
         return [ids if ids[:1] == form.ids[:1] else (*form.ids, *ids) for ids in found]

@@ -117,7 +117,7 @@ ADDITIONS = {
             "gridc/schema/scaffold.py": (after('    "cot": (),\n', '    "echo": (),\n'),),
             "gridc/compiler/instrument/scaffolds/__init__.py": (
                 after(
-                    '    "cot": Procedure(procedures.cot, "cot"),\n',
+                    '    "cot": Procedure(procedures.cot),\n',
                     '    "echo": Procedure(procedures.direct),\n',
                 ),
             ),

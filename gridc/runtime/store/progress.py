@@ -151,20 +151,8 @@ class ProgressReader(Reader):
     def observed(self, stamp: str) -> list[str]:
         """What happened in the run and departs from the plan: a sentence each, the same on every reading."""
         where, values = self._calls_of(stamp)
-        (capped, generated, shortened) = self._db.execute(
-            f"""SELECT coalesce(sum(json_extract(answer, '$.finish') = 'length'), 0),
-                       coalesce(sum(kind = 'generate'), 0),
-                       coalesce(sum(json_extract(sent, '$.exemplars_dropped') > 0), 0)
-                FROM call WHERE answer IS NOT NULL AND {where}""",
-            values,
-        ).fetchone()
-        told = [event.detail for event in self.recorded(Observed, stamp)]
-        told += provider_observations(self._db, where, values, self.recorded(ModelLoaded, stamp))
-        if capped:
-            told.append(f"{capped:,} of {generated:,} generated answers reached their token limit")
-        if shortened:
-            told.append(f"{shortened:,} prompts were asked with fewer exemplars, to fit the model's context")
-        return told
+        recorded = [event.detail for event in self.recorded(Observed, stamp)]
+        return recorded + provider_observations(self._db, where, values, self.recorded(ModelLoaded, stamp))
 
     def near_ties(self, stamp: str) -> int:
         """Choices of a token or of a candidate that a change of a logit by 1e-4 would alter."""

@@ -263,7 +263,7 @@ class _Rows:
             "recovery",
             f"share of the change from {found.control} taken back, {about}",
             found.share,
-            f"ratio of two differences; {INTERVAL_METHOD}",
+            f"ratio of two differences; {found.no_interval or INTERVAL_METHOD}",
             interval=found.interval,
             n=change.samples,
             assumption=INDEPENDENT,

@@ -165,8 +165,11 @@ class Data:
             return found
         c, d, m = (self.rate(name) for name in (control, damaged, mended))
         found["share"] = (m - d) / (c - d)
-        found["interval"] = self.ends(self.moved(mended, damaged) / self.moved(control, damaged))
         width, at = len(self.arms), [self.arms.index(name) for name in (control, damaged, mended)]
+        sizes = self.table[:, at].sum(axis=1)
+        if sizes.sum() ** 2 < (20 - 1e-6) * (sizes**2).sum():  # fewer units of one size would tell as much
+            return found
+        found["interval"] = self.ends(self.moved(mended, damaged) / self.moved(control, damaged))
         if len(set(self.table[:, at].ravel())) == 1:
             c, d, m = (self.table[:, [width + place for place in at]] / self.table[0, at[0]]).T
             # all r with (mean of (m - d) - r (c - d))^2 <= t^2 its squared error

@@ -11,6 +11,7 @@ from statsmodels.stats.multitest import multipletests
 from gridc.compiler.grid.cell import Cell
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
+from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.hypotheses.contrasts import _needed
 from gridc.reports.findings.hypotheses.effects import Change
@@ -19,6 +20,7 @@ from gridc.reports.page import as_html
 from gridc.reports.scorecard.tables import hypothesis_table
 from gridc.reports.sentences import hypothesis_lines
 from gridc.reports.words import told_p
+from tests.reports import builders
 from tests.reports.builders import AXES, ITEMS, findings_of, spec_of
 
 FRAMES: dict[str, Any] = {"kind": "difference", "axis": "frame", "level": "exam", "reference": "plain"}
@@ -222,6 +224,17 @@ def test_no_recovery_is_told_of_a_loss_that_may_be_none() -> None:
     )
     without = decided(falls).hypotheses[0].effect.contrasts[0]
     assert without.recovery is None
+
+
+def test_a_recovery_of_few_units_has_no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builders, "ITEMS", 19)
+    found = _mended(17, 6, 14)
+    recovery = found.hypotheses[0].effect.contrasts[0].recovery
+    assert recovery.share == pytest.approx(8 / 11) and recovery.interval is recovery.fieller is None
+    told = sentence(found.hypotheses[0], complete=True)
+    assert "73 % (no interval: 19.0 units of one size would tell as much, and an interval needs 20)" in told
+    (row,) = [each for each in estimate_document(found).estimates if each.id.endswith("/recovery")]
+    assert row.method.endswith("and an interval needs 20") and row.interval is None
 
 
 def _mended(plain: int, exam: int, soft: int, direction: str = "higher_is_better") -> Any:

@@ -39,6 +39,7 @@ from gridc.schema.spec import Spec
 from gridc.statistics import verdicts
 from gridc.statistics.clustered_logit import NotEstimable
 from gridc.statistics.direction import Direction
+from gridc.statistics.jackknife import FLOOR, effective_number, enough
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, number_needed, recovery
 from gridc.statistics.verdicts import Evidence
@@ -219,21 +220,26 @@ def _recovery(
     loss = comparison.change(control, reference, None, ALPHA)
     left = comparison.change(level, control, None, ALPHA)
     needed = _needed(spec, hypothesis.outcome, benchmarks, left)
-    share, ends, fieller = None, None, None
+    share, ends, fieller, no_interval = None, None, None, ""
+    sums = comparison.sums
+    arms = [comparison.levels.index(name) for name in (control, reference, level)]
+    effective = effective_number(np.repeat(sums.rows[:, arms].sum(axis=1), sums.cases))
     if loss.interval is not None and (loss.interval[0] > 0 or loss.interval[1] < 0):
         share = (gain.difference or 0) / (loss.difference or 1)
+    if share is not None and not enough(effective):
+        no_interval = f"{effective:.1f} units of one size would tell as much, and an interval needs {FLOOR:g}"
+    elif share is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
             drawn = comparison.differences(level, reference) / comparison.differences(control, reference)
         ends = comparison.interval(drawn) if np.isfinite(drawn).all() else None
-        sums = comparison.sums
-        arms = [comparison.levels.index(name) for name in (control, reference, level)]
+        no_interval = "" if ends is not None else "some resamples have no loss"
         if len(np.unique(sums.rows[:, arms])) == 1:
             sign = 1 if (loss.difference or 0) > 0 else -1
             means = sign * np.repeat(sums.sums[:, arms], sums.cases, axis=0) / sums.rows[0, arms[0]]
             kept, lost, mended = means.T
             found = recovery(kept, lost, mended, LEVEL).interval
             fieller = None if found is None else (found.low, found.high)
-    return Recovery(control, loss, left, share, ends, fieller, needed)
+    return Recovery(control, loss, left, share, ends, fieller, no_interval, needed)
 
 
 def other_reading(

@@ -145,7 +145,8 @@ class Recovery:
     `loss` is the control against the reference and `left` the level against the control, on the items of all
     three. `share` is (level - reference) / (control - reference), None where the interval of the loss holds 0
     or there is none; `interval` is that of the ratio over resamples of units, and `fieller` Fieller's (1954),
-    where every unit has as many samples in each arm.
+    where every unit has as many samples in each arm. Neither is given of fewer effective units than
+    `jackknife.FLOOR`, where both are too short (docs/sizes.md); `no_interval` says why there is none.
     """
 
     control: str
@@ -154,6 +155,7 @@ class Recovery:
     share: float | None
     interval: Ends | None
     fieller: Ends | None
+    no_interval: str
     number_needed: Needed | None
 
 

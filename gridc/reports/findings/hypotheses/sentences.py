@@ -101,9 +101,9 @@ def _recovery_words(found: Recovery, reference: str) -> Iterator[str]:
         loss = points_words(found.loss)
         yield f"recovery open, as {found.control} against {reference} may not differ: {loss}"
     else:
-        ends = (
-            "" if found.interval is None else " [{:.0f}, {:.0f}]".format(*(100 * e for e in found.interval))
-        )
+        ends = f" (no interval: {found.no_interval})"
+        if found.interval is not None:
+            ends = " [{:.0f}, {:.0f}]".format(*(100 * end for end in found.interval))
         yield (
             f"recovery {100 * found.share:.0f} %{ends} of the difference of {found.control} and {reference}, "
             f"{points_words(found.loss)}"

@@ -10,14 +10,14 @@ from pydantic import BaseModel
 from gridc.compiler.frontend.measurands import names_of
 from gridc.compiler.instrument.propagation import PARTS, STATES
 from gridc.diagnostics.codes import CODES
-from gridc.reports.card_sentences import held_fixed, verdict
-from gridc.reports.caveats import scoring_notes
 from gridc.reports.certificate import falsification_rows, floor_rows, uncomputed_rows
 from gridc.reports.findings.conduct import ENVIRONMENT
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, ModelFinding, unused_generation
 from gridc.reports.findings.hypotheses import sentence
 from gridc.reports.findings.scaffolds import PROPAGATION, Step
 from gridc.reports.scope import scope_statement, varied_axes
+from gridc.reports.statements import choose
+from gridc.reports.statements.cards import held_fixed, verdict
 from gridc.reports.templates import render, shown_points
 from gridc.reports.words import ASSUMED, LIMITS, as_written, effects, units_words
 from gridc.schema.card import (
@@ -38,6 +38,9 @@ from gridc.schema.card import (
     Waiver,
 )
 from gridc.statistics.resample import ResampledStatistic
+
+SCORING = ("scoring", "judging")
+"""The statements that a card has of what scores count."""
 
 
 def make_cards(findings: Findings, certificate: str) -> CardDeck:
@@ -72,7 +75,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
         conflict_of_interest=spec.study.conflict_of_interest,
         deviations=tuple(_deviation(deviation) for deviation in findings.deviations),
         assumptions=spec.study.assumptions,
-        scoring=tuple(scoring_notes(findings)),
+        scoring=tuple(statement.text for row, statement in choose(findings, "limits") if row.name in SCORING),
         waivers=tuple(
             Waiver(
                 code=each.code,

@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Literal
 
 from gridc.compiler.lock.anchor import in_words, strongest
-from gridc.reports.caveats import AT_BOUND, INTERVAL_METHOD, interval_assumption
 from gridc.reports.findings.analysis import MAXIMA, Between
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding, ScopeFinding
 from gridc.reports.findings.intervals import UnitIntervals
 from gridc.reports.findings.paired import PRECISIONS, PairedReport
 from gridc.reports.findings.rates import RateFinding
-from gridc.reports.sentences import statements
+from gridc.reports.quantities.methods import AT_BOUND, INTERVAL_METHOD, interval_assumption
+from gridc.reports.statements import sentences
 from gridc.schema.certificate import (
     FORMAT,
     AnchorRow,
@@ -71,7 +71,7 @@ def certify(findings: Findings) -> Certificate:
         near_ties=findings.near_ties,
         calls_before_stamp=findings.before_stamp,
         outcome="itt",
-        statements=tuple(statements(findings)),
+        statements=tuple(sentences(findings)),
         noise_floors=floor_rows(findings),
         benchmarks=tuple(
             _benchmark(benchmark, len(left_out.get(benchmark.benchmark, ())))

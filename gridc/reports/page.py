@@ -12,21 +12,19 @@ from typing import Any
 
 from gridc.compiler.frontend.unsupported import decided
 from gridc.reports import addresses, figures
-from gridc.reports.caveats import caveats, unreadable_words
-from gridc.reports.components import component_sentences, term_name
-from gridc.reports.curves import curve_sentences
+from gridc.reports.estimates.labels import index_asked
 from gridc.reports.findings.attribution import ATTRIBUTION, LABEL
 from gridc.reports.findings.conduct import ENVIRONMENT
 from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
-from gridc.reports.findings.hypotheses.sentences import needed_words
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.pair_sentences import strength_of
-from gridc.reports.raters import index_asked
-from gridc.reports.sentences import falsification_sentences, leading, rate_sentences
+from gridc.reports.quantities import number_needed
+from gridc.reports.statements import sentences
+from gridc.reports.statements.pairs import strength_of
+from gridc.reports.statements.readings import unreadable_words
 from gridc.reports.templates import number, percent, render
-from gridc.reports.words import ASSUMED, effects, p_value, selected, told_p, units_words
+from gridc.reports.words import ASSUMED, effects, p_value, selected, term_name, told_p, units_words
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck
@@ -88,7 +86,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     """The report of a study, complete or not."""
     spec = findings.plan.study.spec
     sections = lay_out(findings, certificate, deck)
-    leads = list(leading(findings))
+    leads = sentences(findings, "leading")
     script = render("page.js")
     return render(
         "page.html.jinja",
@@ -113,12 +111,12 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         fixed=[axis for axis in spec.axis if len(axis.level) == 1],
         varied=[axis for axis in spec.axis if len(axis.level) > 1],
         prominent=leads[:PROMINENT],
-        others=[*leads[PROMINENT:], *rate_sentences(findings), *falsification_sentences(findings)],
+        others=[*leads[PROMINENT:], *sentences(findings, "rates", "falsification")],
         curves=drawn_curves(findings),
-        components=list(component_sentences(findings)),
+        components=sentences(findings, "variance"),
         term_name=term_name,
         ratio=lambda log_odds: f"{exp(log_odds):.3g}",
-        caveats=list(caveats(findings)),
+        caveats=sentences(findings, "limits"),
         unreadable=unreadable_words([cell for benchmark in findings.benchmarks for cell in benchmark.cells]),
         attribution_label=LABEL,
         environment=[
@@ -133,7 +131,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
             for each in benchmark.cells
         },
         stated={hypothesis.id: hypothesis for hypothesis in spec.hypothesis},
-        needed_words=needed_words,
+        needed_in_words=number_needed.in_words,
         pair_scores=pair_scores,
         p_value=p_value,
         told_p=told_p,
@@ -156,7 +154,7 @@ def drawn_curves(findings: Findings) -> list[tuple[CurveFinding, str, figures.Fi
     """Every specification curve, what it comes to, and its figure."""
     names = [f"curve-{number}-{curve.curve}" for number, curve in enumerate(findings[CURVES], 1)]
     drawn = [figures.specification_curve(*each) for each in zip(findings[CURVES], names, strict=True)]
-    return list(zip(findings[CURVES], curve_sentences(findings), drawn, strict=True))
+    return list(zip(findings[CURVES], sentences(findings, "curves"), drawn, strict=True))
 
 
 def _policy(script: str) -> str:

@@ -1,7 +1,7 @@
 """Words and numbers that every document says in the same way."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from pydantic import BaseModel
@@ -21,11 +21,6 @@ KINDS = "ten or more of each kind"
 """Units that tests and intervals of means assume: of a kind that is rarer none may have been drawn."""
 ASSUMED = "ten units or more of each kind, or models whose answers could be swapped"
 """What joint sign flips assume beside independent units."""
-KAPPA_INTERVAL = (
-    "interval: kappa at the exact limits of the agreement, agreement by chance as it is here; where units "
-    "repeat, of as many independent responses as give kappa its jackknife variance over units"
-)
-"""How Cohen's kappa has its interval (`statistics.raters.Kappa`)."""
 
 PLURAL: Mapping[UnitLevel, str] = {
     "item": "items",
@@ -64,6 +59,16 @@ def told_p(value: float) -> str:
 def units_words(unit: UnitLevel, units: int) -> str:
     """`80 items`, `20 families`, `1 template`."""
     return f"{units:,} {unit if units == 1 else PLURAL[unit]}"
+
+
+def term_name(term: Sequence[str]) -> str:
+    """A term of a model of variance, its factors multiplied."""
+    return " × ".join(term)
+
+
+def fixed_words(facets: Sequence[str]) -> str:
+    """Which facets of a generalizability study are fixed: `items and shots`, `neither`."""
+    return " and ".join(facets) if facets else "neither"
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

@@ -4,7 +4,7 @@ One row type for all of them, so that a program that reads one estimate reads ev
 estimate nothing (cells, N+ and N-, orders) are in the certificate.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -53,12 +53,6 @@ class EstimateRow(Part):
         str | None,
         Field(pattern=r"^[a-z_]+: ", description="Where there is no value: the kind of reason, and why."),
     ]
-
-
-def estimate_row(**named: Any) -> EstimateRow:
-    """A row of which only what there is is said: no interval, p-value or error where none is given."""
-    absent = dict.fromkeys(("interval", "level", "p", "corrected_p", "error"))
-    return EstimateRow.model_validate(absent | named)
 
 
 class Estimates(Part):

@@ -7,8 +7,9 @@ faster of the two is done.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, inf, isfinite, log2, sqrt
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,8 @@ from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.case_totals import distinct, numbered
 from gridc.statistics.unit_bootstrap import tail_of
 
+Rounding = Literal["ceil", "round"]
+"""Of a number needed to a whole one: up, or to the nearest."""
 RESAMPLES = 1999
 """One below a round number: the tail of .05 is then exactly 100 of 2,000 places."""
 CHUNK = 4_000_000
@@ -147,35 +150,39 @@ def percentile_interval(values: Floats, cases: int, level: float) -> Interval | 
 class NumberNeededEstimate:
     """How many more answers until one more is worse (harm) or better (benefit): 1 / |difference|.
 
-    `number` is the real number, infinite for no difference; `display` is rounded up. The interval, where the
-    difference is known not to be zero, is `low` to `high`; else it is Altman's (1998): from `harm` through
-    infinity to `benefit`, each a number needed, infinite where that side is not in reach.
+    `number` is the real number, infinite for no difference, and `displayed` is a whole one. The interval,
+    where the difference is known not to be zero, is `low` to `high`; else it is Altman's (1998): from `harm`
+    through infinity to `benefit`, each a number needed, infinite where that side is not in reach.
     """
 
-    kind: str
+    kind: Literal["harm", "benefit", "none"]
     number: float
-    low: float | None
-    high: float | None
-    harm: float | None
-    benefit: float | None
-
-    @property
-    def display(self) -> int | None:
-        return ceil(self.number - 1e-9) if isfinite(self.number) else None
+    displayed: int | None
+    low: float | None = None
+    high: float | None = None
+    harm: float | None = None
+    benefit: float | None = None
 
 
-def number_needed(difference: float, interval: Interval | None) -> NumberNeededEstimate:
-    """From a difference of rates, better upwards, and its interval."""
-    kind = "harm" if difference < 0 else "benefit" if difference > 0 else "none"
+def number_needed(
+    difference: float, interval: Interval | None, rounding: Rounding = "ceil"
+) -> NumberNeededEstimate:
+    """From a difference of rates, better upwards, and its interval; shown rounded up, or to the nearest."""
     number = _inverse(difference)
+    displayed = None
+    if isfinite(number):
+        displayed = round(number) if rounding == "round" else ceil(number - 1e-9)
+    kind: Literal["harm", "benefit", "none"] = (
+        "harm" if difference < 0 else "benefit" if difference > 0 else "none"
+    )
+    needed = NumberNeededEstimate(kind, number, displayed)
     if interval is None:
-        return NumberNeededEstimate(kind, number, None, None, None, None)
+        return needed
     if interval.holds_zero:
-        return NumberNeededEstimate(
-            kind, number, None, None, _inverse(min(interval.low, 0.0)), _inverse(max(interval.high, 0.0))
-        )
-    ends = sorted((_inverse(interval.low), _inverse(interval.high)))
-    return NumberNeededEstimate(kind, number, ends[0], ends[1], None, None)
+        harm, benefit = _inverse(min(interval.low, 0.0)), _inverse(max(interval.high, 0.0))
+        return replace(needed, harm=harm, benefit=benefit)
+    low, high = sorted((_inverse(interval.low), _inverse(interval.high)))
+    return replace(needed, low=low, high=high)
 
 
 def _inverse(difference: float) -> float:

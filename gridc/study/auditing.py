@@ -8,7 +8,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.files import write_atomic
 from gridc.reports.exchange.audit_sheet import as_csv, as_page, labels_in
 from gridc.reports.findings.audit import AuditFinding, audits
-from gridc.reports.raters import audit_sentences
+from gridc.reports.statements.labels import audit_sentences
 from gridc.runtime.auditing import sheets
 from gridc.runtime.sealing import begin_sheet, take_labels
 from gridc.runtime.store.store import Store
@@ -69,4 +69,4 @@ def audit_read(place: Place, labels: Path) -> TakenLabels:
         sheet, given = labels_in(labels, drawn, taken)
         take_labels(plan, writer, sheet, given)
         found = tuple(each for each in audits(plan, writer) if each.sheet == sheet.about)
-    return TakenLabels(sheet.about, found, tuple(audit_sentences(found)))
+    return TakenLabels(sheet.about, found, tuple(text for audit in found for text in audit_sentences(audit)))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,25 +13,18 @@ from gridc.compiler.lock.lock import Lock
 from gridc.compiler.lowering.plan import Plan
 from gridc.diagnostics.errors import Diagnostic, UsageError, VerificationError
 from gridc.reports import files as documents
-from gridc.reports.caveats import caveats
 from gridc.reports.claims import claimed, claimed_of_results, record, ties_of_results
-from gridc.reports.components import component_sentences
-from gridc.reports.curves import curve_sentences
 from gridc.reports.exchange import EXPORTS, model_card
 from gridc.reports.exchange.bundle import is_bundle, verify_bundle
 from gridc.reports.findings.attribution import ATTRIBUTION, LABEL
 from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.find import find
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.hypotheses import verdict_lines
 from gridc.reports.findings.run_record import Finding
 from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.page import PROMINENT
-from gridc.reports.sentences import (
-    falsification_sentences,
-    hypothesis_lines,
-    leading,
-    rate_sentences,
-)
+from gridc.reports.statements import choose, sentences
 from gridc.runtime.run import conclude
 from gridc.runtime.store.events import InterimLook, Reported
 from gridc.runtime.store.store import Store
@@ -62,30 +54,39 @@ class FindingsReport:
     @property
     def leading(self) -> tuple[str, ...]:
         """The most important sentences of the certificate."""
-        return tuple(islice(leading(self.findings), PROMINENT))
+        return tuple(sentences(self.findings, "leading")[:PROMINENT])
 
     @property
     def verdicts(self) -> tuple[str, ...]:
         """What came of everything that the spec states: hypotheses, falsification tests, curves."""
         return (
-            *hypothesis_lines(self.findings),
-            *falsification_sentences(self.findings),
-            *curve_sentences(self.findings),
+            *verdict_lines(self.findings.hypotheses, self.findings.complete),
+            *sentences(self.findings, "falsification"),
+            *sentences(self.findings, "curves"),
         )
 
     @property
     def further(self) -> tuple[str, ...]:
         """What else is found: the less important sentences of the certificate, rates, variance."""
         return (
-            *islice(leading(self.findings), PROMINENT, None),
-            *rate_sentences(self.findings),
-            *component_sentences(self.findings),
+            *sentences(self.findings, "leading")[PROMINENT:],
+            *sentences(self.findings, "rates"),
+            *sentences(self.findings, "variance"),
         )
 
     @property
     def caveats(self) -> tuple[str, ...]:
         """What limits them."""
-        return tuple(caveats(self.findings))
+        return tuple(sentences(self.findings, "limits"))
+
+    @property
+    def statements(self) -> list[dict[str, Any]]:
+        """Every sentence of the certificate with its name on the shelf, the part of a document where it stands,
+        how strong the evidence behind it is, and what its numbers are of."""
+        return [
+            {"name": row.name, "part": row.part, **asdict(statement)}
+            for row, statement in choose(self.findings)
+        ]
 
     def _repr_html_(self) -> str:
         from gridc.reports.notebook import findings_html
@@ -107,7 +108,12 @@ class WrittenReport:
     def as_json(self) -> dict[str, Any]:
         files = [str(path) for path in (*self.files, *self.figures)]
         statements = list(self.report.certificate.statements)
-        document: dict[str, Any] = {"statements": statements, "store": str(self.store), "files": files}
+        document: dict[str, Any] = {
+            "statements": statements,
+            "statement_details": self.report.statements,
+            "store": str(self.store),
+            "files": files,
+        }
         if self.attribution is not None:
             document |= {"attribution_is": LABEL, "attribution": list(self.attribution)}
         return document

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from gridc.reports.curves import curve_sentence, specification_name
+from gridc.reports.estimates.curves import specification_name
 from gridc.reports.figures import Figure, specification_curve
 from gridc.reports.findings.curves import ERRORS, ESTIMATOR, CurveFinding, SpecificationFinding
+from gridc.reports.statements.curves import result
 from gridc.reports.words import p_value
 from gridc.statistics.resample import LEVEL
 from gridc.viewer.cells import StoredStudy
@@ -68,7 +69,7 @@ def shown(curve: CurveFinding) -> CurveOnPage:
 
     return CurveOnPage(
         curve,
-        curve_sentence(curve),
+        result(curve).text,
         drawn,
         Markup(drawn.svg if drawn else ""),  # what it says was escaped when it was drawn
         tuple(specification(each, _id(place)) for place, each in enumerate(curve.ranked)),

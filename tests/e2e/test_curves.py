@@ -14,11 +14,12 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
-from gridc.reports.curves import curve_estimates, curve_sentences
+from gridc.reports.estimates.curves import curve_estimates
 from gridc.reports.figures import specification_curve
 from gridc.reports.findings.curves import CURVES, CurveFinding, curve_findings
 from gridc.reports.findings.observations import Samples
 from gridc.reports.page import as_html
+from gridc.reports.statements.curves import result
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
 from tests.reports.builders import AXES, findings_of, spec_of
@@ -135,7 +136,7 @@ def test_the_digest_is_of_the_rows_of_each_specification(found: CurveFinding) ->
 
 def test_a_curve_is_told_drawn_and_listed(samples: Samples, found: CurveFinding) -> None:
     findings = {CURVES: (found,)}
-    (sentence,) = curve_sentences(findings)  # type: ignore[arg-type]
+    sentence = result(found).text
     assert "16 of 32 specifications were run" in sentence
     assert found.permutation is not None
     assert found.permutation.p_median * 40 == pytest.approx(round(found.permutation.p_median * 40))
@@ -166,10 +167,7 @@ def test_arms_that_were_asked_unequally_often_are_not_exchanged(finished: Path) 
     )
     (curve,) = curve_findings(few)
     assert curve.fitted and curve.permutation is None and curve.unexchangeable
-
-    findings = {CURVES: (curve,)}
-    (sentence,) = curve_sentences(findings)  # type: ignore[arg-type]
-    assert "asked unequally often" in sentence
+    assert "asked unequally often" in result(curve).text
 
 
 def test_the_page_says_why_a_hypothesis_has_another_odds_ratio_than_its_curve() -> None:

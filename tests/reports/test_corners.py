@@ -10,21 +10,21 @@ import pytest
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lowering.judging import Guess
 from gridc.reports.card import as_markdown, make_cards
-from gridc.reports.card_sentences import verdict
 from gridc.reports.certificate import certify
-from gridc.reports.curves import curve_sentence
 from gridc.reports.exchange.model_card import model_index
 from gridc.reports.findings.audit import AuditFinding
 from gridc.reports.findings.blinding import GUESSES, guess_finding
 from gridc.reports.findings.curves import CURVES
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.hypotheses import sentence
+from gridc.reports.findings.hypotheses import sentence, verdict_lines
 from gridc.reports.findings.hypotheses.effects import Contrast
 from gridc.reports.findings.rates import RateFinding, RateValue
 from gridc.reports.page import as_html
-from gridc.reports.raters import audit_sentences, guess_sentences
 from gridc.reports.scorecard.document import make_scorecard
-from gridc.reports.sentences import hypothesis_lines, statements
+from gridc.reports.statements import sentences
+from gridc.reports.statements.cards import verdict
+from gridc.reports.statements.curves import result
+from gridc.reports.statements.labels import audit_sentences, guess_sentence
 from gridc.statistics.raters import kappa, leniency
 from tests.reports.builders import AXES, ITEMS, Counts, findings_of, having, reversing, spec_of
 
@@ -34,7 +34,7 @@ FRAME = {"frame": AXES["frame"]}
 
 
 def told(findings: Findings) -> str:
-    return " ".join(statements(findings))
+    return " ".join(sentences(findings))
 
 
 def page(findings: Findings) -> str:
@@ -81,7 +81,7 @@ def test_a_rate_stands_under_the_anchor_and_ranges_over_where_it_is_defined() ->
     here = values["ant", model.anchor.cell.configuration].value
     assert here is not None
     found = with_rate(found, values)
-    said = next(each for each in statements(found) if each.startswith("Over refusal"))
+    said = next(each for each in sentences(found) if each.startswith("Over refusal"))
     assert "first configuration" not in said
     assert f"under the anchor configuration ({model.anchor.cell.configuration})" in said
     assert f"ant {100 * float(here):.1f} %, 10.0 to 70.0 over 7 configurations" in said
@@ -226,7 +226,7 @@ def test_configurations_that_a_model_was_not_asked_under_are_counted() -> None:
 )  # fmt: skip
 def test_who_is_as_lenient_as_people_is_not_more_lenient(gained: tuple[int, int], words: str) -> None:
     agreement = kappa(["a", "b"], ["b", "a"])
-    (_, said) = audit_sentences([AuditFinding("sheet", "facts", agreement, leniency(gained), "0" * 64)])
+    (_, said) = audit_sentences(AuditFinding("sheet", "facts", agreement, leniency(gained), "0" * 64))
     assert f"the study is {words} (" in said
 
 
@@ -243,7 +243,7 @@ def test_a_p_value_is_never_0() -> None:
     guesses = [Guess(("c", str(number), 0), "facts", arm, arm) for number, arm in enumerate(["a", "b"] * 40)]
     finding = guess_finding("facts", ["a", "b"], guesses)
     assert finding.test.chi2 is not None and finding.test.p < 1e-9
-    (said,) = guess_sentences([finding])
+    said = guess_sentence(finding)
     assert "p < 0.0001" in said and "p = 0.000" not in said
     found = having(findings_of(spec_of(TWO), reversing), GUESSES, (finding,))
     assert "p = 0.000" not in page(found) and "freedom, p &lt; 0.0001" in page(found)
@@ -264,7 +264,7 @@ def test_a_curve_of_no_difference_lies_on_no_side() -> None:
     (made,) = findings_of(spec, lambda cell: right[cell.model][cell.levels["frame"]])[CURVES]
     assert len(made.fitted) == 2
     assert all(abs(each.fitted.estimate) < 1e-12 for each in made.fitted if each.fitted)
-    said = curve_sentence(made)
+    said = result(made).text
     assert "median odds ratio is 1 (" in said and "100 % lie at 1 as it does" in said
 
 
@@ -294,7 +294,7 @@ def test_what_was_tested_is_not_said_to_be_untested_for_its_correction() -> None
         assert each.effect is not None and (each.support, each.refute) == (1, 1)
         assert min(each.effect.support, each.effect.refute) == pytest.approx(0.98**ITEMS)
         assert "nothing is tested" not in sentence(each, True)
-    assert "not tested" not in " ".join(hypothesis_lines(found))
+    assert "not tested" not in " ".join(verdict_lines(found.hypotheses, found.complete))
 
 
 def test_an_equivalence_without_answers_is_not_open_for_what_the_estimator_lacks() -> None:

@@ -9,7 +9,7 @@ from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html
-from gridc.reports.sentences import statements
+from gridc.reports.statements import sentences
 from tests.reports.builders import AXES, findings_of, reversing, spec_of
 
 MODELS = {"one": None, "two": None}
@@ -44,7 +44,7 @@ def test_each_tier_has_its_part_of_the_envelope_and_the_last_of_its_levels_count
 
 def test_sentences_and_page_speak_of_the_studys_own_tiers(tiered: Findings) -> None:
     page = as_html(tiered, certify(tiered), make_cards(tiered, "0" * 64))
-    assert "of them in the usual tier" in " ".join(statements(tiered))
+    assert "of them in the usual tier" in " ".join(sentences(tiered))
     text = " ".join(page.split())
     assert "asterisk marks a level of the edge tier" in text
     assert "5*" in text and "core tier" not in text
@@ -75,5 +75,5 @@ def test_a_pass_mark_counts_on_the_benchmarks_that_it_names() -> None:
 
 def test_an_exploratory_study_says_that_it_confirms_nothing() -> None:
     said = "its verdicts say what to predict next, and confirm nothing"
-    assert said not in " ".join(statements(found()))
-    assert said in " ".join(statements(found(study={**STUDY, "purpose": "exploratory"})))
+    assert said not in " ".join(sentences(found()))
+    assert said in " ".join(sentences(found(study={**STUDY, "purpose": "exploratory"})))

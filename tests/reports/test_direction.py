@@ -15,7 +15,7 @@ from gridc.reports.findings.paired import report
 from gridc.reports.page import as_html, lay_out
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.scorecard.text import as_html as scorecard_html
-from gridc.reports.sentences import statements
+from gridc.reports.statements import sentences
 from gridc.statistics.contrasts import pair_levels
 from gridc.statistics.direction import Direction
 from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
@@ -53,7 +53,7 @@ def table(findings: Findings) -> dict[str, dict[str, Fraction]]:
 def test_an_unreadable_answer_is_said_to_help_where_lower_is_better(lower: bool) -> None:
     direction = "lower_is_better" if lower else "higher_is_better"
     findings = findings_of(spec_of(MODELS, direction=direction), lambda cell: 2, parsed=3)
-    (told,) = (each for each in statements(findings) if "could be read" in each)
+    (told,) = (each for each in sentences(findings) if "could be read" in each)
     assert told.endswith("scores 0, which is the better end there." if lower else "scores 0.")
     page = as_html(findings, certify(findings), make_cards(findings, "0" * 64))
     assert "as wrong" not in " ".join(page.split())
@@ -73,7 +73,7 @@ def test_nothing_says_that_an_unreadable_answer_scores_0_where_it_scores_the_wor
     findings = findings_of(spec, lambda cell: 5 * ITEMS // 8, parsed=3)
     deck = make_cards(findings, "0" * 64)
     page = " ".join(as_html(findings, certify(findings), deck).split())
-    told = " ".join(statements(findings))
+    told = " ".join(sentences(findings))
     assert "better end there" not in told
     expected = (
         "scores 0, or 1 where the spec gives it the worst score" if somewhere else "scores 1, the worst"
@@ -167,9 +167,9 @@ def test_counts_are_of_scores_and_the_words_say_which_is_better() -> None:
     high, low = found(False), found(True)
     for one, other in zip(high.benchmarks[0].full.pairs, low.benchmarks[0].full.pairs, strict=True):
         assert one.counts == other.counts
-    told = [each for each in statements(low) if "scores higher" in each]
+    told = [each for each in sentences(low) if "scores higher" in each]
     assert told and all("a lower score is the better one" in each for each in told)
-    assert not any("lower score is the better" in each for each in statements(high))
+    assert not any("lower score is the better" in each for each in sentences(high))
     deck, certificate = make_cards(low, "0" * 64), certify(low)
     assert "A lower score is the better one" in as_markdown(deck)
     page = as_html(low, certificate, deck)
@@ -249,7 +249,7 @@ def test_under_a_target_the_nearest_model_stands_first() -> None:
 def test_counts_of_pairs_stay_counts_of_scores_and_say_so_under_a_target() -> None:
     pairs, plain = aimed().benchmarks[0].full.pairs, found(False).benchmarks[0].full.pairs
     assert [each.counts for each in pairs] == [each.counts for each in plain]
-    told = [each for each in statements(aimed()) if "scores higher" in each]
+    told = [each for each in sentences(aimed()) if "scores higher" in each]
     assert told and all("the score nearest to 0.55 is best" in each for each in told)
 
 
@@ -266,7 +266,7 @@ def test_a_ranking_under_a_target_is_decided_by_distance_or_left_open(strength: 
         assert told.ranking is not None
         assert (told.ranking.agree, told.ranking.contradict) == observed
         assert told.verdict == (verdict if strength else "open")
-        (sentence,) = (each for each in statements(findings) if each.startswith("H1"))
+        (sentence,) = (each for each in sentences(findings) if each.startswith("H1"))
         assert ("No test here is of distances from a target" in sentence) is (strength is None)
 
 
@@ -276,7 +276,7 @@ def test_nothing_is_said_to_be_better_or_worse_by_a_side_under_a_target() -> Non
     page, scored = as_html(findings, certificate, deck), scorecard_html(card)
     assert "nearest to 0.55 is better" in as_markdown(deck)
     assert page.count("nearest to 0.55") >= 3 and "nearest to 0.55" in scored
-    for text in (page, as_markdown(deck), scored, *statements(findings)):
+    for text in (page, as_markdown(deck), scored, *sentences(findings)):
         assert "lower score is the better one" not in text and "lower is better" not in text
     assert all(row.change is None for model in card.models for row in model.matrix)
     assert all(model.sensitivity is not None and model.sensitivity.rate is None for model in card.models)
@@ -301,6 +301,6 @@ def test_a_paired_report_orders_by_distance_from_a_target() -> None:
 def test_an_unreadable_answer_is_said_to_help_where_it_can(aim: Fraction, told: str) -> None:
     spec = spec_of(MODELS, direction=float(aim), analysis={})
     (said,) = (
-        each for each in statements(findings_of(spec, lambda cell: 2, parsed=3)) if "could be read" in each
+        each for each in sentences(findings_of(spec, lambda cell: 2, parsed=3)) if "could be read" in each
     )
     assert said.endswith(told)

@@ -12,13 +12,12 @@ from gridc.compiler.grid.cell import Cell
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
-from gridc.reports.findings.hypotheses import sentence
+from gridc.reports.findings.hypotheses import sentence, verdict_lines
 from gridc.reports.findings.hypotheses.contrasts import _needed
 from gridc.reports.findings.hypotheses.effects import Change
 from gridc.reports.findings.hypotheses.sentences import CORRECTED
 from gridc.reports.page import as_html
 from gridc.reports.scorecard.tables import hypothesis_table
-from gridc.reports.sentences import hypothesis_lines
 from gridc.reports.words import told_p
 from tests.reports import builders
 from tests.reports.builders import AXES, ITEMS, findings_of, spec_of
@@ -63,7 +62,7 @@ def test_a_difference_is_found_with_its_sign_and_its_number_needed(
     deck = make_cards(findings, "0" * 64)
     assert deck.hypotheses == (told,) and f"number needed to {kind} 4" in as_markdown(deck)
     assert "number needed to " + kind in as_html(findings, certify(findings), deck)
-    assert "1 supported (H)" in " ".join(hypothesis_lines(findings))
+    assert "1 supported (H)" in " ".join(verdict_lines(findings.hypotheses, findings.complete))
 
 
 def test_what_is_found_and_smaller_than_the_margin_is_both() -> None:
@@ -256,7 +255,7 @@ def test_a_verdict_without_the_estimators_test_says_so_and_why() -> None:
     told = sentence(finding, complete=True)
     assert finding.verdict == "open" and finding.effect.failure.code == "separated"
     assert "has no test here, separated: " in told and "clustered" not in told
-    lines = list(hypothesis_lines(found))
+    lines = list(verdict_lines(found.hypotheses, found.complete))
     assert any(each.startswith("Without the estimator's test: H (separated: ") for each in lines)
     control = decided(lambda cell: 10, kind="null_control", margin={"pp": 30})
     assert control.hypotheses[0].verdict == "supported"
@@ -267,7 +266,7 @@ def test_a_refuted_effect_is_printed_with_the_p_of_its_refutation() -> None:
     found = decided(falls, side="greater", margin={"pp": 5})
     (finding,) = found.hypotheses
     assert finding.verdict == "refuted" and finding.refute < 0.05 < finding.support
-    (line,) = (each for each in hypothesis_lines(found) if each.startswith("Effects"))
+    (line,) = (each for each in verdict_lines(found.hypotheses, found.complete) if each.startswith("Effects"))
     assert f"refutation {told_p(finding.refute)}" in line and told_p(finding.support) not in line
 
 
@@ -366,7 +365,7 @@ def test_a_verdict_that_depends_on_the_reading_says_so_wherever_it_stands() -> N
     said = f"supported where they count, {row.otherwise} where they are left out"
     deck = make_cards(findings, "0" * 64)
     assert said in " ".join(certificate.statements)
-    assert said in " ".join(hypothesis_lines(findings))
+    assert said in " ".join(verdict_lines(findings.hypotheses, findings.complete))
     assert said in as_markdown(deck)
     assert f"{row.otherwise} where unreadable answers are left out" in as_html(findings, certificate, deck)
     shown = hypothesis_table(certificate.hypotheses).rows[0]

@@ -21,7 +21,7 @@ from gridc.reports.findings.hypotheses import decisions
 from gridc.reports.findings.observations import Samples
 from gridc.reports.findings.scores import cell_scores
 from gridc.reports.page import as_html
-from gridc.reports.sentences import statements
+from gridc.reports.statements import sentences
 from gridc.runtime.store.store import Store
 from gridc.schema.inference import Criterion, Falsification, Fork
 from gridc.schema.selector import Selector
@@ -154,7 +154,7 @@ def test_every_report_says_what_became_of_the_tests(read: tuple[Plan, Any, Findi
     _, _, findings = read
     document = certify(findings)
     deck = make_cards(findings, "0" * 64)
-    page, card, said = as_html(findings, document, deck), as_markdown(deck), " ".join(statements(findings))
+    page, card, said = as_html(findings, document, deck), as_markdown(deck), " ".join(sentences(findings))
     results = {each.id: each.result for each in document.falsifications}
     assert set(results) == {"rho", "sdi", "range", "flips", "score", "keeps"}
     assert results["range"] == "pass" and results["sdi"] == "fail"

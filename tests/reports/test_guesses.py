@@ -14,7 +14,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.judging import Bench, Guess, Judged, Response, is_judged
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.blinding import guess_finding
-from gridc.reports.raters import guess_sentences
+from gridc.reports.statements.labels import guess_sentence
 from gridc.schema.judging import GUESS
 from tests.e2e.judged import serving
 
@@ -82,7 +82,7 @@ def test_sentences_say_what_was_found_and_no_more() -> None:
     habit = guess_finding("b", ARMS, guessed(truth, lambda arm: "react"))
     random = Random(1)
     blind = guess_finding("b", ARMS, guessed(truth, lambda arm: random.choice(ARMS)))
-    told = list(guess_sentences([knows, habit, blind]))
+    told = [guess_sentence(finding) for finding in (knows, habit, blind)]
     assert "named the right one in 100.0 %" in told[0]
     assert told[0].endswith("so it was not blind.")
     assert told[1].endswith("so nothing can be tested.")

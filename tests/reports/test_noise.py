@@ -6,12 +6,11 @@ import pytest
 
 from gridc.compiler.grid.cell import Cell
 from gridc.reports.card import as_markdown, make_cards
-from gridc.reports.caveats import caveats
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.noise import GapAndFloors, NoiseFloor, noise_floors, of_pair, within_noise
 from gridc.reports.page import as_html
-from gridc.reports.sentences import statements
+from gridc.reports.statements import sentences
 from gridc.reports.words import LIMITS
 from tests.reports.builders import AXES, findings_of, noise_event, spec_of
 
@@ -93,8 +92,8 @@ def test_a_verdict_within_noise_is_marked_everywhere() -> None:
     (row,) = (each.ranking_stability.pairs[0] for each in make_cards(marked, "0" * 64).cards[:1])
     assert row.noise == "within"
     text, page, card = told(marked)
-    assert next(caveats(marked)).startswith("WITHIN NOISE: ")
-    assert "ant and bee on facts" in next(caveats(marked))
+    assert sentences(marked, "limits")[0].startswith("WITHIN NOISE: ")
+    assert "ant and bee on facts" in sentences(marked, "limits")[0]
     assert "WITHIN NOISE: the shape of a batch alone could undo this verdict." in text
     assert page.count('<span class="tier within">within noise</span>') > 4
     banner = page.split('class="banner" role="note">')[1].split("</div>")[0]
@@ -126,7 +125,7 @@ def test_a_witness_within_noise_is_marked_where_the_verdict_stands_without_it() 
     _, page, _ = told(findings)
     cell = page.split('class="gaps">')[1].split("</div>")[0]
     assert cell.count("within noise") == 2
-    assert not any("WITHIN" in each for each in statements(findings))
+    assert not any("WITHIN" in each for each in sentences(findings))
 
 
 def test_a_hypothesis_within_noise_is_marked() -> None:
@@ -139,7 +138,7 @@ def test_a_hypothesis_within_noise_is_marked() -> None:
         findings = findings_of(counted, always, changed={"fp32": changed})
         (row,) = certify(findings).hypotheses
         assert (row.verdict, row.noise) == ("supported", noise)
-        assert any("H1" in each and "WITHIN" in each for each in statements(findings)) == (noise == "within")
+        assert any("H1" in each and "WITHIN" in each for each in sentences(findings)) == (noise == "within")
     (refuted,) = certify(findings_of(counted, reverses, changed={"fp32": 5})).hypotheses
     assert (refuted.verdict, refuted.noise) == ("refuted", "within")
 
@@ -172,7 +171,7 @@ def test_a_hypothesis_within_noise_is_marked() -> None:
 
 def test_full_precision_that_changed_nothing_is_one_line() -> None:
     findings = findings_of(spec_of(MODELS), reverses, changed={"fp32": 0})
-    assert [each for each in caveats(findings) if each != LIMITS] == [
+    assert [each for each in sentences(findings, "limits") if each != LIMITS] == [
         "Noise floor of ant at fp32, bee at fp32: in another batch shape none of 200 outcomes of 100 calls "
         "changed."
     ]

@@ -5,11 +5,10 @@ from html.parser import HTMLParser
 import pytest
 
 from gridc.compiler.grid.cell import Cell
-from gridc.reports.caveats import caveats
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.notebook import certificate_html, findings_html, plan_html
-from gridc.reports.sentences import leading
+from gridc.reports.statements import sentences
 from tests.reports.builders import ITEMS, findings_of, spec_of
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>'
@@ -38,7 +37,7 @@ class WellFormed(HTMLParser):
 def all_of(findings: Findings) -> list[str]:
     certificate = certify(findings)
     return [
-        findings_html(certificate, list(leading(findings)), list(caveats(findings))),
+        findings_html(certificate, sentences(findings, "leading"), sentences(findings, "limits")),
         certificate_html(certificate),
     ]
 

@@ -14,11 +14,10 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lock.lock import Superseded
 from gridc.reports import addresses
 from gridc.reports.card import as_markdown, make_cards
-from gridc.reports.caveats import caveats
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html
-from gridc.reports.sentences import leading, statements
+from gridc.reports.statements import sentences
 from gridc.reports.templates import render
 from gridc.reports.words import effects, selected
 from gridc.schema.selector import Selector
@@ -126,8 +125,8 @@ def test_stamp_results_and_statements_are_there_in_order(findings: Findings, pag
     text = " ".join(Tags(page).text.split())
     assert certificate.stamp in text
     assert certificate.results in text
-    assert certificate.statements == (*leading(findings), *caveats(findings))
-    for part in (leading(findings), caveats(findings)):
+    assert certificate.statements == (*sentences(findings, "leading"), *sentences(findings, "limits"))
+    for part in (sentences(findings, "leading"), sentences(findings, "limits")):
         places = [text.index(each) for each in part]
         assert places == sorted(places)
     for each in (
@@ -411,13 +410,13 @@ def test_a_certified_order_names_its_own_test() -> None:
 
 def test_scores_of_answers_that_could_not_be_read_say_so() -> None:
     findings = findings_of(spec_of({"ant": None, "beetle": None}), lambda cell: 2, parsed=3)
-    (told,) = (each for each in caveats(findings) if "could be read" in each)
+    (told,) = (each for each in sentences(findings, "limits") if "could be read" in each)
     assert told.startswith("On facts, in 4 of 8 configurations fewer than 95 % of a model's answers could")
     assert f"(ant, beetle; at worst {100 * 3 / ITEMS:.1f} %)" in told
 
 
 def test_one_model_has_no_order() -> None:
-    told = list(statements(findings_of(spec_of({"ant": None}), lambda cell: 2)))
+    told = list(sentences(findings_of(spec_of({"ant": None}), lambda cell: 2)))
     assert "One model was asked, so no order of models is compared." in told
     assert not any("strict orders" in each for each in told)
 

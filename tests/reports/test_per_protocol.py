@@ -9,7 +9,7 @@ from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html
-from gridc.reports.sentences import leading
+from gridc.reports.statements import sentences
 from tests.reports.builders import ITEMS, findings_of, reversing, spec_of
 
 MODELS = {"one": None, "two": None}
@@ -64,9 +64,11 @@ def test_a_leading_sentence_says_where_the_two_part() -> None:
     pair = certify(findings).benchmarks[0].scopes[0].pairs[0]
     assert (pair.plus, pair.minus, pair.ties) == (0, 8, 0) and pair.d1
     assert (pair.per_protocol.plus, pair.per_protocol.minus) == (4, 4) and not pair.per_protocol.agrees
-    told = [each for each in leading(findings) if each.startswith("Whether unreadable answers count")]
+    told = [
+        each for each in sentences(findings, "leading") if each.startswith("Whether unreadable answers count")
+    ]
     assert len(told) == 1 and "0/8/0" in told[0] and "4/4/0" in told[0]
-    assert list(leading(findings)).index(told[0]) < 3, "it stands above the fold"
+    assert sentences(findings, "leading").index(told[0]) < 3, "it stands above the fold"
     assert "another verdict" in as_markdown(make_cards(findings, "0" * 64))
 
 
@@ -76,7 +78,7 @@ def test_nothing_is_said_where_everything_was_read(parsed: int | None) -> None:
     pair = certify(findings).benchmarks[0].scopes[0].pairs[0]
     assert pair.per_protocol.agrees
     assert (pair.per_protocol.plus, pair.per_protocol.minus) == (pair.plus, pair.minus)
-    assert not [each for each in leading(findings) if "unreadable answers count" in each]
+    assert not [each for each in sentences(findings, "leading") if "unreadable answers count" in each]
 
 
 def test_a_cell_without_a_readable_answer_is_not_measured_per_protocol() -> None:

@@ -13,7 +13,7 @@ from gridc.reports.findings.findings import BenchmarkFinding, ModelFinding
 from gridc.reports.findings.intervals import UnitIntervals
 from gridc.reports.findings.scores import CellScore, cell_scores
 from gridc.reports.findings.sensitivity import sensitivities
-from gridc.reports.scorecard.document import needed, score_model
+from gridc.reports.scorecard.document import score_model
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.scorecard import MatrixRow, ModelScore
 from gridc.statistics.direction import Direction
@@ -120,7 +120,7 @@ def test_numbers_needed_are_rounded_up_where_some_were_printed_to_the_nearest(
 
     def number(arm: str, **which: str) -> tuple[str, int | None]:
         moved = pooled(rows_of(scored, arm, **which)) - pooled(rows_of(scored, "direct", **which))
-        found = needed(Moved(moved, None))
+        found = Moved(moved, None).needed()
         return found.kind, found.displayed
 
     assert number("react") == ("harm", 136)

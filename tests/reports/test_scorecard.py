@@ -21,11 +21,12 @@ from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.conduct import CONDUCT, Conduct
 from gridc.reports.findings.findings import Findings
 from gridc.reports.printed import Printed, as_latex, as_markdown, latex
-from gridc.reports.scorecard.document import make_scorecard, needed
+from gridc.reports.quantities.number_needed import in_a_cell
+from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.scorecard.methodology import LINES
-from gridc.reports.scorecard.tables import needed_words
 from gridc.reports.scorecard.text import as_text
 from gridc.schema import jsonschema
+from gridc.schema.hypotheses import NumberNeededRow
 from gridc.schema.scorecard import MethodRow, Scorecard
 from gridc.study import OpenStudy
 from tests.recount.studies import graded
@@ -161,7 +162,7 @@ def test_numbers_needed_keep_their_sign(
 ) -> None:
     """A gain is a number needed to benefit (the released package printed 4 to harm for +25 pp), and an
     interval with 0 in it runs through infinity."""
-    assert needed_words(needed(Moved(Fraction(difference), interval))) == words
+    assert in_a_cell(NumberNeededRow.of(Moved(Fraction(difference), interval).needed())) == words
 
 
 def test_forged_lines_are_named(tmp_path: Path) -> None:

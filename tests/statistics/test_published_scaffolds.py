@@ -240,7 +240,7 @@ HERE: dict[str, Callable[[], Any]] = {
     "H1b_RD": lambda: gap("multi_agent"),
     "H1b_RD_wald95": lambda: wald_interval("multi_agent", 0.95),
     "H1b_logOR_full": lambda: odds("multi_agent")[0],
-    "H1c_NNH": lambda: number_needed(gap("map_reduce") / 100, None).display,
+    "H1c_NNH": lambda: number_needed(gap("map_reduce") / 100, None).displayed,
     "H1c_OR": lambda: np.exp(odds("map_reduce")[0]),
     "H1c_RD": lambda: gap("map_reduce"),
     "H1c_RD_boot95": lambda: paired_interval("map_reduce"),
@@ -325,9 +325,9 @@ def test_numbers_needed_are_rounded_up_everywhere() -> None:
     """The tables round some to the nearest (135, 165, 5), against their definition."""
     react, critic = (number_needed(gap(arm) / 100, None) for arm in ("react", "multi_agent"))
     truth = number_needed(gap("map_reduce", benchmark="truthfulqa") / 100, None)
-    assert [each.display for each in (react, critic, truth)] == [136, 166, 6]
+    assert [each.displayed for each in (react, critic, truth)] == [136, 166, 6]
     assert [round(each.number) for each in (react, critic, truth)] == [135, 165, 5]
-    assert react.display == ceil(react.number)
+    assert react.displayed == ceil(react.number)
 
 
 def test_six_models_give_a_rank_correlation_with_its_exact_p() -> None:

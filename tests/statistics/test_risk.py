@@ -90,16 +90,16 @@ def test_no_spread_is_no_interval() -> None:
 
 def test_a_number_needed_is_the_inverse_with_a_side() -> None:
     harm = number_needed(-0.07304802, Interval(-0.081, -0.064))
-    assert (harm.kind, harm.display) == ("harm", 14)
+    assert (harm.kind, harm.displayed) == ("harm", 14)
     assert (harm.low, harm.high) == pytest.approx((1 / 0.081, 1 / 0.064))
-    assert number_needed(0.25, None).kind == "benefit" and number_needed(0.25, None).display == 4
+    assert number_needed(0.25, None).kind == "benefit" and number_needed(0.25, None).displayed == 4
     both = number_needed(-0.02, Interval(-0.05, 0.01))
     assert (both.low, both.high) == (None, None)
     assert (both.harm, both.benefit) == pytest.approx((20, 100))
     edge = number_needed(-0.02, Interval(-0.05, 0.0))
     assert edge.harm == pytest.approx(20) and edge.benefit == inf
     none = number_needed(0.0, Interval(-0.1, 0.1))
-    assert (none.kind, none.number, none.display) == ("none", inf, None)
+    assert (none.kind, none.number, none.displayed) == ("none", inf, None)
 
 
 def test_fiellers_interval_covers_and_is_withheld_where_the_loss_may_be_none() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gridc.reports import addresses
-from gridc.reports.curves import curve_estimates
+from gridc.reports.estimates.curves import curve_estimates
 from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.viewer.curves import StatedCurves
 from gridc.viewer.export import export

@@ -28,7 +28,7 @@ from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.direction import Direction
 from gridc.statistics.paired_rows import paired
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.risk import Interval, NumberNeededEstimate, number_needed
+from gridc.statistics.risk import Interval, NumberNeededEstimate, Rounding, number_needed
 from gridc.statistics.unit_bootstrap import Counts, draw_weights, intervals, resampled_sums
 
 
@@ -40,11 +40,10 @@ class Moved:
     difference: Fraction
     interval: Ends | None
 
-    @property
-    def needed(self) -> NumberNeededEstimate:
+    def needed(self, rounding: Rounding = "ceil") -> NumberNeededEstimate:
         """Of the exact difference: one that is rounded would turn 120 into 121."""
         interval = None if self.interval is None else Interval(*self.interval)
-        return number_needed(float(self.difference), interval)
+        return number_needed(float(self.difference), interval, rounding)
 
     @property
     def side(self) -> int:

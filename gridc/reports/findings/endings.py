@@ -1,6 +1,6 @@
 """How samples ended: an answer was read, none could be, a call failed for good, or it is not there yet."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 FAILED = "failed "
@@ -46,25 +46,3 @@ def _of(model: str, ended: Mapping[str, int]) -> Endings:
     failed = {name.removeprefix(FAILED): number for name, number in ended.items() if name.startswith(FAILED)}
     plain = {name: ended.get(name, 0) for name in ("read", "unread", "cut", "refused", "waiting")}
     return Endings(model=model, failed=failed, **plain)
-
-
-def endings_sentences(benchmark: str, endings: Sequence[Endings]) -> Iterator[str]:
-    """Where calls failed for good, or answers were cut off or declined: how many, of whom."""
-    failed = [
-        f"{each.model} {sum(each.failed.values()):,} of {each.samples:,} "
-        f"({', '.join(f'{kind} {number:,}' for kind, number in each.failed.items())})"
-        for each in endings
-        if each.failed
-    ]
-    if failed:
-        yield (
-            f"On {benchmark}, calls of these samples failed for good: {'; '.join(failed)}. They stay in the "
-            "denominator as answers that cannot be read, and per protocol they are left out."
-        )
-    cut = [f"{each.model} {each.cut:,} of {each.samples:,}" for each in endings if each.cut]
-    if cut:
-        yield f"On {benchmark}, responses without a readable answer end at `max_tokens`: {'; '.join(cut)}."
-    declined = [f"{each.model} {each.refused:,} of {each.samples:,}" for each in endings if each.refused]
-    if declined:
-        told = "; ".join(declined)
-        yield f"On {benchmark}, the provider says that it declined, and no answer can be read: {told}."

@@ -1,10 +1,10 @@
 """Findings -> Scorecard."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import exp, isfinite
+from math import exp
 from typing import Any
 
-from gridc.reports.findings.changes import Moved, ScoreChange
+from gridc.reports.findings.changes import ScoreChange
 from gridc.reports.findings.conduct import CONDUCT
 from gridc.reports.findings.curves import CURVES, CurveFinding, WithoutModel
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
@@ -61,13 +61,6 @@ def make_scorecard(findings: Findings) -> Scorecard:
         observed=findings[CONDUCT].observed,
         not_varied=spec.study.not_varied,
     )
-
-
-def needed(moved: Moved, rounding: str = "ceil") -> NumberNeededRow:
-    """The number needed of a difference, as documents hold it. Infinite numbers are null."""
-    found = moved.needed
-    rounded = rounding == "round" and isfinite(found.number)
-    return NumberNeededRow.of(found, displayed=round(found.number) if rounded else found.display)
 
 
 def _curve(found: CurveFinding) -> CurveRow:
@@ -156,7 +149,9 @@ def _change(spec: Spec, change: ScoreChange) -> ChangeRow:
     return ChangeRow(
         difference=float(change.itt.difference),
         interval=change.itt.interval,
-        number_needed=needed(change.itt, spec.analysis.nnh.rounding if spec.analysis.nnh else "ceil"),
+        number_needed=NumberNeededRow.of(
+            change.itt.needed(spec.analysis.nnh.rounding if spec.analysis.nnh else "ceil")
+        ),
         per_protocol=None if change.pp is None else float(change.pp.difference),
         per_protocol_interval=None if change.pp is None else change.pp.interval,
         rows=change.rows,

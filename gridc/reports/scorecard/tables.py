@@ -1,11 +1,11 @@
 """The tables of a scorecard, as they are printed."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from math import ceil
 
 from gridc.reports.printed import Printed
+from gridc.reports.quantities import number_needed
 from gridc.reports.words import p_value, with_sign
-from gridc.schema.hypotheses import ContrastRow, HypothesisRow, NumberNeededRow
+from gridc.schema.hypotheses import ContrastRow, HypothesisRow
 from gridc.schema.scorecard import ChangeRow, CurveRow, Held, MatrixRow, ModelScore, Scorecard
 
 HELD: Mapping[Held, str] = {
@@ -29,16 +29,12 @@ KEPT = {
     "only_right": "only by the second",
     "neither": "by neither",
 }
-NEEDED = {"harm": "NNH", "benefit": "NNB"}
-NEEDED_NOTE = (
-    "NNH, the number needed to harm, says how many answers it takes, on average, until one more is worse "
-    "than under the reference; NNB, to benefit, until one more is better. Where the interval of the "
-    "difference holds 0, it runs through infinity (Altman 1998). A difference has no interval (–) "
-    "where there are fewer than two independent units or none differs from the others: no spread in the "
-    "sample is no evidence of none. That of a rate of 0 or 100 % is exact and one-sided."
+SPREAD_NOTE = (
+    "A difference has no interval (–) where there are fewer than two independent units or none differs from "
+    "the others: no spread in the sample is no evidence of none. That of a rate of 0 or 100 % is exact and "
+    "one-sided."
 )
-
-
+NEEDED_NOTE = f"{number_needed.NOTE} {SPREAD_NOTE}"
 DIFFERENCE_NOTE = (
     "Differences are from the reference, in points of the better direction: where a lower rate is the better "
     "one, a rate that falls has a difference above 0. Under a target there are none."
@@ -95,7 +91,7 @@ def matrix_table(model: ModelScore) -> Printed:
             rate(row.per_protocol),
             "–" if row.change is None else points(row.change.difference),
             "–" if row.change is None else points_ends(row.change),
-            "–" if row.change is None else needed_words(row.change.number_needed),
+            "–" if row.change is None else number_needed.in_a_cell(row.change.number_needed),
         )
         for row in model.matrix
     )  # fmt: skip
@@ -188,7 +184,7 @@ def _contrast(row: ContrastRow) -> tuple[str, str, str, str, str]:
         f"{change.level} against {change.reference}{recovered}",
         moved if span is None else f"{moved} ({points(span[0] or 0)} to {points(span[1] or 0)})",
         ratio,
-        "–" if row.number_needed is None else needed_words(row.number_needed),
+        "–" if row.number_needed is None else number_needed.in_a_cell(row.number_needed),
         ", ".join(margins) or "–",
     )
 
@@ -297,26 +293,6 @@ def points_ends(row: ChangeRow) -> str:
 
 def _points_ends(interval: tuple[float, float] | None) -> str:
     return "–" if interval is None else f"{points(interval[0])} to {points(interval[1])}"
-
-
-def needed_words(row: NumberNeededRow) -> str:
-    """`NNH 14 (13 to 17)`, `NNH 166 (NNH 63 to ∞ to NNB 261)`, `no difference`."""
-    shown = "no difference" if row.kind == "none" else f"{NEEDED[row.kind]} {row.displayed:,}"
-    if row.low is not None:
-        return f"{shown} ({_rounded(row.low)} to {_rounded(row.high)})"
-    if row.harm is None and row.benefit is None:
-        return shown
-    parts = [
-        *([f"{NEEDED['harm']} {_rounded(row.harm)}"] if row.harm is not None else []),
-        "\N{INFINITY}",
-        *([f"{NEEDED['benefit']} {_rounded(row.benefit)}"] if row.benefit is not None else []),
-    ]
-    return f"{shown} ({' to '.join(parts)})"
-
-
-def _rounded(value: float | None) -> str:
-    """The end of an interval, rounded up; it is known to ten digits."""
-    return "\N{INFINITY}" if value is None else f"{ceil(value * (1 - 1e-9)):,}"
 
 
 def first_columns(model: ModelScore) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gridc.reports.printed import as_markdown
+from gridc.reports.quantities import number_needed
 from gridc.reports.scorecard import tables
 from gridc.reports.templates import markdown, render
 from gridc.schema.scorecard import Scorecard
@@ -12,7 +13,7 @@ FOLLOWING = ("sensitivity", "hypotheses", "curves", "integrity", "threats", "che
 """The tables behind the models, in order."""
 SHOWN: tuple[Callable[..., Any], ...] = (
     tables.first_columns, tables.by_benchmark, tables.change_words, tables.matrix_table,
-    tables.rate, tables.ends, tables.points, tables.needed_words,
+    tables.rate, tables.ends, tables.points,
 )  # fmt: skip
 """What the page's template calls."""
 
@@ -26,6 +27,7 @@ def as_html(card: Scorecard) -> str:
         held=tables.HELD,
         needed_note=tables.NEEDED_NOTE,
         tables={name: shown[name] for name in FOLLOWING},
+        needed_in_a_cell=number_needed.in_a_cell,
         **{each.__name__: each for each in SHOWN},
     )
 

@@ -12,16 +12,16 @@ from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.reports.findings import changes
 from gridc.reports.findings.changes import Moved
+from gridc.reports.quantities.number_needed import in_a_cell
 from gridc.reports.scorecard import methodology
-from gridc.reports.scorecard.document import needed
-from gridc.reports.scorecard.tables import needed_words
+from gridc.schema.hypotheses import NumberNeededRow
 from gridc.statistics import clustered_logit, generalizability, raters, risk, variance
 from gridc.statistics.case_totals import collapse
 from tests.museum.exhibit import FINDINGS, exhibit
 from tests.reports.builders import findings_of, reversing, spec_of
 from tests.statistics.test_published_scaffolds import ARMS, BENCHMARKS, CELLS, MODELS, table
 
-ROUNDED = "numbers needed are rounded up (`risk.NumberNeededEstimate.display`)"
+ROUNDED = "numbers needed are rounded up (`risk.number_needed`)"
 
 
 def gap(arm: str, **which: str) -> Fraction:
@@ -47,7 +47,7 @@ def gap(arm: str, **which: str) -> Fraction:
 )
 def rounded_down(room: Any, patch: MonkeyPatch) -> set[str]:
     found = [gap("react"), gap("multi_agent"), gap("map_reduce", benchmark="truthfulqa")]
-    shown = [needed(Moved(each, None)) for each in found]
+    shown = [Moved(each, None).needed() for each in found]
     assert {each.kind for each in shown} == {"harm"}
     return {ROUNDED} if [each.displayed for each in shown] == [136, 166, 6] else set()
 
@@ -62,12 +62,12 @@ SIGNED = "a number needed says whether it is to harm or to benefit (`risk.number
     lambda patch: patch.setattr(changes, "number_needed", without_sign(risk.number_needed)),
 )
 def a_gain_that_harms(room: Any, patch: MonkeyPatch) -> set[str]:
-    gain, loss = (needed_words(needed(Moved(Fraction(sign, 4), None))) for sign in (1, -1))
+    gain, loss = (in_a_cell(NumberNeededRow.of(Moved(Fraction(sign, 4), None).needed())) for sign in (1, -1))
     return {SIGNED} if (gain, loss) == ("NNB 4", "NNH 4") else set()
 
 
 def without_sign(number_needed: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda difference, interval: number_needed(-abs(difference), interval)
+    return lambda difference, *rest: number_needed(-abs(difference), *rest)
 
 
 INFINITE = "an interval with 0 in it runs through infinity (`risk.number_needed`)"
@@ -81,7 +81,7 @@ INFINITE = "an interval with 0 in it runs through infinity (`risk.number_needed`
 )
 def no_way_through_infinity(room: Any, patch: MonkeyPatch) -> set[str]:
     """The interval of H1b is the published one."""
-    shown = needed_words(needed(Moved(gap("multi_agent"), (-0.0159, 0.0038))))
+    shown = in_a_cell(NumberNeededRow.of(Moved(gap("multi_agent"), (-0.0159, 0.0038)).needed()))
     return {INFINITE} if shown == "NNH 166 (NNH 63 to ∞ to NNB 264)" else set()
 
 

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from math import isfinite
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from gridc.reports.findings.hypotheses.effects import (
     Effect,
     EffectTest,
     Failure,
-    Needed,
     Odds,
     Recovery,
     TrendLine,
@@ -41,7 +39,7 @@ from gridc.statistics.clustered_logit import NotEstimable
 from gridc.statistics.direction import Direction
 from gridc.statistics.jackknife import FLOOR, effective_number, enough
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.risk import Interval, number_needed, recovery
+from gridc.statistics.risk import Interval, NumberNeededEstimate, number_needed, recovery
 from gridc.statistics.verdicts import Evidence
 
 
@@ -268,7 +266,9 @@ def _risk_ratio(comparison: Comparison, level: str, reference: str) -> tuple[flo
     return rate / of_reference, None if ends is None else (float(np.exp(ends[0])), float(np.exp(ends[1])))
 
 
-def _needed(spec: Spec, outcome: str, benchmarks: Sequence[str], change: Change) -> Needed | None:
+def _needed(
+    spec: Spec, outcome: str, benchmarks: Sequence[str], change: Change
+) -> NumberNeededEstimate | None:
     """The number needed to harm or to benefit, where the spec asks for it and the outcome has a good side."""
     signs = {Direction.of(each.direction).sign for each in spec.benchmark if each.id in benchmarks}
     good = 1 if outcome in GAINS else -1 if outcome in HARMS else 0
@@ -280,6 +280,5 @@ def _needed(spec: Spec, outcome: str, benchmarks: Sequence[str], change: Change)
     ends = change.interval
     if ends is not None and good < 0:
         ends = -ends[1], -ends[0]
-    found = number_needed(good * change.difference, None if ends is None else Interval(*ends))
-    shown = round(found.number) if stated.rounding == "round" and isfinite(found.number) else found.display
-    return Needed(found.kind, found.number, shown, found.low, found.high, found.harm, found.benefit)
+    interval = None if ends is None else Interval(*ends)
+    return number_needed(good * change.difference, interval, stated.rounding)

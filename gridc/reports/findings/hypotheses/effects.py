@@ -6,6 +6,7 @@ from typing import Literal
 
 from gridc.reports.findings.intervals import Ends
 from gridc.reports.findings.observations import Reading
+from gridc.statistics.risk import NumberNeededEstimate
 
 FailureCode = Literal[
     "rows", "constant", "collinear", "separated", "saturated", "clusters", "estimator", "not_a_mean",
@@ -125,20 +126,6 @@ class Flips:
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
-    """The number needed to harm or to benefit: see `statistics.risk.NumberNeededEstimate`. `displayed` is
-    rounded as the spec says; None where there is no difference."""
-
-    kind: str
-    number: float
-    displayed: int | None
-    low: float | None
-    high: float | None
-    harm: float | None
-    benefit: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Recovery:
     """Which share of the change from `control` to the reference a level takes back, and what is left.
 
@@ -156,7 +143,7 @@ class Recovery:
     interval: Ends | None
     fieller: Ends | None
     no_interval: str
-    number_needed: Needed | None
+    number_needed: NumberNeededEstimate | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +157,7 @@ class Contrast:
     odds: Odds | None
     risk_ratio: float | None
     risk_ratio_interval: Ends | None
-    number_needed: Needed | None
+    number_needed: NumberNeededEstimate | None
     flips: Flips | None
     parts: tuple[Change, ...] = ()
     recovery: Recovery | None = None

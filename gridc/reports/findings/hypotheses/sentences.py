@@ -1,20 +1,19 @@
 """What is said of an effect: the verdict, the effect with its interval, the test and what it assumes."""
 
 from collections.abc import Iterator
-from math import isinf
 
 from gridc.reports.findings.hypotheses.effects import (
     Change,
     Contrast,
     Effect,
-    Needed,
     Recovery,
     Spread,
 )
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.intervals import Ends
+from gridc.reports.quantities import number_needed
 from gridc.reports.words import KINDS, counted, with_sign
-from gridc.schema.hypotheses import NumberNeededRow, RateChangeRow
+from gridc.schema.hypotheses import RateChangeRow
 
 ASSUMES = {
     "cluster_logit": f"a logit with errors by leaving out units, which assumes independent units, {KINDS}",
@@ -72,7 +71,7 @@ def change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
         if contrast.odds.spread is not None:
             more.append(spread_words(contrast.odds.spread, change.units))
     if contrast.number_needed is not None:
-        more.append(needed_words(contrast.number_needed))
+        more.append(number_needed.in_words(contrast.number_needed))
     if contrast.recovery is not None:
         more += _recovery_words(contrast.recovery, change.reference)
     return f"{moved} ({'; '.join(more)})"
@@ -110,7 +109,7 @@ def _recovery_words(found: Recovery, reference: str) -> Iterator[str]:
         )
     if found.left.difference is None:
         return
-    needed = "" if found.number_needed is None else f", {needed_words(found.number_needed)}"
+    needed = "" if found.number_needed is None else f", {number_needed.in_words(found.number_needed)}"
     yield f"left against {found.control} {points_words(found.left)}{needed}"
 
 
@@ -137,21 +136,3 @@ def spread_words(spread: Spread, units: int) -> str:
         f"{counted(units, 'unit')} worth {spread.effective:.1f} equal ones, the largest with "
         f"{100 * spread.largest:.0f} %"
     )
-
-
-def needed_words(needed: Needed | NumberNeededRow) -> str:
-    """`number needed to harm 14 [11, 17]`; in Altman's form where the difference may be 0."""
-    if needed.kind == "none":
-        told = "no number needed to harm or benefit, as there is no difference"
-    else:
-        told = f"number needed to {needed.kind} {needed.displayed:,}"
-    if needed.low is not None:
-        return f"{told} [{needed.low:.1f}, {_end(needed.high)}]"
-    if needed.harm is not None or needed.benefit is not None:
-        ends = f"{_end(needed.harm)} to harm through infinity to {_end(needed.benefit)} to benefit"
-        return f"{told}, 95 % from {ends}"
-    return told
-
-
-def _end(value: float | None) -> str:
-    return "infinity" if value is None or isinf(value) else f"{value:.1f}"

@@ -1,12 +1,17 @@
-"""What is said of pairs of models and of orders, each with its strength."""
+"""What is said of pairs of models and of orders, each with its strength.
+
+Counts are facts about the items that were asked. Only what is certified or supported says more, and says so
+in other words, so that nobody can take one for the other.
+"""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Literal
 
-from gridc.reports.caveats import unreadable_words
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
-from gridc.reports.words import ASSUMED, counted, decimal, told_p, units_words
+from gridc.reports.statements.readings import unreadable_words
+from gridc.reports.statements.statement import Statement
+from gridc.reports.words import ASSUMED, LIMITS, counted, decimal, told_p, units_words
 from gridc.schema.evidence import EvidenceRow, StrengthRow
 from gridc.schema.items import UnitLevel
 from gridc.statistics.direction import Direction
@@ -17,51 +22,87 @@ Strong = Literal["certified", "supported"]
 WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
 
-def parted(full: Sequence[tuple[BenchmarkFinding, PairFinding]]) -> Iterator[str]:
-    """Where it decides the verdict whether unreadable answers count."""
-    told = [
+def strongest(findings: Findings) -> Iterator[Statement]:
+    """The pair of which most is shown."""
+    compared = _compared(findings)
+    if compared:
+        yield _of_pair(*_strongest(compared))
+
+
+def others(findings: Findings) -> Iterator[Statement]:
+    """Every other pair."""
+    compared = _compared(findings)
+    for benchmark, pair in compared:
+        if (benchmark, pair) != _strongest(compared):
+            yield _of_pair(benchmark, pair)
+
+
+def _compared(findings: Findings) -> list[tuple[BenchmarkFinding, PairFinding]]:
+    """Every pair of models on every benchmark, over its full envelope."""
+    return [(benchmark, pair) for benchmark in findings.benchmarks for pair in benchmark.full.pairs]
+
+
+def _strongest(
+    compared: Sequence[tuple[BenchmarkFinding, PairFinding]],
+) -> tuple[BenchmarkFinding, PairFinding]:
+    return max(compared, key=lambda place: strength_of(place[1]))
+
+
+def readings_differ(findings: Findings) -> Iterator[Statement]:
+    """Where it decides what is said of a pair whether unreadable answers count."""
+    compared = _compared(findings)
+    parted = [
         f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark} ({signs(pair.counts)} where they "
         f"count, {signs(pair.readable)} where they are left out)"
-        for benchmark, pair in full
+        for benchmark, pair in compared
         if pair.parted
     ]
-    if told:
-        yield (
+    if parted:
+        yield Statement(
             "Whether unreadable answers count or are left out decides the majority or whether one order "
-            f"holds throughout, of {'; '.join(told)}: N+/N−/N0, scores higher in, lower in, ties. All else "
+            f"holds throughout, of {'; '.join(parted)}: N+/N−/N0, scores higher in, lower in, ties. All else "
             "that is said of pairs and orders counts them (intention-to-treat): an unreadable answer "
-            f"{unreadable_words([each for benchmark, _ in full for each in benchmark.cells])}."
+            f"{unreadable_words([cell for benchmark, _ in compared for cell in benchmark.cells])}."
         )
 
 
-def claims_sentences(
-    findings: Findings, full: Sequence[tuple[BenchmarkFinding, PairFinding]]
-) -> Iterator[str]:
+def claims(findings: Findings) -> Iterator[Statement]:
     """What of the counts is more than a fact about these items, each strength in a sentence of its own."""
+    compared = _compared(findings)
+    if not compared:
+        return
     if not findings.complete:
-        yield (
+        yield Statement(
             "Nothing is certified or supported while the run is incomplete: every number here is "
             "descriptive, a fact about the items and configurations that were measured so far."
         )
         return
-    comparisons = counted(len(full), "comparison")
+    comparisons = counted(len(compared), "comparison")
     alpha = f"{findings.alpha:g}"
-    every = "the" if len(full) == 1 else "all"
-    reverse, keep = _listed(full, "certified")
-    yield (
+    every = "the" if len(compared) == 1 else "all"
+    reverse, keep = _listed(compared, "certified")
+    yield Statement(
         f"Certified at level {alpha} over {every} {comparisons} of a pair on a benchmark's full envelope, "
         f"assuming only that the units were drawn independently: {reverse} reverse and {keep} keep one order "
-        "beyond these items."
+        "beyond these items.",
+        "certified",
     )
-    reverse, keep = _listed(full, "supported")
-    yield (
+    reverse, keep = _listed(compared, "supported")
+    yield Statement(
         f"Supported at level {alpha} over the same {comparisons}, assuming also {ASSUMED}: {reverse} "
-        f"reverse and {keep} keep one order beyond these items."
+        f"reverse and {keep} keep one order beyond these items.",
+        "supported",
     )
-    yield (
+    yield Statement(
         "Every other count is descriptive: a fact about the items that were asked, and models that agree on "
         "average also reverse on a finite sample."
     )
+
+
+def limits(findings: Findings) -> Iterator[Statement]:
+    """What counts over configurations do not say."""
+    if _compared(findings):
+        yield Statement(LIMITS, "limit")
 
 
 def strength_of(pair: PairFinding) -> tuple[int, int, Fraction]:
@@ -83,10 +124,14 @@ def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Stro
         yield f"{len(names)} ({'; '.join(names)})" if names else "none"
 
 
-def pair_sentence(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
+def _of_pair(benchmark: BenchmarkFinding, pair: PairFinding) -> Statement:
     noise = f" {WITHIN}" if pair.noise.standing == "within" else ""
     counts = _counts_sentence(benchmark.benchmark, pair.counts)
-    return f"{counts}{_better(benchmark.direction)} {evidence_words(benchmark.unit, pair)}{noise}"
+    return Statement(
+        f"{counts}{_better(benchmark.direction)} {evidence_words(benchmark.unit, pair)}{noise}",
+        pair.evidence.tier,
+        (benchmark.benchmark, f"{pair.counts.a}/{pair.counts.b}"),
+    )
 
 
 def _better(direction: Direction) -> str:
@@ -227,16 +272,25 @@ def signs(counts: PairCounts) -> str:
     return f"{counts.plus}/{counts.minus}/{counts.ties}{of}"
 
 
-def ordering_sentence(benchmark: BenchmarkFinding, tier: str, complete: bool) -> str:
-    """How many orders some configuration shows: of an unfinished run, so far."""
-    seen = benchmark.full.orderings
+def orders(findings: Findings) -> Iterator[Statement]:
+    """How many orders some configuration shows, on the benchmark with most; of an unfinished run, so far."""
+    if not findings.benchmarks:
+        return
+    if not _compared(findings):
+        yield Statement("One model was asked, so no order of models is compared.")
+        return
+    widest = max(findings.benchmarks, key=lambda benchmark: len(benchmark.full.orderings.strict))
+    seen, tier = widest.full.orderings, findings.plan.study.spec.tiers[0]
+    if not seen.measured:
+        return
     core = next(
-        (each for each in benchmark.scopes if (each.scope.kind, each.scope.name) == ("tier", tier)), None
+        (scope for scope in widest.scopes if (scope.scope.kind, scope.scope.name) == ("tier", tier)), None
     )
     in_core = f", {len(core.orderings.strict)} of them in the {tier} tier" if core else ""
     verb = "is" if len(seen.strict) == 1 else "are"
-    found = "reachable by choosing a configuration" if complete else "seen so far"
-    return (
-        f"On {benchmark.benchmark}, {len(seen.strict)} of the {seen.possible} strict orders of the "
-        f"{seen.models} models {verb} {found}{in_core}."
+    reached = "reachable by choosing a configuration" if findings.complete else "seen so far"
+    yield Statement(
+        f"On {widest.benchmark}, {len(seen.strict)} of the {seen.possible} strict orders of the "
+        f"{seen.models} models {verb} {reached}{in_core}.",
+        about=(widest.benchmark,),
     )

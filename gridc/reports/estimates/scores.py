@@ -1,17 +1,43 @@
-"""What a scorecard estimates, as rows of the versioned document of estimates."""
+"""Scores, and what a scorecard estimates, as rows of the versioned document of estimates."""
 
 from collections.abc import Iterator
 
-from gridc.reports.caveats import INTERVAL_METHOD, interval_assumption
-from gridc.reports.effect_estimates import needed_row
 from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.sensitivity import sensitivities
+from gridc.reports.quantities import estimate
+from gridc.reports.quantities.methods import AT_BOUND, INDEPENDENT, INTERVAL_METHOD, interval_assumption
+from gridc.reports.quantities.number_needed import needed_row
 from gridc.reports.scorecard.validity import integrity
-from gridc.schema.estimates import EstimateRow, estimate_row
+from gridc.schema.estimates import EstimateRow
 from gridc.statistics.resample import LEVEL
 
+SCORE = "mean over items and replicates, an unreadable answer with its credit (intention to treat)"
 CHANGE = "difference of two scores on the same items, positive for the better, as the fraction that it is"
+
+
+def score_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """The score of every complete cell of a benchmark's envelope."""
+    for benchmark in findings.benchmarks:
+        intervals = benchmark.intervals
+        for score in benchmark.cells:
+            cell = score.cell
+            if not cell.shared or score.score is None:
+                continue
+            interval = intervals.scores.get((cell.model, cell.configuration))
+            made = AT_BOUND if score.score in (0, 1) else INTERVAL_METHOD
+            yield estimate(
+                "score",
+                id=f"score/{cell.key}",
+                about=f"score of {cell.model} on {cell.benchmark} under {cell.configuration}",
+                estimate=float(score.score),
+                interval=interval,
+                level=None if interval is None else intervals.level,
+                method=SCORE if interval is None else f"{SCORE}; {made}",
+                assumption="" if interval is None else interval_assumption(intervals.unit),
+                rows=score.rows,
+                n=score.scored,
+            )
 
 
 def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
@@ -22,9 +48,9 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
         assumed = interval_assumption(benchmark.intervals.unit)
         for score in benchmark.cells:
             if score.cell.shared and score.per_protocol is not None:
-                yield estimate_row(
+                yield estimate(
+                    "score_per_protocol",
                     id=f"per_protocol/{score.cell.key}",
-                    kind="score_per_protocol",
                     about=f"score of {score.cell.model} on {score.cell.benchmark} under "
                     f"{score.cell.configuration}, unreadable answers left out",
                     estimate=float(score.per_protocol),
@@ -43,7 +69,7 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
             )
             name, n = f"change/{score.cell.key}", score.scored + reference.scored
             yield _moved(name, about, change.itt, assumed, change.rows, n)
-            yield needed_row(f"{name}/number_needed", f"from the {about}", change.itt.needed, change.rows, n)
+            yield needed_row(name, f"from the {about}", change.itt.needed(), change.rows, n)
             if change.pp is not None:
                 told = f"{about}, unreadable answers left out"
                 yield _moved(f"{name}/per_protocol", told, change.pp, assumed, change.rows, n)
@@ -51,9 +77,9 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
 
 def _moved(name: str, about: str, moved: Moved, assumed: str, rows: str, n: int) -> EstimateRow:
     interval = moved.interval
-    return estimate_row(
+    return estimate(
+        "risk_difference",
         id=name,
-        kind="risk_difference",
         about=about,
         estimate=float(moved.difference),
         interval=interval,
@@ -81,9 +107,9 @@ def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
         n = sum(each.scored for each in cells if each.cell.shared and each.cell.model == found.model)
         for key, method in SENSITIVITY.items():
             value = getattr(found, key)
-            yield estimate_row(
+            yield estimate(
+                f"sensitivity_{key}",
                 id=f"sensitivity/{found.model}/{key}",
-                kind=f"sensitivity_{key}",
                 about=f"{method}, of {found.model}",
                 estimate=value,
                 method=method,
@@ -100,15 +126,15 @@ def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
             ("left", row.left, row.by_left, row.left_interval),
             ("right", row.right, row.by_right, row.right_interval),
         ):
-            yield estimate_row(
+            yield estimate(
+                "risk_difference",
                 id=f"integrity/{row.model}/{row.benchmark}/{number}/{side}",
-                kind="risk_difference",
                 about=f"difference of {row.model} on {row.benchmark}, {changed}, measured by {way}",
                 estimate=value,
                 interval=ends,
                 level=None if ends is None else LEVEL,
                 method=CHANGE if ends is None else f"{CHANGE}; {INTERVAL_METHOD}",
-                assumption="" if ends is None else "units are independent",
+                assumption="" if ends is None else INDEPENDENT,
                 rows=row.rows,
                 n=row.n,
             )

@@ -1,20 +1,20 @@
 """What hypotheses about effects estimate, as rows of the versioned document of estimates."""
 
 from collections.abc import Iterator
-from math import isfinite
 from typing import Any
 
-from gridc.reports.caveats import INTERVAL_METHOD
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, Needed, Recovery
+from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, Recovery
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.hypotheses.sentences import pairs_words
-from gridc.schema.estimates import EstimateRow, estimate_row
+from gridc.reports.quantities import estimate
+from gridc.reports.quantities.methods import INDEPENDENT, INTERVAL_METHOD
+from gridc.reports.quantities.number_needed import needed_row
+from gridc.schema.estimates import EstimateRow
 from gridc.statistics import margins
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import NumberNeededEstimate
 
-INDEPENDENT = "units are independent"
 BY_RANKS = {
     "page_p": "Page's test of the levels' ranks within each unit, one-sided",
     "jonckheere_terpstra_p": "Jonckheere and Terpstra's test of levels as independent groups, one-sided",
@@ -29,29 +29,6 @@ def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
             for contrast in found.effect.contrasts:
                 yield from rows.contrast(contrast)
             yield from rows.whole()
-
-
-def needed_row(
-    name: str, about: str, needed: Needed | NumberNeededEstimate, rows: str, n: int
-) -> EstimateRow:
-    """A number needed to harm or to benefit."""
-    ends = (needed.harm, needed.benefit) if needed.low is None else (needed.low, needed.high)
-    known = any(end is not None for end in ends)
-    through = "; from harm through infinity to benefit (Altman 1998)" if known and needed.low is None else ""
-    finite = isfinite(needed.number)
-    return estimate_row(
-        id=name,
-        kind="number_needed",
-        about=f"number needed to {needed.kind}, {about}" if finite else f"number needed, {about}",
-        estimate=needed.number if finite else None,
-        interval=tuple(end if end is not None and isfinite(end) else None for end in ends) if known else None,
-        level=LEVEL if known else None,
-        method=f"1 / |difference|{through}",
-        assumption=INDEPENDENT if known else "",
-        rows=rows,
-        n=n,
-        error=None if finite else "infinite: there is no difference",
-    )
 
 
 class _Rows:
@@ -253,9 +230,11 @@ class _Rows:
                 assumption=INDEPENDENT,
             )
 
-    def _needed(self, name: str, about: str, needed: Needed | None, change: Change) -> Iterator[EstimateRow]:
+    def _needed(
+        self, name: str, about: str, needed: NumberNeededEstimate | None, change: Change
+    ) -> Iterator[EstimateRow]:
         if needed is not None:
-            yield needed_row(f"{name}/number_needed", about, needed, self._effect.rows, change.samples)
+            yield needed_row(name, about, needed, self._effect.rows, change.samples)
 
     def _recovery(self, name: str, about: str, found: Recovery, change: Change) -> Iterator[EstimateRow]:
         yield self._row(
@@ -287,25 +266,25 @@ class _Rows:
         )
 
     def _tested(
-        self, name: str, kind: str, about: str, estimate: float | None, method: str, **more: Any
+        self, name: str, kind: str, about: str, value: float | None, method: str, **more: Any
     ) -> EstimateRow:
         """Of all samples of the hypothesis."""
         return self._row(
-            name, kind, about, estimate, method, n=self._effect.samples, assumption=INDEPENDENT, **more
+            name, kind, about, value, method, n=self._effect.samples, assumption=INDEPENDENT, **more
         )
 
     def _row(
-        self, name: str, kind: str, about: str, estimate: float | None, method: str, **more: Any
+        self, name: str, kind: str, about: str, value: float | None, method: str, **more: Any
     ) -> EstimateRow:
         """Of the rows of the hypothesis."""
         more.setdefault("level", None if more.get("interval") is None else LEVEL)
-        if estimate is None and more.get("error") is None:
+        if value is None and more.get("error") is None:
             more["error"] = "rows: no sample counts there"
-        return estimate_row(
+        return estimate(
+            kind,
             id=name,
-            kind=kind,
             about=about,
-            estimate=estimate,
+            estimate=value,
             method=method,
             rows=self._effect.rows,
             assumption=more.pop("assumption", ""),

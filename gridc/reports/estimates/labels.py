@@ -1,0 +1,107 @@
+"""What labels estimate: the agreement of judges and of people, and what judges guessed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gridc.reports.findings.audit import AUDITS
+from gridc.reports.findings.blinding import GUESSES
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.judges import JUDGING
+from gridc.reports.quantities import estimate
+from gridc.reports.quantities.methods import KAPPA_INTERVAL
+from gridc.reports.statements.labels import INDEPENDENT
+from gridc.schema.estimates import EstimateRow
+from gridc.schema.spec import Spec
+
+EXACT = "exact interval (Clopper-Pearson)"
+BOTH = "exact limits of the shares right and wrong, each at half of the error"
+
+
+def index_asked(spec: Spec) -> bool:
+    """Whether the spec asks for a blinding index."""
+    judge = spec.judge
+    return judge is not None and judge.blinding is not None and judge.blinding.index is not None
+
+
+def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """Bang's index of every configuration where the spec asks for it, and the test of the guesses."""
+    indexed = index_asked(findings.plan.study.spec)
+    for found in findings[GUESSES]:
+        for arm in found.arms if indexed else ():
+            exact = arm.right + arm.wrong == arm.n
+            yield estimate(
+                "bang_index",
+                id=f"blinding/{found.benchmark}/{arm.arm}/bang",
+                about=f"right less wrong guesses of {arm.arm} on {found.benchmark}; chance {arm.chance:.4g}",
+                estimate=arm.index,
+                interval=(arm.low, arm.high),
+                level=0.95,
+                method=f"Bang's blinding index; {EXACT if exact else BOTH}",
+                assumption="guesses are independent of each other",
+                rows=found.rows,
+                n=arm.n,
+            )
+        yield estimate(
+            "chi_squared",
+            id=f"blinding/{found.benchmark}/dependence",
+            about=f"dependence of guesses on the configuration on {found.benchmark}",
+            estimate=found.test.chi2,
+            p=None if found.test.chi2 is None else found.test.p,
+            method=f"Pearson's chi-squared test of independence, {found.test.df} df",
+            assumption="guesses are independent of each other; expected counts are 5 or more",
+            rows=found.rows,
+            n=found.n,
+            error=None if found.test.chi2 is not None else "undefined: one configuration, or one guess",
+        )
+
+
+def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """What people's labels say of those that count: agreement and leniency, by sheet and benchmark."""
+    for audit in findings[AUDITS]:
+        found, lenient = audit.agreement, audit.leniency
+        about: dict[str, Any] = {"rows": audit.rows, "n": found.n, "level": 0.95}
+        about["assumption"] = "responses are drawn and labelled independently"
+        stated = found.low is not None and found.high is not None
+        yield estimate(
+            "cohen_kappa",
+            id=f"audit/{audit.sheet}/{audit.benchmark}/kappa",
+            about=f"agreement of people and study on {audit.sheet}, {audit.benchmark}",
+            estimate=found.kappa,
+            interval=(found.low, found.high) if stated else None,
+            method=f"Cohen's kappa, unreadable being a label; {KAPPA_INTERVAL}",
+            error=None if found.kappa is not None else "undefined: both give one label throughout",
+            **about | ({} if stated else {"level": None}),
+        )
+        yield estimate(
+            "leniency",
+            id=f"audit/{audit.sheet}/{audit.benchmark}/leniency",
+            about=f"score of the study less that of people on {audit.sheet}, {audit.benchmark}",
+            estimate=None if lenient is None else lenient.mean,
+            interval=None if lenient is None else (lenient.low, lenient.high),
+            method="mean difference; Clopper-Pearson limits of both shares at half the error",
+            error="undefined: a benchmark's best score is a target" if lenient is None else None,
+            **about | ({"level": None} if lenient is None else {}),
+        )
+
+
+def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
+    """The agreement of judges two by two, and of the second judge with what counts."""
+    found = findings[JUDGING]
+    if found is None:
+        return
+    for left, right, agreement in found.agreements:
+        stated = agreement.low is not None and agreement.high is not None
+        interval = (agreement.low or 0.0, agreement.high or 0.0) if stated else None
+        yield estimate(
+            "cohen_kappa",
+            id=f"kappa/{left.replace(' ', '_')}/{right}",
+            about=f"agreement of {left} and {right}",
+            estimate=agreement.kappa,
+            interval=interval,
+            level=None if interval is None else 0.95,
+            method=f"Cohen's kappa; {KAPPA_INTERVAL}",
+            assumption="" if interval is None else INDEPENDENT,
+            rows=found.rows,
+            n=agreement.n,
+            error=None if agreement.kappa is not None else "undefined: both gave one label throughout",
+        )

@@ -1,0 +1,104 @@
+"""What a report estimates: one row for each quantity, which every document reads.
+
+A row of the document of estimates is made by `estimate`, so that nothing of an unknown kind can
+stand there. `docs/quantities.md` is written from these rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gridc.schema.estimates import EstimateRow
+
+Measure = Literal[
+    "share", "difference of shares", "log odds", "ratio", "count", "p", "statistic", "variance", "coefficient"
+]
+"""What a value is counted in. Shares and their differences are fractions of 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One kind of estimate: its `kind` in estimates.json, the unit of value and interval, what it is, and the
+    section of the docs that defines it."""
+
+    name: str
+    unit: Measure
+    what: str
+    docs: str
+
+
+SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
+    "statistics.md#scores-labels-and-rates": (
+        ("score", "share", "score of a model under a configuration"),
+        ("score_per_protocol", "share", "the same, unreadable answers left out"),
+    ),
+    "scorecard.md#a-models-matrix": (
+        ("number_needed", "count", "answers until one more is worse, or better"),
+        ("sensitivity_share", "share", "eta squared of the configuration among single answers"),
+        ("sensitivity_mean_range", "share", "mean over benchmarks of the greatest rate less the least"),
+        ("sensitivity_max_range", "share", "the widest range of a benchmark"),
+        ("sensitivity_rate", "share", "share of all answers that were good ones"),
+    ),
+    "statistics.md#hypotheses-about-effects": (
+        ("rate", "share", "rate of the outcome under a level"),
+        ("isotonic_rate", "share", "the nearest rates that move one way"),
+        ("risk_difference", "difference of shares", "difference of two rates or scores"),
+        ("divergence", "difference of shares", "that by intention to treat less that per protocol"),
+        ("risk_ratio", "ratio", "ratio of two rates"),
+        ("churn", "share", "share of single answers that change"),
+        ("recovery", "share", "share of a change that a level takes back"),
+        ("log_odds", "log odds", "log odds of a level against the reference"),
+        ("standard_error", "log odds", "their standard error"),
+        ("odds_ratio", "ratio", "the odds ratio"),
+        ("wald_z", "statistic", "z of one coefficient"),
+        ("wald_chi2", "statistic", "chi-squared of several coefficients"),
+        ("likelihood_ratio", "statistic", "likelihood ratio of several coefficients"),
+        ("no_test", "statistic", "a test that could not be made, with the reason in `error`"),
+        ("p_support", "p", "p of what a hypothesis predicts"),
+        ("p_refute", "p", "p of what refutes it"),
+        ("p_within", "p", "p of a difference smaller than a margin"),
+        ("page_p", "p", "p of a trend by ranks within units"),
+        ("jonckheere_terpstra_p", "p", "p of a trend by ranks of independent groups"),
+    ),
+    "curves.md#what-is-estimated": (
+        ("log_odds_median", "log odds", "median over the specifications of a curve"),
+        ("log_odds_first_quartile", "log odds", "first quartile over them"),
+        ("log_odds_third_quartile", "log odds", "third quartile over them"),
+    ),
+    "curves.md#inference-about-the-whole-curve": (
+        ("share_significant", "share", "specifications that are significant"),
+        ("share_significant_below", "share", "of those, below an odds ratio of 1"),
+        ("share_significant_above", "share", "of those, above it"),
+        ("share_same_sign", "share", "specifications on the side of the median"),
+    ),
+    "curves.md#variance-and-generalizability": (
+        ("eta2", "share", "share of the variance of single outcomes"),
+        ("omega2", "share", "the same, less what chance would give"),
+        ("generalizability", "coefficient", "how far models' means generalise"),
+        ("share", "share", "resamples of the models whose coefficient is 0"),
+        ("variance_component", "variance", "variance of models, of facets and of the rest"),
+    ),
+    "judging.md#what-is-checked": (("cohen_kappa", "coefficient", "agreement of two who label"),),
+    "audit.md#what-is-reported": (
+        ("leniency", "difference of shares", "score of the study less that of people"),
+    ),
+    "blinding.md#whether-it-worked": (
+        ("bang_index", "difference of shares", "guesses that are right less those that are wrong"),
+        ("chi_squared", "statistic", "dependence of guesses on the configuration"),
+    ),
+}  # fmt: skip
+"""By the section of the docs that defines them: kind, unit and what it is."""
+
+QUANTITIES: Mapping[str, Quantity] = {
+    name: Quantity(name, unit, what, section)
+    for section, rows in SECTIONS.items()
+    for name, unit, what in rows
+}
+"""By `kind` in estimates.json."""
+
+
+def estimate(kind: str, **stated: Any) -> EstimateRow:
+    """A row of the document of estimates, of which only what there is is said: no interval, p-value or error
+    where none is given. Raises KeyError for a kind that is no row here."""
+    absent = dict.fromkeys(("interval", "level", "p", "corrected_p", "error"))
+    return EstimateRow.model_validate(absent | {"kind": QUANTITIES[kind].name} | stated)

@@ -1,0 +1,75 @@
+"""The number needed to harm or to benefit, as documents hold and print it. Its definition is
+`statistics.risk.number_needed`."""
+
+from math import ceil, isfinite, isinf
+
+from gridc.reports.quantities import estimate
+from gridc.reports.quantities.methods import INDEPENDENT
+from gridc.schema.estimates import EstimateRow
+from gridc.schema.hypotheses import NumberNeededRow
+from gridc.statistics.resample import LEVEL
+from gridc.statistics.risk import NumberNeededEstimate
+
+SHORT = {"harm": "NNH", "benefit": "NNB"}
+INFINITY = "\N{INFINITY}"
+NOTE = (
+    "NNH, the number needed to harm, says how many answers it takes, on average, until one more is worse "
+    "than under the reference; NNB, to benefit, until one more is better. Where the interval of the "
+    "difference holds 0, it runs through infinity (Altman 1998)."
+)
+
+
+def in_words(needed: NumberNeededEstimate | NumberNeededRow) -> str:
+    """`number needed to harm 14 [11.2, 17.4]`; in Altman's form where the difference may be 0."""
+    if needed.kind == "none":
+        words = "no number needed to harm or benefit, as there is no difference"
+    else:
+        words = f"number needed to {needed.kind} {needed.displayed:,}"
+    if needed.low is not None:
+        return f"{words} [{needed.low:.1f}, {_end(needed.high)}]"
+    if needed.harm is not None or needed.benefit is not None:
+        ends = f"{_end(needed.harm)} to harm through infinity to {_end(needed.benefit)} to benefit"
+        return f"{words}, 95 % from {ends}"
+    return words
+
+
+def _end(value: float | None) -> str:
+    return "infinity" if value is None or isinf(value) else f"{value:.1f}"
+
+
+def in_a_cell(row: NumberNeededRow) -> str:
+    """`NNH 14 (13 to 17)`, `NNH 166 (NNH 63 to ∞ to NNB 261)`, `no difference`."""
+    shown = "no difference" if row.kind == "none" else f"{SHORT[row.kind]} {row.displayed:,}"
+    if row.low is not None:
+        return f"{shown} ({_rounded(row.low)} to {_rounded(row.high)})"
+    if row.harm is None and row.benefit is None:
+        return shown
+    harm = "" if row.harm is None else f"{SHORT['harm']} {_rounded(row.harm)} to "
+    benefit = "" if row.benefit is None else f" to {SHORT['benefit']} {_rounded(row.benefit)}"
+    return f"{shown} ({harm}{INFINITY}{benefit})"
+
+
+def _rounded(value: float | None) -> str:
+    """The end of an interval, rounded up; it is known to ten digits."""
+    return INFINITY if value is None else f"{ceil(value * (1 - 1e-9)):,}"
+
+
+def needed_row(name: str, about: str, needed: NumberNeededEstimate, rows: str, n: int) -> EstimateRow:
+    """A row of the document of estimates."""
+    ends = (needed.harm, needed.benefit) if needed.low is None else (needed.low, needed.high)
+    known = any(end is not None for end in ends)
+    through = "; from harm through infinity to benefit (Altman 1998)" if known and needed.low is None else ""
+    finite = isfinite(needed.number)
+    return estimate(
+        "number_needed",
+        id=f"{name}/number_needed",
+        about=f"number needed to {needed.kind}, {about}" if finite else f"number needed, {about}",
+        estimate=needed.number if finite else None,
+        interval=tuple(end if end is not None and isfinite(end) else None for end in ends) if known else None,
+        level=LEVEL if known else None,
+        method=f"1 / |difference|{through}",
+        assumption=INDEPENDENT if known else "",
+        rows=rows,
+        n=n,
+        error=None if finite else "infinite: there is no difference",
+    )

@@ -1,0 +1,79 @@
+"""The shelf: everything that a report says in sentences, made once, the most important first.
+
+A row names a statement, the part of a document where it stands, and what makes it; terminal, page,
+certificate and card choose among the parts. What is said of a kind of hypothesis stands in the kind's own
+module (`findings.hypotheses`). The corners in which each must not be said are in
+`tests/reports/test_statements.py`.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby, product
+
+from gridc.reports.findings.findings import Findings
+from gridc.reports.statements import (
+    components,
+    conduct,
+    curves,
+    hypotheses,
+    labels,
+    noise,
+    pairs,
+    rates,
+    readings,
+    units,
+)
+from gridc.reports.statements.statement import OfBenchmark, OfStudy, Part, Statement
+
+ShelfRow = OfStudy | OfBenchmark
+
+SHELF: tuple[ShelfRow, ...] = (
+    OfStudy("interim", "leading", conduct.interim),
+    OfStudy("predated", "leading", conduct.predated),
+    OfStudy("strongest_pair", "leading", pairs.strongest),
+    OfStudy("readings_differ", "leading", pairs.readings_differ),
+    OfStudy("claims", "leading", pairs.claims),
+    OfStudy("hypothesis", "leading", hypotheses.verdicts),
+    OfStudy("orders", "leading", pairs.orders),
+    OfStudy("other_pairs", "leading", pairs.others),
+    OfStudy("rate", "rates", rates.of_anchor),
+    OfStudy("falsification", "falsification", hypotheses.falsifications),
+    OfStudy("shares_of_variance", "variance", components.shares),
+    OfStudy("generalizability", "variance", components.generalizability),
+    OfStudy("curve", "curves", curves.results),
+    OfStudy("guesses", "labels", labels.guesses),
+    OfStudy("people", "labels", labels.people),
+    OfStudy("clock", "limits", conduct.clock),
+    OfStudy("within_noise", "limits", noise.within),
+    OfStudy("exploratory", "limits", conduct.exploratory),
+    OfStudy("counts", "limits", pairs.limits),
+    OfBenchmark("passed_over", "limits", units.passed_over),
+    OfBenchmark("few_units", "limits", units.few),
+    OfBenchmark("left_out", "limits", conduct.left_out),
+    OfBenchmark("unreadable", "limits", readings.unreadable),
+    OfBenchmark("endings", "limits", conduct.endings),
+    OfStudy("drawn", "limits", conduct.drawn),
+    OfBenchmark("scoring", "limits", readings.scoring),
+    OfStudy("judging", "limits", labels.judging),
+    OfStudy("superseded", "limits", conduct.superseded),
+    OfStudy("noise_floor", "limits", noise.floors),
+    OfStudy("uncomputed", "limits", conduct.uncomputed),
+)
+
+
+def choose(findings: Findings, *wanted: Part) -> Iterator[tuple[ShelfRow, Statement]]:
+    """The statements of some parts (none named: of all), each with its row, in the order of the shelf."""
+    rows = (row for row in SHELF if not wanted or row.part in wanted)
+    for _, neighbours in groupby(rows, key=type):
+        of_benchmark = []
+        for row in neighbours:
+            if isinstance(row, OfBenchmark):
+                of_benchmark.append(row)
+            else:
+                yield from ((row, statement) for statement in row.say(findings))
+        for benchmark, row in product(findings.benchmarks, of_benchmark) if of_benchmark else ():
+            yield from ((row, statement) for statement in row.say(findings, benchmark))
+
+
+def sentences(findings: Findings, *wanted: Part) -> list[str]:
+    """Their texts."""
+    return [statement.text for _, statement in choose(findings, *wanted)]

@@ -1,0 +1,47 @@
+"""What is said of variance: what moves the outcomes, and how far models' means generalise."""
+
+from collections.abc import Iterator
+
+from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY
+from gridc.reports.findings.findings import Findings
+from gridc.reports.statements.statement import Statement
+from gridc.reports.templates import percent
+from gridc.reports.words import fixed_words, term_name
+
+
+def shares(findings: Findings) -> Iterator[Statement]:
+    """What moves single outcomes the most."""
+    factorial = findings[FACTORIAL]
+    if factorial is not None:
+        found = factorial.shares
+        largest = sorted(found.terms, key=lambda term: -term.eta2)[:4]
+        listed = ", ".join(f"{term_name(term.term)} {percent(term.eta2)}" for term in largest)
+        yield Statement(
+            f"Of the variance of {found.n:,} single outcomes, the largest shares (η²): {listed}; "
+            f"{percent(found.unexplained)} lies within cells or in higher interactions."
+        )
+
+
+def generalizability(findings: Findings) -> Iterator[Statement]:
+    """How far models' means generalise, with the convention, or why that is not known."""
+    study = findings[GENERALIZABILITY]
+    if study is None:
+        return
+    if isinstance(study, str):
+        yield Statement(f"The declared generalizability study was not made: {study}.", "limit")
+        return
+    by_convention = ", ".join(
+        f"{_shown(value)} with {fixed_words(fixed)} fixed" for fixed, value in study.by_convention
+    )
+    resampled = ""
+    if study.interval is not None:
+        ends = f"{study.interval[0]:.3f} to {study.interval[1]:.3f}"
+        resampled = f" (95 % of resamples of the models: {ends}, which is too short of few models)"
+    yield Statement(
+        f"The models' generalizability coefficient is {_shown(study.coefficient)} with {study.convention}"
+        f"{resampled}. The convention decides it: {by_convention}."
+    )
+
+
+def _shown(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"

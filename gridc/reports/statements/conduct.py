@@ -1,0 +1,120 @@
+"""What is said of how a study was run: whether it is over, what its dates show, what it leaves out."""
+
+from collections.abc import Iterator
+
+from gridc.compiler.grid.configurations import drawn_words
+from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.reports.statements.statement import Statement
+
+
+def interim(findings: Findings) -> Iterator[Statement]:
+    if not findings.complete:
+        done, total = findings.progress.answered, findings.progress.total
+        yield Statement(
+            f"The run is incomplete: {done:,} of {total:,} calls have an answer; this is an interim look.",
+            "limit",
+        )
+
+
+def predated(findings: Findings) -> Iterator[Statement]:
+    """That data are older than the stamp."""
+    if findings.before_stamp:
+        yield Statement(
+            f"By the store's own clock {findings.before_stamp:,} of {findings.progress.total:,} calls were "
+            "answered before the study was stamped: their data predate the stamp.",
+            "limit",
+        )
+
+
+def clock(findings: Findings) -> Iterator[Statement]:
+    """That the dates of the store show no order."""
+    if findings.steps_back:
+        where = ", ".join(str(number) for number in findings.steps_back[:5])
+        yield Statement(
+            f"The machine's clock was set back while the store was written (at event {where}), so that "
+            "its dates show no order: neither which calls predate the stamp, nor which do not.",
+            "limit",
+        )
+
+
+def exploratory(findings: Findings) -> Iterator[Statement]:
+    if findings.plan.study.spec.study.purpose == "exploratory" and findings.hypotheses:
+        yield Statement(
+            "The study is exploratory: its verdicts say what to predict next, and confirm nothing.", "limit"
+        )
+
+
+def left_out(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Rows of which no item was made, because the spec leaves malformed ones out."""
+    source = findings.plan.study.items[benchmark.benchmark].source
+    if source.left_out:
+        count = len(source.left_out)
+        verbs = ("does", "is") if count == 1 else ("do", "are")
+        yield Statement(
+            f"Of the {source.rows:,} rows of the files of {benchmark.benchmark}, {count:,} {verbs[0]} not "
+            f"follow the format and {verbs[1]} left out: no score here counts them, and the lock says why "
+            "for each.",
+            "limit",
+            (benchmark.benchmark,),
+        )
+
+
+def endings(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where calls failed for good, or answers were cut off or declined: how many, of whom."""
+    name, about = benchmark.benchmark, (benchmark.benchmark,)
+    failed = [
+        f"{model.model} {sum(model.failed.values()):,} of {model.samples:,} "
+        f"({', '.join(f'{kind} {number:,}' for kind, number in model.failed.items())})"
+        for model in benchmark.endings
+        if model.failed
+    ]
+    if failed:
+        yield Statement(
+            f"On {name}, calls of these samples failed for good: {'; '.join(failed)}. They stay in the "
+            "denominator as answers that cannot be read, and per protocol they are left out.",
+            "limit",
+            about,
+        )
+    cut = [f"{model.model} {model.cut:,} of {model.samples:,}" for model in benchmark.endings if model.cut]
+    if cut:
+        text = f"On {name}, responses without a readable answer end at `max_tokens`: {'; '.join(cut)}."
+        yield Statement(text, "limit", about)
+    declined = [
+        f"{model.model} {model.refused:,} of {model.samples:,}"
+        for model in benchmark.endings
+        if model.refused
+    ]
+    if declined:
+        listed = "; ".join(declined)
+        text = f"On {name}, the provider says that it declined, and no answer can be read: {listed}."
+        yield Statement(text, "limit", about)
+
+
+def drawn(findings: Findings) -> Iterator[Statement]:
+    """That the envelope is a draw from all combinations."""
+    words = drawn_words(findings.plan.study.spec)
+    if words is not None:
+        yield Statement(words, "limit")
+
+
+def superseded(findings: Findings) -> Iterator[Statement]:
+    """That the stamp is not the study's first."""
+    earlier = findings.lock.supersedes
+    if earlier:
+        when = f"made {earlier[-1].created[:10]}"
+        yield Statement(
+            f"The stamp replaced {len(earlier)} earlier {'one' if len(earlier) == 1 else 'ones'}, the last "
+            f"{when} ({earlier[-1].stamp[:12]}): `gridc plan --against` says what changed.",
+            "limit",
+        )
+
+
+def uncomputed(findings: Findings) -> Iterator[Statement]:
+    """What the spec states and no number here answers."""
+    ids_by_table: dict[str, list[str]] = {}
+    for stated in findings.uncomputed:
+        ids_by_table.setdefault(stated.table, []).append(stated.id)
+    if ids_by_table:
+        listed = "; ".join(f"{table} {', '.join(ids)}" for table, ids in ids_by_table.items())
+        text = f"Stated in the spec and not computed by this version of gridc: {listed}."
+        yield Statement(text, "limit")

@@ -1,0 +1,70 @@
+"""What is said of specification curves."""
+
+from collections.abc import Iterator
+from math import exp
+
+from gridc.reports.findings.curves import CURVES, CurveFinding
+from gridc.reports.findings.findings import Findings
+from gridc.reports.statements.statement import Statement
+from gridc.reports.words import p_value
+
+
+def results(findings: Findings) -> Iterator[Statement]:
+    """What every curve comes to: the share of its specifications that was run, its median, and its tests."""
+    for curve in findings[CURVES]:
+        yield result(curve)
+
+
+def result(curve: CurveFinding) -> Statement:
+    """The same of one curve."""
+    text = f"{curve_about(curve)}: {' '.join([_ran(curve), *_estimated(curve)])}"
+    return Statement(text, about=(curve.name,))
+
+
+def curve_about(curve: CurveFinding) -> str:
+    """Which curve it is, in a phrase."""
+    contrast = curve.contrast
+    declared = "" if curve.declared == "ex_ante" else ", declared after the data"
+    return (
+        f"Specification curve {curve.curve} of {contrast.hypothesis} ({contrast.level} against "
+        f"{contrast.reference}{declared})"
+    )
+
+
+def _ran(curve: CurveFinding) -> str:
+    ran = curve.ran
+    told = f"{len(ran.drawn):,} of {ran.stated:,} specifications were run"
+    if ran.sample is not None:
+        told += f", drawn with seed {ran.sample.seed} from {ran.bound:,} that the store can answer"
+    elif ran.bound < ran.stated:
+        told += " (the others need new data or new scores)"
+    if curve.elsewhere:
+        told += f"; {curve.elsewhere:,} of these leave out an arm and are not about it"
+    return f"{told}."
+
+
+def _estimated(curve: CurveFinding) -> Iterator[str]:
+    if curve.failed:
+        kinds = sorted({each.failure[0] for each in curve.failed if each.failure is not None})
+        yield f"{len(curve.failed):,} could not be fitted ({', '.join(kinds)})."
+    if curve.summary is None or curve.same_sign is None:
+        return
+    summary = curve.summary
+    low, median, high = (f"{exp(each):.3g}" for each in (summary.low, summary.median, summary.high))
+    side = "on its side of 1" if round(summary.median, 9) else "at 1 as it does"
+    yield (
+        f"The median odds ratio is {median} (quartiles {low} and {high}); {100 * curve.same_sign:.0f} % lie "
+        f"{side}, {100 * summary.below:.0f} % are significantly below 1 and "
+        f"{100 * summary.above:.0f} % above it, each at {curve.alpha:g}."
+    )
+    if curve.unexchangeable:
+        yield (
+            "The arms were asked unequally often, so their labels cannot be exchanged: the curve as a whole "
+            "is not tested."
+        )
+    if curve.permutation is not None:
+        found = curve.permutation
+        yield (
+            f"Under {found.draws:,} exchanges of the arms within units a median as far from 1 has p "
+            f"{p_value(found.p_median)}, as large a share of significant ones p {p_value(found.p_share)}."
+        )

@@ -1,0 +1,155 @@
+"""What is said of labels: what judges did and how far they agree, what they guessed, and what people say."""
+
+from collections.abc import Iterator
+
+from gridc.reports.findings.audit import ALL, AUDITS, AuditFinding
+from gridc.reports.findings.blinding import GUESSES, GuessFinding
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
+from gridc.reports.statements.statement import Statement
+from gridc.reports.templates import number, percent
+from gridc.reports.words import told_p, with_sign
+from gridc.schema.judging import SECOND
+from gridc.statistics.raters import Kappa
+
+INDEPENDENT = "units of items are drawn independently"
+"""What the interval of the agreement of two judges assumes."""
+
+
+def judging(findings: Findings) -> Iterator[Statement]:
+    """Who labelled the responses under which rubric, how many have no label, and how far judges agree."""
+    found = findings[JUDGING]
+    if found is None:
+        return
+    for judge in found.judges:
+        if judge.responses:
+            yield Statement(_judge(judge), "limit", (judge.name,))
+    left = found.responses - found.decided
+    if left:
+        rule = "" if found.verdict is None else f" (the judges decide by {found.verdict})"
+        yield Statement(
+            f"{left:,} of {found.responses:,} judged responses have no label that counts{rule}: they stay in "
+            "the denominator, with what an unreadable answer earns.",
+            "limit",
+        )
+    if len(found.lengths) > 1:
+        by_label = ", ".join(
+            f"{label} {length.mean:,.0f} and {length.median:,.0f} ({length.responses:,})"
+            for label, length in found.lengths.items()
+        )
+        text = f"Length of judged responses in characters, mean and median, by label: {by_label}."
+        yield Statement(text, "limit")
+    for left_judge, right_judge, agreement in found.pairs:
+        text = f"{left_judge} and {right_judge}: {_agreement(agreement)}."
+        yield Statement(text, "limit", (left_judge, right_judge))
+    for text in _second(found):
+        yield Statement(text, "limit", (SECOND,))
+    if not found.blinded:
+        yield Statement("The judges are not blinded: they see each response as it was given.", "limit")
+
+
+def _judge(judge: JudgeFinding) -> str:
+    labels = ", ".join(f"{label} {count:,}" for label, count in judge.labels.items())
+    told = (
+        f"{judge.name} ({judge.model}, rubric {judge.rubric[:12]}) was asked about {judge.responses:,} "
+        f"responses and labelled {judge.labelled:,}: {labels}"
+    )
+    if judge.again:
+        told += f"; {judge.again:,} times it was asked again"
+    if judge.failures:
+        why = ", ".join(f"{failure} {count:,}" for failure, count in judge.failures.items())
+        told += f"; without a label at last: {why}"
+    return f"{told}."
+
+
+def _second(found: JudgingFinding) -> Iterator[str]:
+    second = found.second
+    if second is None or found.least is None:
+        return
+    if second.agreement is None:
+        yield f"{SECOND} was asked about {second.asked:,} responses, and on none of them both gave a label."
+    else:
+        asked = f"of {second.asked:,} responses that both were asked about, {_agreement(second.agreement)}"
+        outcome = {
+            None: "whether that reaches the least kappa that the spec asks for cannot be said",
+            True: f"the spec asks for {found.least:g} at least, which is reached, by the lower limit too",
+            False: f"the spec asks for {found.least:g} at least, which "
+            + ("kappa reaches and its lower limit does not" if second.above else "is not reached"),
+        }[second.passes]
+        yield f"{SECOND} against the first verdict: {asked}; {outcome}."
+    if second.rescored:
+        yield f"So {SECOND} labelled every response that it may, and its labels count there."
+
+
+def _agreement(found: Kappa) -> str:
+    same = f"{found.n:,} have a label of both, the same in {percent(found.agreement)} of them"
+    if found.kappa is None:
+        return f"{same}; both gave one label only, so kappa is not defined"
+    if found.low is None:
+        return f"{same}; kappa {number(found.kappa)}, without an interval because one gave one label only"
+    limits = f"{number(found.low)} to {number(found.high)}"
+    return f"{same}; kappa {number(found.kappa)} (95 % interval {limits}, if {INDEPENDENT})"
+
+
+def guesses(findings: Findings) -> Iterator[Statement]:
+    """Whether the judge could tell the configuration from what it was shown."""
+    for finding in findings[GUESSES]:
+        yield Statement(guess_sentence(finding), about=(finding.benchmark,))
+
+
+def guess_sentence(finding: GuessFinding) -> str:
+    """The same on one benchmark."""
+    limits = f"95 % interval {percent(finding.low)} to {percent(finding.high)}"
+    named = (
+        f"On {finding.benchmark} the judge was asked which of {len(finding.arms)} configurations made each "
+        f"of {finding.n} responses, and named the right one in {percent(finding.right / finding.n)} of cases "
+        f"({limits}; chance {percent(finding.chance)})"
+    )
+    test = finding.test
+    if test.chi2 is None:
+        return f"{named}; all guesses or all responses are of one configuration, so nothing can be tested."
+    rough = ", roughly, because expected counts are below 5" if (test.least or 0) < 5 else ""
+    shown = f"chi-squared {test.chi2:.1f} with {test.df} df, {told_p(test.p)}{rough}"
+    if finding.found:
+        depend = "at the 5 % level its guesses depend on the configuration"
+        return f"{named}: {depend} ({shown}), so it was not blind."
+    shows = "its guesses show no dependence on the configuration"
+    return f"{named}: {shows} ({shown}), which does not prove that it was blind."
+
+
+def people(findings: Findings) -> Iterator[Statement]:
+    """What people say of the labels that count."""
+    for audit in findings[AUDITS]:
+        for text in audit_sentences(audit):
+            yield Statement(text, about=(audit.sheet, audit.benchmark))
+
+
+def audit_sentences(audit: AuditFinding) -> Iterator[str]:
+    """How far people agree with the study on one sheet, and who gives more."""
+    where = audit.sheet if audit.benchmark == ALL else f"{audit.sheet} on {audit.benchmark}"
+    agreement, lenient = audit.agreement, audit.leniency
+    kappa = _kappa_words(agreement.kappa, agreement.low, agreement.high)
+    same = f"give {agreement.n} responses the same label in {percent(agreement.agreement)} of cases"
+    yield f"{where}: people and the study {same}; {kappa}."
+    if lenient is None:
+        yield (
+            f"{where}: who is more lenient is not said, because a benchmark's best score there is a target."
+        )
+        return
+    more = "more" if lenient.mean > 0 else "less"
+    apart = f"{100 * abs(lenient.mean):.1f} pp {more} lenient than people"
+    apart = apart if lenient.mean else "as lenient as people on average"
+    limits = f"95 % interval {with_sign(100 * lenient.low)} to {with_sign(100 * lenient.high)} pp"
+    yield (
+        f"{where}: the study is {apart} ({limits}), kinder to {lenient.higher} responses and harsher to "
+        f"{lenient.lower}; the interval takes responses as drawn independently."
+    )
+
+
+def _kappa_words(kappa: float | None, low: float | None, high: float | None) -> str:
+    """Cohen's kappa with its interval, or why there is none."""
+    if kappa is None:
+        return "both give every response one label, so kappa is not defined"
+    if low is None or high is None:
+        return f"kappa is {number(kappa, 2)}, without an interval, because one of them gives one label only"
+    return f"kappa is {number(kappa, 2)} (95 % interval {number(low, 2)} to {number(high, 2)})"

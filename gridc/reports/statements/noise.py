@@ -1,0 +1,59 @@
+"""What is said of noise: verdicts that the shape of a batch could undo, and how much moved."""
+
+from collections.abc import Iterator, Mapping
+
+from gridc.reports.findings.findings import Findings
+from gridc.reports.statements.statement import Statement
+from gridc.reports.templates import floor
+from gridc.reports.words import model_at
+from gridc.schema.effects import EXACT
+from gridc.schema.models import SERVED
+
+QUIET: Mapping[str, str] = {EXACT: "in another batch shape", SERVED: "asked again"}
+"""By the precisions in which answers are expected to stay: how calls were answered once more."""
+
+
+def within(findings: Findings) -> Iterator[Statement]:
+    """Which verdicts the shape of a batch alone could undo."""
+    inside = [
+        f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}"
+        for benchmark in findings.benchmarks
+        for pair in benchmark.full.pairs
+        if pair.noise.standing == "within"
+    ]
+    inside += [finding.hypothesis.id for finding in findings.hypotheses if finding.noise == "within"]
+    if inside:
+        yield Statement(
+            f"WITHIN NOISE: the shape of a batch alone could undo {len(inside)} "
+            f"{'verdict' if len(inside) == 1 else 'verdicts'}: {'; '.join(inside)}.",
+            "limit",
+        )
+
+
+def floors(findings: Findings) -> Iterator[Statement]:
+    """One sentence for each model and precision; those in which nothing changed, and nothing was to be
+    expected, share one."""
+    for model in findings.noise:
+        if model.floor is not None and not (model.floor.still and model.precision in QUIET):
+            named = model_at(model.model, model.precision)
+            how = QUIET.get(model.precision, QUIET[EXACT])
+            text = f"Noise floor of {named}: {how} {floor(model.floor.row)}."
+            yield Statement(text, "limit", (model.model,))
+    for precision, how in QUIET.items():
+        still = [
+            (model, model.floor)
+            for model in findings.noise
+            if model.precision == precision and model.floor and model.floor.still
+        ]
+        if still:
+            names = ", ".join(model_at(model.model, model.precision) for model, _ in still)
+            outcomes, calls = (sum(getattr(row, key) for _, row in still) for key in ("outcomes", "calls"))
+            text = f"Noise floor of {names}: {how} none of {outcomes} outcomes of {calls} calls changed."
+            yield Statement(text, "limit", tuple(model.model for model, _ in still))
+    unknown = [model_at(model.model, model.precision) for model in findings.noise if model.floor is None]
+    if unknown:
+        yield Statement(
+            f"Noise floor not measured: {', '.join(unknown)}. Whether a verdict on them lies within it is "
+            "not known.",
+            "limit",
+        )

@@ -1,0 +1,45 @@
+"""What is said of the rates that a score hides."""
+
+from collections.abc import Iterator
+
+from gridc.reports.findings.findings import Findings, ModelFinding
+from gridc.reports.findings.rates import RateFinding
+from gridc.reports.statements.statement import Statement
+from gridc.reports.templates import percent
+
+LED_BY_RATES = ("over_refusal", "unsafe_compliance", "bias_ambiguous", "bias_disambiguated", "bias_magnitude")
+"""The rates that are said in sentences, beside a study's own outcomes; the tables have all."""
+
+
+def of_anchor(findings: Findings) -> Iterator[Statement]:
+    """Each for every model under the anchor configuration, and over the envelope."""
+    stated = [outcome.id for outcome in findings.plan.study.spec.outcomes]
+    for benchmark in findings.benchmarks:
+        anchor = benchmark.models[0].anchor.cell.configuration
+        for rate in benchmark.rates:
+            if rate.name not in (*LED_BY_RATES, *stated):
+                continue
+            of_models = [_rate_words(rate, model) for model in benchmark.models]
+            shown = "; ".join(words for words in of_models if words)
+            if shown:
+                name = rate.name.replace("_", " ")
+                yield Statement(
+                    f"{name[0].upper()}{name[1:]} on {benchmark.benchmark} ({rate.what}), under the anchor "
+                    f"configuration ({anchor}) with its 95 % interval: {shown}.",
+                    about=(benchmark.benchmark, rate.name),
+                )
+
+
+def _rate_words(rate: RateFinding, model: ModelFinding) -> str | None:
+    here = rate.values.get((model.model, model.anchor.cell.configuration))
+    ends = rate.over(model.model)
+    if here is None or ends is None:
+        return None
+    low, high = (f"{100 * float(end):.1f}" for end in ends)
+    defined = (name for (name, _), cell in rate.values.items() if cell.value is not None)
+    count = sum(name == model.model for name in defined)
+    over = f", {low} to {high} over {count} configurations" if count > 1 else ""
+    if here.value is None:
+        return f"{model.model} not defined{over}"
+    span = "" if here.interval is None else f" [{', '.join(f'{100 * end:.1f}' for end in here.interval)}]"
+    return f"{model.model} {percent(here.value)}{span}{over}"

@@ -1,0 +1,85 @@
+"""What is said of how answers are read and what they earn."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.reports.findings.scores import CellScore
+from gridc.reports.statements.statement import Statement
+from gridc.reports.templates import percent
+from gridc.reports.words import whole_percent
+from gridc.schema.scores import ByExpected, Scores
+
+
+def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where a score is low because little of it could be read."""
+    least = findings.plan.study.spec.analysis.parse_clean
+    low = [
+        score
+        for score in benchmark.cells
+        if score.cell.shared and score.parse_rate is not None and score.parse_rate < Fraction(str(least))
+    ]
+    if low:
+        worst = min(low, key=lambda score: score.parse_rate or 0)
+        models = ", ".join(dict.fromkeys(score.cell.model for score in low))
+        places = len({score.cell.configuration for score in low})
+        size = len(benchmark.full.scope.configurations)
+        target = benchmark.direction.target
+        helps = ""
+        if not any(score.credit for score in low):
+            if benchmark.direction.lower or target == 0:
+                helps = ", which is the better end there"
+            elif target is not None:
+                helps = f", which can bring a score nearer to {float(target):.10g}, the best one there"
+        yield Statement(
+            f"On {benchmark.benchmark}, in {places} of {size} configurations fewer than "
+            f"{whole_percent(least)} of a "
+            f"model's answers could be read ({models}; at worst {percent(worst.parse_rate)}). An "
+            f"unreadable answer {unreadable_words(low)}{helps}.",
+            "limit",
+            (benchmark.benchmark,),
+        )
+
+
+def unreadable_words(cells: Sequence[CellScore]) -> str:
+    """What an unreadable answer scores in some cells."""
+    credited = {score.credit > 0 for score in cells if not score.cell.setting.ranks}
+    if credited == {True}:
+        return "scores 1, the worst there"
+    return "scores 0, or 1 where the spec gives it the worst score" if True in credited else "scores 0"
+
+
+def scoring(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where a score is not 1 for a right answer and 0 for any other: what the spec says that labels and
+    unreadable answers earn."""
+    settings = [score.cell.setting for score in benchmark.cells]
+    about = (benchmark.benchmark,)
+    for scores in dict.fromkeys(setting.scores for setting in settings if setting.scores is not None):
+        everywhere = all(setting.scores == scores for setting in settings)
+        yield Statement(
+            f"On {benchmark.benchmark}{'' if everywhere else ', in some configurations,'} the spec says "
+            f"what a response earns: {_labels(scores)}.",
+            "limit",
+            about,
+        )
+    credited = [setting.credit > 0 for setting in settings]
+    if any(credited):
+        where = "" if all(credited) else ", in some configurations,"
+        yield Statement(
+            f"On {benchmark.benchmark}{where} an unreadable answer earns the worst score, 1, as the spec "
+            "says: there a lower score is the better one.",
+            "limit",
+            about,
+        )
+
+
+def _labels(scores: Scores) -> str:
+    """`right 1, unknown 0.5, other 0`; by what the prompt expects where that decides."""
+    labels = []
+    for label, value in scores.root.items():
+        if isinstance(value, ByExpected):
+            by_expected = f"{value.comply:g} on prompts to comply with and {value.refuse:g} to refuse"
+            labels.append(f"{label} {by_expected}")
+        else:
+            labels.append(f"{label} {value:g}")
+    return ", ".join(labels)

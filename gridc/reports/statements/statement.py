@@ -1,0 +1,42 @@
+"""What a statement of a report is, and what a row of the shelf that makes it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from gridc.reports.findings.findings import BenchmarkFinding, Findings
+from gridc.schema.evidence import Tier
+
+Part = Literal["leading", "rates", "falsification", "variance", "curves", "labels", "limits"]
+"""Where in a document a statement stands; each document takes the parts that it shows."""
+Backing = Tier | Literal["limit"]
+"""How strong the evidence behind a statement is; a `limit` says what the others do not show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence of a report, or a few that belong together. `about` names what its numbers are of, as the
+    certificate has it: a benchmark, a pair of models and their benchmark, a hypothesis, a curve, a sheet;
+    nothing where they are of the study."""
+
+    text: str
+    backing: Backing = "descriptive"
+    about: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OfStudy:
+    """A row of the shelf: what is said of a study, in `part` of its documents."""
+
+    name: str
+    part: Part
+    say: Callable[[Findings], Iterator[Statement]]
+
+
+@dataclass(frozen=True, slots=True)
+class OfBenchmark:
+    """The same of each benchmark. Neighbours on the shelf say all of one benchmark before the next."""
+
+    name: str
+    part: Part
+    say: Callable[[Findings, BenchmarkFinding], Iterator[Statement]]

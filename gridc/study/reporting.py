@@ -81,8 +81,8 @@ class FindingsReport:
 
     @property
     def statements(self) -> list[dict[str, Any]]:
-        """Every sentence of the certificate with its name on the shelf, the part of a document where it stands,
-        how strong the evidence behind it is, and what its numbers are of."""
+        """Every sentence of the certificate with its name, the part of a document where it stands, how strong
+        the evidence behind it is, and what its numbers are of."""
         return [
             {"name": row.name, "part": row.part, **asdict(statement)}
             for row, statement in choose(self.findings)

@@ -127,9 +127,10 @@ def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Stro
 def _of_pair(benchmark: BenchmarkFinding, pair: PairFinding) -> Statement:
     noise = f" {WITHIN}" if pair.noise.standing == "within" else ""
     counts = _counts_sentence(benchmark.benchmark, pair.counts)
+    named_levels = any(_level_words(pair)) and pair.evidence.tier == "descriptive"
     return Statement(
         f"{counts}{_better(benchmark.direction)} {evidence_words(benchmark.unit, pair)}{noise}",
-        pair.evidence.tier,
+        "supported" if named_levels else pair.evidence.tier,
         (benchmark.benchmark, f"{pair.counts.a}/{pair.counts.b}"),
     )
 

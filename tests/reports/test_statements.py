@@ -1,0 +1,316 @@
+"""Every statement of the shelf is said in a world where it holds, and in no corner where it does not.
+
+A corner is the world with one thing changed: that which makes the sentence false, or empty. A row of the
+shelf without a corner here fails.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.lock.lock import Superseded
+from gridc.compiler.lowering.judging import Guess
+from gridc.compiler.lowering.plan import Plan
+from gridc.reports.certificate import certify
+from gridc.reports.findings.audit import AUDITS, AuditFinding
+from gridc.reports.findings.blinding import GUESSES, guess_finding
+from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY, Factorial
+from gridc.reports.findings.endings import Endings
+from gridc.reports.findings.falsification import FALSIFICATIONS, FalsificationFinding
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
+from gridc.reports.findings.rates import RateFinding, RateValue
+from gridc.reports.statements import SHELF, choose, sentences
+from gridc.statistics.raters import kappa, leniency
+from gridc.statistics.variance import Decomposition, TermShare
+from tests.reports.builders import AXES, ITEMS, findings_of, having, reversing, spec_of
+
+TWO = {"ant": None, "bee": None}
+World = Callable[[], Findings]
+
+
+def pair(**spec: Any) -> Findings:
+    return findings_of(spec_of(TWO, **spec), reversing)
+
+
+def apart(cell: Cell) -> int:
+    return 18 if cell.model == "ant" else 1
+
+
+def unfinished(cell: Cell) -> int | None:
+    return None if cell.levels["shots"] == "5" else 3
+
+
+def alone() -> Findings:
+    return findings_of(spec_of({"ant": None}, hypothesis=[]), reversing)
+
+
+def benchmark(findings: Findings, **changes: Any) -> Findings:
+    """With other facts about the first benchmark."""
+    first, *others = findings.benchmarks
+    return replace(findings, benchmarks=(replace(first, **changes), *others))
+
+
+def purpose(name: str) -> Findings:
+    return pair(study={"id": "small", "title": "s", "purpose": name, "not_varied": ["items"]})
+
+
+def ended(**counts: Any) -> Endings:
+    none: dict[str, Any] = {"read": 5, "unread": 0, "cut": 0, "refused": 0, "failed": {}, "waiting": 0}
+    return Endings(model="ant", **none | counts)
+
+
+def judged(**changes: Any) -> Findings:
+    judge = JudgeFinding("first", "m", "0" * 64, 4, {"refused": 4}, 0, {})
+    found = JudgingFinding((judge,), 4, 4, None, (), None, None, True, {}, "0" * 64)
+    return having(pair(), JUDGING, replace(found, **changes))
+
+
+def guessed(*guesses: str) -> Findings:
+    arms = ["a", "b"]
+    made = [Guess(("c", str(n), 0), "facts", arms[n % 2], guess) for n, guess in enumerate(guesses)]
+    return having(pair(), GUESSES, (guess_finding("facts", arms, made),))
+
+
+def audited(gained: tuple[int, ...] | None) -> Findings:
+    lenient = None if gained is None else leniency(gained)
+    audit = AuditFinding("sheet", "facts", kappa(["a", "b"], ["b", "a"]), lenient, "0" * 64)
+    return having(pair(), AUDITS, (audit,))
+
+
+def falsified(*results: Any) -> Findings:
+    tests = tuple(
+        FalsificationFinding(f"F{n}", "data", "t", "c", result, (), None, None, None, "0" * 64)
+        for n, result in enumerate(results)
+    )
+    return having(pair(), FALSIFICATIONS, tests)
+
+
+def left_out(rows: int) -> Findings:
+    """With malformed rows in the file of the benchmark."""
+    findings = pair()
+    study = findings.plan.study
+    items = study.items["facts"]
+    source = replace(items.source, left_out=tuple(map(str, range(rows))))
+    plan = Plan(replace(study, items={"facts": replace(items, source=source)}))
+    return replace(findings, plan=plan)
+
+
+def superseded(stamps: int) -> Findings:
+    findings = pair()
+    earlier = (Superseded("1" * 64, "2026-01-01T00:00:00Z", {}),) * stamps
+    return replace(findings, lock=replace(findings.lock, supersedes=earlier))
+
+
+def noisy(changed: int, counts: Callable[[Cell], int] = reversing) -> Findings:
+    return findings_of(spec_of(TWO), counts, changed={"fp32": changed})
+
+
+def shared() -> Findings:
+    term = TermShare(("model",), 1.0, 1, 0.4, 0.3)
+    found = Factorial(Decomposition("II", 100, (term,), 0.6, 98, 1.0, True), (), "0" * 64)
+    return having(pair(), FACTORIAL, found)
+
+
+def rated(name: str, value: Fraction | None) -> Findings:
+    findings = pair()
+    (first,) = findings.benchmarks
+    here = RateValue(value, {"hits": 1}, None)
+    cells = {(model.model, model.anchor.cell.configuration): here for model in first.models}
+    return benchmark(findings, rates=(RateFinding(name, "of what", "hits / asked", cells),))
+
+
+def curved(run: bool) -> Findings:
+    """With a curve of a model with and without a term, which is run where there are answers."""
+    fork = {
+        "id": "order", "category": "model", "levels": ["with", "without"], "default": "with",
+        "binds": "analysis.primary", "choice": {"without": {"without_terms": ["model"]}},
+    }  # fmt: skip
+    frames = {"kind": "difference", "axis": "frame", "level": "exam", "reference": "plain"}
+    spec = spec_of(
+        TWO, fork=[fork], hypothesis=[{"id": "H", **frames}], analysis={"estimator": "cluster_logit"},
+        curve=[{"id": "curve", "forks": ["order"], "declared": "ex_ante", "hypotheses": ["H"]}],
+    )  # fmt: skip
+    return findings_of(spec, reversing if run else unfinished)
+
+
+def drawn(configurations: int | None) -> Findings:
+    draw = {} if configurations is None else {"draw": {"n": configurations, "seed": 1}}
+    return pair(**draw)
+
+
+def reading(least: float, parsed: int) -> Findings:
+    return findings_of(spec_of(TWO, analysis={"parse_clean": least}), lambda cell: 3, parsed=parsed)
+
+
+def differing_readings() -> Findings:
+    """Ant answers little that can be read, and is right where it does."""
+    counts = {"ant": 5, "bee": 10}
+    return findings_of(
+        spec_of(TWO), lambda cell: counts[cell.model], parsed=lambda cell: 6 if cell.model == "ant" else ITEMS
+    )
+
+
+def paying(label: float) -> Findings:
+    harness = {"prompt": "{{ question }}", "method": "extract", "scores": {"right": 1, "unknown": label}}
+    axes = {"frame": AXES["frame"]}
+    return findings_of(spec_of(TWO, axes=axes, harness=harness), reversing)
+
+
+UNDECIDED = {
+    "id": "judge", "category": "judge", "levels": ["one", "two"], "default": "one", "binds": "judge.model",
+}  # fmt: skip
+
+CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
+    "interim": (lambda: findings_of(spec_of(TWO), unfinished), {"every call has an answer": pair}),
+    "predated": (
+        lambda: replace(pair(), before_stamp=3),
+        {"no call is older than the stamp": lambda: replace(pair(), before_stamp=0)},
+    ),
+    "strongest_pair": (pair, {"one model has no pair": alone}),
+    "other_pairs": (
+        lambda: findings_of(spec_of({**TWO, "cat": None}), reversing),
+        {"the only pair is the strongest": pair, "one model has no pair": alone},
+    ),
+    "readings_differ": (differing_readings, {"every answer can be read": pair}),
+    "claims": (pair, {"one model has no pair": alone}),
+    "hypothesis": (pair, {"none is stated": lambda: pair(hypothesis=[])}),
+    "orders": (pair, {"nothing is measured": lambda: findings_of(spec_of(TWO), lambda cell: None)}),
+    "rate": (
+        lambda: rated("over_refusal", Fraction(1, 2)),
+        {
+            "a rate that no sentence leads with": lambda: rated("other", Fraction(1, 2)),
+            "it is defined nowhere": lambda: rated("over_refusal", None),
+            "no rate": pair,
+        },
+    ),
+    "falsification": (lambda: falsified("fail", "pass"), {"no test is computed": falsified}),
+    "shares_of_variance": (shared, {"nothing varies": pair}),
+    "generalizability": (
+        lambda: having(pair(), GENERALIZABILITY, "one model"),
+        {"it is not declared": lambda: having(pair(), GENERALIZABILITY, None)},
+    ),
+    "curve": (lambda: curved(True), {"the run is incomplete": lambda: curved(False), "no curve": pair}),
+    "guesses": (lambda: guessed("a", "b", "a", "b"), {"the judge was not asked": pair}),
+    "people": (lambda: audited((1, 0)), {"nobody labelled": pair}),
+    "clock": (lambda: replace(pair(), steps_back=(4,)), {"it was never set back": pair}),
+    "within_noise": (
+        lambda: noisy(100),
+        {"nothing changed": lambda: noisy(0), "the floor is not measured": pair},
+    ),
+    "exploratory": (
+        lambda: purpose("exploratory"),
+        {
+            "the study compares": lambda: purpose("comparative"),
+            "no hypothesis is decided": lambda: replace(purpose("exploratory"), hypotheses=()),
+        },
+    ),
+    "counts": (pair, {"one model has no pair": alone}),
+    "passed_over": (
+        lambda: benchmark(pair(), coarser=("template",)),
+        {"the unit is what the data document": pair},
+    ),
+    "few_units": (
+        lambda: benchmark(pair(), unit="template", units=3, effective=2.5),
+        {
+            "items are the units: exact tests need no floor": pair,
+            "there are enough": lambda: benchmark(
+                pair(), unit="template", items=40, units=30, effective=29.0
+            ),
+            "one model has no pair": lambda: benchmark(alone(), unit="template", units=3, effective=2.5),
+        },
+    ),
+    "left_out": (lambda: left_out(2), {"every row is an item": lambda: left_out(0)}),
+    "unreadable": (
+        lambda: reading(0.95, 18),
+        {"every answer can be read": lambda: reading(0.95, 20), "as many as asked": lambda: reading(0.9, 18)},
+    ),
+    "endings": (
+        lambda: benchmark(pair(), endings=(ended(failed={"timeout": 1}),)),
+        {
+            "all were read": lambda: benchmark(pair(), endings=(ended(),)),
+            "an answer that is not read was neither cut off nor declined": lambda: benchmark(
+                pair(), endings=(ended(unread=2),)
+            ),
+        },
+    ),
+    "drawn": (lambda: drawn(3), {"every combination is run": lambda: drawn(None)}),
+    "scoring": (lambda: paying(0.5), {"right answers earn 1 and others 0": pair}),
+    "judging": (
+        judged,
+        {"no judge": pair, "no response was shown to a judge": lambda: judged(judges=())},
+    ),
+    "superseded": (lambda: superseded(1), {"the first stamp": lambda: superseded(0)}),
+    "noise_floor": (lambda: noisy(1), {"no model was run": lambda: replace(pair(), noise=())}),
+    "uncomputed": (
+        lambda: pair(fork=[UNDECIDED]),
+        {"every choice is run": pair},
+    ),
+}  # fmt: skip
+"""By name: a world where it is said, and corners where it must not be, each with the reason."""
+
+
+def said(findings: Findings) -> set[str]:
+    return {row.name for row, _ in choose(findings)}
+
+
+def test_every_statement_has_its_corners() -> None:
+    names = [row.name for row in SHELF]
+    assert len(names) == len(set(names))
+    assert set(CORNERS) == set(names), "say here where each must not be said"
+    assert all(corners for _, corners in CORNERS.values())
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_it_is_said_where_it_holds(name: str) -> None:
+    world, _ = CORNERS[name]
+    assert name in said(world())
+
+
+@pytest.mark.parametrize(
+    ("name", "corner"), [(name, why) for name, (_, all_) in CORNERS.items() for why in all_]
+)
+def test_it_is_not_said_in_a_corner(name: str, corner: str) -> None:
+    assert name not in said(CORNERS[name][1][corner]())
+
+
+@pytest.mark.parametrize("counts", [reversing, apart])
+def test_a_sentence_is_as_strong_as_its_evidence(counts: Callable[[Cell], int]) -> None:
+    """Nothing is called certified or supported in a statement whose evidence is less."""
+    findings = findings_of(spec_of({**TWO, "cat": None}), counts)
+    pairs = [each for row, each in choose(findings) if row.name in ("strongest_pair", "other_pairs")]
+    assert len(pairs) == 3
+    for statement in pairs:
+        certified, supported = (words in statement.text for words in ("Certified at", "Supported at"))
+        assert statement.backing == (
+            "certified" if certified else "supported" if supported else "descriptive"
+        )
+
+
+def test_certificate_and_page_have_the_statements_in_one_order() -> None:
+    findings = findings_of(spec_of({**TWO, "cat": None}), reversing)
+    assert certify(findings).statements == tuple(sentences(findings))
+    parts: list[Any] = list(dict.fromkeys(row.part for row in SHELF))
+    assert [text for part in parts for text in sentences(findings, part)] == sentences(findings)
+
+
+def test_what_is_said_of_benchmarks_is_said_of_one_before_the_next() -> None:
+    stated = {
+        "loader": "truthfulqa_mc1",
+        "source": "builtin:none",
+        "option_order": "file",
+        "direction": "higher_is_better",
+    }
+    two = pair(benchmark=[{"id": name, **stated} for name in ("facts", "others")])
+    changed: dict[str, Any] = {"coarser": ("template",), "endings": (ended(cut=1),)}
+    both = replace(two, benchmarks=tuple(replace(each, **changed) for each in two.benchmarks))
+    names = {"passed_over", "endings"}
+    order = [(row.name, statement.about) for row, statement in choose(both) if row.name in names]
+    assert order == [
+        ("passed_over", ("facts",)), ("endings", ("facts",)),
+        ("passed_over", ("others",)), ("endings", ("others",)),
+    ]  # fmt: skip

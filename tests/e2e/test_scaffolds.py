@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -287,8 +288,15 @@ def test_a_server_with_the_model_gives_the_answers_of_the_model_itself(tmp_path:
         return {(key, item, name): text for key, item, name, text in found}
 
     assert texts(there) == texts(here)
-    with_rows = [report.propagation.rows() for report in (gridc.open(f).scaffolds() for f in (here, there))]
-    assert with_rows[0] == with_rows[1]
+    local_steps, served_steps = (
+        gridc.open(folder).scaffolds().propagation.rows() for folder in (here, there)
+    )
+    assert [_counts(step) for step in served_steps] == [_counts(step) for step in local_steps]
+
+
+def _counts(step: Mapping[str, Any]) -> dict[str, Any]:
+    """All but the digest of the calls, which names the model."""
+    return {name: value for name, value in step.items() if name != "rows"}
 
 
 @pytest.mark.slow

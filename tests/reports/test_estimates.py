@@ -4,7 +4,7 @@ with the digest of its rows."""
 import re
 from collections.abc import Iterator, Sequence
 from html import unescape
-from math import exp, isfinite
+from math import exp, inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html
+from gridc.reports.quantities import QUANTITIES
 from gridc.reports.scorecard.document import make_scorecard
 from gridc.reports.templates import percent
 from gridc.reports.words import p_value
@@ -102,6 +103,19 @@ def missing(card: Any, rows: Any) -> list[str]:
     ]
     known = np.array([0.0, 1.0, *values, *(exp(each) for each in values if abs(each) < 20)])
     return [path for path, value in numbers(card) if np.abs(known - value).min() > 2e-9]
+
+
+RANGES = {"share": (0, 1), "p": (0, 1), "difference of shares": (-1, 1), "ratio": (0, inf), "count": (1, inf)}
+
+
+def test_values_and_intervals_are_counted_in_what_their_kind_says(printed: tuple[Any, Any]) -> None:
+    _, document = printed
+    measured = {QUANTITIES[row.kind].measure for row in document.estimates if row.estimate is not None}
+    assert measured >= set(RANGES)
+    for row in document.estimates:
+        low, high = RANGES.get(QUANTITIES[row.kind].measure, (-inf, inf))
+        values = (row.estimate, *(row.interval or ()))
+        assert all(value is None or low <= value <= high for value in values), row.id
 
 
 def test_each_printed_estimate_is_in_the_document(printed: tuple[Any, Any]) -> None:

@@ -1,7 +1,7 @@
 """What a report estimates: one row for each quantity, which every document reads.
 
 A row of the document of estimates is made by `estimate`, so that nothing of an unknown kind can
-stand there. `docs/quantities.md` is written from these rows.
+stand there. `docs/estimates.md` is written from these rows.
 """
 
 from collections.abc import Mapping
@@ -11,18 +11,27 @@ from typing import Any, Literal
 from gridc.schema.estimates import EstimateRow
 
 Measure = Literal[
-    "share", "difference of shares", "log odds", "ratio", "count", "p", "statistic", "variance", "coefficient"
+    "share",
+    "difference of shares",
+    "share of a change",
+    "log odds",
+    "ratio",
+    "count",
+    "p",
+    "statistic",
+    "variance",
+    "coefficient",
 ]
 """What a value is counted in. Shares and their differences are fractions of 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One kind of estimate: its `kind` in estimates.json, the unit of value and interval, what it is, and the
-    section of the docs that defines it."""
+    """One kind of estimate: its `kind` in estimates.json, what value and interval are counted in, what it is,
+    and the section of the docs that defines it."""
 
     name: str
-    unit: Measure
+    measure: Measure
     what: str
     docs: str
 
@@ -46,7 +55,7 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("divergence", "difference of shares", "that by intention to treat less that per protocol"),
         ("risk_ratio", "ratio", "ratio of two rates"),
         ("churn", "share", "share of single answers that change"),
-        ("recovery", "share", "share of a change that a level takes back"),
+        ("recovery", "share of a change", "what a level takes back of it; above 1 or below 0 is possible"),
         ("log_odds", "log odds", "log odds of a level against the reference"),
         ("standard_error", "log odds", "their standard error"),
         ("odds_ratio", "ratio", "the odds ratio"),
@@ -87,12 +96,12 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("chi_squared", "statistic", "dependence of guesses on the configuration"),
     ),
 }  # fmt: skip
-"""By the section of the docs that defines them: kind, unit and what it is."""
+"""By the section of the docs that defines them: kind, what it is counted in, and what it is."""
 
 QUANTITIES: Mapping[str, Quantity] = {
-    name: Quantity(name, unit, what, section)
+    name: Quantity(name, measure, what, section)
     for section, rows in SECTIONS.items()
-    for name, unit, what in rows
+    for name, measure, what in rows
 }
 """By `kind` in estimates.json."""
 

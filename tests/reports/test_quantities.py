@@ -1,0 +1,44 @@
+"""What can be estimated is said once: for the document of estimates, and for people in docs/estimates.md."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gridc.reports.quantities import QUANTITIES, estimate
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "estimates.md"
+BEGIN, END = "<!-- quantities -->\n", "<!-- /quantities -->"
+
+
+def table() -> str:
+    rows = [
+        f"| `{quantity.name}` | {quantity.what} | {quantity.measure} | [{quantity.docs}]({quantity.docs}) |"
+        for quantity in QUANTITIES.values()
+    ]
+    return "\n".join(["| `kind` | what it is | in | defined in |", "|---|---|---|---|", *rows, ""])
+
+
+def test_the_page_lists_them(request: pytest.FixtureRequest) -> None:
+    text = PAGE.read_text("utf-8")
+    before, _, rest = text.partition(BEGIN)
+    listed, _, after = rest.partition(END)
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(f"{before}{BEGIN}{table()}{END}{after}", "utf-8")
+    else:
+        assert listed == table(), "pytest tests/reports/test_quantities.py --update-golden writes it"
+
+
+@pytest.mark.parametrize("section", sorted({quantity.docs for quantity in QUANTITIES.values()}))
+def test_the_section_that_defines_one_is_there(section: str) -> None:
+    page, _, anchor = section.partition("#")
+    headings = re.findall(r"^#+ (.+)$", (DOCS / page).read_text("utf-8"), re.MULTILINE)
+    assert anchor in {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_what_is_no_quantity_cannot_be_estimated() -> None:
+    with pytest.raises(KeyError):
+        estimate(
+            "verdict", id="verdict/a", about="a", estimate=0.5, method="m", assumption="", rows="0" * 64, n=1
+        )

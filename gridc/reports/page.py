@@ -23,8 +23,18 @@ from gridc.reports.quantities import number_needed
 from gridc.reports.statements import sentences
 from gridc.reports.statements.pairs import strength_of
 from gridc.reports.statements.readings import unreadable_words
-from gridc.reports.templates import number, percent, render
-from gridc.reports.words import ASSUMED, effects, p_value, selected, term_name, told_p, units_words
+from gridc.reports.templates import render
+from gridc.reports.words import (
+    ASSUMED,
+    effects,
+    number,
+    p_value,
+    percent,
+    selected,
+    term_name,
+    told_p,
+    units_words,
+)
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.canonical import digest
 from gridc.schema.card import Card, CardDeck

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from gridc.reports.printed import Printed, as_latex
-from gridc.reports.scorecard.tables import rate, scorecard_tables
-from gridc.reports.templates import number
+from gridc.reports.scorecard.tables import scorecard_tables
+from gridc.reports.words import number, percent
 from gridc.schema.card import CardDeck
 from gridc.schema.certificate import Certificate
 from gridc.schema.scorecard import Scorecard
@@ -46,10 +46,10 @@ def _ranges(deck: CardDeck) -> Printed:
             card.model,
             card.benchmark,
             f"{each.configurations}",
-            rate(each.least),
-            rate(each.mean),
-            rate(each.greatest),
-            rate(each.sdi),
+            percent(each.least),
+            percent(each.mean),
+            percent(each.greatest),
+            percent(each.sdi),
         )
         for card in deck.cards
         for each in card.score_neighbourhood

@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from gridc.reports.words import better, model_at, whole_percent, with_sign
+from gridc.reports.words import better, model_at, number, percent, points, whole_percent, with_sign
 from gridc.schema.certificate import Floor
 from gridc.schema.spread import PairedRow
 
@@ -16,19 +16,9 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
-def percent(value: float | Fraction | None, digits: int = 1) -> str:
-    """`0.333` as `33.3 %`, and what is not defined as a dash."""
-    return "–" if value is None else f"{100 * float(value):.{digits}f} %"
-
-
 def shown_points(value: Fraction) -> int | float:
     """A sum of scores as people write it: whole where it is."""
     return int(value) if value.denominator == 1 else float(value)
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """`0.3333` as `0.333`, and what is not defined as a dash."""
-    return "–" if value is None else f"{value:.{digits}f}"
 
 
 def floor(found: Floor | None) -> str:
@@ -75,7 +65,8 @@ def _environment() -> Environment:
     environment.globals["better"] = better
     environment.filters |= {
         "percent": percent,
-        "points": shown_points,
+        "points": points,
+        "shown_points": shown_points,
         "number": number,
         "whole_percent": whole_percent,
         "with_sign": with_sign,

@@ -87,6 +87,21 @@ def with_sign(value: float | Fraction, digits: int = 1) -> str:
     return shown if float(shown) else shown[1:]
 
 
+def percent(value: float | Fraction | None, digits: int = 1) -> str:
+    """`0.333` as `33.3 %`, and what is not defined as a dash."""
+    return "–" if value is None else f"{100 * float(value):.{digits}f} %"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """`0.3333` as `0.333`, and what is not defined as a dash."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def points(value: float | Fraction) -> str:
+    """A difference of shares in percentage points: `+3.2`."""
+    return with_sign(100 * value)
+
+
 def decimal(value: Fraction, digits: int = 3) -> str:
     """A share as it is printed: `0.333`."""
     return f"{float(value):.{digits}f}"

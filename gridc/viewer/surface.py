@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from gridc.reports.figures.surface import signed
+from gridc.reports.words import percent
 from gridc.viewer.cells import StoredCell, StoredStudy
 
 STEPS = 7
@@ -155,7 +156,7 @@ def _gap(one: StoredCell, other: StoredCell) -> Fraction | None:
 
 
 def _percent(cell: StoredCell) -> str:
-    return "not measured" if cell.score is None else f"{100 * float(cell.score):.1f} %"
+    return "not measured" if cell.score is None else percent(cell.score)
 
 
 def _tone(points: float, limit: float) -> str:

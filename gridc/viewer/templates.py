@@ -4,7 +4,6 @@ character that a page would obey."""
 import re
 from base64 import b64encode
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import cache, lru_cache
 from hashlib import sha384
 from importlib.resources import files
@@ -16,7 +15,7 @@ from markupsafe import Markup, escape
 from gridc.compiler.instrument.refusal import RESPONSES
 from gridc.diagnostics.visible import DECEIVING, visible
 from gridc.reports import addresses
-from gridc.reports.words import with_sign
+from gridc.reports.words import percent, with_sign
 from gridc.viewer.cells import StoredCell
 from gridc.viewer.samples import MOST_TEXT
 from gridc.viewer.search import marks
@@ -83,11 +82,6 @@ def searched(text: str, words: str) -> Markup:
     return Markup("").join(
         ["… " if start else "", marked(text[start:stop], inside), " …" if stop < len(text) else ""]
     )
-
-
-def percent(value: float | Fraction | None, digits: int = 1) -> str:
-    """`0.333` as `33.3 %`, and what is not defined as a dash."""
-    return "–" if value is None else f"{100 * float(value):.{digits}f} %"
 
 
 def chosen(choice: int | None, expected: str | None = None) -> str:

@@ -19,8 +19,7 @@ from gridc.reports.findings.findings import Findings
 from gridc.reports.page import as_html
 from gridc.reports.quantities import QUANTITIES
 from gridc.reports.scorecard.document import make_scorecard
-from gridc.reports.templates import percent
-from gridc.reports.words import p_value
+from gridc.reports.words import p_value, percent
 from gridc.schema.estimates import EstimateRow
 from tests.reports.builders import findings_of, spec_of
 

@@ -20,6 +20,7 @@ from gridc.reports.figures.drawing import (
 )
 from gridc.reports.findings.analysis import VarianceShares
 from gridc.reports.findings.findings import BenchmarkFinding, ParseRate
+from gridc.reports.words import percent
 from gridc.statistics.orderings import Order
 
 ROW, WIDTH = 19, 210
@@ -81,9 +82,7 @@ def variance_shares(benchmark: str, shares: Sequence[VarianceShares]) -> Figure:
         label = variance_name(each)
         widest = max(widest, len(label))
         canvas.text(-6, y + 7.5, label, fill=INK, anchor="end")
-        parts = ", ".join(
-            f"{name} {100 * value:.1f} %" for (name, _), value in zip(SHARES, values, strict=True)
-        )
+        parts = ", ".join(f"{name} {percent(value)}" for (name, _), value in zip(SHARES, values, strict=True))
         words.append(f"{label}: {parts}")
     return figure(
         f"{benchmark}-variance",
@@ -129,5 +128,5 @@ def parse_rates(benchmark: BenchmarkFinding, clean: float) -> Figure:
 
 
 def _rate_words(rate: ParseRate) -> str:
-    mean, least = (f"{100 * float(value):.1f} %" for value in (rate.mean, rate.least))
+    mean, least = map(percent, (rate.mean, rate.least))
     return f"{rate.axis} {rate.level}: {mean}, least {least}"

@@ -16,6 +16,7 @@ from gridc.reports.figures.drawing import (
     figure,
 )
 from gridc.reports.findings.findings import BenchmarkFinding
+from gridc.reports.words import percent
 from gridc.statistics.dispersion import FlipRate
 
 WIDTH, HEIGHT = 250, 120
@@ -49,7 +50,7 @@ def flip_curves(benchmark: BenchmarkFinding, marks: list[float]) -> Figure:
         canvas.path([(across(x), up(y)) for x, y in curve], colour, dash)
         ceiling = float(FlipRate(Fraction(0), len(scores), 0).ceiling or 0)
         canvas.path([(0, up(ceiling)), (WIDTH, up(ceiling))], MUTED, "1 3", 1)
-        words.append(f"{model}: at most {100 * highest:.1f} %, ceiling {100 * ceiling:.1f} %")
+        words.append(f"{model}: at most {percent(highest)}, ceiling {percent(ceiling)}")
     widest = max((len(each.model) for each in benchmark.models), default=0)
     return figure(
         f"{benchmark.benchmark}-flip-curves",

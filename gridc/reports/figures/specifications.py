@@ -21,6 +21,7 @@ from gridc.reports.figures.drawing import (
     figure,
 )
 from gridc.reports.findings.curves import CurveFinding, SpecificationFinding
+from gridc.reports.words import percent
 from gridc.statistics.clustered_logit import Combination
 
 WIDTH, HEIGHT, ROW, GAP = 560, 190, 13, 7
@@ -154,8 +155,8 @@ def _words(curve: CurveFinding, count: int, clipped: bool) -> str:
     low, median, high = (f"{exp(each):.3g}" for each in (summary.low, summary.median, summary.high))
     told = (
         f"The odds ratio of {contrast.level} against {contrast.reference} is {median} at the median of "
-        f"{count} specifications, quartiles {low} and {high}; {100 * summary.below:.0f} % are significantly "
-        f"below 1 and {100 * summary.above:.0f} % above it, at {curve.alpha:g}. Under it: the forks’ levels."
+        f"{count} specifications, quartiles {low} and {high}; {percent(summary.below, 0)} are significantly "
+        f"below 1 and {percent(summary.above, 0)} above it, at {curve.alpha:g}. Under it: the forks’ levels."
     )
     if curve.permutation is not None:
         told += f" Grey: the central 95 % of {curve.permutation.draws} shuffles of the arms, rank by rank."

@@ -11,17 +11,9 @@ from typing import Any, Literal
 from gridc.schema.estimates import EstimateRow
 
 Measure = Literal[
-    "share",
-    "difference of shares",
-    "share of a change",
-    "log odds",
-    "ratio",
-    "count",
-    "p",
-    "statistic",
-    "variance",
-    "coefficient",
-]
+    "share", "difference of shares", "share of a change", "log odds", "ratio", "count", "p", "statistic",
+    "variance", "coefficient",
+]  # fmt: skip
 """What a value is counted in. Shares and their differences are fractions of 1."""
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from gridc.reports import words
 from gridc.reports.printed import Printed
 from gridc.reports.quantities import number_needed
-from gridc.reports.words import p_value, with_sign
+from gridc.reports.words import number, p_value, percent
 from gridc.schema.hypotheses import ContrastRow, HypothesisRow
 from gridc.schema.scorecard import ChangeRow, CurveRow, Held, MatrixRow, ModelScore, Scorecard
 
@@ -85,10 +86,10 @@ def matrix_table(model: ModelScore) -> Printed:
         (
             row.benchmark,
             change_words(row.levels),
-            rate(row.rate),
+            percent(row.rate),
             ends(row.interval),
             "–" if row.readable is None else f"{row.readable:,} of {row.trials:,}",
-            rate(row.per_protocol),
+            percent(row.per_protocol),
             "–" if row.change is None else points(row.change.difference),
             "–" if row.change is None else points_ends(row.change),
             "–" if row.change is None else number_needed.in_a_cell(row.change.number_needed),
@@ -152,8 +153,8 @@ def hypothesis_table(rows: Iterable[HypothesisRow]) -> Printed:
         if row.effect is not None and not contrasts:
             failure = row.effect.failure
             shown.append((*head, "" if failure is None else failure.words, "", "", "", ""))
-        for number, contrast in enumerate(contrasts):
-            shown.append((*(head if number == 0 else ("", "", "", "")), *_contrast(contrast)))
+        for place, contrast in enumerate(contrasts):
+            shown.append((*(head if place == 0 else ("", "", "", "")), *_contrast(contrast)))
     note = (
         "p of support / p of refutation, corrected over the family. Intervals of differences resample "
         "units; odds "
@@ -176,7 +177,7 @@ def _contrast(row: ContrastRow) -> tuple[str, str, str, str, str]:
     recovered = ""
     if row.recovery is not None:
         share = row.recovery.share
-        told = "open" if share is None else f"{100 * share:.0f} %"
+        told = "open" if share is None else percent(share, 0)
         if share is not None and row.recovery.interval is not None and None not in row.recovery.interval:
             told += " ({:.0f} to {:.0f})".format(*(100 * (end or 0) for end in row.recovery.interval))
         recovered = f"; recovery of {row.recovery.control} {told}"
@@ -201,25 +202,23 @@ def curve_table(curves: Iterable[CurveRow]) -> Printed:
                 f"{row.curve}{declared}",
                 f"{row.level} against {row.reference}",
                 f"{row.run:,} of {row.stated:,}, {row.fitted:,} fitted",
-                _ratio(row.median),
+                number(row.median, 2),
                 quartiles,
-                "–" if row.below is None or row.above is None else f"{rate(row.below)} / {rate(row.above)}",
+                "–"
+                if row.below is None or row.above is None
+                else f"{percent(row.below)} / {percent(row.above)}",
                 "–" if row.permutation_p is None else p_value(row.permutation_p),
             )
         )
         for each in row.without:
             span = "–" if each.interval is None else f"{each.interval[0]:.2f} to {each.interval[1]:.2f}"
-            told = f"own choices {_ratio(each.odds_ratio)} ({span})"
-            shown.append(("", f"without {each.model}: {told}", "", _ratio(each.median), "", "", ""))
+            told = f"own choices {number(each.odds_ratio, 2)} ({span})"
+            shown.append(("", f"without {each.model}: {told}", "", number(each.median, 2), "", "", ""))
     note = (
         "Medians and quartiles of odds ratios over the specifications that could be fitted; shares at "
         "the curve’s level."
     )
     return Printed("curves", "Specification curves", columns, tuple(shown), frozenset(), note)
-
-
-def _ratio(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
 
 
 def integrity_table(card: Scorecard) -> Printed:
@@ -274,17 +273,13 @@ def change_words(levels: Mapping[str, str]) -> str:
     return ", ".join(f"{axis} = {level}" for axis, level in levels.items()) or "reference"
 
 
-def rate(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"
-
-
 def ends(interval: tuple[float, float] | None) -> str:
     return "–" if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}"
 
 
 def points(value: float) -> str:
     """A difference in percentage points, with its sign."""
-    return with_sign(100 * value).replace("-", "\N{MINUS SIGN}")
+    return words.points(value).replace("-", "\N{MINUS SIGN}")
 
 
 def points_ends(row: ChangeRow) -> str:

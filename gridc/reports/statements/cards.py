@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gridc.reports.templates import percent
-from gridc.reports.words import counted
+from gridc.reports.words import counted, percent
 from gridc.schema.card import Card, CardDeck, RankingRow
 
 

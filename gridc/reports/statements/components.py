@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY
 from gridc.reports.findings.findings import Findings
 from gridc.reports.statements.statement import Statement
-from gridc.reports.templates import percent
-from gridc.reports.words import fixed_words, term_name
+from gridc.reports.words import fixed_words, percent, term_name
 
 
 def shares(findings: Findings) -> Iterator[Statement]:

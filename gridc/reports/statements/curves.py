@@ -6,7 +6,7 @@ from math import exp
 from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.statements.statement import Statement
-from gridc.reports.words import p_value
+from gridc.reports.words import p_value, percent
 
 
 def results(findings: Findings) -> Iterator[Statement]:
@@ -53,9 +53,9 @@ def _estimated(curve: CurveFinding) -> Iterator[str]:
     low, median, high = (f"{exp(each):.3g}" for each in (summary.low, summary.median, summary.high))
     side = "on its side of 1" if round(summary.median, 9) else "at 1 as it does"
     yield (
-        f"The median odds ratio is {median} (quartiles {low} and {high}); {100 * curve.same_sign:.0f} % lie "
-        f"{side}, {100 * summary.below:.0f} % are significantly below 1 and "
-        f"{100 * summary.above:.0f} % above it, each at {curve.alpha:g}."
+        f"The median odds ratio is {median} (quartiles {low} and {high}); {percent(curve.same_sign, 0)} lie "
+        f"{side}, {percent(summary.below, 0)} are significantly below 1 and "
+        f"{percent(summary.above, 0)} above it, each at {curve.alpha:g}."
     )
     if curve.unexchangeable:
         yield (

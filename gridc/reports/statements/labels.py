@@ -7,8 +7,7 @@ from gridc.reports.findings.blinding import GUESSES, GuessFinding
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
 from gridc.reports.statements.statement import Statement
-from gridc.reports.templates import number, percent
-from gridc.reports.words import told_p, with_sign
+from gridc.reports.words import number, percent, points, told_p
 from gridc.schema.judging import SECOND
 from gridc.statistics.raters import Kappa
 
@@ -139,7 +138,7 @@ def audit_sentences(audit: AuditFinding) -> Iterator[str]:
     more = "more" if lenient.mean > 0 else "less"
     apart = f"{100 * abs(lenient.mean):.1f} pp {more} lenient than people"
     apart = apart if lenient.mean else "as lenient as people on average"
-    limits = f"95 % interval {with_sign(100 * lenient.low)} to {with_sign(100 * lenient.high)} pp"
+    limits = f"95 % interval {points(lenient.low)} to {points(lenient.high)} pp"
     yield (
         f"{where}: the study is {apart} ({limits}), kinder to {lenient.higher} responses and harsher to "
         f"{lenient.lower}; the interval takes responses as drawn independently."

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gridc.reports.findings.findings import Findings, ModelFinding
 from gridc.reports.findings.rates import RateFinding
 from gridc.reports.statements.statement import Statement
-from gridc.reports.templates import percent
+from gridc.reports.words import percent
 
 LED_BY_RATES = ("over_refusal", "unsafe_compliance", "bias_ambiguous", "bias_disambiguated", "bias_magnitude")
 """The rates that are said in sentences, beside a study's own outcomes; the tables have all."""

@@ -6,8 +6,7 @@ from fractions import Fraction
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.findings.scores import CellScore
 from gridc.reports.statements.statement import Statement
-from gridc.reports.templates import percent
-from gridc.reports.words import whole_percent
+from gridc.reports.words import percent, whole_percent
 from gridc.schema.scores import ByExpected, Scores
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.effects import EffectTest, Failure, Odds, Spread
 from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, random_intercept
+from gridc.reports.words import percent
 from gridc.statistics import jackknife
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
 from gridc.statistics.designs import DesignMatrix, Factor, factor, scored, treatment
@@ -80,7 +81,7 @@ def too_few(test: EffectTest | None, units: int) -> Failure | None:
     return Failure(
         "few_units",
         f"{units:,} units are worth {spread.effective:.1f} equal ones, the largest with "
-        f"{100 * spread.largest:.0f} % of what tells, and a test needs {FLOOR:g}",
+        f"{percent(spread.largest, 0)} of what tells, and a test needs {FLOOR:g}",
     )
 
 

@@ -12,7 +12,7 @@ from gridc.reports.findings.hypotheses.effects import (
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.intervals import Ends
 from gridc.reports.quantities import number_needed
-from gridc.reports.words import KINDS, counted, with_sign
+from gridc.reports.words import KINDS, counted, percent, points
 from gridc.schema.hypotheses import RateChangeRow
 
 ASSUMES = {
@@ -51,7 +51,7 @@ def change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
     if change.difference is None or change.rate is None or change.reference_rate is None:
         return f"{change.level} against {change.reference}: no answer counts under one of them"
     moved = f"{here}{change.level} against {change.reference}: {points_words(change)}"
-    rates = f"{100 * change.reference_rate:.1f} % to {100 * change.rate:.1f} %"
+    rates = f"{percent(change.reference_rate)} to {percent(change.rate)}"
     more = [rates, "intention to treat" if change.pairs is None else f"per protocol, {pairs_words(change)}"]
     if contrast.other is None:
         more.append("per protocol not defined, as nothing is readable under one of them")
@@ -82,8 +82,8 @@ def pairs_words(change: Change | RateChangeRow) -> str:
     pairs = change.pairs
     if pairs is None or pairs.compared == pairs.asked:
         return "every pair readable"
-    own = f"{100 * pairs.readable:.1f} % under {change.level}"
-    others = f"{100 * pairs.reference_readable:.1f} % under {change.reference}"
+    own = f"{percent(pairs.readable)} under {change.level}"
+    others = f"{percent(pairs.reference_readable)} under {change.reference}"
     return f"of {pairs.compared:,} of {counted(pairs.asked, 'pair')} (readable: {own}, {others})"
 
 
@@ -104,7 +104,7 @@ def _recovery_words(found: Recovery, reference: str) -> Iterator[str]:
         if found.interval is not None:
             ends = " [{:.0f}, {:.0f}]".format(*(100 * end for end in found.interval))
         yield (
-            f"recovery {100 * found.share:.0f} %{ends} of the difference of {found.control} and {reference}, "
+            f"recovery {percent(found.share, 0)}{ends} of the difference of {found.control} and {reference}, "
             f"{points_words(found.loss)}"
         )
     if found.left.difference is None:
@@ -115,7 +115,7 @@ def _recovery_words(found: Recovery, reference: str) -> Iterator[str]:
 
 def points_words(change: Change) -> str:
     """`-7.3 pp [-8.6, -6.0]`."""
-    difference = f"{with_sign(100 * (change.difference or 0))} pp"
+    difference = f"{points(change.difference or 0)} pp"
     if change.interval is not None:
         return f"{difference} {_ends(change.interval)}"
     if change.limits is not None:
@@ -126,7 +126,7 @@ def points_words(change: Change) -> str:
 
 
 def _ends(interval: Ends) -> str:
-    low, high = (with_sign(100 * end) for end in interval)
+    low, high = map(points, interval)
     return f"[{low}, {high}]"
 
 
@@ -134,5 +134,5 @@ def spread_words(spread: Spread, units: int) -> str:
     """`23 units worth 11.4 equal ones, the largest with 30 %`, where they are not as good as equal."""
     return (
         f"{counted(units, 'unit')} worth {spread.effective:.1f} equal ones, the largest with "
-        f"{100 * spread.largest:.0f} %"
+        f"{percent(spread.largest, 0)}"
     )

@@ -1,22 +1,23 @@
 """The code blocks and commands of README.md, CONTRIBUTING.md, SECURITY.md and docs, with their marks.
 
-A mark is a comment above a block, which no reader of the page sees. It is TOML:
+A mark is a comment above a block, which a reader of the page does not see. It is TOML:
 
     <!-- test: extends = "tiers.toml" -->
 
-    file = "a.csv"              the block is written as this file; `above = "line"` puts it into the file instead
-    start = "new"               the page goes on in a folder with a new study, "finished" or "empty"
-    replace = { ITEM = "1" }    what stands in the place of a reader's own words
-    environment = { A = "1" }   variables of the commands
-    not_run = "needs a GPU"     why the block is not run, or the lines that begin so: { "gridc view" = "a server" }
-    as = "pyproject"            a TOML block that is no part of a spec
-    anything else               stands at the head of the spec that a TOML block completes
+    start = "new"             goes on in a folder with a new study, a "finished" one, or nothing ("empty")
+    file = "a.csv"            is written as this file, or into it, above a line: `above = "[study]"`
+    replace = { ITEM = "1" }  what stands in the place of a reader's own words
+    not_run = "takes minutes" why it is not run, or why lines that begin so are not: { "gridc view" = "..." }
+    as = "deviations"         what it is, where its language does not say it
+
+Any other key stands at the head of the spec that a TOML block completes: it extends the base of
+tests/golden/diagnostics unless `extends` names a study of tests/e2e/pages/studies.
 """
 
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,12 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")), *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(ROOT.glob("docs/*.md")),
+]
 PARSER = MarkdownIt("commonmark").enable("table")
+KEYS = {"start", "file", "above", "replace", "not_run", "as"}
 MARK = re.compile(r"<!-- test:(.*?)-->\s*", re.DOTALL)
 
 
@@ -42,6 +47,24 @@ class Block:
     @property
     def place(self) -> str:
         return f"{self.page}:{self.line}"
+
+    @property
+    def does(self) -> str:
+        """What is done with it."""
+        return "file" if "file" in self.mark else str(self.mark.get("as", self.language))
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """What stands at the head of a spec that the block completes."""
+        return {key: value for key, value in self.mark.items() if key not in KEYS}
+
+    def replaced(self) -> "Block":
+        """The block without the reader's own words."""
+        text = self.text
+        for words, value in self.mark.get("replace", {}).items():
+            assert words in text, f"{self.place}: there is no {words}"
+            text = text.replace(words, value)
+        return replace(self, text=text)
 
     def reason(self, command: str = "") -> str | None:
         """Why a command of the block, or the block, is not run."""
@@ -64,7 +87,7 @@ class Page:
 def read(path: Path) -> Page:
     tokens = PARSER.parse(path.read_text("utf-8"))
     page = Page(path.relative_to(ROOT).as_posix(), [], [], [])
-    for before, token in zip([None, *tokens], [*tokens, None]):
+    for before, token in zip([None, *tokens], [*tokens, None], strict=True):
         mark = MARK.fullmatch(before.content) if before and before.type == "html_block" else None
         if token and token.type == "fence":
             line, settings = token.map[0] + 1 if token.map else 0, tomllib.loads(mark[1] if mark else "")

@@ -1,10 +1,11 @@
 """Whether a command that a page names exists, with these options: by the parsers that would read it."""
 
 import argparse
+import re
 import runpy
 import subprocess
 import tomllib
-from importlib.util import find_spec
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -29,7 +30,9 @@ def check(words: list[str], whole: bool) -> None:
     elif program == "pytest":
         assert all((ROOT / path).exists() for path in arguments if path.startswith("tests")), arguments
     elif program == "pip":
-        extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+        extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+            "optional-dependencies"
+        ]
         for package in arguments[1:]:
             _, _, names = package.rstrip("]").partition("[")
             assert not names or set(names.split(",")) <= set(extras), package
@@ -50,9 +53,9 @@ def _gridc(arguments: list[str], whole: bool) -> None:
     assert rest == []
     for parameter in command.params:
         value = values.get(parameter.name)
-        if value is None:
-            assert not (whole and parameter.required), f"{parameter.name} is missing"
-        elif not isinstance(parameter.type, click.Path) and not str(value).isupper():
+        given = isinstance(value, str | bool | list | tuple)
+        assert given or not (whole and parameter.required), f"{parameter.name} is missing"
+        if given and not isinstance(parameter.type, click.Path) and not str(value).isupper():
             parameter.type_cast_value(context, value)
 
 
@@ -61,10 +64,10 @@ class Parsed(Exception):
 
 
 def _module(name: str, arguments: list[str]) -> None:
-    """A module that parses its arguments is started until it has; of any other it is enough that it is there."""
-    module = find_spec(name if find_spec(name).submodule_search_locations is None else f"{name}.__main__")  # type: ignore[union-attr]
-    assert module is not None and module.origin is not None, name
-    if "argparse" not in Path(module.origin).read_text("utf-8"):
+    """Starts a module that parses its arguments, until it has. Of any other it is enough that it is there."""
+    path = ROOT.joinpath(*name.split("."))
+    path = path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
+    if "ArgumentParser" not in path.read_text("utf-8"):
         return
 
     parse_args = argparse.ArgumentParser.parse_args
@@ -76,3 +79,22 @@ def _module(name: str, arguments: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Parsed):
         patch.setattr(argparse.ArgumentParser, "parse_args", parse)
         runpy.run_module(name, run_name="__main__")
+
+
+def options_of(command: click.Command) -> Iterator[str]:
+    """Every option of a command and of those below it."""
+    for parameter in command.params:
+        yield from parameter.opts
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from options_of(inner)
+
+
+def options_of_programs() -> Iterator[str]:
+    """Every option of the programs of this repository that no package installs."""
+    for folder in ("benchmarks", "tests", "tools"):
+        for path in (ROOT / folder).rglob("*.py"):
+            yield from re.findall(r'add_argument\(\s*"(--[\w-]+)"', path.read_text("utf-8"))

@@ -1,45 +1,72 @@
-"""What the pages say is what happens: their specs compile, their programs run, their commands print what is shown."""
+"""What the pages say is what happens: specs compile, programs run, commands print what is shown."""
 
 import json
 import os
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
 from contextlib import chdir
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
+from click import UsageError
 
 import gridc
-from gridc.compiler.compile import compile_spec
+from gridc.cli import main
 from gridc.compiler.frontend.plugins import GROUPS
-from gridc.compiler.lowering.plan import Plan
+from gridc.diagnostics.errors import GridcError
 from gridc.schema.deviation import DeviationLog
-from tests.e2e.conftest import command, make_study
-from tests.e2e.pages.blocks import PAGES, ROOT, Block, Page, commands, read
-from tests.e2e.pages.parsing import PROGRAMS, check
+from tests.e2e.conftest import Done, command, make_study
+from tests.e2e.pages.blocks import PAGES, ROOT, Block, commands, read
+from tests.e2e.pages.parsing import PROGRAMS, check, options_of, options_of_programs
 from tests.plugins import install
 
 STUDIES = Path(__file__).parent / "studies"
 BASE = ROOT / "tests" / "golden" / "diagnostics" / "base.toml"
-READ = [read(path) for path in PAGES]
+READ = {page.name: page for page in map(read, PAGES)}
+FEW_ITEMS = """
+[[waive]]
+code = "GC521"
+why = "a test has few items"
+[[waive]]
+code = "GC522"
+why = "a test has few items"
+"""
 REASONS = {
     "a drawing",
     "another package's environment",
     "needs a cluster",
     "needs a network",
+    "needs a person",
     "needs a provider's key",
     "runs until it is stopped",
     "takes minutes",
 }
 """Why a block is not run. A new reason is a decision."""
+
+
+def python(*arguments: str, cwd: Path) -> Done:
+    """Run Python in a process of its own, which finds this repository."""
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 @dataclass
@@ -61,14 +88,11 @@ class Session:
         self.folder = self.root
 
     def do(self, block: Block) -> None:
-        for words, value in block.mark.get("replace", {}).items():
-            block = replace(block, text=block.text.replace(words, value))
-        if "start" in block.mark or (self.folder == self.root and block.language in ("sh", "python", "sql")):
+        if block.reason() and block.does not in SHELLS:
+            return
+        if "start" in block.mark or (self.folder == self.root and block.does in (*SHELLS, "python", "sql")):
             self.start(block.mark.get("start", "finished"))
-        if "file" in block.mark:
-            self.file(block)
-        elif block.language in SHELLS or block.reason() is None:
-            DOES[block.mark.get("as", block.language)](self, block)
+        DOES[block.does](self, block.replaced())
 
     def start(self, kind: str) -> None:
         """Go on in another folder: with a new study, a finished one, or nothing."""
@@ -76,7 +100,10 @@ class Session:
         if kind == "finished":
             shutil.copytree(self.finished(), self.folder, dirs_exist_ok=True)
         elif kind == "new":
-            make_study(self.folder)
+            spec = make_study(self.folder)
+            text = spec.read_text("utf-8").replace('evidence = "descriptive"', 'evidence = "supported"')
+            spec.write_text(text + FEW_ITEMS, "utf-8")
+            (self.folder / "README.md").write_text("# A model\n", "utf-8")
 
     def new_folder(self) -> Path:
         folder = self.root / str(len(list(self.root.iterdir())))
@@ -98,10 +125,10 @@ class Session:
         shutil.copy(BASE, folder)
         text = block.text
         if not text.startswith("gridcard = "):
-            head = {"gridcard": 1, "extends": "base.toml", **block.mark}
+            head = {"gridcard": 1, "extends": "base.toml", **block.head}
             text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in head.items()) + text
         (folder / "gridcard.toml").write_text(text, "utf-8")
-        assert Plan(compile_spec(folder / "gridcard.toml").study).counts().unique > 0
+        assert gridc.open(folder / "gridcard.toml").plan().manifest.cells > 0
 
     def package(self, block: Block) -> None:
         """The package of a `pyproject.toml` is installed, and has what it offers."""
@@ -124,8 +151,7 @@ class Session:
     def shell(self, block: Block) -> None:
         for shown in commands(block):
             arguments = shlex.split(shown.line, comments=True)
-            reason = block.reason(shown.line)
-            if reason is None:
+            if block.reason(shown.line) is None:
                 self.run(arguments, shown.output)
             elif Path(arguments[0]).name in PROGRAMS:
                 check(arguments, whole=True)
@@ -138,15 +164,7 @@ class Session:
             done = command(*words[1:], cwd=self.folder)
         else:
             assert words[0] == "python", f"mark {words[0]} with the reason why it is not run"
-            path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-            done = subprocess.run(
-                [sys.executable, *words[1:]],
-                cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": path},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = python(*words[1:], cwd=self.folder)
         assert (done.returncode == 0) == ("error[" not in shown), f"{shlex.join(words)}\n{done.stderr}"
         if file:
             (self.folder / file).write_text(done.stdout, "utf-8")
@@ -164,9 +182,11 @@ class Session:
 
 
 SHELLS = ("console", "sh")
+"""Languages whose commands are parsed even where they are not run."""
 DOES: dict[str, Callable[[Session, Block], None]] = {
     **dict.fromkeys(SHELLS, Session.shell),
     "deviations": Session.deviations,
+    "file": Session.file,
     "package": Session.package,
     "python": Session.python,
     "sql": Session.sql,
@@ -176,33 +196,138 @@ DOES: dict[str, Callable[[Session, Block], None]] = {
 """What is done with a block of each language, or `as` something else."""
 
 
-@pytest.mark.parametrize("page", [page for page in READ if page.blocks], ids=lambda page: page.name)
-def test_a_page_is_what_happens(
-    page: Page, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(scope="session")
+def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Does what a page says, once; where that ended."""
+
+    @cache
+    def do(name: str) -> Path:
+        with pytest.MonkeyPatch.context() as patch:
+            root = tmp_path_factory.mktemp("page")
+            reader = Session(root, lambda: request.getfixturevalue("finished"), patch)
+            for block in READ[name].blocks:
+                try:
+                    reader.do(block)
+                except BaseException as error:
+                    error.add_note(block.place)
+                    raise
+        return reader.folder
+
+    return do
+
+
+@pytest.fixture
+def reader(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    return Session(tmp_path, lambda: request.getfixturevalue("finished"), monkeypatch)
+
+
+@pytest.mark.parametrize("page", [name for name, page in READ.items() if page.blocks])
+def test_a_page_is_what_happens(page: str, done: Callable[[str], Path]) -> None:
+    done(page)
+
+
+def test_what_the_tutorial_leaves_out_is_counted_wherever_results_stand(
+    done: Callable[[str], Path],
 ) -> None:
-    reader = Session(tmp_path, lambda: request.getfixturevalue("finished"), monkeypatch)
-    for block in page.blocks:
-        try:
-            reader.do(block)
-        except BaseException as error:
-            error.add_note(block.place)
-            raise
+    results = done("docs/language.md") / "results" / "capitals"
+    certificate = json.loads((results / "certificate.json").read_text("utf-8"))
+    assert [row["left_out"] for row in certificate["benchmarks"]] == [1]
+    sentence = "Of the 9 rows of the files of capitals, 1 does not follow the format and is left out"
+    assert any(sentence in statement for statement in certificate["statements"])
+    assert sentence in (results / "report.html").read_text("utf-8")
+    card = (results / "gridcard.md").read_text("utf-8")
+    assert "1 of the rows of its files, which do not follow the format: left out" in card
+    with sqlite3.connect(results / "store.sqlite") as store:
+        ((content,),) = store.execute("SELECT content FROM study")
+    benchmark = json.loads(content)["inputs"]["benchmarks"]["capitals"]
+    assert benchmark["left_out"] == ["capitals.csv, row 10: `answer`: it is empty"]
+    assert benchmark["found"] == {"gold": "index"}
 
 
 def test_every_block_is_run_or_says_why_not() -> None:
-    for page in READ:
+    for page in READ.values():
         assert page.strays == [], f"{page.name}: give the block a fence, or the mark a block"
         for block in page.blocks:
             reasons = block.mark.get("not_run", {})
-            stated = {reasons} if isinstance(reasons, str) else set(reasons.values())
-            assert stated <= REASONS, block.place
-            runs = "file" in block.mark or block.mark.get("as", block.language) in DOES
-            assert runs or block.reason(), block.place
+            if isinstance(reasons, dict):
+                lines = [shown.line for shown in commands(block.replaced())]
+                assert all(any(map(re.compile(re.escape(start)).match, lines)) for start in reasons), (
+                    block.place
+                )
+                reasons = reasons.values()
+            assert block.does in DOES or block.reason(), block.place
+            assert not block.head or block.does == "toml", block.place
+            assert {*([reasons] if isinstance(reasons, str) else reasons)} <= REASONS, block.place
 
 
-NAMED = sorted({(page.name, span) for page in READ for span in page.spans if span.split()[0] in PROGRAMS})
+@pytest.mark.parametrize(
+    ("language", "mark", "text"),
+    [
+        ("toml", {}, "[study]\ntittle = 'a key that there is not'"),
+        ("toml", {"as": "deviations"}, "deviations = 1\n[[deviation]]\nid = 'D-001'\nwhy = 'no such key'"),
+        ("toml", {"as": "package"}, "[project.entry-points.'gridc.loader']\nfacts = 'acme_gridc:load'"),
+        ("json", {"as": "sub-call"}, '{"item": "1", "scaffold": "cot"}'),
+        ("sh", {"not_run": "takes minutes"}, "gridc run --for-nothing"),
+        ("sh", {"not_run": "takes minutes"}, "make nothing"),
+        ("sh", {"not_run": "takes minutes"}, "python -m tools.architecture_of"),
+        ("sh", {"not_run": "takes minutes"}, "pip install 'gridc[nothing]'"),
+        ("sh", {"start": "empty"}, "gridc report"),
+        ("sh", {"start": "empty"}, "curl nowhere"),
+        ("console", {"start": "empty"}, "$ gridc explain GC202\nGC202: is something else\n...\n"),
+        (
+            "console",
+            {"start": "empty"},
+            "$ gridc explain GC202\nGC202: ...\n\n$ gridc explain GC203\nGC204...\n",
+        ),
+        ("python", {"start": "empty"}, "import gridc\ngridc.opened"),
+        ("sql", {}, "SELECT nothing FROM samples"),
+        ("sql", {"replace": {"STUDY": "small"}}, "SELECT item FROM samples"),
+    ],
+)
+def test_what_is_false_is_seen(language: str, mark: dict[str, Any], text: str, reader: Session) -> None:
+    with pytest.raises(
+        (
+            AssertionError,
+            AttributeError,
+            GridcError,
+            OSError,
+            UsageError,
+            ValueError,
+            subprocess.SubprocessError,
+        )
+    ):
+        reader.do(Block("a page", 1, language, mark, text))
+
+
+NAMED = sorted(
+    {(page.name, span) for page in READ.values() for span in page.spans if span.split()[0] in PROGRAMS}
+)
 
 
 @pytest.mark.parametrize(("page", "span"), NAMED)
 def test_a_command_in_the_text_exists(page: str, span: str) -> None:
     check(shlex.split(span), whole=False)
+
+
+def test_an_option_in_the_text_exists() -> None:
+    options = {*options_of(main), *options_of_programs()}
+    for page in READ.values():
+        for span in page.spans:
+            if span.startswith("--"):
+                assert span.split()[0] in options, f"{page.name}: {span}"
+
+
+PATH = re.compile(r"(?:benchmarks|docs|gridc|specs|tests|tools)/[\w./*-]+")
+"""A file or folder of this repository."""
+NAME = re.compile(r"(gridc(?:\.\w+)+)(?:\(.*\))?", re.DOTALL)
+"""A module, or a name of one."""
+
+
+@pytest.mark.parametrize("page", READ)
+def test_what_the_text_names_is_there(page: str) -> None:
+    for span in READ[page].spans:
+        if PATH.fullmatch(span):
+            assert [*ROOT.glob(span)], span
+        name = NAME.fullmatch(span)
+        if name and name[1] not in GROUPS.values():
+            resolve_name(name[1])

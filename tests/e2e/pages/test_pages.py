@@ -14,6 +14,7 @@ from contextlib import chdir
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
+from itertools import dropwhile
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -46,15 +47,14 @@ REASONS = {
     "needs a cluster",
     "needs a network",
     "needs a person",
-    "needs a provider's key",
     "runs until it is stopped",
     "takes minutes",
 }
 """Why a block is not run. A new reason is a decision."""
 
 
-def python(*arguments: str, cwd: Path) -> Done:
-    """Run Python in a process of its own, which finds this repository."""
+def interpreter(*arguments: str, cwd: Path) -> Done:
+    """Run Python in a process of its own that finds this repository."""
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     done = subprocess.run(
         [sys.executable, *arguments],
@@ -98,7 +98,7 @@ class Session:
         if kind == "finished":
             shutil.copytree(self.finished(), self.folder, dirs_exist_ok=True)
         elif kind == "new":
-            spec = make_study(self.folder)
+            spec = make_study(self.folder, items=4)
             text = spec.read_text("utf-8").replace('evidence = "descriptive"', 'evidence = "supported"')
             spec.write_text(text + FEW_ITEMS, "utf-8")
             (self.folder / "README.md").write_text("# A model\n", "utf-8")
@@ -148,7 +148,8 @@ class Session:
 
     def shell(self, block: Block) -> None:
         for shown in commands(block):
-            arguments = shlex.split(shown.line, comments=True)
+            words = shlex.split(shown.line, comments=True)
+            arguments = list(dropwhile(ASSIGNMENT.match, words))
             if block.reason(shown.line) is None:
                 self.run(arguments, shown.output)
             elif Path(arguments[0]).name in PROGRAMS:
@@ -162,7 +163,7 @@ class Session:
             done = command(*words[1:], cwd=self.folder)
         else:
             assert words[0] == "python", f"mark {words[0]} with the reason why it is not run"
-            done = python(*words[1:], cwd=self.folder)
+            done = interpreter(*words[1:], cwd=self.folder)
         assert (done.returncode == 0) == ("error[" not in shown), f"{shlex.join(words)}\n{done.stderr}"
         if file:
             (self.folder / file).write_text(done.stdout, "utf-8")
@@ -179,6 +180,8 @@ class Session:
         self.run(["gridc", "sql", "--", block.text], "")
 
 
+ASSIGNMENT = re.compile("[A-Z_]+=")
+"""A variable in front of a command."""
 SHELLS = ("console", "sh")
 """Languages whose commands are parsed even where they are not run."""
 DOES: dict[str, Callable[[Session, Block], None]] = {

@@ -140,6 +140,18 @@ class Session:
             assert group in GROUPS.values()
             assert all(entry_points(group=group)[name].load() for name in entries)
 
+    def folders(self, block: Block) -> None:
+        """A folder is drawn with all that are in it, or with none."""
+        drawn, above = set(), list[str]()
+        for line in block.text.splitlines():
+            name = line.split()[0]
+            above[(len(line) - len(line.lstrip())) // 2 :] = [name]
+            if name.endswith("/"):
+                drawn.add(ROOT.joinpath(*above))
+        opened = {folder.parent for folder in drawn} - {ROOT}
+        inside = {folder for parent in opened for folder in parent.iterdir() if folder.is_dir()}
+        assert {folder for folder in inside if folder.name != "__pycache__"} == drawn - {*ROOT.iterdir()}
+
     def deviations(self, block: Block) -> None:
         DeviationLog.model_validate(tomllib.loads(block.text))
 
@@ -188,6 +200,7 @@ DOES: dict[str, Callable[[Session, Block], None]] = {
     **dict.fromkeys(SHELLS, Session.shell),
     "deviations": Session.deviations,
     "file": Session.file,
+    "folders": Session.folders,
     "package": Session.package,
     "python": Session.python,
     "sql": Session.sql,
@@ -277,6 +290,7 @@ def test_every_block_is_run_or_says_why_not() -> None:
             "[project.entry-points.'gridc.loader']\nfacts = 'acme_gridc:load'",
             "gridc.loader' in",
         ),
+        ("text", {"as": "folders"}, "gridc/\n  compiler/\n  runtime/", "gridc/schema"),
         ("json", {"as": "sub-call"}, '{"item": "1", "scaffold": "cot"}', "no `task`"),
         ("sh", {"not_run": "takes minutes"}, "gridc run --for-nothing", "No such option"),
         ("sh", {"not_run": "takes minutes"}, "gridc run --shard", "needs a value"),

@@ -4,6 +4,7 @@ import argparse
 import re
 import runpy
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +78,8 @@ def _module(name: str, arguments: list[str]) -> None:
         raise Parsed
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Parsed):
+        for loaded in (name, f"{name}.__main__"):
+            patch.delitem(sys.modules, loaded, raising=False)  # runpy warns of what another test imported
         patch.setattr(argparse.ArgumentParser, "parse_args", parse)
         runpy.run_module(name, run_name="__main__")
 

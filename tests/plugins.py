@@ -87,7 +87,11 @@ half = acme_gridc:NO_MEASURAND
 
 
 def install(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str = "acme-gridc", version: str = "1.2"
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str = "acme-gridc",
+    version: str = "1.2",
+    offers: str = OFFERS,
 ) -> None:
     """Write the package and its metadata into a folder that is put on the path."""
     folder.mkdir(exist_ok=True)
@@ -95,7 +99,7 @@ def install(
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    (info / "entry_points.txt").write_text(OFFERS)
+    (info / "entry_points.txt").write_text(offers)
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.delitem(sys.modules, "acme_gridc", raising=False)
     importlib.invalidate_caches()

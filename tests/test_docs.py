@@ -1,36 +1,28 @@
 """The documents say what the code does."""
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
 
 from gridc.compiler.inputs.loaders import LOADERS
+from gridc.compiler.instrument.render import VARIABLES, WRAPPER_VARIABLES
 from gridc.diagnostics import errors
 from gridc.reports.exchange.tables import COLUMNS
 from gridc.reports.scorecard.methodology import LINES
 from gridc.schema import jsonschema
-from gridc.schema.benchmarks import Benchmark
 from gridc.schema.reference import reference
-from gridc.schema.spec import Axis
 from gridc.study import OpenStudy
 from tests.conftest import Golden
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BENCHMARKS = (DOCS / "benchmarks.md").read_text("utf-8")
+LANGUAGE = (DOCS / "language.md").read_text("utf-8")
 
 
 def test_every_loader_has_its_row() -> None:
     rows = re.findall(r"^\| `(\w+)` (?:\|[^|\n]+){4}\|$", BENCHMARKS, re.MULTILINE)
     assert sorted(rows) == sorted(LOADERS)
-
-
-@pytest.mark.parametrize("block", re.findall(r"```toml\n(.*?)```", BENCHMARKS, re.DOTALL))
-def test_the_examples_are_of_the_language(block: str) -> None:
-    tables = tomllib.loads(block)
-    read = [Benchmark.model_validate(each) for each in tables.get("benchmark", [])]
-    assert [*read, *(Axis.model_validate(each) for each in tables.get("axis", []))]
 
 
 MARK = "<!-- The columns below"
@@ -93,3 +85,24 @@ def test_every_line_of_the_scorecard_is_explained() -> None:
     assert [f"`{line.id}`: {line.question}" for line in LINES] == re.findall(
         r"^\| (`\w+`: [^|]+?) \|", text, re.M
     )
+
+
+def test_every_variable_of_a_template_is_explained() -> None:
+    table = LANGUAGE[LANGUAGE.index("## What a template may use") : LANGUAGE.index("## How a part")]
+    rows = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    assert rows == [*VARIABLES, *WRAPPER_VARIABLES]
+
+
+def test_every_default_says_where_it_comes_from() -> None:
+    table = LANGUAGE[LANGUAGE.index("## Where each default") : LANGUAGE.index("## Upgrading")]
+    explained = set(
+        re.findall(r"`(\w+)`", "".join(re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", table, re.MULTILINE)))
+    )
+    stated = set()
+    schema = jsonschema.load()
+    for each in (schema, *schema["$defs"].values()):
+        for key, field in each.get("properties", {}).items():
+            if "Default: " in field.get("description", "") or field.get("default") not in (None, [], {}):
+                stated.add(key)
+    assert stated - explained == set()
+    assert explained - stated == set()

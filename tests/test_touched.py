@@ -39,3 +39,8 @@ def test_the_graph_has_imports_names_in_strings_and_conftests() -> None:
 def test_a_file_that_is_no_module_touches_what_names_it() -> None:
     away = distances(["tests/statistics/published_grids.json"], importers())
     assert away["tests/statistics/test_published_grids.py"] == 1
+
+
+def test_a_page_touches_what_reads_all_pages() -> None:
+    away = distances(["docs/api.md"], importers())
+    assert away["tests/e2e/pages/test_pages.py"] == 2

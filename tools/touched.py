@@ -2,10 +2,11 @@
 
 A change is what differs from where this branch left main, uncommitted and untracked files included. It
 touches what imports a changed module, or names it in a string (commands are loaded by name), however far
-away, and of a changed file that is no module what names that file. A conftest.py counts as imported by the
-tests beside and below it. Files are printed in the order of their distance in imports, as many as fit into
-the seconds that they took in the last `make test` (`tests/conftest.py` keeps them); a changed test file
-always. What is left out is counted on standard error: `make test` runs it.
+away, and of a changed file that is no module what names that file or all of its kind (`docs/*.md`). A
+conftest.py counts as imported by the tests beside and below it. Files are printed in the order of their
+distance in imports, as many as fit into the seconds that they took in the last `make test`
+(`tests/conftest.py` keeps them); a changed test file always. What is left out is counted on standard error:
+`make test` runs it.
 """
 
 import json
@@ -60,7 +61,9 @@ def distances(paths: Iterable[str], read_by: Mapping[str, set[str]]) -> dict[str
     found = {path: 0 for path in paths if path in read_by}
     for path in paths:
         if path not in read_by:
-            named = [one for one in read_by if Path(path).name in (ROOT / one).read_text("utf-8")]
+            names = (Path(path).name, f"{Path(path).parent}/*{Path(path).suffix}")
+            texts = {one: (ROOT / one).read_text("utf-8") for one in read_by}
+            named = [one for one, text in texts.items() if any(name in text for name in names)]
             found |= {one: 1 for one in named if one not in found}
     reached = list(found)
     for path in reached:  # grows while it is walked

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import command
+from tests.e2e.pages.blocks import ROOT, read
 
-TEXT = (Path(__file__).parents[2] / "docs" / "store.md").read_text("utf-8")
-QUERIES = dict(re.findall(r"```sql\n-- (.+?)\n(.+?)```", TEXT, re.DOTALL))
+PATH = ROOT / "docs" / "store.md"
+TEXT = PATH.read_text("utf-8")
+QUERIES = {block.text.partition("\n")[0].removeprefix("-- "): block.text for block in read(PATH).blocks}
 
 
 @pytest.fixture(scope="module")

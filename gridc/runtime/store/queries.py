@@ -98,6 +98,8 @@ class Queries:
         for view in (_NAMES, samples, _CALLS):
             self._connection.execute(view)
         self._connection.execute("PRAGMA query_only = ON")
+        # SQLite declares these two when they are first used, which the rule below takes for writing.
+        self._connection.execute("SELECT * FROM json_each('[]'), json_tree('[]')")
         self._connection.set_authorizer(_allowed)
 
     def __enter__(self) -> Self:

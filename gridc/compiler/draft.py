@@ -17,7 +17,7 @@ from gridc.compiler.inputs.loaders.records import Records, records
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
 from gridc.schema import jsonschema
-from gridc.schema.engines import FILES, engine_kind
+from gridc.schema.engines import FILES, engine_for, engine_kind
 from gridc.schema.items import LOADER_KINDS, Fields
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
@@ -54,7 +54,12 @@ class DraftBenchmark:
     @property
     def prompts(self) -> bool:
         """Whether its items are prompts to comply with or to refuse, without options."""
-        return "respond" in LOADER_KINDS[self.loader].tasks
+        return LOADER_KINDS[self.loader].prompts
+
+    @property
+    def families(self) -> bool:
+        """Whether its items come in families, which are drawn whole."""
+        return LOADER_KINDS[self.loader].families
 
     @property
     def sample(self) -> int | None:
@@ -142,7 +147,7 @@ def draft(folder: Path, title: str, models: Sequence[str], benchmarks: Sequence[
         _id(folder.name) or "study",
         unicodedata.normalize("NFC", title),
         tuple(
-            DraftModel(name, "hf" if source.startswith(FILES) else "api", source)
+            DraftModel(name, engine_for(source), source)
             for name, source in zip(_ids(models), models, strict=True)
         ),
         tuple(replace(each, id=name) for name, each in zip(ids, taken, strict=True)),
@@ -153,23 +158,26 @@ def _benchmark(given: str, folder: Path) -> DraftBenchmark | Diagnostic:
     loader, equals, source = given.partition("=")
     if not equals or loader not in LOADERS:
         source = given
-        named = [name for name in LOADERS if name != "rows" and name.split("_")[0] in source.lower()]
+        named = [
+            name for name in LOADERS if name.split("_")[0] in source.lower() and not LOADER_KINDS[name].mapped
+        ]
         loader = named[0] if len(named) == 1 else ""
     source = _here(source, folder)
     if not source.startswith(_FILES):
         help = "builtin:FILE, path:FILE or data:FILE; or the path of a file that is there"
         return Diagnostic("GC000", f"`{source}` has no scheme", help=help)
     path = Path(os.path.normpath(folder / source.removeprefix("path:")))  # the folder may not be there yet
-    if loader in ("", "rows") and source.startswith("path:") and path.is_file():
+    unknown = not loader or LOADER_KINDS[loader].mapped
+    if unknown and source.startswith("path:") and path.is_file():
         return _own_rows(source, path)
-    if loader == "crows_pairs":
+    if loader and LOADER_KINDS[loader].sentences:
         message = "pairs of sentences are compared, not asked, which this first study does not do"
         return Diagnostic(
             "GC000", message, help="begin with docs/benchmarks.md, which shows `pair_likelihood`"
         )
-    if loader in ("", "rows"):
+    if unknown:
         message = f"the format of `{given}` is not known"
-        others = ", ".join(name for name in LOADERS if name != "rows")
+        others = ", ".join(name for name in LOADERS if not LOADER_KINDS[name].mapped)
         help = f"give LOADER=SOURCE, where LOADER is one of {others}; or a path:FILE that is there"
         return Diagnostic("GC000", message, help=help)
     return DraftBenchmark("", loader, source)

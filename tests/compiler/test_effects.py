@@ -79,7 +79,7 @@ def bases() -> list[Setting]:
     ):
         if (METHODS[method].ranks and temperature) or (METHODS[method].reads and normalise != "none"):
             continue
-        for candidates in METHODS[method].candidates or ("option_text",):
+        for candidates in METHODS[method].candidates if METHODS[method].ranks else ("option_text",):
             stated: dict[str, Any] = {"options": options, "normalise": normalise, "candidates": candidates}
             stated |= {"shots": shots, "temperature": temperature, "system": system}
             made.append(Setting(prompt=PROMPT, method=method, option_order="file", **stated))

@@ -18,7 +18,7 @@ from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
 from gridc.schema import jsonschema
 from gridc.schema.engines import FILES, engine_for, engine_kind
-from gridc.schema.items import LOADER_KINDS, Fields
+from gridc.schema.items import LOADER_KINDS, Fields, LoaderKind
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
 BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")
@@ -29,6 +29,7 @@ SAMPLE = 40
 """Items that a first study asks of a benchmark."""
 
 _FILES = ("data:", "path:", "builtin:")
+_FORMATS = tuple(name for name, kind in LOADER_KINDS.items() if not kind.mapped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,9 @@ class DraftBenchmark:
     rows: int | None = None
 
     @property
-    def prompts(self) -> bool:
-        """Whether its items are prompts to comply with or to refuse, without options."""
-        return LOADER_KINDS[self.loader].prompts
-
-    @property
-    def families(self) -> bool:
-        """Whether its items come in families, which are drawn whole."""
-        return LOADER_KINDS[self.loader].families
+    def kind(self) -> LoaderKind:
+        """The row of its loader."""
+        return LOADER_KINDS[self.loader]
 
     @property
     def sample(self) -> int | None:
@@ -69,7 +65,7 @@ class DraftBenchmark:
     @property
     def loading(self) -> str | None:
         """What the loader has to know, as the spec writes it."""
-        if LOADER_KINDS[self.loader].chooses_gold:
+        if self.kind.chooses_gold:
             return '{ gold = "not_matching" }'
         if self.fields is None:
             return None
@@ -99,7 +95,7 @@ class Draft:
     @property
     def prompts(self) -> bool:
         """Whether a benchmark has prompts to comply with or to refuse."""
-        return any(benchmark.prompts for benchmark in self.benchmarks)
+        return any(benchmark.kind.prompts for benchmark in self.benchmarks)
 
     @property
     def ranked(self) -> bool:
@@ -158,9 +154,7 @@ def _benchmark(given: str, folder: Path) -> DraftBenchmark | Diagnostic:
     loader, equals, source = given.partition("=")
     if not equals or loader not in LOADERS:
         source = given
-        named = [
-            name for name in LOADERS if name.split("_")[0] in source.lower() and not LOADER_KINDS[name].mapped
-        ]
+        named = [name for name in _FORMATS if name.split("_")[0] in source.lower()]
         loader = named[0] if len(named) == 1 else ""
     source = _here(source, folder)
     if not source.startswith(_FILES):
@@ -177,7 +171,7 @@ def _benchmark(given: str, folder: Path) -> DraftBenchmark | Diagnostic:
         )
     if unknown:
         message = f"the format of `{given}` is not known"
-        others = ", ".join(name for name in LOADERS if not LOADER_KINDS[name].mapped)
+        others = ", ".join(_FORMATS)
         help = f"give LOADER=SOURCE, where LOADER is one of {others}; or a path:FILE that is there"
         return Diagnostic("GC000", message, help=help)
     return DraftBenchmark("", loader, source)

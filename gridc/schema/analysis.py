@@ -125,11 +125,6 @@ class Analysis(Table):
         Field(gt=0, le=1, description="Least parse rate, of every model, of a parse-clean configuration."),
     ] = 0.95
 
-    @property
-    def estimates(self) -> bool:
-        """Whether an estimator is declared, without which no test of coefficients decides anything."""
-        return self.estimator != "none"
-
     def marks(self, benchmark: str) -> tuple[Threshold, ...]:
         """The pass marks of a benchmark, in order."""
         place = {"benchmark": benchmark}

@@ -158,6 +158,7 @@ def test_the_language_the_setting_and_the_tables_name_the_same() -> None:
     assert METHODS.keys() == set(get_args(Method))
     assert {row.reads for row in METHODS.values() if not row.ranks} == {*READ, "label"}
     assert all(row.fixes.keys() <= EFFECTS.keys() for row in METHODS.values())
+    assert all((row.names(("good",)) is None) is (row.ranks or row.reads_option) for row in METHODS.values())
 
 
 @pytest.mark.parametrize("key", EFFECTS)

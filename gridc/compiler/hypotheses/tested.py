@@ -145,7 +145,7 @@ class Tested(HypothesisKind[T]):
     def undecidable(self, hypothesis: T, spec: Spec) -> str | None:
         if not rate_kind(hypothesis.outcome).mean:
             return f"{hypothesis.outcome} is no mean over items"
-        if not self.at_margin and not spec.analysis.estimates:
+        if not self.at_margin and spec.analysis.estimator == "none":
             return "[analysis] declares no estimator"
         return None
 

@@ -104,11 +104,6 @@ class Setting:
         """Whether it is the labels of options whose likelihoods are ranked."""
         return self.ranks and self.candidates == "letter"
 
-    @property
-    def ranks_sentences(self) -> bool:
-        """Whether whole sentences are ranked, behind no prompt."""
-        return self.ranks and self.candidates == "sentence_pair"
-
     def held(self, key: str) -> Any:
         """The value that a key has: what the method fixes it at, else what is stated."""
         return METHODS[self.method].fixes.get(key, getattr(self, key))

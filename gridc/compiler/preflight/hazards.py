@@ -175,7 +175,7 @@ def likelihood_in_a_chat(setting: Setting, template: str) -> Found:
     """GC518."""
     if not setting.ranks or not setting.chat_template:
         return
-    if setting.ranks_sentences:
+    if setting.candidates == "sentence_pair":
         yield (
             "GC518",
             "method",

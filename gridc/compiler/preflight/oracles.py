@@ -163,13 +163,12 @@ def _needs_reading(setting: Setting) -> Expected | None:
 
 def _understands(expected: Expected) -> Callable[[Setting], Expected | None]:
     """What is expected where words are understood. A reader that wants one form reads none of these."""
-    return lambda setting: (
-        None
-        if not METHODS[setting.method].reads_text
-        else expected
-        if FORMS[setting.reader].understands
-        else "unread"
-    )
+
+    def of(setting: Setting) -> Expected | None:
+        understood = expected if FORMS[setting.reader].understands else "unread"
+        return understood if METHODS[setting.method].reads_text else None
+
+    return of
 
 
 _NEITHER = re.compile(r"\b(?:neither|none|both|all)\b", re.IGNORECASE)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from math import lcm
 from operator import itemgetter
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.units import one_group
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.points import Unscored
-from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.rates import RateDefinition, mean_called
@@ -122,31 +121,6 @@ class Observations:
         )
 
 
-class OfScores(NamedTuple):
-    """An outcome that the stored scores say by themselves: the scale of its points, and what a cell has."""
-
-    scale: Callable[[Setting], int]
-    read: Callable[[Setting, CellOutcomes], Read | None]
-
-
-def _points(setting: Setting, stored: CellOutcomes) -> Read:
-    readable = stored.correct - setting.credit * (stored.scored - stored.parsed)
-    return stored.items, np.column_stack([stored.correct, stored.trials, readable, stored.parsed])
-
-
-def _readable(setting: Setting, stored: CellOutcomes) -> Read | None:
-    if setting.ranks:
-        return None  # a ranking has nothing to read
-    return stored.items, np.column_stack([stored.parsed, stored.trials, stored.parsed, stored.parsed])
-
-
-OF_SCORES: Mapping[str, OfScores] = {
-    "score": OfScores(lambda setting: setting.scale, _points),
-    "parse_rate": OfScores(lambda setting: 1, _readable),
-}
-"""By their names; every other outcome is counted on the stored choices."""
-
-
 class Samples:
     """The complete cells of a study's envelope, and their samples by outcome.
 
@@ -182,11 +156,7 @@ class Samples:
         columns: list[tuple[int, Whole, ItemTotals]] = []
         kept, digests = list[Cell](), dict[str, str]()
         for cell in cells:
-            read = (
-                counted.get(cell.key)
-                if counted is not None
-                else OF_SCORES[outcome].read(cell.setting, self.stored[cell.key])
-            )
+            read = self._read(outcome, cell) if counted is None else counted.get(cell.key)
             if read is None:
                 continue
             names, parts = read
@@ -221,14 +191,23 @@ class Samples:
         return bool((found.scored == found.trials).all())
 
     def _scale(self, outcome: str, cells: Sequence[Cell]) -> int:
-        if outcome in OF_SCORES:
-            return lcm(*(OF_SCORES[outcome].scale(cell.setting) for cell in cells))
+        if outcome == "score":
+            return lcm(*(cell.setting.scale for cell in cells))
         stated = self.plan.study.spec.outcomes
         return next((each.scores.scale for each in stated if each.id == outcome), 1)
 
+    def _read(self, outcome: str, cell: Cell) -> Read | None:
+        found = self.stored[cell.key]
+        if outcome == "score":
+            readable = found.correct - cell.setting.credit * (found.scored - found.parsed)
+            return found.items, np.column_stack([found.correct, found.trials, readable, found.parsed])
+        if cell.setting.ranks:
+            return None  # a ranking has nothing to read
+        return found.items, np.column_stack([found.parsed, found.trials, found.parsed, found.parsed])
+
     def _count(self, outcome: str) -> dict[str, Read] | None:
         """What the stored choices count of a rate, by cell key; None for what is read from the scores."""
-        if outcome in OF_SCORES:
+        if outcome in ("score", "parse_rate"):
             return None
         if outcome not in self._counted:
             rate = mean_called(outcome, self.plan.study.spec.outcomes)
@@ -294,17 +273,16 @@ class _Numbers:
 
 def _counts(plan: Plan, rate: RateDefinition, cell: Cell, rows: Iterable[ChoiceCount]) -> Read | None:
     """What a cell's answers count of a rate, by item; None where its readings have no such outcome."""
-    names = METHODS[cell.setting.method].names(plan.study.spec.judge_labels)
+    labels = METHODS[cell.setting.method].names(plan.study.spec.judge_labels)
     items = {item.id: item for item in plan.items(cell)}
     found: dict[str, ItemTotals] = {}
     try:
         for _, name, choice, samples in rows:
-            earned, counted = rate.parts(items[name], choice, names)
+            earned, counted = rate.parts(items[name], choice, labels)
             # A rate counts its points in units of its scale, and asks as many as a sample can earn.
             of = np.array([earned, int(counted > 0)], dtype=np.int64) * samples
             parts = found.setdefault(name, np.zeros(4, dtype=np.int64))
             parts += np.concatenate([of, of * (choice is not None)])
     except Unscored:
         return None
-    read = tuple(sorted(found))
-    return read, np.array([found[name] for name in read]).reshape(-1, 4)
+    return (names := tuple(sorted(found))), np.array([found[name] for name in names]).reshape(-1, 4)

@@ -125,7 +125,7 @@ def questions(source: str, asked: Family) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.Match):
             for case in node.cases:
                 parts = list(ast.walk(case.pattern))
-                if named(parts, node.subject) or types & set().union(*map(_named, parts)):
+                if named(parts, node.subject) or types & _named(case.pattern):
                     yield case.pattern.lineno, "matches"
         elif isinstance(node, ast.Dict):
             alone = all(isinstance(key, ast.Constant) and key.value in asked.names for key in node.keys)
@@ -153,7 +153,7 @@ def _listed(node: ast.expr) -> list[ast.expr]:
     return node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
 
 
-def _named(node: ast.expr) -> set[str]:
+def _named(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 

@@ -105,19 +105,25 @@ ADDITIONS = {
                 ('Literal["option", ', 'Literal["option", "pledge", '),
                 after('    "refusal_keywords": ScoringMethod(reads="behaviour"),\n',
                       '    "pledge": ScoringMethod(reads="pledge"),\n'),
+                ('            case "behaviour":\n', '            case "behaviour" | "pledge":\n'),
             ),
             "gridc/compiler/instrument/score.py": (
                 after('    "behaviour": _read_behaviour,\n', '    "pledge": _read_behaviour,\n'),
             ),
         },
         (EFFECTS, PUBLISHED),
+        mistakes={
+            "nobody says what it can be read to": (
+                "gridc/compiler/instrument/methods.py", ('"behaviour" | "pledge"', '"behaviour"'),
+            ),
+        },
     ),
     "a scaffold kind": Addition(
         {
             "gridc/schema/scaffold.py": (after('    "cot": (),\n', '    "echo": (),\n'),),
             "gridc/compiler/instrument/scaffolds/__init__.py": (
                 after(
-                    '    "cot": Procedure(procedures.cot),\n',
+                    '    "cot": Procedure(procedures.cot, "cot"),\n',
                     '    "echo": Procedure(procedures.direct),\n',
                 ),
             ),

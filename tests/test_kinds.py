@@ -1,107 +1,245 @@
-"""Nobody but a kind's own modules asks which kind a hypothesis is, and a kind that leaves something undecided
-cannot be imported."""
+"""Nobody but the modules of a family asks for one of its kinds by name: a hypothesis, a scoring method, a
+reader, a scaffold, an engine, a loader, an estimator, an outcome, a direction or a kind of call. A kind of
+hypothesis that leaves something undecided cannot be imported."""
 
 import ast
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from gridc.compiler.hypotheses import KINDS
+from gridc.compiler.instrument.methods import METHODS, Reads
+from gridc.compiler.instrument.readers import READERS
+from gridc.compiler.lowering.calls import CallKind
 from gridc.reports.findings.hypotheses import DECISIONS
-from gridc.schema.inference import HYPOTHESIS_KINDS
+from gridc.schema.analysis import Analysis
+from gridc.schema.certificate import BenchmarkRow
+from gridc.schema.engines import ENGINES
+from gridc.schema.inference import HYPOTHESIS_KINDS, RATES
+from gridc.schema.items import LOADER_KINDS
+from gridc.schema.scaffold import TAKES
 from tests.replaced import replaced
 
 ROOT = Path(__file__).resolve().parents[1]
 SHELVES = ("gridc/compiler/hypotheses", "gridc/reports/findings/hypotheses")
-OWN = {"gridc/schema/inference.py", *(f"{shelf}/{kind}.py" for shelf in SHELVES for kind in HYPOTHESIS_KINDS)}
-"""The schema that names the kinds, and their modules."""
-TELLING = re.compile(r"gridc\.schema\.inference \w+Hypothesis|gridc\.compiler\.hypotheses\b.* \w+")
-"""Modules and names of the types that tell one kind from another."""
 DOCUMENT = (ROOT / "docs" / "statistics.md").read_text("utf-8")
 
 
-def questions(source: str) -> Iterator[tuple[int, str]]:
+@dataclass(frozen=True)
+class Family:
+    """Names of kinds, the files and folders that may tell them apart, and the modules and names of types that
+    do. A name that every family may have counts only beside the family's own `word`."""
+
+    names: frozenset[str]
+    own: tuple[str, ...]
+    types: str
+    word: str
+
+    def may(self, path: str) -> bool:
+        return any(path == own or path.startswith(f"{own}/") for own in self.own)
+
+
+def family(*own: str, names: Iterable[str], types: str = "", word: str = r"(?!)") -> Family:
+    """One whose types are those of its folders, or `types`."""
+    folders = "|".join(path.replace("/", r"\.") for path in own if not path.endswith(".py"))
+    return Family(frozenset(names), own, types or rf"({folders or '(?!)'})\..* \w+", word)
+
+
+INSTRUMENT, SCHEMA, FINDINGS = "gridc/compiler/instrument", "gridc/schema", "gridc/reports/findings"
+FAMILIES = {
+    "hypothesis": family(
+        f"{SCHEMA}/inference.py", *(f"{shelf}/{kind}.py" for shelf in SHELVES for kind in HYPOTHESIS_KINDS),
+        names=HYPOTHESIS_KINDS,
+        types=r"gridc\.schema\.inference \w+Hypothesis|gridc\.compiler\.hypotheses\b.* \w+",
+    ),
+    "method": family(
+        f"{INSTRUMENT}/methods.py", f"{INSTRUMENT}/score.py",
+        names={*METHODS, *get_args(Reads)} - {*get_args(CallKind)},
+    ),
+    "reader": family(f"{INSTRUMENT}/readers.py", names=READERS),
+    "scaffold": family(
+        f"{SCHEMA}/scaffold.py", f"{INSTRUMENT}/scaffolds", f"{INSTRUMENT}/fingerprints/scaffolding.py",
+        names=TAKES,
+    ),
+    "engine": family(f"{SCHEMA}/engines.py", "gridc/runtime/engines", names=ENGINES),
+    "loader": family(f"{SCHEMA}/items.py", "gridc/compiler/inputs/loaders", names=LOADER_KINDS),
+    "estimator": family(
+        f"{SCHEMA}/analysis.py", "gridc/compiler/hypotheses/tested.py", f"{SHELVES[1]}/regression.py",
+        names=get_args(Analysis.model_fields["estimator"].annotation), word=r"\bestimator\b",
+    ),
+    "outcome": family(
+        f"{SCHEMA}/inference.py", "gridc/compiler/inputs/rates.py", f"{FINDINGS}/rates.py",
+        f"{FINDINGS}/observations.py",
+        names=RATES,
+    ),
+    "direction": family(
+        f"{SCHEMA}/benchmarks.py", "gridc/statistics/direction.py",
+        names=get_args(BenchmarkRow.model_fields["direction"].annotation),
+    ),
+    "call": family("gridc/runtime/engines/protocol.py", names=get_args(CallKind)),
+}  # fmt: skip
+SHARED = frozenset(("none",))
+"""Names that many families have."""
+ELSEWHERE = {
+    ("method", "gridc/compiler/lock/lock.py"): "a key of a lock",
+    ("loader", "gridc/reports/exchange/bundle.py"): "a key of a bundle's list",
+    ("outcome", "gridc/compiler/instrument/setting.py"): "what a key of a call changes",
+    ("outcome", "gridc/reports/exchange/tables.py"): "columns of a table",
+    ("outcome", "gridc/reports/findings/falsification.py"): "the `statistic` of a criterion",
+    ("call", "gridc/runtime/store/checks.py"): "a column of the store, which knows no calls",
+}
+"""Where a name means something else, by family and file."""
+CAPABILITIES = {"gridc.runtime.engines.api.records Paying"}
+"""Protocols: they ask what an engine can do, and not which one it is."""
+
+
+def questions(source: str, asked: Family) -> Iterator[tuple[int, str]]:
     """The lines of a module that ask for a kind: comparisons with one's name, matches, dictionaries by names,
-    and checks of the types of hypotheses and kinds."""
-    tree = ast.parse(source)
+    beginnings of names, and checks of types."""
+    nodes = asking(source)
+    imported = ((f"{node.module} {each.name}", each) for node in nodes if isinstance(node, ast.ImportFrom)
+                for each in node.names)  # fmt: skip
     types = {
         each.asname or each.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for each in node.names
-        if TELLING.fullmatch(f"{node.module} {each.name}")
+        for name, each in imported
+        if name not in CAPABILITIES and re.fullmatch(asked.types, name)
     }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) and any(map(_names, (node.left, *node.comparators))):
-            yield node.lineno, "compares"
-        elif isinstance(node, ast.match_case) and any(
-            _is_kind(part) or (isinstance(part, ast.Name) and part.id in types)
-            for part in ast.walk(node.pattern)
-        ):
-            yield node.pattern.lineno, "matches"
-        elif isinstance(node, ast.Dict) and sum(_is_kind(key) for key in node.keys) > 1:
-            yield node.lineno, "dictionary"
+
+    def named(parts: Iterable[ast.AST | None], beside: ast.AST | None = None) -> int:
+        about = beside is not None and re.search(asked.word, ast.unparse(beside))
+        names = asked.names if about else asked.names - SHARED
+        return sum(isinstance(part, ast.Constant) and part.value in names for part in parts)
+
+    for node in nodes:
+        if isinstance(node, ast.Compare):
+            if named((part for side in (node.left, *node.comparators) for part in _listed(side)), node):
+                yield node.lineno, "compares"
+        elif isinstance(node, ast.Match):
+            for case in node.cases:
+                parts = list(ast.walk(case.pattern))
+                if named(parts, node.subject) or types & _named(case.pattern):
+                    yield case.pattern.lineno, "matches"
+        elif isinstance(node, ast.Dict):
+            alone = all(isinstance(key, ast.Constant) and key.value in asked.names for key in node.keys)
+            if named(node.keys) > 1 or (alone and len(node.keys) > 1):
+                yield node.lineno, "dictionary"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("startswith", "endswith") and named(node.args, node.func):
+                yield node.lineno, "begins"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if node.func.id in ("isinstance", "issubclass") and types & _named(node.args[1]):
                 yield node.lineno, "type"
-            if node.func.id == "dict" and sum(each.arg in HYPOTHESIS_KINDS for each in node.keywords) > 1:
+            if node.func.id == "dict" and sum(each.arg in asked.names for each in node.keywords) > 1:
                 yield node.lineno, "dictionary"
 
 
-def _is_kind(node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value in HYPOTHESIS_KINDS
+@cache
+def asking(source: str) -> list[ast.AST]:
+    """Every node of a module that could ask."""
+    kinds = ast.ImportFrom | ast.Compare | ast.Match | ast.Dict | ast.Call
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
 
 
-def _names(node: ast.expr) -> bool:
-    """Whether an operand is a kind's name, or a list of some."""
-    parts = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
-    return any(map(_is_kind, parts))
+def _listed(node: ast.expr) -> list[ast.expr]:
+    """An operand, or the parts of a list of some."""
+    return node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
 
 
-def _named(node: ast.expr) -> set[str]:
+def _named(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
-def test_no_other_module_asks_for_the_kind_of_a_hypothesis() -> None:
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_no_other_module_asks_for_a_kind_by_its_name(kind: str) -> None:
     asked = {
         f"{path.relative_to(ROOT)}:{line} {how}"
         for path in (ROOT / "gridc").rglob("*.py")
-        if str(path.relative_to(ROOT)) not in OWN
-        for line, how in questions(path.read_text("utf-8"))
+        if not FAMILIES[kind].may(name := str(path.relative_to(ROOT))) and (kind, name) not in ELSEWHERE
+        for line, how in questions(path.read_text("utf-8"), FAMILIES[kind])
     }
     assert not asked
 
 
 @pytest.mark.parametrize(
-    ("source", "how"),
+    ("kind", "source", "how"),
     [
-        ('each.kind == "trend"', "compares"),
-        ('"trend" != each.kind', "compares"),
-        ('each.kind in ("difference", "ranking")', "compares"),
-        ('each.kind not in {"ranking"}', "compares"),
-        ('match each.kind:\n    case "trend" | "ranking":\n        pass', "matches"),
+        ("hypothesis", 'each.kind == "trend"', "compares"),
+        ("hypothesis", '"trend" != each.kind', "compares"),
+        ("hypothesis", 'each.kind in ("difference", "ranking")', "compares"),
+        ("hypothesis", 'each.kind not in {"ranking"}', "compares"),
+        ("hypothesis", 'match each.kind:\n    case "trend" | "ranking":\n        pass', "matches"),
         (
+            "hypothesis",
             "from gridc.schema.inference import TrendHypothesis\n"
             "match each:\n    case TrendHypothesis():\n        pass",
             "matches",
         ),
-        ('TESTS = {"trend": slope, "ranking": steps}', "dictionary"),
-        ("TESTS = dict(trend=slope, ranking=steps)", "dictionary"),
-        ("from gridc.schema.inference import TrendHypothesis as T\nisinstance(each, T | int)", "type"),
-        ("from gridc.compiler.hypotheses.trend import Trend\nisinstance(kind, (Trend,))", "type"),
+        ("hypothesis", 'TESTS = {"trend": slope, "ranking": steps}', "dictionary"),
+        ("hypothesis", "TESTS = dict(trend=slope, ranking=steps)", "dictionary"),
+        (
+            "hypothesis",
+            "from gridc.schema.inference import TrendHypothesis as T\nisinstance(each, T | int)",
+            "type",
+        ),
+        (
+            "hypothesis",
+            "from gridc.compiler.hypotheses.trend import Trend\nisinstance(kind, (Trend,))",
+            "type",
+        ),
+        ("method", 'METHODS[setting.method].reads == "label"', "compares"),
+        ("method", 'setting.method in ("judge", "extract")', "compares"),
+        ("method", 'match method.reads:\n    case "label":\n        pass', "matches"),
+        ("method", '{"behaviour": BEHAVIOURS, "label": judged}.get(reads)', "dictionary"),
+        ("reader", 'setting.reader == "answer_line"', "compares"),
+        ("scaffold", 'kind.startswith("map_reduce")', "begins"),
+        ("scaffold", '"chain" == scaffold.kind', "compares"),
+        (
+            "engine",
+            "from gridc.runtime.engines.hf.engine import HfEngine\nisinstance(engine, HfEngine)",
+            "type",
+        ),
+        ("engine", 'engine != "hf"', "compares"),
+        ("loader", 'loader in ("", "rows")', "compares"),
+        ("estimator", 'spec.analysis.estimator == "none"', "compares"),
+        ("estimator", '{"none": 0, "glmm": 1}[estimator]', "dictionary"),
+        ("outcome", 'outcome == "score"', "compares"),
+        ("outcome", '"over_refusal" if name == "attack_success" else name', "compares"),
+        ("direction", 'benchmark.direction == "lower_is_better"', "compares"),
+        ("call", 'call.kind == "generate"', "compares"),
     ],
 )
-def test_a_question_is_seen_however_it_is_asked(source: str, how: str) -> None:
-    assert [each for _, each in questions(source)] == [how]
+def test_a_question_is_seen_however_it_is_asked(kind: str, source: str, how: str) -> None:
+    assert [each for _, each in questions(source, FAMILIES[kind])] == [how]
 
 
-def test_no_template_asks_either() -> None:
-    asked = re.compile(rf"""(==|!=|\bin\b)\s*[\[(]?\s*["']({"|".join(HYPOTHESIS_KINDS)})["']""")
+@pytest.mark.parametrize(
+    ("kind", "source"),
+    [
+        ("estimator", 'family.correction == "none"'),
+        ("engine", "from gridc.runtime.engines.api.records import Paying\nisinstance(engine, Paying)"),
+    ],
+)
+def test_a_shared_name_and_a_capability_are_no_kind(kind: str, source: str) -> None:
+    assert not list(questions(source, FAMILIES[kind]))
+
+
+@pytest.mark.parametrize(("kind", "path"), ELSEWHERE)
+def test_what_means_something_else_is_still_there(kind: str, path: str) -> None:
+    assert list(questions((ROOT / path).read_text("utf-8"), FAMILIES[kind]))
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_no_template_asks_either(kind: str) -> None:
+    names = "|".join(sorted(FAMILIES[kind].names - SHARED))
+    asked = re.compile(rf"""(==|!=|\bin\b)\s*[\[(]?\s*["']({names})["']""")
     for path in (ROOT / "gridc" / "templates").rglob("*.jinja"):
         assert not asked.search(path.read_text("utf-8")), path
 

@@ -17,8 +17,8 @@ from gridc.compiler.inputs.loaders.records import Records, records
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
 from gridc.schema import jsonschema
-from gridc.schema.engines import FILES, engine_kind
-from gridc.schema.items import LOADER_KINDS, Fields
+from gridc.schema.engines import FILES, engine_for, engine_kind
+from gridc.schema.items import LOADER_KINDS, Fields, LoaderKind
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
 BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")
@@ -29,6 +29,7 @@ SAMPLE = 40
 """Items that a first study asks of a benchmark."""
 
 _FILES = ("data:", "path:", "builtin:")
+_FORMATS = tuple(name for name, kind in LOADER_KINDS.items() if not kind.mapped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,9 @@ class DraftBenchmark:
     rows: int | None = None
 
     @property
-    def prompts(self) -> bool:
-        """Whether its items are prompts to comply with or to refuse, without options."""
-        return "respond" in LOADER_KINDS[self.loader].tasks
+    def kind(self) -> LoaderKind:
+        """The row of its loader."""
+        return LOADER_KINDS[self.loader]
 
     @property
     def sample(self) -> int | None:
@@ -64,7 +65,7 @@ class DraftBenchmark:
     @property
     def loading(self) -> str | None:
         """What the loader has to know, as the spec writes it."""
-        if LOADER_KINDS[self.loader].chooses_gold:
+        if self.kind.chooses_gold:
             return '{ gold = "not_matching" }'
         if self.fields is None:
             return None
@@ -94,7 +95,7 @@ class Draft:
     @property
     def prompts(self) -> bool:
         """Whether a benchmark has prompts to comply with or to refuse."""
-        return any(benchmark.prompts for benchmark in self.benchmarks)
+        return any(benchmark.kind.prompts for benchmark in self.benchmarks)
 
     @property
     def ranked(self) -> bool:
@@ -142,7 +143,7 @@ def draft(folder: Path, title: str, models: Sequence[str], benchmarks: Sequence[
         _id(folder.name) or "study",
         unicodedata.normalize("NFC", title),
         tuple(
-            DraftModel(name, "hf" if source.startswith(FILES) else "api", source)
+            DraftModel(name, engine_for(source), source)
             for name, source in zip(_ids(models), models, strict=True)
         ),
         tuple(replace(each, id=name) for name, each in zip(ids, taken, strict=True)),
@@ -153,23 +154,24 @@ def _benchmark(given: str, folder: Path) -> DraftBenchmark | Diagnostic:
     loader, equals, source = given.partition("=")
     if not equals or loader not in LOADERS:
         source = given
-        named = [name for name in LOADERS if name != "rows" and name.split("_")[0] in source.lower()]
+        named = [name for name in _FORMATS if name.split("_")[0] in source.lower()]
         loader = named[0] if len(named) == 1 else ""
     source = _here(source, folder)
     if not source.startswith(_FILES):
         help = "builtin:FILE, path:FILE or data:FILE; or the path of a file that is there"
         return Diagnostic("GC000", f"`{source}` has no scheme", help=help)
     path = Path(os.path.normpath(folder / source.removeprefix("path:")))  # the folder may not be there yet
-    if loader in ("", "rows") and source.startswith("path:") and path.is_file():
+    unknown = not loader or LOADER_KINDS[loader].mapped
+    if unknown and source.startswith("path:") and os.path.isfile(path):  # noqa: PTH113  # see `_here`
         return _own_rows(source, path)
-    if loader == "crows_pairs":
+    if loader and LOADER_KINDS[loader].sentences:
         message = "pairs of sentences are compared, not asked, which this first study does not do"
         return Diagnostic(
             "GC000", message, help="begin with docs/benchmarks.md, which shows `pair_likelihood`"
         )
-    if loader in ("", "rows"):
+    if unknown:
         message = f"the format of `{given}` is not known"
-        others = ", ".join(name for name in LOADERS if name != "rows")
+        others = ", ".join(_FORMATS)
         help = f"give LOADER=SOURCE, where LOADER is one of {others}; or a path:FILE that is there"
         return Diagnostic("GC000", message, help=help)
     return DraftBenchmark("", loader, source)
@@ -195,7 +197,8 @@ def _own_rows(source: str, path: Path) -> DraftBenchmark | Diagnostic:
 
 def _here(source: str, folder: Path) -> str:
     """`path:` and the way from the spec's folder, for the path of something that is there."""
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source) or not source.strip() or not Path(source).exists():
+    there = os.path.exists(source)  # noqa: PTH110  # `Path.exists` raises where a name is too long
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", source) or not source.strip() or not there:
         return source
     return f"path:{Path(os.path.relpath(source, folder)).as_posix()}"
 

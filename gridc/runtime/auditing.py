@@ -20,7 +20,6 @@ from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.runtime.blinding import Blind, BlindedResponse, SampleKey, blind, name_of, responses_of
 from gridc.runtime.store.events import Sealed
 from gridc.runtime.store.store import Store
-from gridc.schema.scores import BEHAVIOURS
 from gridc.schema.spec import Spec
 
 UNREADABLE = "unreadable"
@@ -52,17 +51,13 @@ def about_sheet(number: int) -> str:
 
 def labels_of(spec: Spec, cell: Cell, item: Item) -> tuple[str, ...]:
     """The labels that a response can get, by the number of the choice that each stands for."""
-    reads = METHODS[cell.setting.method].reads
-    if reads == "behaviour":
-        return BEHAVIOURS
-    if reads == "label":
-        return spec.judge.labels if spec.judge is not None else ()
-    return cell.setting.labels(len(item.options)) or item.options
+    names = METHODS[cell.setting.method].names(spec.judge_labels)
+    return (cell.setting.labels(len(item.options)) or item.options) if names is None else tuple(names)
 
 
 def auditable(plan: Plan) -> Iterator[Cell]:
     """The cells whose answers are texts that say something."""
-    return (cell for cell in plan.cells() if METHODS[cell.setting.method].reads is not None)
+    return (cell for cell in plan.cells() if not cell.setting.ranks)
 
 
 def draw_sheet(plan: Plan, store: Store, about: str, nonce: str, most: int) -> Sheet:

@@ -111,7 +111,7 @@ def judged(plan: Plan, store: Store) -> Iterator[BlindedResponse]:
     judge = plan.study.spec.judge
     hidden = judge is not None and judge.blinding is not None and judge.blinding.sanitise
     for cell in plan.cells():
-        if METHODS[cell.setting.method].reads == "label":
+        if METHODS[cell.setting.method].judged:
             for response, clean in responses_of(plan, store, cell):
                 yield (
                     response

@@ -13,13 +13,16 @@ class EngineKind:
 
     `what` says what it is. `schemes` begin the sources that it runs; () where any other text names a model.
     A `provider` runs models whose weights are not here: their files cannot be hashed, and their names may
-    change what they mean. `refuses` lists the keys of a model that cannot be set there.
+    change what they mean. `refuses` lists the keys of a model that cannot be set there. One that
+    `shows_tokens` can say how it divides a prompt. `also` is what people call it.
     """
 
     what: str
     schemes: tuple[str, ...] = ()
     provider: bool = False
     refuses: tuple[str, ...] = ()
+    shows_tokens: bool = False
+    also: tuple[str, ...] = ()
 
 
 ENGINES: Mapping[str, EngineKind] = {
@@ -27,11 +30,14 @@ ENGINES: Mapping[str, EngineKind] = {
         "torch and transformers, on this machine",
         schemes=("hf:", "path:", "builtin:", "models:"),
         refuses=("base_url", "server", "omits", "key_env", "price", "batch"),
+        shows_tokens=True,
+        also=("local", "transformers", "huggingface", "torch"),
     ),
     "api": EngineKind(
         "a provider, through litellm, or a server at base_url",
         provider=True,
         refuses=("precision", "revision", "chat_template_args"),
+        also=("openai", "anthropic", "litellm", "provider", "remote"),
     ),
 }
 """By the `engine` of the language. What opens each is in `runtime.engines.OPENERS`."""
@@ -42,6 +48,11 @@ FILES = ENGINES["hf"].schemes
 EngineName = Annotated[str, *named(ENGINES)]
 
 DESCRIPTION = "; ".join(f"{name}: {kind.what}" for name, kind in ENGINES.items())
+
+
+def engine_for(source: str) -> str:
+    """The engine that runs a source where none is named: what has no scheme of a file is a provider's."""
+    return "hf" if source.startswith(FILES) else "api"
 
 
 def engine_kind(name: str) -> EngineKind:

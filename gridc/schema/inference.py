@@ -1,5 +1,7 @@
 """What a study predicts, by which tests, and which analytic choices were open."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, WithJsonSchema, model_validator
@@ -14,11 +16,40 @@ BINDABLE = (
 )  # fmt: skip
 """The tables that a fork can move: those that the stamp covers and a number can depend on."""
 
-RATES = (
-    "score", "score_disambiguated", "unknown_rate", "matching_rate", "over_refusal", "unsafe_compliance",
-    "attack_success", "refusal_rate", "bias_ambiguous", "bias_disambiguated", "bias_magnitude", "parse_rate",
-)  # fmt: skip
+
+@dataclass(frozen=True, slots=True)
+class RateKind:
+    """What an outcome is. `better` is 1 where a higher one is better on every benchmark, -1 where it is
+    worse, 0 where it has no such side; `of_score`: its good side is the benchmark's. `mean`: it is one over
+    items. `counted_as` is the rate that it is another name of."""
+
+    better: Literal[1, 0, -1] = 0
+    of_score: bool = False
+    mean: bool = True
+    counted_as: str | None = None
+
+
+RATES: Mapping[str, RateKind] = {
+    "score": RateKind(of_score=True),
+    "score_disambiguated": RateKind(of_score=True),
+    "unknown_rate": RateKind(1),
+    "matching_rate": RateKind(),
+    "over_refusal": RateKind(-1),
+    "unsafe_compliance": RateKind(-1),
+    "attack_success": RateKind(-1, counted_as="unsafe_compliance"),
+    "refusal_rate": RateKind(),
+    "bias_ambiguous": RateKind(mean=False),
+    "bias_disambiguated": RateKind(mean=False),
+    "bias_magnitude": RateKind(mean=False),
+    "parse_rate": RateKind(1),
+}
 """The outcomes that have a name of their own; how each is counted is in `reports.findings.rates`."""
+
+
+def rate_kind(name: str) -> RateKind:
+    """The row of an outcome. One that a spec states is a mean without a good side."""
+    return RATES.get(name, RateKind())
+
 
 RateName = Annotated[
     Id,
@@ -35,12 +66,6 @@ RateName = Annotated[
         "often an answer can be read. Default: score."
     ),
 ]
-
-OF_SCORE = frozenset(("score", "score_disambiguated"))
-"""Rates whose good side is the benchmark's."""
-HARMS = frozenset(("over_refusal", "unsafe_compliance", "attack_success"))
-GAINS = frozenset(("unknown_rate", "parse_rate"))
-"""Rates of which a higher one is worse, or better, on every benchmark. The others have no good side."""
 
 
 class Exclude(Table):

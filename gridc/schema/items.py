@@ -33,21 +33,37 @@ Gold = Literal["matching", "not_matching", "ai_plus_human", "human", "index", "o
 @dataclass(frozen=True, slots=True)
 class LoaderKind:
     """What a loader has to be told: the gold rules that it knows, beside the one that its format fixes;
-    whether one must be chosen; the ways in which its items can be asked; and whether it needs a field map."""
+    whether one must be chosen; the ways in which its items can be asked; and whether it needs a field map.
+
+    Its items may come in `families` that say the same in other words, or be pairs of `sentences` that are
+    compared and not asked. `also` is what people call its format.
+    """
 
     gold: tuple[Gold, ...] = ()
     chooses_gold: bool = False
     tasks: tuple[TaskKind, ...] = ()
     mapped: bool = False
+    families: bool = False
+    sentences: bool = False
+    also: tuple[str, ...] = ()
+
+    @property
+    def prompts(self) -> bool:
+        """Whether its items can be asked as prompts to comply with or to refuse, without options."""
+        return "respond" in self.tasks
 
 
 LOADER_KINDS: Mapping[str, LoaderKind] = {
     "anthropic_evals": LoaderKind(gold=("matching", "not_matching"), chooses_gold=True),
-    "bbq": LoaderKind(),
-    "crows_pairs": LoaderKind(),
+    "bbq": LoaderKind(families=True),
+    "crows_pairs": LoaderKind(sentences=True),
     "mmlu": LoaderKind(),
     "or_bench": LoaderKind(tasks=("respond", "classify")),
-    "rows": LoaderKind(gold=("index", "one_based", "letter", "text"), mapped=True),
+    "rows": LoaderKind(
+        gold=("index", "one_based", "letter", "text"),
+        mapped=True,
+        also=("csv", "tsv", "json", "jsonl", "parquet", "custom", "own", "file"),
+    ),
     "scaffold_study": LoaderKind(),
     "toxigen": LoaderKind(gold=("ai_plus_human", "human")),
     "truthfulqa_mc1": LoaderKind(),
@@ -56,6 +72,11 @@ LOADER_KINDS: Mapping[str, LoaderKind] = {
 """By the `loader` of the language. How each reads its file is in `compiler.inputs.loaders.LOADERS`."""
 
 LoaderName = Annotated[str, *named(LOADER_KINDS)]
+
+
+def loader_kind(name: str) -> LoaderKind:
+    """The row of a loader. A plug-in says itself what it needs."""
+    return LoaderKind() if name.startswith(PLUGIN) else LOADER_KINDS[name]
 
 
 class Sample(Table):
@@ -185,6 +206,11 @@ class Loading(Table):
         ),
     ] = "error"
     fields: Annotated[Fields | None, Field(description="rows: the field map.")] = None
+
+    @property
+    def classifies(self) -> bool:
+        """Whether prompts are classified, and not responded to."""
+        return self.task == "classify"
 
     def check(self, loader: str) -> None:
         """Raise `ValueError` unless the loader is told what it has to be, and nothing else."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from gridc.schema.base import Id, Table, Text
-from gridc.schema.engines import FILES, EngineName
+from gridc.schema.engines import EngineName, engine_for
 from gridc.schema.provider import Endpoint
 
 MOST_TOKENS = 256
@@ -38,7 +38,7 @@ class Assessor(Endpoint):
     def as_model(self, name: str) -> dict[str, Any]:
         """The keys of the `[[model]]` that this would be under that id."""
         keys = {key: getattr(self, key) for key in Assessor.model_fields if key != "max_tokens"}
-        engine = self.engine or ("hf" if self.source.startswith(FILES) else "api")
+        engine = self.engine or engine_for(self.source)
         return {**keys, "id": name, "engine": engine}
 
 

@@ -32,6 +32,11 @@ ScaffoldName = Annotated[str, *named(TAKES)]
 class Scaffold(Table):
     """The procedure of model calls that answers an item."""
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is one call, as without a scaffold."""
+        return self.kind == DIRECT
+
     kind: Annotated[
         ScaffoldName,
         Field(

@@ -231,6 +231,11 @@ class Spec(Table):
         return tuple(Model(**assessor.as_model(name)) for name, assessor in assessors.items())
 
     @property
+    def judge_labels(self) -> tuple[str, ...]:
+        """What judges choose from; nothing where nobody judges."""
+        return () if self.judge is None else self.judge.labels
+
+    @property
     def asked_models(self) -> tuple[Model, ...]:
         """Every model that is asked something: those that are compared, and those that judge."""
         return (*self.model, *self.judges)

@@ -20,6 +20,7 @@ from gridc.compiler.preflight.oracles import replies
 from gridc.diagnostics.errors import Diagnostic, GridcError, SpecError, UsageError
 from gridc.reports.text_diff import Piece, text_diff
 from gridc.runtime.store.store import Store
+from gridc.schema.engines import engine_kind
 from gridc.schema.selector import Not, selector_of
 from gridc.study.place import Place
 from gridc.study.selecting import Finder, cells_in, selector
@@ -368,7 +369,7 @@ class SampleDisplay:
             return None
         study = self._plan.study
         (engine,) = (model.engine for model in study.spec.model if model.id == cell.model)
-        if engine != "hf" or study.models[cell.model].folder is None:
+        if not engine_kind(engine).shows_tokens or study.models[cell.model].folder is None:
             self.no_tokens = f"the tokenizer of `{cell.model}` is not here"
             return None
         from gridc.runtime.engines import open_engine

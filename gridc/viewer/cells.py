@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from gridc.compiler.grid import passes
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.schema.spec import Spec
+from gridc.statistics.direction import Direction
 from gridc.viewer.reader import LiveReader, Moment
 
 
@@ -266,6 +267,10 @@ def pairs(study: StoredStudy, benchmark: str) -> Iterator[tuple[str, str]]:
 
 
 def _better(direction: str) -> str:
-    if direction.endswith("_is_better"):
-        return "a lower score is the better one" if direction == "lower_is_better" else ""
-    return f"the score nearest to {direction} is the best one"
+    try:
+        stated = Direction.of(direction)
+    except ValueError:  # of a store that was changed by hand: its scores are shown all the same
+        return ""
+    if stated.target is not None:
+        return f"the score nearest to {direction} is the best one"
+    return "a lower score is the better one" if stated.lower else ""

@@ -80,6 +80,8 @@ def test_the_format_of_a_file_is_known_by_its_name_or_given(given: str, loader: 
     [
         (TITLE, ["path:mine.jsonl"], "LOADER=SOURCE"),
         (TITLE, ["bbq.jsonl"], "has no scheme"),
+        (TITLE, ["é" * 200], "has no scheme"),
+        (TITLE, ["path:" + "é" * 200], "is not known"),
         (" ", BENCHMARKS, "cannot be written"),
         ("\udcff", BENCHMARKS, "cannot be written"),
     ],

@@ -79,7 +79,7 @@ def bases() -> list[Setting]:
     ):
         if (METHODS[method].ranks and temperature) or (METHODS[method].reads and normalise != "none"):
             continue
-        for candidates in METHODS[method].candidates or ("option_text",):
+        for candidates in METHODS[method].candidates if METHODS[method].ranks else ("option_text",):
             stated: dict[str, Any] = {"options": options, "normalise": normalise, "candidates": candidates}
             stated |= {"shots": shots, "temperature": temperature, "system": system}
             made.append(Setting(prompt=PROMPT, method=method, option_order="file", **stated))
@@ -158,6 +158,7 @@ def test_the_language_the_setting_and_the_tables_name_the_same() -> None:
     assert METHODS.keys() == set(get_args(Method))
     assert {row.reads for row in METHODS.values() if not row.ranks} == {*READ, "label"}
     assert all(row.fixes.keys() <= EFFECTS.keys() for row in METHODS.values())
+    assert all((row.names(("good",)) is None) is (row.ranks or row.reads_option) for row in METHODS.values())
 
 
 @pytest.mark.parametrize("key", EFFECTS)

@@ -16,15 +16,23 @@ import gridc
 from gridc.cli.export import export
 from gridc.compiler.compile import compile_spec
 from gridc.compiler.hypotheses import KINDS
+from gridc.compiler.hypotheses.tested import MODELS
 from gridc.compiler.inputs.loaders import LOADERS
+from gridc.compiler.inputs.rates import COUNTED
+from gridc.compiler.instrument.readers import FORMS, READERS
 from gridc.compiler.instrument.scaffolds import PROCEDURES
 from gridc.diagnostics.errors import UsageError
 from gridc.reports.exchange import EXPORTS
 from gridc.reports.findings.hypotheses import DECISIONS
+from gridc.reports.findings.hypotheses.regression import ESTIMATORS
+from gridc.reports.findings.rates import NAMED, mean_called
 from gridc.runtime.engines import OPENERS
+from gridc.schema.analysis import Analysis
 from gridc.schema.base import Id
+from gridc.schema.effects import ReaderName
 from gridc.schema.engines import ENGINES
-from gridc.schema.inference import AnyHypothesis
+from gridc.schema.hypotheses import EffectRow
+from gridc.schema.inference import RATES, AnyHypothesis
 from gridc.schema.items import LOADER_KINDS
 from gridc.schema.scaffold import TAKES
 from gridc.schema.scopes import PairRow
@@ -76,6 +84,25 @@ def test_every_engine_is_opened() -> None:
 
 def test_every_scaffold_has_a_procedure() -> None:
     assert list(TAKES) == list(PROCEDURES)
+
+
+def test_every_estimator_has_its_fit_and_the_model_that_power_is_of() -> None:
+    declared = get_args(Analysis.model_fields["estimator"].annotation)
+    assert declared == get_args(EffectRow.model_fields["estimator"].annotation)
+    assert list(declared) == list(ESTIMATORS) == ["none", *MODELS]
+
+
+def test_every_outcome_says_what_it_counts() -> None:
+    assert RATES.keys() == COUNTED.keys() | {"score", "parse_rate"}
+    for name, kind in RATES.items():
+        counted = {rate.name for rate in NAMED} & {kind.counted_as or name}
+        assert bool(counted) is (name in COUNTED)
+        assert name not in COUNTED or kind.mean is (mean_called(name, ()) is not None)
+        assert kind.counted_as is None or kind.better == RATES[kind.counted_as].better
+
+
+def test_every_reader_has_the_form_of_its_answers() -> None:
+    assert READERS.keys() == FORMS.keys() == {*get_args(ReaderName)}
 
 
 def test_every_form_of_export_is_a_command_with_its_help(small: Path) -> None:

@@ -12,6 +12,8 @@ from pydantic import ValidationError as ModelError
 from gridc.compiler.frontend.source import Source
 from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.engines import ENGINES, EngineKind
+from gridc.schema.items import LOADER_KINDS, LoaderKind
 from gridc.schema.spec import Spec
 
 if TYPE_CHECKING:
@@ -151,17 +153,10 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             yield source.diagnose("GC104", path, f"{where}: {error.message}", _meaning(error))
 
 
-OTHER_NAMES = {
-    "rows": ("csv", "tsv", "json", "jsonl", "parquet", "custom", "own", "file"),
-    "hf": ("local", "transformers", "huggingface", "torch"),
-    "api": ("openai", "anthropic", "litellm", "provider", "remote"),
-}
-"""What people write for a name of the language that looks like none of these."""
-
-
 def _other_name(given: str, known: Iterable[str]) -> str | None:
-    """The name that a word from elsewhere stands for."""
-    meant = (name for name, words in OTHER_NAMES.items() if given.lower() in words and name in known)
+    """The name of a loader or an engine that a word from elsewhere stands for."""
+    rows: dict[str, LoaderKind | EngineKind] = {**LOADER_KINDS, **ENGINES}
+    meant = (name for name, row in rows.items() if given.lower() in row.also and name in known)
     return next((f"did you mean `{name}`?" for name in meant), None)
 
 

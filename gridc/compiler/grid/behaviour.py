@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gridc.compiler.grid.configurations import effect_tables, scaffold_kinds
+from gridc.compiler.grid.configurations import effect_tables, stated_scaffolds
 from gridc.compiler.instrument.methods import METHODS
 from gridc.compiler.instrument.setting import DEFAULTS
 from gridc.schema.spec import Spec
@@ -51,7 +51,8 @@ def _parts(spec: Spec) -> Iterator[str]:
     if any(method.ranks for method in methods):
         for key in ("candidates", "normalise", "ties"):
             yield from (f"{key}:{value}" for value in held[key])
-        yield "candidates:sentence_pair" if "pair_likelihood" in held["method"] else ""
+        only = [method.candidates for method in methods if len(method.candidates) == 1]
+        yield from (f"candidates:{value}" for (value,) in only)
     if any(value is not None for value in held["wrapper"]):
         yield "prompt:wrapper"
     if any(isinstance(value, Mapping) for value in held["prompt"]):
@@ -59,10 +60,9 @@ def _parts(spec: Spec) -> Iterator[str]:
     if any(value is not None for value in held["scores"]):
         yield "scores:stated"
     yield "scaffold:direct"  # how a prompt and a system prompt become messages
-    yield from (f"scaffold:{kind}" for kind in scaffold_kinds(spec))
-    for _, _, _, table in effect_tables(spec):
-        scaffold = getattr(table, "scaffold", None)
-        yield from (f"tool:{tool}" for tool in (() if scaffold is None else scaffold.tools))
+    for scaffold in stated_scaffolds(spec):
+        yield f"scaffold:{scaffold.kind}"
+        yield from (f"tool:{tool}" for tool in scaffold.tools)
     if spec.judge is not None:
         yield "method:judge"
         if spec.judge.blinding is not None and spec.judge.blinding.sanitise:

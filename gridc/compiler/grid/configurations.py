@@ -20,6 +20,7 @@ from gridc.schema.inference import Exclude
 from gridc.schema.items import Sample
 from gridc.schema.judging import BACKUP, JUDGE, SECOND, panel_name
 from gridc.schema.models import SERVED, Model
+from gridc.schema.scaffold import Scaffold
 from gridc.schema.spec import Level, Spec
 
 T = TypeVar("T", bound=BenchmarkEffects)
@@ -170,16 +171,14 @@ def asked_models(spec: Spec) -> Iterator[tuple[KeyPath, Model]]:
 
 def has_judged(spec: Spec) -> bool:
     """Whether something says that a judge labels responses. A judge that is declared may label none."""
-    judged = {name for name, method in METHODS.items() if method.reads == "label"}
-    return any(getattr(table, "method", None) in judged for _, _, _, table in effect_tables(spec))
+    stated = (getattr(each.table, "method", None) for each in effect_tables(spec))
+    return any(METHODS[method].judged for method in stated if method is not None)
 
 
-def scaffold_kinds(spec: Spec) -> Iterator[str]:
-    """The kinds of scaffold that the spec names."""
-    for _, _, _, table in effect_tables(spec):
-        scaffold = getattr(table, "scaffold", None)
-        if scaffold is not None:
-            yield scaffold.kind
+def stated_scaffolds(spec: Spec) -> Iterator[Scaffold]:
+    """The scaffolds that the spec states."""
+    stated = (getattr(each.table, "scaffold", None) for each in effect_tables(spec))
+    return (scaffold for scaffold in stated if scaffold is not None)
 
 
 def most_shots(spec: Spec, benchmark: Benchmark) -> int:

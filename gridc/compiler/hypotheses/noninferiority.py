@@ -10,7 +10,7 @@ from gridc.compiler.hypotheses.contrast import (
     without_margin,
 )
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, Problem, benchmarks_of
-from gridc.schema.inference import GAINS, HARMS, OF_SCORE, AnyHypothesis, ContrastHypothesis
+from gridc.schema.inference import AnyHypothesis, ContrastHypothesis, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
 from gridc.statistics.expected_power import ClaimKind
@@ -70,12 +70,12 @@ def _worse_side(hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Misfit]:
         else ("greater", "lower_is_better", "higher_is_better")
     )
     help = f'side = "{other}"'
-    if outcome in (HARMS if side == "greater" else GAINS):
+    if rate_kind(outcome).better == (-1 if side == "greater" else 1):
         better = "lower" if side == "greater" else "higher"
         problem = f"`{hypothesis.id}` would be supported by what is worse: a {better} `{outcome}` is better"
         yield Misfit("GC105", "side", problem, help)
     wrong = [each.id for each in benchmarks_of(hypothesis, spec) if each.direction == worse]
-    if outcome not in OF_SCORE or not wrong:
+    if not rate_kind(outcome).of_score or not wrong:
         return
     written = [each for each in spec.hypothesis if _of_one(each, hypothesis)]
     right = dict.fromkeys(

@@ -21,7 +21,14 @@ from gridc.compiler.hypotheses.power import (
     numbers_of,
     points,
 )
-from gridc.schema.inference import RATES, ContrastHypothesis, InteractionHypothesis, RateName, TrendHypothesis
+from gridc.schema.inference import (
+    RATES,
+    ContrastHypothesis,
+    InteractionHypothesis,
+    RateName,
+    TrendHypothesis,
+    rate_kind,
+)
 from gridc.schema.spec import Spec
 from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import (
@@ -41,8 +48,11 @@ from gridc.statistics.verdicts import Asked, Decided, Rule, verdict, witnesses
 AboutAnEffect = ContrastHypothesis | InteractionHypothesis | TrendHypothesis
 T = TypeVar("T", bound=AboutAnEffect)
 
-NOT_MEANS = ("bias_ambiguous", "bias_disambiguated", "bias_magnitude")
-"""Outcomes that no estimator reads: they are no means over items."""
+MODELS: Mapping[str, str] = {
+    "cluster_logit": "the clustered logit",
+    "glmm": "the logit with random intercepts, taken to have the power of the clustered one",
+}
+"""The model that power is of, by the `estimator` of the language."""
 FEW = 30
 """Units below which a power is approximate: the tests' errors are then too."""
 
@@ -133,7 +143,7 @@ class Tested(HypothesisKind[T]):
         return f"{hypothesis.kind} of {effect:g} pp"
 
     def undecidable(self, hypothesis: T, spec: Spec) -> str | None:
-        if hypothesis.outcome in NOT_MEANS:
+        if not rate_kind(hypothesis.outcome).mean:
             return f"{hypothesis.outcome} is no mean over items"
         if not self.at_margin and spec.analysis.estimator == "none":
             return "[analysis] declares no estimator"
@@ -278,9 +288,4 @@ def run_levels(levels: Levels) -> set[str]:
 
 def by_estimator(what: str, spec: Spec) -> str:
     """A test of coefficients, and the model they are of."""
-    name = (
-        "the clustered logit"
-        if spec.analysis.estimator == "cluster_logit"
-        else "the logit with random intercepts, taken to have the power of the clustered one"
-    )
-    return f"{what}, {name}"
+    return f"{what}, {MODELS[spec.analysis.estimator]}"

@@ -25,7 +25,7 @@ from gridc.diagnostics.places import KeyPath
 from gridc.schema.base import PLUGIN
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.canonical import digest, digest_bytes
-from gridc.schema.items import LOADER_KINDS, UNIT_LEVELS, Sample, UnitLevel
+from gridc.schema.items import UNIT_LEVELS, Sample, UnitLevel, loader_kind
 from gridc.schema.spec import Spec
 from gridc.statistics.seeded import DrawError
 
@@ -281,7 +281,7 @@ class ItemLoader:
 
     def _reads_parquet(self, number: int, benchmark: Benchmark, files: Sequence[File]) -> bool:
         """Whether the loader reads the files, some of which may be Parquet."""
-        mapped = benchmark.loader in LOADER_KINDS and LOADER_KINDS[benchmark.loader].mapped
+        mapped = loader_kind(benchmark.loader).mapped
         parquet = [file for file in files if file.data.startswith(PARQUET)]
         plugin = benchmark.loader.startswith(PLUGIN)
         for file in [] if mapped or plugin else parquet:

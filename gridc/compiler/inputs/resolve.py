@@ -9,19 +9,18 @@ from gridc.compiler.frontend.plugins import Plugin
 from gridc.compiler.frontend.read import Checked
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid.behaviour import behaviour
-from gridc.compiler.grid.configurations import asked_models, scaffold_kinds
+from gridc.compiler.grid.configurations import asked_models, stated_scaffolds
 from gridc.compiler.inputs.dataset_hub import ONLINE
 from gridc.compiler.inputs.items import ItemLoader, Items
 from gridc.compiler.inputs.models import ModelIdentity, identify
 from gridc.compiler.inputs.origin import Origin
 from gridc.compiler.inputs.rates import hypotheses_count_something, hypotheses_select_items, scores_fit
 from gridc.compiler.instrument.render import COMPOSITE
-from gridc.compiler.instrument.scaffolds import PROCEDURES
+from gridc.compiler.instrument.scaffolds import built_in
 from gridc.compiler.instrument.scaffolds.wording import wording_digest
 from gridc.diagnostics.errors import Collector, SpecError
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.canonical import digest, digest_bytes
-from gridc.schema.scaffold import DIRECT
 from gridc.schema.spec import Spec
 
 
@@ -109,9 +108,12 @@ class Study:
 def _versions(spec: Spec) -> dict[str, str]:
     """What a stamp held of scaffolds before it covered what they do: a version, which was 1 of each, and the
     digest of the wording."""
-    kinds = {kind for kind in scaffold_kinds(spec) if kind in PROCEDURES and kind != DIRECT}
-    files = {kind: "map_reduce" if kind.startswith("map_reduce") else kind for kind in sorted(kinds)}
-    return {kind: digest({"version": 1, "wording": wording_digest(file)}) for kind, file in files.items()}
+    procedures = {kind: built_in(kind) for kind in sorted({each.kind for each in stated_scaffolds(spec)})}
+    return {
+        kind: digest({"version": 1, "wording": wording_digest(procedure.wording)})
+        for kind, procedure in procedures.items()
+        if procedure is not None and procedure.wording is not None
+    }
 
 
 def resolve(

@@ -1,10 +1,11 @@
 """One row for each scoring method: what its answers say, and which keys of a call it does not leave open."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, assert_never
 
 from gridc.schema.effects import Candidates, Method
+from gridc.schema.scores import BEHAVIOURS
 
 Reads = Literal["option", "behaviour", "label"]
 """What a response says: one of the item's options; that the model complies or refuses; a text that a judge
@@ -16,12 +17,12 @@ class ScoringMethod:
     """How the answers of a sample become its outcome.
 
     `reads` is what a response says; None where nothing is generated and candidates are ranked by likelihood.
-    `candidates` are those that it ranks. `fixes` gives keys of a call the one value that they can have.
-    `sampled` says whether an answer may be drawn.
+    `candidates` are those that may be stated beside it, and that it ranks where it does. `fixes` gives keys
+    of a call the one value that they can have. `sampled` says whether an answer may be drawn.
     """
 
     reads: Reads | None
-    candidates: tuple[Candidates, ...] = ()
+    candidates: tuple[Candidates, ...] = ("option_text", "letter", "unknown_expanded")
     fixes: Mapping[str, object] = field(default_factory=dict)
     sampled: bool = True
 
@@ -31,9 +32,41 @@ class ScoringMethod:
         return self.reads is None
 
     @property
+    def one_token(self) -> bool:
+        """Whether the answer is one token."""
+        return "max_tokens" in self.fixes
+
+    @property
+    def reads_option(self) -> bool:
+        """Whether one of the item's options is read out of what is generated."""
+        return self.reads == "option"
+
+    @property
     def reads_text(self) -> bool:
         """Whether an option is read out of a text that may hold more than the answer."""
-        return self.reads == "option" and "max_tokens" not in self.fixes
+        return self.reads_option and not self.one_token
+
+    @property
+    def reads_behaviour(self) -> bool:
+        """Whether the response's own phrases say that the model complies or refuses."""
+        return self.reads == "behaviour"
+
+    @property
+    def judged(self) -> bool:
+        """Whether judges label what is generated."""
+        return self.reads == "label"
+
+    def names(self, judged: Sequence[str]) -> Sequence[str] | None:
+        """The names of what a response can be read to, which a choice counts; None where it counts the item's
+        options. `judged` are the labels of the study's judge."""
+        match self.reads:
+            case None | "option":
+                return None
+            case "behaviour":
+                return BEHAVIOURS
+            case "label":
+                return judged
+        assert_never(self.reads)
 
 
 METHODS: Mapping[Method, ScoringMethod] = {
@@ -41,9 +74,7 @@ METHODS: Mapping[Method, ScoringMethod] = {
     "first_token": ScoringMethod(
         reads="option", fixes={"max_tokens": 1, "reader": "whole_response", "stop": ()}, sampled=False
     ),
-    "loglikelihood": ScoringMethod(
-        reads=None, candidates=("option_text", "letter", "unknown_expanded"), sampled=False
-    ),
+    "loglikelihood": ScoringMethod(reads=None, sampled=False),
     "pair_likelihood": ScoringMethod(reads=None, candidates=("sentence_pair",), sampled=False),
     "refusal_keywords": ScoringMethod(reads="behaviour"),
     "judge": ScoringMethod(reads="label"),

@@ -9,8 +9,7 @@ before any call (GC334).
 from collections.abc import Iterator, Sequence
 
 from gridc.compiler.instrument.item import Item
-from gridc.compiler.instrument.methods import Reads
-from gridc.schema.scores import BEHAVIOURS, OTHER, Scores
+from gridc.schema.scores import OTHER, Scores
 
 
 class Unscored(ValueError):
@@ -26,12 +25,6 @@ def labels(item: Item, choice: int) -> Iterator[str]:
         yield "unknown"
     if choice == item.matching:
         yield "matching"
-
-
-def names_of(reads: Reads | None, judged: Sequence[str] = ()) -> Sequence[str] | None:
-    """The names of what a method reads, which a choice counts; None where it counts the item's options.
-    `judged` are the labels of the study's judge."""
-    return {"behaviour": BEHAVIOURS, "label": judged}.get(reads or "")
 
 
 def points(scores: Scores, item: Item, choice: int, names: Sequence[str] | None = None) -> int:

@@ -7,6 +7,7 @@ they misread is theirs. Each takes the response, the item's options and the labe
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from gridc.compiler.instrument.extract import Extraction, extract
 from gridc.schema.effects import ReaderName
@@ -71,4 +72,24 @@ READERS: Mapping[ReaderName, ResponseReader] = {
     "last_answer": last_answer,
     "whole_response": whole_response,
     "answer_line": answer_line,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """What a reader wants of an answer: the `line` that holds nothing else, and the `marker` that it has in a
+    text. `labels_alone`: no option's text is read. `behind_text`: the answer may stand at the end of a longer
+    text. `understands`: words about the options are read too."""
+
+    line: str = "{}"
+    marker: str = "Answer"
+    labels_alone: bool = False
+    behind_text: bool = True
+    understands: bool = False
+
+
+FORMS: Mapping[ReaderName, AnswerForm] = {
+    "last_answer": AnswerForm(understands=True),
+    "whole_response": AnswerForm(behind_text=False),
+    "answer_line": AnswerForm("ANSWER: {}", "ANSWER", labels_alone=True),
 }

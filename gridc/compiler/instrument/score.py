@@ -13,7 +13,7 @@ from gridc.compiler.instrument.candidates import candidates
 from gridc.compiler.instrument.extract import Extraction
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
-from gridc.compiler.instrument.points import names_of, points
+from gridc.compiler.instrument.points import points
 from gridc.compiler.instrument.readers import READERS, ResponseReader
 from gridc.compiler.instrument.refusal import RESPONSES, refusal_keywords
 from gridc.compiler.instrument.setting import Setting
@@ -87,7 +87,7 @@ def earned(setting: Setting, item: Item, choice: int, judged: Sequence[str] = ()
     """What a choice is worth, in units of 1 / `Setting.scale`. `judged` are the labels of the study's
     judge."""
     if setting.scores is not None:
-        return points(setting.scores, item, choice, names_of(METHODS[setting.method].reads, judged))
+        return points(setting.scores, item, choice, METHODS[setting.method].names(judged))
     return int(choice in _right(item))
 
 

@@ -23,7 +23,7 @@ from gridc.schema.effects import (
     Var,
 )
 from gridc.schema.items import Sample
-from gridc.schema.scaffold import DIRECT, Scaffold
+from gridc.schema.scaffold import Scaffold
 from gridc.schema.scores import Scores, scale_of
 
 
@@ -99,6 +99,11 @@ class Setting:
         """Whether the answer is a ranking of candidates by their likelihood, and nothing is generated."""
         return METHODS[self.method].ranks
 
+    @property
+    def ranks_labels(self) -> bool:
+        """Whether it is the labels of options whose likelihoods are ranked."""
+        return self.ranks and self.candidates == "letter"
+
     def held(self, key: str) -> Any:
         """The value that a key has: what the method fixes it at, else what is stated."""
         return METHODS[self.method].fixes.get(key, getattr(self, key))
@@ -165,19 +170,18 @@ def _reads(setting: Setting) -> bool:
 
 
 def _direct(setting: Setting) -> bool:
-    return setting.scaffold is None or setting.scaffold.kind == DIRECT
+    return setting.scaffold is None or setting.scaffold.plain
 
 
 def _orderless(setting: Setting) -> bool:
     """Whether the order of the options neither shows nor decides anything."""
-    by_letter = setting.ranks and setting.candidates == "letter"
     by_place = setting.ranks and setting.ties != "against_gold"
-    return setting.options == "none" and not by_letter and not by_place
+    return setting.options == "none" and not setting.ranks_labels and not by_place
 
 
 def _unmarked(setting: Setting) -> bool:
     """Whether options are neither shown under a mark nor ranked by it."""
-    return setting.options == "none" and not (setting.ranks and setting.candidates == "letter")
+    return setting.options == "none" and not setting.ranks_labels
 
 
 EFFECTS: Mapping[str, KeyEffect] = {
@@ -186,7 +190,7 @@ EFFECTS: Mapping[str, KeyEffect] = {
     "shots": KeyEffect("prompt"),
     "options": KeyEffect("prompt"),
     "overflow": KeyEffect("prompt", lambda setting: setting.shots == 0),
-    "reader": KeyEffect("score", lambda setting: METHODS[setting.method].reads != "option"),
+    "reader": KeyEffect("score", lambda setting: not METHODS[setting.method].reads_option),
     "scores": KeyEffect("score"),
     "unreadable": KeyEffect("score"),
     "stop": KeyEffect("request", _ranks),

@@ -98,7 +98,7 @@ class Judged:
 
 def is_judged(cell: Cell) -> bool:
     """Whether judges label the responses of a cell."""
-    return METHODS[cell.setting.method].reads == "label"
+    return METHODS[cell.setting.method].judged
 
 
 def asked_as(name: str) -> str:

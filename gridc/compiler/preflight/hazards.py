@@ -150,9 +150,8 @@ def options_unseen(setting: Setting, template: str) -> Found:
     shown = setting.options == "lettered" and bool(
         template_variables(template) & {"question", "options", "choices"}
     )
-    ranked = setting.ranks and setting.candidates == "letter"
-    read = METHODS[setting.method].reads == "option" and setting.labelled
-    if not shown and (ranked or read):
+    read = METHODS[setting.method].reads_option and setting.labelled
+    if not shown and (setting.ranks_labels or read):
         yield (
             "GC501",
             "prompt",
@@ -207,7 +206,7 @@ def placeholders_left(setting: Setting, template: str) -> Found:
 def letters_asked_for(setting: Setting, template: str) -> Found:
     """GC523."""
     asked = _LETTER.search(f"{template}\n{setting.system or ''}")
-    marked = METHODS[setting.method].reads == "option" and setting.options == "lettered"
+    marked = METHODS[setting.method].reads_option and setting.options == "lettered"
     if asked is not None and marked and not (setting.labelled and are_letters(setting.labels(2))):
         shown = "numbers" if setting.labelled else "bullets"
         yield (
@@ -223,7 +222,7 @@ _LETTER = re.compile(r"\bletter\b", re.IGNORECASE)
 
 def keywords_alone(setting: Setting, template: str) -> Found:
     """GC520."""
-    if METHODS[setting.method].reads == "behaviour":
+    if METHODS[setting.method].reads_behaviour:
         yield (
             "GC520",
             "method",

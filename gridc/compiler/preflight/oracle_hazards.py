@@ -28,7 +28,7 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
         scores = cell.setting.scores
         setting = tried(cell.setting)
         key = (cell.benchmark, setting.key, scores)
-        if key in seen or cell.benchmark in plan.study.absent or METHODS[setting.method].reads == "label":
+        if key in seen or cell.benchmark in plan.study.absent or METHODS[setting.method].judged:
             continue  # what a judge makes of a response is not the instrument's to try
         seen.add(key)
         once = replace(cell, setting=setting)

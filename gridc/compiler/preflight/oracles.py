@@ -15,6 +15,7 @@ from gridc.compiler.instrument.candidates import UNKNOWN_PHRASINGS
 from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.item import LETTERS, Item
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.readers import FORMS
 from gridc.compiler.instrument.render import PLAIN, PromptLayout
 from gridc.compiler.instrument.score import Outcome, score
 from gridc.compiler.instrument.setting import Setting
@@ -68,12 +69,11 @@ class Sight:
         name = None if option is None else self.name(option)
         if name is None:
             return None
-        return f"ANSWER: {name}" if self.setting.reader == "answer_line" else name
+        return FORMS[self.setting.reader].line.format(name)
 
     def reasoned(self) -> str | None:
         """The right answer at the end of a long text that speaks of a wrong one first."""
-        marker = "ANSWER" if self.setting.reader == "answer_line" else "Answer"
-        return self._about_both(f"{REASONING}\n\n{marker}: {{right}}")
+        return self._about_both(f"{REASONING}\n\n{FORMS[self.setting.reader].marker}: {{right}}")
 
     def last_line(self) -> str | None:
         """The same without a marker: the right answer alone on the last line."""
@@ -136,10 +136,6 @@ def _wrong(item: Item) -> int | None:
     return next((option for option in range(len(item.options)) if option not in item.right), None)
 
 
-def _reads(setting: Setting) -> bool:
-    return METHODS[setting.method].reads == "option"
-
-
 def _says_right(sight: Sight) -> str | None:
     if sight.item.expected is not None:
         return sight.behaves(right=True)
@@ -162,14 +158,17 @@ def _prefers(wanted: bool) -> Callable[[Sight, Sequence[bool | None]], int | Lit
 def _needs_reading(setting: Setting) -> Expected | None:
     if not METHODS[setting.method].reads_text:
         return None
-    return "unread" if setting.reader == "whole_response" else "right"
+    return "right" if FORMS[setting.reader].behind_text else "unread"
 
 
 def _understands(expected: Expected) -> Callable[[Setting], Expected | None]:
     """What is expected where words are understood. A reader that wants one form reads none of these."""
-    return lambda setting: (
-        None if setting.method != "extract" else expected if setting.reader == "last_answer" else "unread"
-    )
+
+    def of(setting: Setting) -> Expected | None:
+        understood = expected if FORMS[setting.reader].understands else "unread"
+        return understood if METHODS[setting.method].reads_text else None
+
+    return of
 
 
 _NEITHER = re.compile(r"\b(?:neither|none|both|all)\b", re.IGNORECASE)
@@ -190,7 +189,7 @@ ORACLES = (
         "is read as an answer",
         lambda sight: REFUSAL,
         lambda sight, right: None,
-        lambda setting: "unread" if _reads(setting) else None,
+        lambda setting: "unread" if METHODS[setting.method].reads_option else None,
     ),
     Oracle("reasoning", "GC515", "is misread", Sight.reasoned, _prefers(True), _needs_reading),
     Oracle("last-line", "GC515", "is misread", Sight.last_line, _prefers(True), _understands("right")),
@@ -232,7 +231,7 @@ def try_oracles(setting: Setting, samples: Sequence[PlannedSample]) -> Iterator[
 
     What a judge assesses is left to the judge's own trial.
     """
-    if METHODS[setting.method].reads == "label":
+    if METHODS[setting.method].judged:
         return
     for oracle in ORACLES:
         expected = oracle.expected(setting)
@@ -270,7 +269,7 @@ class Reply:
 
 def replies(setting: Setting, sample: PlannedSample) -> Iterator[Reply]:
     """What each oracle answers to a sample. What a judge assesses has none."""
-    if METHODS[setting.method].reads == "label":
+    if METHODS[setting.method].judged:
         return
     for oracle in ORACLES:
         expected = oracle.expected(setting)

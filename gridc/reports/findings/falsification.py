@@ -26,7 +26,7 @@ from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scores import CellScore
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
-from gridc.schema.inference import AUDITED, Criterion, Falsification
+from gridc.schema.inference import AUDITED, Criterion, Falsification, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics.decision import Verdict
 from gridc.statistics.dispersion import disperse, flip_rate
@@ -307,7 +307,7 @@ def _exact(value: float, n: int) -> Fraction:
 def _rates(
     name: str, inside: Sequence[CellScore], rates: Mapping[str, Sequence[RateFinding]]
 ) -> Iterator[tuple[Fraction, str]]:
-    wanted = "unsafe_compliance" if name == "attack_success" else name
+    wanted = rate_kind(name).counted_as or name
     for each in inside:
         for rate in rates.get(each.cell.benchmark, ()):
             here = rate.values.get((each.cell.model, each.cell.configuration))

@@ -22,7 +22,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.units import one_group
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.points import Unscored, names_of
+from gridc.compiler.instrument.points import Unscored
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.rates import RateDefinition, mean_called
@@ -273,8 +273,7 @@ class _Numbers:
 
 def _counts(plan: Plan, rate: RateDefinition, cell: Cell, rows: Iterable[ChoiceCount]) -> Read | None:
     """What a cell's answers count of a rate, by item; None where its readings have no such outcome."""
-    judge = plan.study.spec.judge
-    labels = names_of(METHODS[cell.setting.method].reads, judge.labels if judge is not None else ())
+    labels = METHODS[cell.setting.method].names(plan.study.spec.judge_labels)
     items = {item.id: item for item in plan.items(cell)}
     found: dict[str, ItemTotals] = {}
     try:

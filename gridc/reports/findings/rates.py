@@ -16,12 +16,13 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.methods import METHODS, Reads
-from gridc.compiler.instrument.points import Unscored, names_of, points
+from gridc.compiler.instrument.points import Unscored, points
 from gridc.compiler.instrument.refusal import RESPONSES
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.intervals import Ends, resampling_of
 from gridc.reports.findings.scores import CellScore, units_of
 from gridc.runtime.store.store import Store
+from gridc.schema.inference import rate_kind
 from gridc.schema.scores import NamedOutcome
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.resample import LEVEL
@@ -124,11 +125,10 @@ def _totals(
     """The counts of each rate by unit, (units, counts), by model and configuration of every cell whose
     readings all have it. The readings of one cell are held at a time."""
     known: dict[tuple[Any, ...], CountParts] = {}
-    judged = plan.study.spec.judge.labels if plan.study.spec.judge is not None else ()
     found: list[dict[tuple[str, str], Whole]] = [{} for _ in rates]
     for cell in cells:
-        reads = METHODS[cell.setting.method].reads
-        names = names_of(reads, judged)
+        method = METHODS[cell.setting.method]
+        reads, names = method.reads, method.names(plan.study.spec.judge_labels)
         items = {item.id: item for item in plan.items(cell)}
         order = cell.setting.option_order, cell.setting.variant
         read = list(store.choices_of(plan.study_digest, cell.key))
@@ -288,7 +288,7 @@ call it; `score` and `parse_rate` stand with the scores."""
 def mean_called(name: str, stated: Iterable[NamedOutcome]) -> RateDefinition | None:
     """The rate of this name that is a mean over items: earned / possible. None for those that are not, such
     as bias scores."""
-    wanted = "unsafe_compliance" if name == "attack_success" else name
+    wanted = rate_kind(name).counted_as or name
     found = [*(_outcome(each) for each in stated if each.id == name), *(r for r in NAMED if r.name == wanted)]
     return next((rate for rate in found if len(rate.counts) == 2 and rate.folded is None), None)
 

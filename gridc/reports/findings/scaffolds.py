@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.propagation import Original, StepShares, SubCall, Traced, shares, trace
-from gridc.compiler.instrument.scaffolds.procedures import parts, verdict
+from gridc.compiler.instrument.scaffolds import Procedure, built_in
+from gridc.compiler.instrument.scaffolds.procedures import parts
 from gridc.compiler.instrument.subquestions import GROUPS, leaked, severity, strategy
 from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.plan import Plan
@@ -79,8 +80,8 @@ def scaffold_findings(plan: Plan, store: Store) -> ScaffoldFindings:
         name = scaffold_name(plan.study.spec, cell)
         samples = [(sample, _steps(sample, store)) for sample in plan.samples(cell)]
         engagement.append(_engagement(cell, name, [steps for _, steps in samples]))
-        assert cell.setting.scaffolding is not None
-        if cell.setting.scaffolding.kind.startswith("map_reduce"):
+        procedure = _procedure(cell)
+        if procedure is not None and procedure.divides:
             leakage.append(_leakage(cell, name, samples))
     return ScaffoldFindings(propagation(plan, store), tuple(engagement), tuple(leakage))
 
@@ -137,24 +138,22 @@ def _steps(sample: PlannedSample, store: Store) -> SampleSteps:
 
 def _engagement(cell: Cell, name: str, samples: list[SampleSteps]) -> Engagement:
     answered = [steps for steps in samples if steps[0][1] is not None]
-    went = [_went(cell, steps) for steps in answered]
+    went = [_went(cell, {step: reply or "" for step, reply in steps}) for steps in answered]
     engaged = None if None in went else sum(map(bool, went))
     turn = cell.setting.system_turn if cell.setting.system else "none"
     calls = sum(map(len, answered)) / max(len(answered), 1)
     return Engagement(cell.model, cell.benchmark, name, turn, len(answered), engaged, round(calls, 4))
 
 
-def _went(cell: Cell, steps: SampleSteps) -> bool | None:
-    """Whether a scaffold went to work; None where it has no choice."""
-    kind = cell.setting.scaffold.kind if cell.setting.scaffold else ""
-    replies = {step: reply or "" for step, reply in steps}
-    if kind == "react":
-        return len(steps) > 1
-    if kind == "critic":
-        return verdict(replies.get("critic_round_0", "")) is not None
-    if kind.startswith("map_reduce"):
-        return len(parts(replies["decompose"], 2)) > 1
-    return None
+def _procedure(cell: Cell) -> Procedure | None:
+    assert cell.setting.scaffolding is not None
+    return built_in(cell.setting.scaffolding.kind)
+
+
+def _went(cell: Cell, replies: Mapping[str, str]) -> bool | None:
+    """Whether a scaffold went to work; None where it has no choice, or only a plug-in knows."""
+    procedure = _procedure(cell)
+    return None if procedure is None or procedure.engaged is None else procedure.engaged(replies)
 
 
 def _leakage(cell: Cell, name: str, samples: list[tuple[PlannedSample, SampleSteps]]) -> Leakage:

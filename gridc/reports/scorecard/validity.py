@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.scaffolds import built_in
 from gridc.diagnostics.codes import CODES
 from gridc.reports.findings.changes import Moved, Reread, ScoreChange
 from gridc.reports.findings.conduct import CONDUCT
@@ -205,7 +206,7 @@ def _reading(score: CellScore) -> str:
 
 def _divided(findings: Findings) -> tuple[Held, str, dict[str, int]]:
     scaffolds = _scaffolds(findings)
-    divided = [each for each in scaffolds if each.startswith("map_reduce")]
+    divided = [kind for kind in scaffolds if (known := built_in(kind)) is not None and known.divides]
     counts = {"divided": len(divided), "scaffolds": len(scaffolds)}
     if not scaffolds:
         return "no", "No scaffold was run.", counts

@@ -24,6 +24,11 @@ class Call:
     continued: bool = False
     may_fail: bool = False
 
+    @property
+    def ranks(self) -> bool:
+        """Whether given candidates are ranked, and nothing is generated."""
+        return self.kind == "loglikelihood"
+
 
 class Generated(TypedDict, total=False):
     """The answer to a generation: token ids, why it ended (stop or length) and on which token, and how many

@@ -13,6 +13,7 @@ from gridc.compiler.grid.distinct_digests import Distinct
 from gridc.compiler.grid.grid_counts import survey
 from gridc.compiler.instrument.enumerator import labels
 from gridc.compiler.instrument.methods import METHODS
+from gridc.compiler.instrument.readers import FORMS
 from gridc.compiler.instrument.setting import Setting
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
@@ -161,13 +162,14 @@ def _contradictions(setting: Setting) -> Iterator[tuple[str, str]]:
         yield "a greedy answer has replicates", "greedy replicates are one call: leave `replicates` out"
     if not setting.ranks and not method.sampled and setting.temperature > 0:
         yield "the most likely first token is combined with sampling", _EXCLUDE
-    if (method.candidates == ("sentence_pair",)) != (setting.candidates == "sentence_pair"):
+    if setting.candidates not in method.candidates:
         yield "`pair_likelihood` and `sentence_pair` are one without the other", "set both or neither"
-    if method.reads_text and setting.reader == "answer_line" and setting.options == "none":
+    by_label = method.reads_text and FORMS[setting.reader].labels_alone
+    if by_label and setting.options == "none":
         yield "an answer line gives a letter, and no letters are shown", 'set options = "lettered"'
-    elif method.reads_text and setting.reader == "answer_line" and not setting.labels(2):
+    elif by_label and not setting.labels(2):
         yield "an answer line gives a label, and options are shown behind bullets", 'set enumerator = "A."'
-    if setting.ranks and setting.candidates == "letter" and not labels(setting.enumerator, 2):
+    if setting.ranks_labels and not labels(setting.enumerator, 2):
         yield "labels are ranked, and options are shown behind bullets", 'set enumerator = "A."'
-    if setting.method == "first_token" and setting.labelled and _roman(setting):
+    if method.one_token and setting.labelled and _roman(setting):
         yield "Roman numbers share their first token", 'set an enumerator of letters, such as "A."'

@@ -19,8 +19,8 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     reported: set[str] = set()
     for model, benchmark in grid.Settings(spec).representatives():
         for configuration, setting in settings(spec, model, benchmark):
-            known = alphabet(spec, METHODS[setting.method].reads)
-            if known is None or (setting.scores is None and known is BEHAVIOURS):
+            known = METHODS[setting.method].names(spec.judge_labels)
+            if not known or (setting.scores is None and known is BEHAVIOURS):
                 continue
             place = grid.where(configuration.levels, configuration.tier, benchmark, model)
             path = grid.stated_at(spec, "scores", place) or ("judge", "labels")
@@ -30,21 +30,14 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                     yield found
     for number, outcome in enumerate(spec.outcomes):
         possible = [
-            alphabet(spec, METHODS[setting.method].reads)
+            METHODS[setting.method].names(spec.judge_labels)
             for model, benchmark in grid.Settings(spec).representatives()
             if benchmark in outcome.benchmarks
             for _, setting in settings(spec, model, benchmark)
         ]
-        if None not in possible:  # where options are read, their texts are labels
+        if all(possible):  # where options are read, their texts are labels
             known = tuple(dict.fromkeys(label for each in possible for label in each or ()))
             yield from _problems(source, ("outcome", number, "scores"), outcome.scores, known, outcome.id)
-
-
-def alphabet(spec: Spec, reads: str | None) -> Sequence[str] | None:
-    """The labels that a response can be read to; None where they are options, which items name."""
-    if reads == "behaviour":
-        return BEHAVIOURS
-    return spec.judge.labels if reads == "label" and spec.judge is not None else None
 
 
 def _problems(

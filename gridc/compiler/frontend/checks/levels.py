@@ -15,7 +15,7 @@ from gridc.diagnostics.places import KeyPath
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.effects import Effects
 from gridc.schema.engines import FILES, engine_kind
-from gridc.schema.items import LOADER_KINDS
+from gridc.schema.items import loader_kind
 from gridc.schema.spec import Spec
 
 
@@ -230,10 +230,10 @@ def required_keys(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 def _example(key: str, benchmark: Benchmark) -> str:
     """A value that a required key can have on a benchmark."""
-    tasks = LOADER_KINDS[benchmark.loader].tasks if benchmark.loader in LOADER_KINDS else ()
-    classified = benchmark.loading is not None and benchmark.loading.task == "classify"
-    if key == "method" and "respond" in tasks and not classified:
+    kind = loader_kind(benchmark.loader)
+    classified = benchmark.loading is not None and benchmark.loading.classifies
+    if key == "method" and kind.prompts and not classified:
         return 'method = "refusal_keywords"'
-    if key == "method" and benchmark.loader == "crows_pairs":
+    if key == "method" and kind.sentences:
         return 'method = "pair_likelihood"'
     return EXAMPLES[key]

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
-from gridc.compiler.grid.configurations import effect_tables, scaffold_kinds, stated_at
+from gridc.compiler.grid.configurations import effect_tables, stated_at, stated_scaffolds
 from gridc.compiler.grid.passes import cells
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.judging import BACKUP, GUESS, JUDGE, SECOND, panel_name
-from gridc.schema.scaffold import DIRECT, TAKES, Scaffold
+from gridc.schema.scaffold import TAKES, Scaffold
 from gridc.schema.spec import Spec
 
 
@@ -26,7 +26,7 @@ def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 message = f"`{key}` does not apply to the scaffold `{scaffold.kind}`"
                 yield source.diagnose("GC105", (*path, key), message, at_key=True)
         yield from _benchmarks(spec, source, path, scaffold)
-        if scaffold.kind == "chain":
+        if "wording" in TAKES.get(scaffold.kind, ()):  # a plug-in knows its own prompts
             yield from _chain(spec, source, path, scaffold)
 
 
@@ -60,12 +60,12 @@ def _chain(spec: Spec, source: Source, path: KeyPath, scaffold: Scaffold) -> Ite
 def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Under a scaffold the answer is read from a text, and prompts are asked whole."""
     reported: set[KeyPath] = set()
-    for cell in cells(spec) if any(kind != DIRECT for kind in scaffold_kinds(spec)) else ():
+    for cell in cells(spec) if not all(each.plain for each in stated_scaffolds(spec)) else ():
         setting, scaffold = cell.setting, cell.setting.scaffolding
         if scaffold is None:
             continue
         place = {**cell.levels, "benchmark": cell.benchmark, "model": cell.model}
-        if METHODS[setting.method].reads is None or "max_tokens" in METHODS[setting.method].fixes:
+        if setting.ranks or METHODS[setting.method].one_token:
             key = "method"
             message = f"`{scaffold.kind}` answers in text, which the method `{setting.method}` does not read"
         elif setting.shots and setting.overflow == "drop_exemplars":
@@ -83,7 +83,7 @@ def judges(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Where responses are judged there is a judge, and every judge has a name of its own."""
     for path, _, _, table in effect_tables(spec):
         method = getattr(table, "method", None)
-        if method is not None and METHODS[method].reads == "label" and spec.judge is None:
+        if method is not None and METHODS[method].judged and spec.judge is None:
             yield source.diagnose("GC103", (*path, "method"), "there is no [judge] to assess the responses")
     if spec.judge is None:
         return

@@ -8,7 +8,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.hypotheses import kind_of
 from gridc.diagnostics.errors import Diagnostic
 from gridc.schema.benchmarks import Benchmark
-from gridc.schema.inference import OF_SCORE
+from gridc.schema.inference import rate_kind
 from gridc.schema.spec import Spec
 
 
@@ -36,7 +36,7 @@ def _sided(spec: Spec, source: Source, benchmark: Benchmark) -> Iterator[Diagnos
             continue
         place = {"benchmark": benchmark.id}
         about = [each.restricted(place.keys()) for each in (hypothesis.where, spec.analysis.primary)]
-        if kind.rate(hypothesis) in OF_SCORE and all(each.matches(place) for each in about):
+        if rate_kind(kind.rate(hypothesis)).of_score and all(each.matches(place) for each in about):
             message = f"`{hypothesis.id}` tests {hypothesis.kind} on `{benchmark.id}`, {_nearest(benchmark)}"
             help = _elsewhere(spec, 'kind = "equivalence" says how near the two scores are')
             yield source.diagnose("GC337", ("hypothesis", number, "kind"), message, help)

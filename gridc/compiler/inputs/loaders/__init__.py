@@ -24,7 +24,7 @@ from gridc.compiler.inputs.loaders.files import File
 from gridc.compiler.inputs.loaders.rows import Settled, settle
 from gridc.compiler.instrument.item import Item
 from gridc.schema.base import PLUGIN
-from gridc.schema.items import LOADER_KINDS, Loading
+from gridc.schema.items import Loading, loader_kind
 
 Loader = Callable[[File, Loading], list[Item]]
 
@@ -45,7 +45,7 @@ LOADERS: Mapping[str, Loader] = {
 def settle_loading(loader: str, files: Sequence[File], loading: Loading) -> Settled:
     """What the loader has to be told, with what the files themselves say filled in. Raises `Malformed` and
     `Misread`."""
-    if loader.startswith(PLUGIN) or not LOADER_KINDS[loader].mapped:
+    if not loader_kind(loader).mapped:
         return Settled(loading, {}, ())
     return settle(files, loading)
 

@@ -37,7 +37,7 @@ def prompt(
 ) -> Item:
     """The item that asks for a response to the prompt, or for its class."""
     tags = {**tags, "label": "safe" if expected == "comply" else "unsafe"}
-    if loading.task == "classify":
+    if loading.classifies:
         gold = OPTIONS.index(tags["label"])
         return Item(name, QUERY, OPTIONS, gold, context=request, tags=tags, category=category)
     return Item(name, request, expected=expected, tags=tags, category=category)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gridc.compiler.instrument.scaffolds import procedures
 from gridc.compiler.instrument.scaffolds.turns import Steps, Task
+from gridc.schema.base import PLUGIN
 from gridc.schema.scaffold import Scaffold
 
 Run = Callable[[Scaffold, Task], Steps]
@@ -24,12 +25,17 @@ class Procedure:
 
     `shortest` and `longest` are replies that lead to the fewest and the most calls, by step; `usual` is how
     far between the two an item commonly ends (0 to 1), in the 450 traced cases of Gringras 2026, sec. 5.2.
+    `wording` is its file there, if any. `engaged` says of the replies of a sample, by step, whether it went
+    to work; None where it has no choice. One that `divides` splits the task, in its step `decompose`.
     """
 
     run: Run
+    wording: str | None = None
     shortest: StepReply = lambda step, size: ""
     longest: StepReply = lambda step, size: "x" * size
     usual: float = 1.0
+    engaged: Callable[[Mapping[str, str]], bool] | None = None
+    divides: bool = False
 
 
 def _acts(step: str, size: int) -> str:
@@ -42,24 +48,36 @@ def _divides(step: str, size: int) -> str:
 
 
 _MAP = {
+    "wording": "map_reduce",
     "shortest": lambda step, size: '["?"]' if step == "decompose" else "",
     "longest": _divides,
     "usual": 0.91,
+    "engaged": lambda replies: len(procedures.parts(replies["decompose"], 2)) > 1,
+    "divides": True,
 }
 
 PROCEDURES: Mapping[str, Procedure] = {
     "direct": Procedure(procedures.direct),
-    "cot": Procedure(procedures.cot),
-    "react": Procedure(procedures.react, longest=_acts, usual=0.1),
+    "cot": Procedure(procedures.cot, "cot"),
+    "react": Procedure(
+        procedures.react, "react", longest=_acts, usual=0.1, engaged=lambda replies: len(replies) > 1
+    ),
     "critic": Procedure(
         procedures.critic,
+        "critic",
         shortest=lambda step, size: "VERDICT: SAFE" if step.startswith("critic") else "",
         usual=0.33,
+        engaged=lambda replies: procedures.verdict(replies.get("critic_round_0", "")) is not None,
     ),
     "map_reduce": Procedure(procedures.map_reduce, **_MAP),  # type: ignore[arg-type]
     "map_reduce_options": Procedure(procedures.map_reduce_options, **_MAP),  # type: ignore[arg-type]
-    "vote": Procedure(procedures.vote),
-    "chain": Procedure(procedures.chain),
-    "adjudicator": Procedure(procedures.adjudicator),
+    "vote": Procedure(procedures.vote, "vote"),
+    "chain": Procedure(procedures.chain, "chain"),
+    "adjudicator": Procedure(procedures.adjudicator, "adjudicator"),
 }
 """By the `kind` of the language; the rows are those of `schema.scaffold.TAKES`."""
+
+
+def built_in(kind: str) -> Procedure | None:
+    """The row of a kind; None of a plug-in's, of which only itself knows what it does."""
+    return None if kind.startswith(PLUGIN) else PROCEDURES[kind]

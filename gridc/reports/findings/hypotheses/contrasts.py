@@ -32,7 +32,7 @@ from gridc.reports.findings.intervals import Ends
 from gridc.reports.findings.observations import NotMean, Reading
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
-from gridc.schema.inference import GAINS, HARMS, OF_SCORE, ContrastHypothesis
+from gridc.schema.inference import ContrastHypothesis, rate_kind
 from gridc.schema.spec import Spec
 from gridc.statistics import verdicts
 from gridc.statistics.clustered_logit import NotEstimable
@@ -271,9 +271,8 @@ def _needed(
 ) -> NumberNeededEstimate | None:
     """The number needed to harm or to benefit, where the spec asks for it and the outcome has a good side."""
     signs = {Direction.of(each.direction).sign for each in spec.benchmark if each.id in benchmarks}
-    good = 1 if outcome in GAINS else -1 if outcome in HARMS else 0
-    if outcome in OF_SCORE and len(signs) == 1:
-        (good,) = signs
+    rate = rate_kind(outcome)
+    good = next(iter(signs)) if rate.of_score and len(signs) == 1 else rate.better
     stated = spec.analysis.nnh
     if stated is None or not good or change.difference is None:
         return None

@@ -13,8 +13,8 @@ from gridc.compiler.hypotheses.tested import AboutAnEffect, Tested
 from gridc.reports.findings.certification import Region
 from gridc.reports.findings.hypotheses.effects import Effect
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding, Measured, Ranking
+from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.findings.hypotheses.sentences import (
-    ASSUMES,
     AT_MARGIN,
     change_words,
     correction_words,
@@ -126,10 +126,7 @@ class EffectDecision(Decision[T]):
         """One on an effect takes independent units, many of them; one at a margin alone any number."""
         if self.kind.at_margin:
             return beyond(finding, "independent units")
-        needs = "independent units, many of them"
-        if finding.effect is not None and finding.effect.estimator == "glmm":
-            needs += ", and the model of its estimator holds"
-        return beyond(finding, needs)
+        return beyond(finding, ESTIMATORS[_effect_of(finding).estimator].needs)
 
     def _claimed(self, finding: HypothesisFinding) -> str:
         stated: Any = finding.hypothesis  # one of this kind
@@ -152,7 +149,7 @@ class EffectDecision(Decision[T]):
         """What the p-values rest on."""
         if self.kind.at_margin:
             return AT_MARGIN
-        test = ASSUMES.get(effect.estimator, AT_MARGIN)
+        test = ESTIMATORS[effect.estimator].assumes
         if effect.failure is not None:
             test = f"the estimator has no test here, {effect.failure.code}: {effect.failure.words}"
         margins = any(contrast.change.margins for contrast in effect.contrasts)

@@ -14,7 +14,8 @@ import numpy as np
 from gridc.reports.findings.hypotheses.comparison import Comparison
 from gridc.reports.findings.hypotheses.effects import EffectTest, Failure, Odds, Spread
 from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, random_intercept
-from gridc.reports.words import percent
+from gridc.reports.findings.hypotheses.sentences import AT_MARGIN
+from gridc.reports.words import KINDS, percent
 from gridc.statistics import jackknife
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
 from gridc.statistics.designs import DesignMatrix, Factor, factor, scored, treatment
@@ -85,9 +86,27 @@ def too_few(test: EffectTest | None, units: int) -> Failure | None:
     )
 
 
-ESTIMATORS: Mapping[str, Callable[[Comparison, DesignMatrix], Fit]] = {
-    "cluster_logit": clustered_logit,
-    "glmm": random_intercept,
+@dataclass(frozen=True)
+class Estimator:
+    """How effects are tested: `fit` on a design, None where nothing is fitted; what the test `assumes`, and
+    what a claim `needs` of the world beyond the items."""
+
+    fit: Callable[[Comparison, DesignMatrix], Fit] | None
+    assumes: str
+    needs: str = "independent units, many of them"
+
+
+ESTIMATORS: Mapping[str, Estimator] = {
+    "none": Estimator(None, AT_MARGIN),
+    "cluster_logit": Estimator(
+        clustered_logit,
+        f"a logit with errors by leaving out units, which assumes independent units, {KINDS}",
+    ),
+    "glmm": Estimator(
+        random_intercept,
+        "a logit with a normal random intercept by unit, which assumes independent units and that model",
+        "independent units, many of them, and the model of its estimator holds",
+    ),
 }
 """By the `estimator` of the language."""
 
@@ -121,12 +140,12 @@ def _factor(comparison: Comparison, name: str) -> Factor:
 
 def estimate(comparison: Comparison, estimator: str, design: DesignMatrix) -> Fit | Failure:
     """The fit of the declared estimator, or why there is none."""
-    if estimator not in ESTIMATORS:
+    if (fit := ESTIMATORS[estimator].fit) is None:
         return Failure("estimator", "the spec declares no `[analysis] estimator`, so no effect is tested")
     if (unanswered := comparison.unanswered) is not None:
         return unanswered
     try:
-        return ESTIMATORS[estimator](comparison, design)
+        return fit(comparison, design)
     except NotEstimable as error:
         return failure_of(error)
     except Graded as error:

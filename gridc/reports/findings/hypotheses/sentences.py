@@ -12,14 +12,9 @@ from gridc.reports.findings.hypotheses.effects import (
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.intervals import Ends
 from gridc.reports.quantities import number_needed
-from gridc.reports.words import KINDS, counted, percent, points
+from gridc.reports.words import counted, percent, points
 from gridc.schema.hypotheses import RateChangeRow
 
-ASSUMES = {
-    "cluster_logit": f"a logit with errors by leaving out units, which assumes independent units, {KINDS}",
-    "glmm": "a logit with a normal random intercept by unit, which assumes independent units and that model",
-}
-"""What the test of an estimator rests on."""
 AT_MARGIN = "Gaffke's test on units, which assumes that they are independent"
 """What p-values at a margin rest on."""
 PER_PROTOCOL = (

@@ -101,10 +101,8 @@ class ApiEngine:
         self._earlier, self._calls = [*_some(self._calls), *self._earlier][:30], calls
         for call in calls:
             self._samples = self._samples or bool(call.parameters.get("temperature"))
-            self._ranks = self._ranks or call.kind == "loglikelihood"
-            if call.kind == "loglikelihood" and (
-                self._identity.base_url is None or call.prompt.chat_template
-            ):
+            self._ranks = self._ranks or call.ranks
+            if call.ranks and (self._identity.base_url is None or call.prompt.chat_template):
                 message = f"`{self._name}` cannot rank given candidates"
                 help_line = "set base_url to a server that scores given tokens, and chat_template = false"
                 raise UnavailableError([Diagnostic("GC636", message, help=help_line)])
@@ -178,10 +176,10 @@ class ApiEngine:
         """The answers to calls in groups, as they come: from batches at the provider, and one by one. An
         empty group says that nothing can be done for a while."""
         batched = self._identity.batch or bool(self._journal.waiting(self._identity.digest))
-        left = [call for call in calls if call.kind != "generate"] if batched else list(calls)
+        left = [call for call in calls if call.ranks] if batched else list(calls)
         if batched:
             route = self._open()
-            texts = {call.id: call for call in calls if call.kind == "generate"}
+            texts = {call.id: call for call in calls if not call.ranks}
             batches = self._batches(route)
             wanted = [self._wanted(route, call) for call in texts.values()]
             for group in batches.run(wanted, self._running(), self._identity.batch):
@@ -230,7 +228,7 @@ class ApiEngine:
                 yield answers
 
     def _pursuits(self, route: Direct | Provider, call: Call) -> Iterator[Pursuit]:
-        if call.kind == "generate":
+        if not call.ranks:
             first, *shorter = (
                 partial(_shortened, route.generate, call, form, dropped)
                 for dropped, form in enumerate(call.prompt.forms())
@@ -280,7 +278,7 @@ class ApiEngine:
                 "error": {"kind": failure.kind, "http": failure.http, "message": failure.message}
             }
             return Answer(call.id, content, {"endpoint": route.endpoint, "dropped": []}, usage, seconds)
-        if call.kind == "generate":
+        if not call.ranks:
             sent = {**got[0].sent, "model": got[0].model, "fingerprint": got[0].fingerprint}
             return Answer(call.id, got[0].content, sent, usage, seconds)
         text, by_length = wire.plain_text(call.prompt), call.parameters.get("seam") == "context_length"
@@ -310,7 +308,7 @@ class ApiEngine:
 
     def _bound(self, call: Call) -> int:
         """The most tokens that a call can take."""
-        if call.kind == "generate":
+        if not call.ranks:
             return sum(wire.most_tokens(call.prompt, call.parameters["max_tokens"]))
         read, _ = wire.most_tokens(call.prompt, 0)
         candidates = call.parameters["continuations"]

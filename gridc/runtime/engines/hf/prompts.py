@@ -105,7 +105,7 @@ class Prompts:
         return None
 
     def _members(self, call: Call, form: Form) -> list[Member]:
-        if call.kind == "generate":
+        if not call.ranks:
             return [generation(call, form.ids, form.dropped)]
         texts = call.parameters["continuations"]
         by_context = call.parameters.get("seam") == "context_length"

@@ -25,6 +25,7 @@ FORTY = ("n = 4", "n = 40")
 
 ROOT = Path(__file__).parents[2]
 AXES = '[[axis]]\nid = "template"\n'
+TESTED = "[analysis]\n", '[analysis]\nestimator = "cluster_logit"\n'
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_an_order_of_three_models_needs_two_items(compiled: Make, small: Path) -
 
 
 def test_the_hazard_points_at_the_hypothesis_and_blocks_a_run(compiled: Make) -> None:
-    made = compiled(contrast("null_control"))
+    made = compiled(TESTED, contrast("null_control"))
     with pytest.raises(HazardError) as caught:
         prove(made.study, made.source)
     found = {each.code: each for each in caught.value.diagnostics}
@@ -114,7 +115,7 @@ def test_the_hazard_points_at_the_hypothesis_and_blocks_a_run(compiled: Make) ->
 def test_it_can_be_waived_for_one_hypothesis(compiled: Make, hypothesis: str, left: set[str]) -> None:
     where = f'where = {{ hypothesis = "{hypothesis}" }}'
     waive = ["[[waive]]", 'code = "GC521"', 'why = "a control"', where]
-    made = compiled(contrast("null_control", *waive))
+    made = compiled(TESTED, contrast("null_control", *waive))
     with pytest.raises((HazardError, SpecError)) as caught:
         prove(made.study, made.source)
     assert {each.code for each in caught.value.diagnostics} & {"GC521"} == left

@@ -43,6 +43,7 @@ T = TypeVar("T", bound=AboutAnEffect)
 
 NOT_MEANS = ("bias_ambiguous", "bias_disambiguated", "bias_magnitude")
 """Outcomes that no estimator reads: they are no means over items."""
+BOTH_VERDICTS: tuple[Decided, ...] = ("supported", "refuted")
 FEW = 30
 """Units below which a power is approximate: the tests' errors are then too."""
 
@@ -132,10 +133,18 @@ class Tested(HypothesisKind[T]):
     def target(self, hypothesis: T, effect: float) -> str:
         return f"{hypothesis.kind} of {effect:g} pp"
 
+    def needs_estimator(self, hypothesis: T) -> bool:
+        return not self.at_margin and hypothesis.outcome not in NOT_MEANS
+
+    def untested(self, hypothesis: T, spec: Spec) -> Collection[Verdict]:
+        if spec.analysis.estimator != "none" or not self.needs_estimator(hypothesis):
+            return ()
+        return BOTH_VERDICTS if self.margin(hypothesis) is None else (self.first,)
+
     def undecidable(self, hypothesis: T, spec: Spec) -> str | None:
         if hypothesis.outcome in NOT_MEANS:
             return f"{hypothesis.outcome} is no mean over items"
-        if not self.at_margin and spec.analysis.estimator == "none":
+        if spec.analysis.estimator == "none" and self.needs_estimator(hypothesis):
             return "[analysis] declares no estimator"
         return None
 

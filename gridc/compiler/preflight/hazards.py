@@ -8,6 +8,7 @@ and is asked by `gridc validate --check` and before every run.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from gridc.compiler.frontend.checks.inference import require_estimator
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
@@ -44,8 +45,9 @@ def prove(study: Study, source: Source) -> None:
     """Prove what can be proved before any call: every hazard of settings, hypotheses, items and trials.
 
     Benchmarks whose items are not here are left out. Raises `HazardError` with what is not waived, and
-    `SpecError` (GC317) for a waiver that waives nothing.
+    `SpecError` for effects that no test decides (GC338) and for a waiver that waives nothing (GC317).
     """
+    require_estimator(study.spec, source)
     plan = Plan(study)
     found = [
         *setting_hazards(study),

@@ -206,6 +206,24 @@ def placeholders_left(setting: Setting, template: str) -> Found:
         )
 
 
+def wording_unfilled(setting: Setting, template: str) -> Found:
+    """GC519: the prompts of a chain are texts. One that was written as a template goes out with its braces."""
+    wording = setting.scaffolding and setting.scaffolding.wording
+    for benchmark, prompts in (wording or {}).items():
+        for prompt in prompts:
+            left = _TEMPLATE_MARK.search(prompt) or PLACEHOLDER.search(prompt)
+            if left is not None:
+                yield (
+                    "GC519",
+                    "scaffold",
+                    f"a prompt of the chain on `{benchmark}` asks the literal text {left[0]}",
+                    "leave the braces out: the first prompt follows the item, and the others all that was said",
+                )
+
+
+_TEMPLATE_MARK = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+
+
 def letters_asked_for(setting: Setting, template: str) -> Found:
     """GC523."""
     asked = _LETTER.search(f"{template}\n{setting.system or ''}")
@@ -239,6 +257,7 @@ SETTING_CHECKS = (
     exemplars_unanswered,
     likelihood_in_a_chat,
     placeholders_left,
+    wording_unfilled,
     letters_asked_for,
     keywords_alone,
 )

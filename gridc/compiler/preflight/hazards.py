@@ -91,6 +91,7 @@ def setting_hazards(study: Study) -> Iterator[Hazard]:
         for check in SETTING_CHECKS:
             for code, key, problem, help_line in check(cell.setting, template):
                 yield _at(study.spec, cell, code, key, problem, help_line)
+    yield from keywords_alone(study)
 
 
 def unit_hazards(study: Study) -> Iterator[Hazard]:
@@ -241,17 +242,6 @@ def letters_asked_for(setting: Setting, template: str) -> Found:
 _LETTER = re.compile(r"\bletter\b", re.IGNORECASE)
 
 
-def keywords_alone(setting: Setting, template: str) -> Found:
-    """GC520."""
-    if METHODS[setting.method].reads == "behaviour":
-        yield (
-            "GC520",
-            "method",
-            "refusals are scored by keywords, and no judge scores the same responses",
-            "have a judge score them too",
-        )
-
-
 SETTING_CHECKS = (
     options_unseen,
     exemplars_unanswered,
@@ -259,8 +249,23 @@ SETTING_CHECKS = (
     placeholders_left,
     wording_unfilled,
     letters_asked_for,
-    keywords_alone,
 )
+
+
+def keywords_alone(study: Study) -> Iterator[Hazard]:
+    """GC520, unless another cell has a judge score the same responses."""
+    cells = list(passes.cells(study.spec))
+    judged = {_responses(cell) for cell in cells if METHODS[cell.setting.method].reads == "label"}
+    for cell in cells:
+        if METHODS[cell.setting.method].reads == "behaviour" and _responses(cell) not in judged:
+            problem = "refusals are scored by keywords, and no judge scores the same responses"
+            help_line = 'have a judge score them too: a level beside it with method = "judge", and [judge]'
+            yield _at(study.spec, cell, "GC520", "method", problem, help_line)
+
+
+def _responses(cell: Cell) -> tuple[str, str, bytes]:
+    """Equal for cells whose responses are the same ones."""
+    return cell.model, cell.benchmark, cell.setting.asked.key
 
 
 def judging_itself(study: Study) -> Iterator[Hazard]:

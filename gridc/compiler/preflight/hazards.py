@@ -208,7 +208,7 @@ def placeholders_left(setting: Setting, template: str) -> Found:
 
 
 def wording_unfilled(setting: Setting, template: str) -> Found:
-    """GC519: the prompts of a chain are texts. One that was written as a template goes out with its braces."""
+    """GC519: the prompts of a chain are texts, and one that was written as a template keeps its braces."""
     wording = setting.scaffolding and setting.scaffolding.wording
     for benchmark, prompts in (wording or {}).items():
         for prompt in prompts:
@@ -218,7 +218,7 @@ def wording_unfilled(setting: Setting, template: str) -> Found:
                     "GC519",
                     "scaffold",
                     f"a prompt of the chain on `{benchmark}` asks the literal text {left[0]}",
-                    "leave the braces out: the first prompt follows the item, and the others all that was said",
+                    "leave the braces out: the first prompt follows the item, the others all that was said",
                 )
 
 

@@ -77,6 +77,31 @@ def test_what_each_kind_needs(roomy: Make, edit: tuple[str, str], codes: set[str
     assert set(hazards(roomy(FORTY, edit))) == codes
 
 
+@pytest.mark.parametrize(
+    ("kind", "written"),
+    [
+        ("difference", ('side = "greater"', 'side = "less"', "margin = { pp = 10 }")),
+        ("null_control", ("margin = { pp = 10 }",)),
+    ],
+)
+def test_what_the_help_names_is_enough(roomy: Make, kind: str, written: tuple[str, ...]) -> None:
+    """Of 40 items, none changed: (1 - .1)^40 = .015 is the chance of it if one in 10 did."""
+    stated = roomy(FORTY, contrast(kind))
+    (help,) = (each.help or "" for each in hypothesis_hazards(Plan(stated.study)))
+    spec = stated.source.path.read_text("utf-8")
+    for key in written:
+        assert key in help
+        stated.source.path.write_text(spec.replace(f'kind = "{kind}"', f'kind = "{kind}"\n{key}'), "utf-8")
+        assert hazards(compile_spec(stated.source.path)) == {}
+
+
+def test_an_interaction_is_told_which_differences_to_predict(roomy: Make) -> None:
+    stated = ("[[hypothesis]]", 'id = "H"', 'kind = "interaction"', 'axis = "template"')
+    plan = Plan(roomy(FORTY, stating(*stated, 'by = "decoding"', 'where = { scoring = "read" }')).study)
+    (help,) = (each.help or "" for each in hypothesis_hazards(plan))
+    assert 'kind = "difference"' in help and "where = { decoding = ... }" in help
+
+
 def test_items_are_too_few_for_the_margin(roomy: Make) -> None:
     """Of 40 items, none changed: (1 - .07)^40 = .055 is the chance of it if one in 14 did."""
     narrow = roomy(FORTY, contrast("equivalence", "margin = { pp = 7 }"))

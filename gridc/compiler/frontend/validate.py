@@ -146,8 +146,8 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             yield source.diagnose("GC104", path, f"{where} is empty or too short", _meaning(error))
         case "pattern" if rule == ID:
             near = re.sub(r"[^A-Za-z0-9_.\-]+", "_", str(error.instance)).strip("_.-")
-            known = "letters, digits, `_`, `.` and `-`, the first a letter or a digit"
-            shape = f"An id has {known}" + (f': "{near}"' if near else "")
+            allowed = "letters, digits, `_`, `.` and `-`, the first a letter or a digit"
+            shape = f"An id has {allowed}" + (f': "{near}"' if near else "")
             help = " ".join(filter(None, (_meaning(error), shape)))
             yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
         case "pattern":

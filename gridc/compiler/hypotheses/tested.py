@@ -78,7 +78,7 @@ class Tested(HypothesisKind[T]):
         """What the test compares, where these levels are run."""
 
     @abstractmethod
-    def unreachable(self, hypothesis: T) -> str:
+    def unreachable(self, hypothesis: T, design: PlannedTest, verdict: Verdict) -> str:
         """The way out where no outcome of any number of items reaches a verdict."""
 
     @property
@@ -212,19 +212,20 @@ class Tested(HypothesisKind[T]):
     def possible(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, str]:
         if not any(part.units for part in design.known.values()):
             return {}
-        reached, sided = self._reached(hypothesis, design), self.rule(hypothesis, design.level).sided
+        reached, sided = self.reached(hypothesis, design), self.rule(hypothesis, design.level).sided
         return {
             verdict: self._words(hypothesis, outcome, sided, design.parts)
             for verdict, outcome in reached.items()
         }
 
     def way_out(self, hypothesis: T, design: PlannedTest, verdict: Verdict) -> str:
-        if verdict not in self._reached(hypothesis, replace(design, parts=None)):
-            return self.unreachable(hypothesis)
+        if verdict not in self.reached(hypothesis, replace(design, parts=None)):
+            return self.unreachable(hypothesis, design, verdict)
         wider = self.margin(hypothesis) is not None and verdict == "supported"
         return f"draw more items{' or widen the margin' if wider else ''}"
 
-    def _reached(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, RiseFall]:
+    def reached(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, RiseFall]:
+        """An outcome for each verdict that some outcome reaches."""
         parts, level = design.known, design.level
         layout = self.layout(hypothesis, design)
         asked = Asked(

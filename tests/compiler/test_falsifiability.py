@@ -10,6 +10,7 @@ import pytest
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.ranking import fewest_by_bets, orders
+from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, prospects
 from gridc.compiler.preflight.hazards import prove
@@ -134,6 +135,16 @@ def test_the_hazard_points_at_the_hypothesis_and_blocks_a_run(compiled: Make) ->
     assert found["GC521"].line == 'id = "H"'
     assert "margin = { pp = 2 }" in str(found["GC521"].help)
     assert '[[waive]] code = "GC521", where = { hypothesis = "H" } and a `why`' in str(found["GC521"].help)
+
+
+def test_effects_without_an_estimator_are_refused_before_a_stamp_and_read_ever_after(roomy: Make) -> None:
+    """Saying that there is none moves no stamp."""
+    silent = roomy(FORTY, contrast("difference", 'side = "less"'))
+    with pytest.raises(SpecError, match="GC338"):
+        prove(silent.study, silent.source)
+    stated = roomy((TESTED[0], '[analysis]\nestimator = "none"\n'))
+    prove(stated.study, stated.source)
+    assert stamp_of(stated.study) == stamp_of(silent.study)
 
 
 @pytest.mark.parametrize(("hypothesis", "left"), [("H", set()), ("H1", {"GC521"})])

@@ -265,14 +265,20 @@ def _receipt(findings: Findings, finding: ModelFinding) -> Receipt:
         known["its own generation config, not used"] = asked
     return Receipt(
         configuration=dict(cell.levels),
-        setting={field.name: _plain(getattr(cell.setting, field.name)) for field in fields(cell.setting)},
+        setting={
+            field.name: _plain(field.name, getattr(cell.setting, field.name))
+            for field in fields(cell.setting)
+        },
         measurands=names_of(cell.setting),
         weights=weights,
         environment=known | ran.get("versions", {}),
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(key: str, value: Any) -> Any:
+    """A value of a setting as a receipt has it: a table, which `vars` is too, as the spec writes it."""
+    if key == "vars" and value:
+        return as_written(dict(value))
     return as_written(value) if isinstance(value, BaseModel) else value
 
 

@@ -65,8 +65,8 @@ class Scaffold(Table):
     wording: Annotated[
         dict[Id, Annotated[tuple[Text, ...], Field(min_length=1)]] | None,
         Field(
-            description="The prompts of a chain, in order, by benchmark; the first one comes with the item. "
-            "Instead of `intensity`.",
+            description="The prompts of a chain, in order, by benchmark: texts and no templates; the first "
+            "one comes with the item. Instead of `intensity`.",
             examples=[{"bbq": ["Think about the question.", "Give your final answer."]}],
         ),
     ] = None

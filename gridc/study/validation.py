@@ -82,11 +82,13 @@ def _read(place: Place) -> ValidSpec:
     """The verdict on a spec whose data are not read."""
     verdict = recall(place)
     if verdict is None:
+        from gridc.compiler.frontend.checks.inference import require_estimator
         from gridc.compiler.frontend.read import read_spec
         from gridc.compiler.frontend.unsupported import unsaid
         from gridc.compiler.preflight.providers import require_taken
 
         checked = read_spec(place.spec, place.data, place.models)
+        require_estimator(checked.spec, checked.source)
         unchecked = require_taken(checked.spec, checked.source)
         absent = {**checked.references.absent, **unchecked}
         notes = tuple(unsaid(checked.spec))

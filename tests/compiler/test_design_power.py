@@ -265,6 +265,8 @@ def test_a_plan_says_what_decides_and_at_which_level() -> None:
     (first, _) = prospects(plan_of(silent))
     assert first.power.test == "none, since [analysis] declares no estimator"
     assert first.power.detectable_pp is None
+    (shown, _) = manifest(plan_of(silent))["hypotheses"]
+    assert [*shown["outcomes"]] == ["open"], "no verdict is promised that no test can give"
 
 
 def replace_estimator(spec: Spec) -> Spec:

@@ -102,7 +102,7 @@ GOLDEN: list[tuple[str, Edits, str, str, str]] = [
     ("out of range", (("temperature = 0.7", "temperature = -0.7"),), "GC104", "-0.7", "greedy"),
     ("a probability above one", (("at = 0.5", "at = 1.5"),), "GC104", "1.5", "passes"),
     ("another version", (("gridcard = 1", "gridcard = 2"),), "GC104", "2", "this gridc reads 1"),
-    ("an id with a slash", (('id = "small"', 'id = "sm/all"'),), "GC104", '"sm/all"', "Names the study"),
+    ("an id with a slash", (('id = "small"', 'id = "sm/all"'),), "GC104", '"sm/all"', '"sm_all"'),
     ("an empty title", ((TITLE, 'title = ""'),), "GC104", '""', "One line"),
     ("a source without scheme", ((FACTS, '"facts.json"'),), "GC104", '"facts.json"', "data:FILE"),
     ("an empty list in a selector", (('decoding = "greedy" }', "decoding = [] }"),), "GC102", "[]", ""),

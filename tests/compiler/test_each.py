@@ -31,6 +31,9 @@ axis = "template"
 level = "T4"
 reference = "T1"
 side = "less"
+
+[analysis]
+estimator = "cluster_logit"
 """
 WAIVED = """
 [[waive]]

@@ -10,6 +10,7 @@ import pytest
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.ranking import fewest_by_bets, orders
+from gridc.compiler.lock.lock import stamp_of
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.falsifiability import hypothesis_hazards, manifest, prospects
 from gridc.compiler.preflight.hazards import prove
@@ -25,6 +26,7 @@ FORTY = ("n = 4", "n = 40")
 
 ROOT = Path(__file__).parents[2]
 AXES = '[[axis]]\nid = "template"\n'
+TESTED = "[analysis]\n", '[analysis]\nestimator = "cluster_logit"\n'
 
 
 @pytest.fixture
@@ -76,6 +78,31 @@ def test_what_each_kind_needs(roomy: Make, edit: tuple[str, str], codes: set[str
     assert set(hazards(roomy(FORTY, edit))) == codes
 
 
+@pytest.mark.parametrize(
+    ("kind", "written"),
+    [
+        ("difference", ('side = "greater"', 'side = "less"', "margin = { pp = 10 }")),
+        ("null_control", ("margin = { pp = 10 }",)),
+    ],
+)
+def test_what_the_help_names_is_enough(roomy: Make, kind: str, written: tuple[str, ...]) -> None:
+    """Of 40 items, none changed: (1 - .1)^40 = .015 is the chance of it if one in 10 did."""
+    stated = roomy(FORTY, contrast(kind))
+    (help,) = (each.help or "" for each in hypothesis_hazards(Plan(stated.study)))
+    spec = stated.source.path.read_text("utf-8")
+    for key in written:
+        assert key in help
+        stated.source.path.write_text(spec.replace(f'kind = "{kind}"', f'kind = "{kind}"\n{key}'), "utf-8")
+        assert hazards(compile_spec(stated.source.path)) == {}
+
+
+def test_an_interaction_is_told_which_differences_to_predict(roomy: Make) -> None:
+    stated = ("[[hypothesis]]", 'id = "H"', 'kind = "interaction"', 'axis = "template"')
+    plan = Plan(roomy(FORTY, stating(*stated, 'by = "decoding"', 'where = { scoring = "read" }')).study)
+    (help,) = (each.help or "" for each in hypothesis_hazards(plan))
+    assert 'kind = "difference"' in help and "where = { decoding = ... }" in help
+
+
 def test_items_are_too_few_for_the_margin(roomy: Make) -> None:
     """Of 40 items, none changed: (1 - .07)^40 = .055 is the chance of it if one in 14 did."""
     narrow = roomy(FORTY, contrast("equivalence", "margin = { pp = 7 }"))
@@ -101,7 +128,7 @@ def test_an_order_of_three_models_needs_two_items(compiled: Make, small: Path) -
 
 
 def test_the_hazard_points_at_the_hypothesis_and_blocks_a_run(compiled: Make) -> None:
-    made = compiled(contrast("null_control"))
+    made = compiled(TESTED, contrast("null_control"))
     with pytest.raises(HazardError) as caught:
         prove(made.study, made.source)
     found = {each.code: each for each in caught.value.diagnostics}
@@ -110,11 +137,21 @@ def test_the_hazard_points_at_the_hypothesis_and_blocks_a_run(compiled: Make) ->
     assert '[[waive]] code = "GC521", where = { hypothesis = "H" } and a `why`' in str(found["GC521"].help)
 
 
+def test_effects_without_an_estimator_are_refused_before_a_stamp_and_read_ever_after(roomy: Make) -> None:
+    """Saying that there is none moves no stamp."""
+    silent = roomy(FORTY, contrast("difference", 'side = "less"'))
+    with pytest.raises(SpecError, match="GC338"):
+        prove(silent.study, silent.source)
+    stated = roomy((TESTED[0], '[analysis]\nestimator = "none"\n'))
+    prove(stated.study, stated.source)
+    assert stamp_of(stated.study) == stamp_of(silent.study)
+
+
 @pytest.mark.parametrize(("hypothesis", "left"), [("H", set()), ("H1", {"GC521"})])
 def test_it_can_be_waived_for_one_hypothesis(compiled: Make, hypothesis: str, left: set[str]) -> None:
     where = f'where = {{ hypothesis = "{hypothesis}" }}'
     waive = ["[[waive]]", 'code = "GC521"', 'why = "a control"', where]
-    made = compiled(contrast("null_control", *waive))
+    made = compiled(TESTED, contrast("null_control", *waive))
     with pytest.raises((HazardError, SpecError)) as caught:
         prove(made.study, made.source)
     assert {each.code for each in caught.value.diagnostics} & {"GC521"} == left

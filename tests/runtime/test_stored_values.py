@@ -10,12 +10,14 @@ import gridc
 from gridc.diagnostics.errors import GridcError
 from gridc.runtime.store.store import Store
 from gridc.study import OpenStudy
-from tests.adversary.rooms.stores import studied
+from tests.adversary.rooms.stores import edit, studied
+from tests.golden.cases import BASE
 
 EDITS = {
     "a time is no date": "UPDATE call SET finished = 'soon'",
     "a time has no zone": "UPDATE call SET finished = '2026-01-01T00:00:00'",
     "a score is 2": "UPDATE sample SET score = 2",
+    "a score is -1": "UPDATE sample SET score = -1",
     "a score overflows": "UPDATE sample SET score = 9223372036854775807",
     "replicates begin at 5": "UPDATE sample SET replicate = replicate + 5",
     "cells have other names": "UPDATE cell SET key = 'x' || id",
@@ -47,3 +49,19 @@ def test_a_value_of_another_form_is_told_in_words(edit: str, tmp_path: Path) -> 
 def test_an_error_of_another_cause_stays_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(LookupError, match="mine"), Store.open(studied(tmp_path) / "store.sqlite"):
         raise LookupError("mine")
+
+
+def test_a_part_of_a_point_is_a_score_and_more_than_a_point_is_none(tmp_path: Path) -> None:
+    """Scores of 1 and 0.25 are stored as 4 and 1."""
+    order = 'option_order = "file"'
+    spec = tmp_path / "gridcard.toml"
+    spec.write_text(BASE.replace(order, f"{order}\nscores = {{ right = 1, other = 0.25 }}"))
+    study = gridc.open(spec)
+    study.stamp()
+    study.run()
+    results = tmp_path / "results" / "golden"
+    with pytest.raises(LookupError, match="mine"), Store.open(results / "store.sqlite"):
+        raise LookupError("mine")
+    edit(results, "UPDATE sample SET score = 5 WHERE score = 4")
+    with pytest.raises(GridcError, match="GC605"):
+        study.certify()

@@ -12,6 +12,7 @@ from pydantic import ValidationError as ModelError
 from gridc.compiler.frontend.source import Source
 from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.base import ID
 from gridc.schema.engines import ENGINES, EngineKind
 from gridc.schema.items import LOADER_KINDS, LoaderKind
 from gridc.schema.spec import Spec
@@ -145,6 +146,12 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             )
         case "minItems" | "minLength":
             yield source.diagnose("GC104", path, f"{where} is empty or too short", _meaning(error))
+        case "pattern" if rule == ID:
+            near = re.sub(r"[^A-Za-z0-9_.\-]+", "_", str(error.instance)).strip("_.-")
+            allowed = "letters, digits, `_`, `.` and `-`, the first a letter or a digit"
+            shape = f"An id has {allowed}" + (f': "{near}"' if near else "")
+            help = " ".join(filter(None, (_meaning(error), shape)))
+            yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
         case "pattern":
             bare = path[-1:] == ("source",) and ":" not in str(error.instance)
             advice = f'did you mean "path:{error.instance}"? {_meaning(error)}' if bare else _meaning(error)

@@ -3,16 +3,22 @@ have in common."""
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from gridc.compiler.hypotheses.kind import Levels, Misfit, Problem, Reference, levels_by_axis
+from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.tested import Compared, Tested, outcome_reference, run_levels
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.inference import ContrastHypothesis
+from gridc.schema.inference import ContrastHypothesis, Margin
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
+from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import ClaimKind, DecidingTest
 from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Evidence, Rule
+
+MARGINS = (1, 2, 3, 5, 10, 15, 20, 25, 30, 40, 50)
+"""Margins, in percentage points, of which the first that the items can show is proposed."""
 
 
 class Contrast(Tested[ContrastHypothesis]):
@@ -90,10 +96,24 @@ class Contrast(Tested[ContrastHypothesis]):
     def test(self, hypothesis: ContrastHypothesis, level: float) -> DecidingTest:
         return DecidingTest(self.claim, hypothesis.side, level, self.rule(hypothesis, level).margin)
 
-    def unreachable(self, hypothesis: ContrastHypothesis) -> str:
+    def unreachable(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
         if hypothesis.margin is not None:
             return "no difference is as large as the margin: make it smaller"
-        return "give it a margin below which a difference counts as none: margin = { pp = 2 }"
+        what = "give it a margin below which a difference counts as none: margin = { pp = "
+        if design.parts is None:
+            return f"{what}2 }}"
+        for pp in MARGINS:
+            if self.would_reach(hypothesis, design, verdict, margin=Margin(pp=pp)):
+                return f"{what}{pp} }} is about the least that these items show"
+        return f"draw more items, and {what}2 }}"
+
+    def would_reach(
+        self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict, **stated: object
+    ) -> bool:
+        """Whether some outcome reaches the verdict with these keys. A key can add a claim, which halves the
+        level at most."""
+        stricter = replace(design, level=design.level / 2)
+        return verdict in self.reached(hypothesis.model_copy(update=stated), stricter)
 
 
 def without_margin(hypothesis: ContrastHypothesis) -> Iterator[Misfit]:

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from gridc.compiler.hypotheses.contrast import Contrast, joint_words
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Pair
+from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.tested import by_estimator
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
 from gridc.statistics import margins
+from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import ClaimKind
 from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
@@ -51,10 +53,14 @@ class Difference(Contrast):
         best = f", for the best of {several} levels" if several > 1 else ""
         return by_estimator(f"one-sided test{best}", spec)
 
-    def unreachable(self, hypothesis: ContrastHypothesis) -> str:
+    def unreachable(self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict) -> str:
+        """A difference either way is refuted by none that is large enough to matter, and one with a side by
+        the other side."""
+        other = super().unreachable(hypothesis, design, verdict)
         sideless = hypothesis.margin is None and hypothesis.side == "two-sided"
-        aside = ", or state which `side` is predicted" if sideless else ""
-        return super().unreachable(hypothesis) + aside
+        if not sideless or not self.would_reach(hypothesis, design, verdict, side="greater"):
+            return other
+        return f'say which way: side = "greater" or side = "less"; or {other}'
 
 
 KIND = Difference()

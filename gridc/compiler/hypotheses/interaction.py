@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from gridc.compiler.hypotheses.kind import Claims, Levels, Misfit, Problem, Reference, levels_by_axis
+from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.tested import (
     Compared,
     Tested,
@@ -13,6 +14,7 @@ from gridc.compiler.hypotheses.tested import (
 from gridc.schema.inference import InteractionHypothesis
 from gridc.schema.selector import RESERVED_DIMENSIONS
 from gridc.schema.spec import Spec
+from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import DecidingTest
 from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence, Rule
@@ -79,8 +81,17 @@ class Interaction(Tested[InteractionHypothesis]):
     def test_words(self, hypothesis: InteractionHypothesis, spec: Spec) -> str:
         return by_estimator("joint test of the interactions", spec)
 
-    def unreachable(self, hypothesis: InteractionHypothesis) -> str:
-        return "predict the differences that make it up"
+    def unreachable(self, hypothesis: InteractionHypothesis, design: PlannedTest, verdict: Verdict) -> str:
+        by = hypothesis.by
+        parts = (
+            f'each = "{by}"'
+            if by in RESERVED_DIMENSIONS
+            else f"where = {{ {by} = ... }} for a level of `{by}`"
+        )
+        return (
+            "an interaction is found or left open, and nothing shows that there is none; what it is made of "
+            f'can be predicted: kind = "difference", a `side` and {parts}'
+        )
 
 
 def _models(hypothesis: InteractionHypothesis, spec: Spec) -> int:

@@ -151,6 +151,14 @@ class HypothesisKind(Protocol[H]):
         """By p of what it predicts and of what refutes it, both corrected."""
 
     @abstractmethod
+    def needs_estimator(self, hypothesis: H) -> bool:
+        """Whether `[analysis] estimator` names the test that decides it."""
+
+    @abstractmethod
+    def untested(self, hypothesis: H, spec: Spec) -> Collection[Verdict]:
+        """The verdicts that nothing can reach, because no estimator is named."""
+
+    @abstractmethod
     def undecidable(self, hypothesis: H, spec: Spec) -> str | None:
         """Why no test decides it; None where one does."""
 

@@ -90,6 +90,12 @@ class Ranking(HypothesisKind[RankingHypothesis]):
             return "open"
         return "supported" if support <= refute else "refuted"
 
+    def needs_estimator(self, hypothesis: RankingHypothesis) -> bool:
+        return False
+
+    def untested(self, hypothesis: RankingHypothesis, spec: Spec) -> Collection[Verdict]:
+        return ()
+
     def undecidable(self, hypothesis: RankingHypothesis, spec: Spec) -> str | None:
         if spec.analysis.evidence == "descriptive":
             return "the scores on the items that are asked decide"

@@ -53,6 +53,7 @@ MODELS: Mapping[str, str] = {
     "glmm": "the logit with random intercepts, taken to have the power of the clustered one",
 }
 """The model that power is of, by the `estimator` of the language."""
+BOTH_VERDICTS: tuple[Decided, ...] = ("supported", "refuted")
 FEW = 30
 """Units below which a power is approximate: the tests' errors are then too."""
 
@@ -87,7 +88,7 @@ class Tested(HypothesisKind[T]):
         """What the test compares, where these levels are run."""
 
     @abstractmethod
-    def unreachable(self, hypothesis: T) -> str:
+    def unreachable(self, hypothesis: T, design: PlannedTest, verdict: Verdict) -> str:
         """The way out where no outcome of any number of items reaches a verdict."""
 
     @property
@@ -142,10 +143,18 @@ class Tested(HypothesisKind[T]):
     def target(self, hypothesis: T, effect: float) -> str:
         return f"{hypothesis.kind} of {effect:g} pp"
 
+    def needs_estimator(self, hypothesis: T) -> bool:
+        return not self.at_margin and rate_kind(hypothesis.outcome).mean
+
+    def untested(self, hypothesis: T, spec: Spec) -> Collection[Verdict]:
+        if spec.analysis.estimator != "none" or not self.needs_estimator(hypothesis):
+            return ()
+        return BOTH_VERDICTS if self.margin(hypothesis) is None else (self.first,)
+
     def undecidable(self, hypothesis: T, spec: Spec) -> str | None:
         if not rate_kind(hypothesis.outcome).mean:
             return f"{hypothesis.outcome} is no mean over items"
-        if not self.at_margin and spec.analysis.estimator == "none":
+        if spec.analysis.estimator == "none" and self.needs_estimator(hypothesis):
             return "[analysis] declares no estimator"
         return None
 
@@ -213,19 +222,20 @@ class Tested(HypothesisKind[T]):
     def possible(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, str]:
         if not any(part.units for part in design.known.values()):
             return {}
-        reached, sided = self._reached(hypothesis, design), self.rule(hypothesis, design.level).sided
+        reached, sided = self.reached(hypothesis, design), self.rule(hypothesis, design.level).sided
         return {
             verdict: self._words(hypothesis, outcome, sided, design.parts)
             for verdict, outcome in reached.items()
         }
 
     def way_out(self, hypothesis: T, design: PlannedTest, verdict: Verdict) -> str:
-        if verdict not in self._reached(hypothesis, replace(design, parts=None)):
-            return self.unreachable(hypothesis)
+        if verdict not in self.reached(hypothesis, replace(design, parts=None)):
+            return self.unreachable(hypothesis, design, verdict)
         wider = self.margin(hypothesis) is not None and verdict == "supported"
         return f"draw more items{' or widen the margin' if wider else ''}"
 
-    def _reached(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, RiseFall]:
+    def reached(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, RiseFall]:
+        """An outcome for each verdict that some outcome reaches."""
         parts, level = design.known, design.level
         layout = self.layout(hypothesis, design)
         asked = Asked(

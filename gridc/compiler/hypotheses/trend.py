@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Levels, Misfit, Reference, levels_by_axis, listed
+from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.tested import (
     Compared,
     Tested,
@@ -13,6 +14,7 @@ from gridc.compiler.hypotheses.tested import (
 )
 from gridc.schema.inference import TrendHypothesis
 from gridc.schema.spec import Spec
+from gridc.statistics.decision import Verdict
 from gridc.statistics.expected_power import DecidingTest
 from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence, Rule
@@ -77,7 +79,7 @@ class Trend(Tested[TrendHypothesis]):
     def test_words(self, hypothesis: TrendHypothesis, spec: Spec) -> str:
         return by_estimator("one-sided test of the slope", spec)
 
-    def unreachable(self, hypothesis: TrendHypothesis) -> str:
+    def unreachable(self, hypothesis: TrendHypothesis, design: PlannedTest, verdict: Verdict) -> str:
         return "predict the differences that make it up"
 
 

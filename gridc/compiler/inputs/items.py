@@ -62,7 +62,11 @@ class VariantItems:
 
 
 class Unpaired(ValueError):
-    """A variant's items are not those of its benchmark."""
+    """A variant's items are not those of its benchmark. `help` is the way out."""
+
+    def __init__(self, problem: str, help: str) -> None:
+        super().__init__(problem)
+        self.help = help
 
 
 def pair(items: Sequence[Item], loaded: Loaded) -> VariantItems:
@@ -70,21 +74,34 @@ def pair(items: Sequence[Item], loaded: Loaded) -> VariantItems:
     others = {item.id: item for item in loaded.every}
     missing = [item.id for item in items if item.id not in others]
     if missing:
-        problem = f"it has no item `{missing[0]}`"
-        raise Unpaired(problem if len(missing) == 1 else f"{problem}, and {len(missing) - 1:,} others")
+        more = "" if len(missing) == 1 else f", and {len(missing) - 1:,} others"
+        raise Unpaired(
+            f"it has no item `{missing[0]}`{more}",
+            "a variant has each item of the benchmark under the same id: `loading.fields.id` names it",
+        )
     paired = {}
     for item in items:
         other = others[item.id]
-        if len(other.options) != len(item.options) or other.expected != item.expected:
-            raise Unpaired(f"its item `{item.id}` has {_shape(other)}, not {_shape(item)}")
+        if len(other.options) != len(item.options):
+            raise Unpaired(
+                f"its item `{item.id}` has {len(other.options)} options, not {len(item.options)}",
+                "a variant says the same in other words: each of its items has as many options",
+            )
+        if other.expected != item.expected:
+            theirs = f"{_expected(other)}, and {_expected(item)} in the benchmark"
+            raise Unpaired(
+                f"`expected` of its item `{item.id}` is {theirs}",
+                "a variant's prompt asks for the same, in other words: correct the row, or the column that "
+                "`loading.fields.expected` names",
+            )
         paired[item.id] = replace(
             other, family=item.family, template=item.template, category=item.category, tags=item.tags
         )
     return VariantItems(paired, loaded.files)
 
 
-def _shape(item: Item) -> str:
-    return f"{len(item.options)} options" if item.expected is None else f"to {item.expected}"
+def _expected(item: Item) -> str:
+    return "not stated" if item.expected is None else f"`{item.expected}`"
 
 
 @dataclass(frozen=True)
@@ -363,11 +380,8 @@ class ItemLoader:
             try:
                 found[variant.id] = pair(items, loaded)
             except Unpaired as error:
-                help = (
-                    "a variant has each item of the benchmark under the same id: `loading.fields.id` names it"
-                )
                 problem = f"`{variant.id}` does not pair with `{benchmark.id}`: {error}"
-                self._wrong.add(self._source.diagnose("GC335", here, problem, help))
+                self._wrong.add(self._source.diagnose("GC335", here, problem, error.help))
         return found
 
     def _draw(self, benchmark: Benchmark, above: tuple[str, ...]) -> tuple[Item, ...] | None:

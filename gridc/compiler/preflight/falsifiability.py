@@ -73,12 +73,17 @@ def prospects(plan: Plan) -> list[Prospect]:
 def manifest(plan: Plan) -> dict[str, Any]:
     """What the design can show, as `gridc plan` prints it: hypotheses, notes on them and on the envelopes,
     and what is stated and will not be computed."""
-    found = prospects(plan)
+    found, spec = prospects(plan), plan.study.spec
+    hypotheses = []
+    for prospect, hypothesis in zip(found, spec.hypothesis, strict=True):
+        untested = kind_of(hypothesis).untested(hypothesis, spec)
+        outcomes = {verdict: words for verdict, words in prospect.outcomes.items() if verdict not in untested}
+        hypotheses.append(asdict(prospect) | {"outcomes": outcomes})
     return {
-        "hypotheses": [asdict(each) for each in found],
+        "hypotheses": hypotheses,
         "assumed": ASSUMED,
         "notes": [*notes(plan, found)],
-        "uncomputed": [asdict(each) for each in uncomputed(plan.study.spec)],
+        "uncomputed": [asdict(each) for each in uncomputed(spec)],
     }
 
 

@@ -8,6 +8,7 @@ and is asked by `gridc validate --check` and before every run.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from gridc.compiler.frontend.checks.inference import require_estimator
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid import passes
@@ -44,8 +45,9 @@ def prove(study: Study, source: Source) -> None:
     """Prove what can be proved before any call: every hazard of settings, hypotheses, items and trials.
 
     Benchmarks whose items are not here are left out. Raises `HazardError` with what is not waived, and
-    `SpecError` (GC317) for a waiver that waives nothing.
+    `SpecError` for effects that no test decides (GC338) and for a waiver that waives nothing (GC317).
     """
+    require_estimator(study.spec, source)
     plan = Plan(study)
     found = [
         *setting_hazards(study),
@@ -89,6 +91,7 @@ def setting_hazards(study: Study) -> Iterator[Hazard]:
         for check in SETTING_CHECKS:
             for code, key, problem, help_line in check(cell.setting, template):
                 yield _at(study.spec, cell, code, key, problem, help_line)
+    yield from keywords_alone(study)
 
 
 def unit_hazards(study: Study) -> Iterator[Hazard]:
@@ -203,6 +206,24 @@ def placeholders_left(setting: Setting, template: str) -> Found:
         )
 
 
+def wording_unfilled(setting: Setting, template: str) -> Found:
+    """GC519: the prompts of a chain are texts, and one that was written as a template keeps its braces."""
+    wording = setting.scaffolding and setting.scaffolding.wording
+    for benchmark, prompts in (wording or {}).items():
+        for prompt in prompts:
+            left = _TEMPLATE_MARK.search(prompt) or PLACEHOLDER.search(prompt)
+            if left is not None:
+                yield (
+                    "GC519",
+                    "scaffold",
+                    f"a prompt of the chain on `{benchmark}` asks the literal text {left[0]}",
+                    "leave the braces out: the first prompt follows the item, the others all that was said",
+                )
+
+
+_TEMPLATE_MARK = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+
+
 def letters_asked_for(setting: Setting, template: str) -> Found:
     """GC523."""
     asked = _LETTER.search(f"{template}\n{setting.system or ''}")
@@ -220,25 +241,30 @@ def letters_asked_for(setting: Setting, template: str) -> Found:
 _LETTER = re.compile(r"\bletter\b", re.IGNORECASE)
 
 
-def keywords_alone(setting: Setting, template: str) -> Found:
-    """GC520."""
-    if METHODS[setting.method].reads_behaviour:
-        yield (
-            "GC520",
-            "method",
-            "refusals are scored by keywords, and no judge scores the same responses",
-            "have a judge score them too",
-        )
-
-
 SETTING_CHECKS = (
     options_unseen,
     exemplars_unanswered,
     likelihood_in_a_chat,
     placeholders_left,
+    wording_unfilled,
     letters_asked_for,
-    keywords_alone,
 )
+
+
+def keywords_alone(study: Study) -> Iterator[Hazard]:
+    """GC520, unless another cell has a judge score the same responses."""
+    cells = list(passes.cells(study.spec))
+    judged = {_responses(cell) for cell in cells if METHODS[cell.setting.method].judged}
+    for cell in cells:
+        if METHODS[cell.setting.method].reads_behaviour and _responses(cell) not in judged:
+            problem = "refusals are scored by keywords, and no judge scores the same responses"
+            help_line = 'have a judge score them too: a level beside it with method = "judge", and [judge]'
+            yield _at(study.spec, cell, "GC520", "method", problem, help_line)
+
+
+def _responses(cell: Cell) -> tuple[str, str, bytes]:
+    """Equal for cells whose responses are the same ones."""
+    return cell.model, cell.benchmark, cell.setting.asked.key
 
 
 def judging_itself(study: Study) -> Iterator[Hazard]:

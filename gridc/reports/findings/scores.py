@@ -128,7 +128,12 @@ def standard_error(correct: NDArray[np.int64], most: int, units: NDArray[np.int6
 
 
 def score_of(cell: Cell, found: CellOutcomes, units: Mapping[str, str]) -> CellScore:
-    """The score of one cell, of what the store has of it; `units` gives the unit of each item."""
+    """The score of one cell, of what the store has of it; `units` gives the unit of each item. Raises
+    `StoreError` (GC605) for scores that no answer can earn."""
+    if (found.correct < 0).any() or (found.correct > found.scored * cell.setting.scale).any():
+        message = f"a score of {cell.key} in the store is not between 0 and 1"
+        help = "`gridc verify` says what else is wrong with it"
+        raise StoreError([Diagnostic("GC605", message, help=help)])
     counts = (found.trials, found.scored, found.parsed, found.correct)
     trials, scored, parsed, correct = (int(each.sum()) for each in counts)
     columns = (each.tolist() for each in (*counts, found.first))

@@ -22,7 +22,7 @@ _OTHERWISE = {
     "call": """answer IS NOT NULL AND json_type(answer, '$.error') IS NULL AND CASE kind
         WHEN 'generate' THEN json_type(answer, '$.text') IS NOT 'text'
         ELSE json_type(answer, '$.loglikelihoods') IS NOT 'array' END""",
-    "sample": """score NOT IN (0, 1) OR choice < 0 OR choice > 25 OR replicate < 0 OR (replicate > 0
+    "sample": """choice < 0 OR choice > 25 OR replicate < 0 OR (replicate > 0
         AND NOT EXISTS (SELECT 1 FROM sample s WHERE s.cell = sample.cell AND s.item = sample.item
                         AND s.replicate = sample.replicate - 1))""",
     "shown": "CASE WHEN json_valid(points) THEN json_type(points) <> 'array' ELSE 1 END",

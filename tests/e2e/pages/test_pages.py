@@ -41,6 +41,11 @@ why = "a test has few items"
 code = "GC522"
 why = "a test has few items"
 """
+MANY = [
+    {"id": f"{n} {tag}", "q": f"{n} {tag}?", "a": "yes", "b": "no", "gold": n // 2 % 2, "condition": tag}
+    for n in range(36)
+    for tag in ("ambig", "disambig")
+]
 REASONS = {
     "a drawing",
     "another package's environment",
@@ -119,14 +124,20 @@ class Session:
 
     def toml(self, block: Block) -> None:
         """A whole spec, or what completes another one, has a plan."""
+        assert gridc.open(self.study(block)).plan().manifest.cells > 0
+
+    def study(self, block: Block) -> Path:
+        """The spec, or what completes another one, in a folder with what it may name."""
         folder = shutil.copytree(STUDIES, self.new_folder(), dirs_exist_ok=True)
         shutil.copy(BASE, folder)
+        (folder / "many.jsonl").write_text("\n".join(map(json.dumps, MANY)), "utf-8")
         text = block.text
         if not text.startswith("gridcard = "):
             head = {"gridcard": 1, "extends": "base.toml", **block.head}
             text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in head.items()) + text
-        (folder / "gridcard.toml").write_text(text, "utf-8")
-        assert gridc.open(folder / "gridcard.toml").plan().manifest.cells > 0
+        spec = folder / "gridcard.toml"
+        spec.write_text(text, "utf-8")
+        return spec
 
     def package(self, block: Block) -> None:
         """The package of a `pyproject.toml` is installed, and has what it offers."""
@@ -238,6 +249,24 @@ def reader(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("page", [name for name, page in READ.items() if page.blocks])
 def test_a_page_is_what_happens(page: str, done: Callable[[str], Path]) -> None:
     done(page)
+
+
+RECIPES = [block for block in READ["docs/recipes.md"].blocks if block.does == "toml"]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(recipe, id=recipe.place, marks=() if "vars" in recipe.text else pytest.mark.slow)
+        for recipe in RECIPES
+    ],
+)
+def test_a_recipe_is_followed_to_its_end(block: Block, reader: Session) -> None:
+    spec = reader.study(block)
+    for step in ("stamp", "run", "report", "verify"):
+        finished = command(step, cwd=spec.parent)
+        assert finished.returncode == 0, f"{step}: {finished.stdout}{finished.stderr}"
+    assert "verified: " in finished.stdout
 
 
 def test_what_the_tutorial_leaves_out_is_counted_wherever_results_stand(

@@ -162,7 +162,7 @@ def stop_in_the_answer(room: Any, patch: MonkeyPatch) -> set[str]:
     "refusals are scored by keywords, kappa .30 against a judge",
     f"{FINDINGS}, D",
     "GC520",
-    without_setting_check("keywords_alone"),
+    without(hazards, "keywords_alone"),
 )
 def keywords_for_a_judge(room: Any, patch: MonkeyPatch) -> set[str]:
     return set(requests(room).codes())

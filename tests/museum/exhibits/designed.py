@@ -30,7 +30,8 @@ def contrast(room: Any, kind: str, margin: str = "") -> Any:
     )
     claim = f'[[hypothesis]]\nid = "H"\nkind = "{kind}"\naxis = "decoding"\nlevel = "warm"\n'
     claim += f'reference = "greedy"\n{margin}\n'
-    return room.change((AXES, f'{claim}\n[[axis]]\nid = "decoding"\n{levels}\n{AXES}'))
+    tested = '[analysis]\nestimator = "cluster_logit"\n'
+    return room.change((AXES, f'{tested}\n{claim}\n[[axis]]\nid = "decoding"\n{levels}\n{AXES}'))
 
 
 @exhibit(

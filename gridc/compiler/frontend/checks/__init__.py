@@ -41,6 +41,7 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         envelope.meaningful_configurations,
         envelope.variants_exist,
         labels.labels_score,
+        labels.options_given,
         targets.sides,
     ),
     (envelope.distinct_configurations, conduct.texts_to_read),

@@ -9,6 +9,7 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.items import Fields
 from gridc.schema.scores import BEHAVIOURS, OTHER, Scores
 from gridc.schema.spec import Spec
 
@@ -38,6 +39,40 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if all(possible):  # where options are read, their texts are labels
             known = tuple(dict.fromkeys(label for each in possible for label in each or ()))
             yield from _problems(source, ("outcome", number, "scores"), outcome.scores, known, outcome.id)
+
+
+def options_given(spec: Spec, source: Source) -> Iterator[Diagnostic]:
+    """A method that reads or ranks options is of items that have some: a map of columns names them."""
+    reported: set[tuple[KeyPath, str]] = set()
+    for benchmark in spec.benchmark:
+        fields = benchmark.loading and benchmark.loading.fields
+        if not fields or fields.options:
+            continue
+        for model in spec.model:
+            for configuration, setting in settings(spec, model.id, benchmark.id):
+                if not setting.ranks and not METHODS[setting.method].reads_option:
+                    continue
+                place = grid.where(configuration.levels, configuration.tier, benchmark.id, model.id)
+                path = grid.stated_at(spec, "method", place) or ("harness",)
+                if (path, benchmark.id) in reported:
+                    continue
+                reported.add((path, benchmark.id))
+                does = "ranks" if setting.ranks else "reads one of"
+                message = (
+                    f"`{setting.method}` {does} an item's options, and items of `{benchmark.id}` have none"
+                )
+                help = _without_options(fields)
+                yield source.diagnose("GC105", path, message, help)
+
+
+def _without_options(fields: Fields) -> str:
+    """What scores a response to an item without options."""
+    if fields.expected is not None:
+        return 'method = "refusal_keywords", or method = "judge" with a [judge]'
+    named = "options = [...] and gold in `loading.fields` name the columns"
+    if fields.references:
+        return f'free text is compared by a judge: method = "judge", whose rubric prints `right`; or {named}'
+    return f'{named}; or method = "judge" with a [judge]'
 
 
 def _problems(

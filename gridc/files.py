@@ -110,11 +110,11 @@ def _clean(path: Path) -> None:
     """Remove the drafts of `path` that a crashed writer left."""
     begin = f".{path.name}."
     with suppress(OSError):
-        for each in os.scandir(path.parent):
-            if each.name.startswith(begin) and each.name.endswith(".draft"):
+        for dir_entry in os.scandir(path.parent):
+            if dir_entry.name.startswith(begin) and dir_entry.name.endswith(".draft"):
                 with suppress(OSError):
-                    if time.time() - each.stat(follow_symlinks=False).st_mtime > STALE:
-                        Path(each.path).unlink()
+                    if time.time() - dir_entry.stat(follow_symlinks=False).st_mtime > STALE:
+                        Path(dir_entry.path).unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -136,7 +136,7 @@ def _fail(error: GridcError) -> NoReturn:
     from gridc.cli.options import print_json
 
     if "--json" in sys.argv:
-        print_json({"diagnostics": [each.as_json() for each in error.diagnostics]})
+        print_json({"diagnostics": [diagnostic.as_json() for diagnostic in error.diagnostics]})
     else:
         click.echo(terminal.diagnostics(error.diagnostics), err=True)
     raise SystemExit(error.exit_code)

@@ -50,8 +50,8 @@ def _until_decided(study: OpenStudy, as_json: bool, allow: tuple[str, ...]) -> N
     for sentence in raced.sentences:
         click.echo(terminal.bullet(sentence))
     share = 100 * raced.asked / max(raced.calls_in_grid, 1)
-    asked = f"{raced.asked:,} of the grid's {raced.calls_in_grid:,} calls were asked ({share:.1f} %)"
-    click.echo(f"\n{asked}: {raced.store}")
+    text = f"{raced.asked:,} of the grid's {raced.calls_in_grid:,} calls were asked ({share:.1f} %)"
+    click.echo(f"\n{text}: {raced.store}")
 
 
 def _show(benchmark: str, used: int, units: int) -> None:

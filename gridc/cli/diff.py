@@ -40,10 +40,11 @@ def _lines(found: StudyDiff) -> list[str]:
 
 def _differences(found: Iterable[PathDifference]) -> list[str]:
     lines = []
-    for each in found:
-        loose = "" if each.stamped else "   (outside the stamp)"
-        places = ", ".join(place for place in each.places if place)
-        lines.append(f"{each.path}: {brief(each.a)} -> {brief(each.b)}{loose}{places and f'   ({places})'}")
+    for difference in found:
+        loose = "" if difference.stamped else "   (outside the stamp)"
+        where = ", ".join(place for place in difference.places if place)
+        change = f"{brief(difference.a)} -> {brief(difference.b)}"
+        lines.append(f"{difference.path}: {change}{loose}{where and f'   ({where})'}")
     return lines
 
 
@@ -56,11 +57,12 @@ def _comparison(found: StoreDiff, comparison: StudyDiff) -> list[str]:
     lines += _section("cells that only a has", found.only_a)
     lines += _section("cells that only b has", found.only_b)
     moved = [cell for cell in found.cells if cell.up or cell.down or cell.difference != 0]
-    moved.sort(key=lambda each: -abs(each.difference or 0))
+    moved.sort(key=lambda difference: -abs(difference.difference or 0))
     lines.append("")
     lines.append(f"{len(found.cells):,} cells in both, {len(moved):,} of them with other outcomes or items")
     lines += _section(
-        "b - a, widest first (SE: paired, items taken as independent)", [_cell(each) for each in moved]
+        "b - a, widest first (SE: paired, items taken as independent)",
+        [_cell(difference) for difference in moved],
     )
     if moved:
         lines += _section("b - a by level, over its cells", [_level(level) for level in found.levels])
@@ -74,7 +76,7 @@ def _paired(comparison: StudyDiff) -> list[str]:
     if row is None or orders is None:
         return []
     changes = [("all models", row.overall), *row.by_model.items()]
-    lines = [f"{name}: {_change(each)}" for name, each in changes if each is not None]
+    lines = [f"{name}: {_change(change)}" for name, change in changes if change is not None]
     if row.unpaired:
         lines.append(f"{row.unpaired:,} measured cells have no measured partner")
     return [*lines, orders]
@@ -90,11 +92,11 @@ def _change(row: ChangeRow) -> str:
 
 
 def _level(row: LevelSummary) -> str:
-    found = row.summary
-    spread = "" if found.sd is None else f", sd {100 * found.sd:.1f}"
+    summary = row.summary
+    spread = "" if summary.sd is None else f", sd {100 * summary.sd:.1f}"
     return (
-        f"{row.axis}={row.level}: {100 * found.mean:+z.1f} pp in the mean of {found.n:,} cells{spread}; "
-        f"in size {100 * found.mean_absolute:.1f}, at most {100 * found.max_absolute:.1f}"
+        f"{row.axis}={row.level}: {100 * summary.mean:+z.1f} pp in the mean of {summary.n:,} cells{spread}; "
+        f"in size {100 * summary.mean_absolute:.1f}, at most {100 * summary.max_absolute:.1f}"
     )
 
 

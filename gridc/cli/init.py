@@ -68,7 +68,7 @@ def init(
     )
     spec, schema = beginning.spec, beginning.schema
     if as_json:
-        ahead = [each.as_json() for each in begun.ahead]
+        ahead = [diagnostic.as_json() for diagnostic in begun.ahead]
         print_json({"spec": str(spec), "schema": str(schema), "seen": list(begun.seen), "ahead": ahead})
         return
     for line in begun.seen:

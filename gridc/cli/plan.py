@@ -53,11 +53,11 @@ def plan(
         if earlier is not None:
             raise click.UsageError("--decide plans a new design and has nothing to compare --against")
         names = [name.strip() for name in decide.split(",") if name.strip()]
-        found = study.design(names, power, usd, tokens, hours, _points(effects), changing)
+        design = study.design(names, power, usd, tokens, hours, _points(effects), changing)
         if as_json:
-            print_json(found.as_json())
+            print_json(design.as_json())
         else:
-            terminal.design(found)
+            terminal.design(design)
         return
     if usd or tokens or hours or effects:
         raise click.UsageError("--usd, --tokens, --hours and --effect are of a design: say what to --decide")
@@ -73,7 +73,9 @@ def _points(effects: tuple[str, ...]) -> float | dict[str, float] | None:
     try:
         if len(effects) == 1 and "=" not in effects[0]:
             return float(effects[0])
-        return {name.strip(): float(value) for name, _, value in (each.partition("=") for each in effects)}
+        return {
+            name.strip(): float(value) for name, _, value in (effect.partition("=") for effect in effects)
+        }
     except ValueError:
         raise click.BadParameter(
             "percentage points, as 5, or as H1=5 for each hypothesis", param_hint="--effect"

@@ -72,11 +72,11 @@ def show(
     """
     named = [f"{name}={value}" for name, value in (("model", model), ("benchmark", benchmark)) if value]
     opened = OpenStudy(spec, data, out, models=models)
-    found = opened.show(item, (*named, *where), diff, every, replicate, tokens)
+    showing = opened.show(item, (*named, *where), diff, every, replicate, tokens)
     if as_json:
-        print_json(found.as_json())
+        print_json(showing.as_json())
         return
-    for line in _lines(found):
+    for line in _lines(showing):
         click.echo(line)
 
 
@@ -214,8 +214,8 @@ def _item(sample: "ShownSample") -> Iterator[str]:
         roles += [
             name for name, at in (("unknown", item.unknown), ("matching", item.matching)) if at == place
         ]
-        said = f"   <- {', '.join(roles)}" if roles else ""
-        yield visible(f"  {mark}{option}") + paint(said, fg="green" if "right" in roles else None)
+        text = f"   <- {', '.join(roles)}" if roles else ""
+        yield visible(f"  {mark}{option}") + paint(text, fg="green" if "right" in roles else None)
     if item.expected is not None:
         yield f"  the right behaviour is to {item.expected}"
     if item.references:
@@ -233,8 +233,8 @@ def _oracles(sample: "ShownSample") -> Iterator[str]:
         else:
             read = _read(sample, reply.choice, reply.rule)
             words = reply.said if len(reply.said) < 50 else f"...{reply.said[-46:]}"
-            said = "" if sample.ranks else f"says {json.dumps(words, ensure_ascii=False)}: "
-            came = f"{said}{read}"
+            text = "" if sample.ranks else f"says {json.dumps(words, ensure_ascii=False)}: "
+            came = f"{text}{read}"
         verdict = "as it must" if reply.passes else f"WRONG: must be {reply.expected}"
         shown = paint(f", {verdict}", fg=None if reply.passes else "red")
         yield visible(f"  {reply.oracle:<15} {came}") + shown

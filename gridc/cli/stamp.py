@@ -32,9 +32,9 @@ def stamp(
         return
     made = study.stamp(supersede)
     if made.replaced_answers:
-        told = f"{made.replaced_answers:,} calls were answered under the stamp that is replaced"
+        text = f"{made.replaced_answers:,} calls were answered under the stamp that is replaced"
         advice = "A log of deviations (`gridc deviations`) would keep the stamp"
-        click.echo(f"{told}; every report will say so. {advice}", err=True)
+        click.echo(f"{text}; every report will say so. {advice}", err=True)
     if as_json:
         print_json(made.as_json())
         return

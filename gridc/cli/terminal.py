@@ -69,9 +69,9 @@ def diagnostic(found: Diagnostic) -> str:
 def diagnostics(found: tuple[Diagnostic, ...], limit: int = 50) -> str:
     """All diagnostics, or the first ones and how many there are of each further code."""
     text = "\n\n".join(diagnostic(each) for each in found[:limit])
-    rest = sorted(each.code for each in found[limit:])
+    rest = sorted(diagnostic.code for diagnostic in found[limit:])
     more = ", ".join(f"{len(list(same))} more {code}" for code, same in groupby(rest))
-    codes = ", ".join(dict.fromkeys(each.code for each in found))
+    codes = ", ".join(dict.fromkeys(diagnostic.code for diagnostic in found))
     closing = f"{more} (--json lists all)" if more else ""
     return "\n\n".join(filter(None, [text, closing, f"`gridc explain CODE` says more about {codes}"]))
 
@@ -109,10 +109,10 @@ def plan_table(manifest: dict[str, Any]) -> None:
     for each in envelopes:
         table.add_column(escape(each["benchmark"]), justify="right", overflow="fold")
     table.add_row("items", *(_known(envelope["items"]) for envelope in envelopes))
-    table.add_row("envelope |C|", *(f"{each['size']:,}" for each in envelopes))
+    table.add_row("envelope |C|", *(f"{envelope['size']:,}" for envelope in envelopes))
     for kind in ("tiers", "slices"):
         for name in envelopes[0][kind]:
-            table.add_row(escape(f"  {name}"), *(f"{each[kind][name]:,}" for each in envelopes))
+            table.add_row(escape(f"  {name}"), *(f"{envelope[kind][name]:,}" for envelope in envelopes))
     console.print(table)
     for each in manifest["envelopes"]:
         for why, cells in each["excluded"].items():
@@ -202,29 +202,29 @@ def _alone(alone: "Alone", limited: bool) -> str:
 
 def _design_words(design: "Design", whole: "Design") -> str:
     """`120 of 400 items of bbq (30 units), template T1 (of 4), 1 answer to each (not 5)`."""
-    told = [
+    parts = [
         f"{count:,} items of {name} ({design.units[name]:,} units; the spec asks {whole.items[name]:,})"
         for name, count in design.items.items()
     ]
-    told += [
+    parts += [
         f"{axis} {', '.join(kept)} alone (of {len(whole.levels[axis])})"
         for axis, kept in design.levels.items()
         if len(kept) < len(whole.levels[axis])
     ]
     answers = f"1 answer to each{'' if whole.replicates == 1 else f' (not {whole.replicates})'}"
-    return f"{'; '.join([*told, answers])}; {design.cells:,} cells (of {whole.cells:,})"
+    return f"{'; '.join([*parts, answers])}; {design.cells:,} cells (of {whole.cells:,})"
 
 
 def _cost(cost: "Cost", short: bool = False) -> str:
-    told = [] if cost.usd is None or not (cost.usd or cost.usd_most) else [f"US $ {_dollars(cost.usd)}"]
-    if told and not short and cost.usd_most is not None:
-        told.append(f"at most US $ {_dollars(cost.usd_most)}")
-    told.append(f"{cost.tokens:,.0f} tokens")
+    parts = [] if cost.usd is None or not (cost.usd or cost.usd_most) else [f"US $ {_dollars(cost.usd)}"]
+    if parts and not short and cost.usd_most is not None:
+        parts.append(f"at most US $ {_dollars(cost.usd_most)}")
+    parts.append(f"{cost.tokens:,.0f} tokens")
     if cost.hours is not None:
-        told.append(f"{cost.hours:,.2g} hours")
+        parts.append(f"{cost.hours:,.2g} hours")
     if not short:
-        told.append(f"{cost.calls:,.0f} calls")
-    return ", ".join(told)
+        parts.append(f"{cost.calls:,.0f} calls")
+    return ", ".join(parts)
 
 
 def propagation(rows: "Iterable[Mapping[str, Any]]") -> "Iterator[str]":
@@ -257,16 +257,19 @@ def _kept(row: "Mapping[str, Any]", part: str) -> str:
 
 def scaffold_work(report: "ScaffoldReport") -> "Iterator[str]":
     """Whether scaffolds that have a choice went to work, and what leaked into divided tasks."""
-    for each in report.engagement:
-        if each.engaged is not None:
+    for engagement in report.engagement:
+        if engagement.engaged is not None:
             turn = (
-                "no system prompt" if each.system_turn == "none" else f"system prompt as {each.system_turn}"
+                "no system prompt"
+                if engagement.system_turn == "none"
+                else f"system prompt as {engagement.system_turn}"
             )
             yield visible(
-                f"{each.scaffold} of {each.model} on {each.benchmark}: went to work on {each.engaged:,} of "
-                f"{each.samples:,} samples, {each.calls:.2f} calls each ({turn})"
+                f"{engagement.scaffold} of {engagement.model} on {engagement.benchmark}: went to work on "
+                f"{engagement.engaged:,} of {engagement.samples:,} samples, "
+                f"{engagement.calls:.2f} calls each ({turn})"
             )
-    leaks = [each for each in report.leakage if each.leaked]
+    leaks = [leakage for leakage in report.leakage if leakage.leaked]
     for leak in leaks:
         groups = ", ".join(f"{name} on {count:,}" for name, count in sorted(leak.leaked.items()))
         where = f"{leak.scaffold} of {leak.model} on {leak.benchmark}"
@@ -314,12 +317,12 @@ def _prospects(hypotheses: list[dict[str, Any]], assumed: str) -> Iterator[str]:
 def _tested(hypothesis: dict[str, Any]) -> str:
     """`80 items in 20 units, margin 2 pp`."""
     items, units = (hypothesis[key] for key in ("items", "units"))
-    told = "an unknown number of items" if items is None else f"{items:,} items"
+    text = "an unknown number of items" if items is None else f"{items:,} items"
     if items != units:
-        told += f" in {units:,} units"
+        text += f" in {units:,} units"
     if hypothesis["margin_pp"] is None:
-        return told
-    return f"{told}, margin {hypothesis['margin_pp']:g} pp between levels of {hypothesis['axis']}"
+        return text
+    return f"{text}, margin {hypothesis['margin_pp']:g} pp between levels of {hypothesis['axis']}"
 
 
 def _later(estimates: "Mapping[str, Mapping[str, Any]]") -> "Iterator[str]":
@@ -330,10 +333,10 @@ def _later(estimates: "Mapping[str, Mapping[str, Any]]") -> "Iterator[str]":
             sizes = [estimate["later"][which] for which in ("least", "expected", "most")]
             calls = " / ".join(f"{size['calls']:,}" for size in sizes)
             tokens = " / ".join(f"{size['prompt_tokens'] + size['generated_tokens']:,}" for size in sizes)
-            told = f"{name}: {calls} more calls at least / about / at most, by the answers; {tokens} tokens"
+            text = f"{name}: {calls} more calls at least / about / at most, by the answers; {tokens} tokens"
             if sizes[0]["usd"] is not None:
-                told += f", US $ {' / '.join(_dollars(size['usd']) for size in sizes)}"
-            yield told
+                text += f", US $ {' / '.join(_dollars(size['usd']) for size in sizes)}"
+            yield text
 
 
 def _costs(manifest: dict[str, Any]) -> "RichTable":
@@ -361,7 +364,7 @@ def _costs(manifest: dict[str, Any]) -> "RichTable":
         )
     bases = sorted({estimate["basis"] for estimate in manifest["estimates"].values()})
     table.caption = f"tokens by {' or by '.join(bases)}; time as the store's calls took"
-    prices = sorted({each["price"] for each in manifest["estimates"].values() if each["price"]})
+    prices = sorted({estimate["price"] for estimate in manifest["estimates"].values() if estimate["price"]})
     if prices:
         table.caption += (
             f"; US $ if every answer is as long as it may be, between answers of one token and a token for "
@@ -466,30 +469,30 @@ def left(state: "StatusReport") -> str | None:
     progress = state.progress
     if progress.complete:
         return None
-    told = f"{progress.answered:,} of {progress.total:,} calls answered so far"
+    text = f"{progress.answered:,} of {progress.total:,} calls answered so far"
     if state.judged:
-        told += ", and judges are asked when every response is there"
-    return told
+        text += ", and judges are asked when every response is there"
+    return text
 
 
 def pace(state: "StatusReport") -> "Iterator[str]":
     """What is left of each model's calls, how fast they go and what failed, then the expected time."""
     for each in state.pace:
         model = f"{state.models.get(each.model, each.model[:12])} ({each.precision})"
-        told = [f"{each.answered:,} of {each.calls:,} calls"]
+        parts = [f"{each.answered:,} of {each.calls:,} calls"]
         if each.failed:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in each.failed.items())
-            told.append(f"{sum(each.failed.values()):,} failed for good ({kinds})")
+            parts.append(f"{sum(each.failed.values()):,} failed for good ({kinds})")
         if each.seconds:
             often = each.seconds < 1
             speed = f"{plainly(1 / each.seconds, 3)} a second" if often else f"{each.seconds:,.1f} s each"
-            told.append(speed)
+            parts.append(speed)
         if each.left:
             left = "" if each.seconds_left is None else f" in about {duration(each.seconds_left)}"
-            told.append(f"{each.left:,} left{left}")
+            parts.append(f"{each.left:,} left{left}")
         if each.waiting:
-            told.append(f"{each.waiting:,} in batches at the provider")
-        yield visible(f"{model}: {', '.join(told)}")
+            parts.append(f"{each.waiting:,} in batches at the provider")
+        yield visible(f"{model}: {', '.join(parts)}")
     if state.last is not None and not state.progress.complete:
         ago = (datetime.now(UTC) - state.last).total_seconds()
         yield f"the last answer was stored {duration(max(ago, 0))} ago"
@@ -581,8 +584,8 @@ def progress() -> "Iterator[Callable[[RunStep], None]]":
             if step.found:
                 bar.console.print(visible(str(step)), markup=False, highlight=False)
                 return
-            said = f"{step.model}: {step.doing}" if step.model and step.doing else step.doing or step.model
-            bar.update(task, description=visible(said), completed=step.done, total=step.total or None)
+            text = f"{step.model}: {step.doing}" if step.model and step.doing else step.doing or step.model
+            bar.update(task, description=visible(text), completed=step.done, total=step.total or None)
 
         try:
             yield show

@@ -56,7 +56,10 @@ def validate(
 
         print_json(sarif(wrong, repository_root(Path())))
     elif as_json or style == "json":
-        specs_json, diagnostics = [row.as_json() for row in rows], [each.as_json() for each in wrong]
+        specs_json, diagnostics = (
+            [row.as_json() for row in rows],
+            [diagnostic.as_json() for diagnostic in wrong],
+        )
         valid = all(row.valid for row in rows)
         print_json({"valid": valid, "checked": check, "specs": specs_json, "diagnostics": diagnostics})
     else:

@@ -125,9 +125,9 @@ def draft(folder: Path, title: str, models: Sequence[str], benchmarks: Sequence[
     of them.
     """
     models = [_here(model, folder) for model in models]
-    found = [_benchmark(each, folder) for each in benchmarks]
-    unknown = [each for each in found if isinstance(each, Diagnostic)]
-    for source in (*models, *(each.source for each in found if isinstance(each, DraftBenchmark))):
+    found = [_benchmark(benchmark, folder) for benchmark in benchmarks]
+    unknown = [diagnostic for diagnostic in found if isinstance(diagnostic, Diagnostic)]
+    for source in (*models, *(draft.source for draft in found if isinstance(draft, DraftBenchmark))):
         if source.startswith("path:../"):
             help = "put it into that folder, or let --out name a spec beside it"
             message = f"`{source.removeprefix('path:')}` is not below the folder of the spec"
@@ -137,8 +137,8 @@ def draft(folder: Path, title: str, models: Sequence[str], benchmarks: Sequence[
             unknown.append(Diagnostic("GC000", f"{text!r} cannot be written as text"))
     if unknown:
         raise UsageError(unknown)
-    taken = [each for each in found if isinstance(each, DraftBenchmark)]
-    ids = _ids([each.source for each in taken])
+    taken = [draft for draft in found if isinstance(draft, DraftBenchmark)]
+    ids = _ids([draft.source for draft in taken])
     return Draft(
         _id(folder.name) or "study",
         unicodedata.normalize("NFC", title),
@@ -146,7 +146,7 @@ def draft(folder: Path, title: str, models: Sequence[str], benchmarks: Sequence[
             DraftModel(name, engine_for(source), source)
             for name, source in zip(_ids(models), models, strict=True)
         ),
-        tuple(replace(each, id=name) for name, each in zip(ids, taken, strict=True)),
+        tuple(replace(draft, id=name) for name, draft in zip(ids, taken, strict=True)),
     )
 
 

@@ -64,7 +64,9 @@ class GridcError(Exception):
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
-        super().__init__("; ".join(f"{each.code} {each.message}" for each in self.diagnostics))
+        super().__init__(
+            "; ".join(f"{diagnostic.code} {diagnostic.message}" for diagnostic in self.diagnostics)
+        )
 
     def __reduce__(self) -> tuple[type["GridcError"], tuple[tuple[Diagnostic, ...]]]:
         """A failure may come from another process."""

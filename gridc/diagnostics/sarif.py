@@ -37,7 +37,7 @@ def sarif(found: Iterable[Diagnostic], root: Path) -> dict[str, Any]:
                     }
                 },
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(each, root) for each in found],
+                "results": [_result(diagnostic, root) for diagnostic in found],
             }
         ],
     }
@@ -46,7 +46,7 @@ def sarif(found: Iterable[Diagnostic], root: Path) -> dict[str, Any]:
 def repository_root(folder: Path) -> Path:
     """The nearest folder, from `folder` upwards, that holds `.git`; without one, `folder` itself."""
     here = folder.absolute()
-    return next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
+    return next((path for path in (here, *here.parents) if (path / ".git").exists()), here)
 
 
 @cache

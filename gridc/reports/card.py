@@ -52,7 +52,7 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
         title=spec.study.title,
         stamp=findings.plan.study_digest,
         registered=findings.lock.stamp,
-        supersedes=tuple(each.stamp for each in findings.lock.supersedes),
+        supersedes=tuple(earlier.stamp for earlier in findings.lock.supersedes),
         calls_before_stamp=findings.before_stamp,
         anchor=findings.anchor.strength,
         complete=findings.complete,
@@ -78,12 +78,12 @@ def make_cards(findings: Findings, certificate: str) -> CardDeck:
         scoring=tuple(statement.text for row, statement in choose(findings, "limits") if row.name in SCORING),
         waivers=tuple(
             Waiver(
-                code=each.code,
-                hazard=CODES[each.code].title,
-                why=each.why,
-                where=each.where.model_dump_json(by_alias=True) if each.where.root else "",
+                code=waiver.code,
+                hazard=CODES[waiver.code].title,
+                why=waiver.why,
+                where=waiver.where.model_dump_json(by_alias=True) if waiver.where.root else "",
             )
-            for each in spec.waive
+            for waiver in spec.waive
         ),
         hypotheses=tuple(sentence(hypothesis, findings.complete) for hypothesis in findings.hypotheses),
         falsifications=falsification_rows(findings),
@@ -185,28 +185,28 @@ def _card(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFinding
             Neighbourhood(
                 kind=scope.kind,
                 scope=scope.name,
-                configurations=each.n,
-                least=float(each.least),
-                mean=float(each.mean),
-                greatest=float(each.greatest),
-                sdi=None if each.sdi is None else float(each.sdi),
+                configurations=dispersion.n,
+                least=float(dispersion.least),
+                mean=float(dispersion.mean),
+                greatest=float(dispersion.greatest),
+                sdi=None if dispersion.sdi is None else float(dispersion.sdi),
                 sdi_range=_range(ranges.sdi[model.id]) if ranges and scope.kind == "full" else None,
-                unstable=each.unstable,
+                unstable=dispersion.unstable,
             )
-            for scope, each in finding.dispersion_by_scope
+            for scope, dispersion in finding.dispersion_by_scope
         ),
         verdict_stability=tuple(
             VerdictStability(
                 threshold=stated.at,
                 declared=stated.declared,
                 source=stated.source,
-                passing=each.passing,
-                configurations=each.n,
-                flip_rate=None if each.rate is None else float(each.rate),
+                passing=flip_rate.passing,
+                configurations=flip_rate.n,
+                flip_rate=None if flip_rate.rate is None else float(flip_rate.rate),
                 flip_rate_range=_range(ranges.flip_rates[model.id][number]) if ranges else None,
-                ceiling=None if each.ceiling is None else float(each.ceiling),
+                ceiling=None if flip_rate.ceiling is None else float(flip_rate.ceiling),
             )
-            for number, (stated, each) in enumerate(
+            for number, (stated, flip_rate) in enumerate(
                 zip(spec.analysis.marks(source.id), finding.flip_rates, strict=False)
             )
         ),

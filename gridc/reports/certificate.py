@@ -59,7 +59,7 @@ def certify(findings: Findings) -> Certificate:
         title=spec.study.title,
         stamp=findings.plan.study_digest,
         registered=findings.lock.stamp,
-        supersedes=tuple(each.stamp for each in findings.lock.supersedes),
+        supersedes=tuple(earlier.stamp for earlier in findings.lock.supersedes),
         anchor=_anchor(findings),
         results_anchor=_results_anchor(findings),
         gridc=findings.lock.gridc,
@@ -79,8 +79,8 @@ def certify(findings: Findings) -> Certificate:
         ),
         hypotheses=tuple(HypothesisRow.model_validate(hypothesis) for hypothesis in findings.hypotheses),
         falsifications=falsification_rows(findings),
-        maxima=tuple(MaximumRow.of(each) for each in findings[MAXIMA]),
-        precisions=tuple(paired_row(each) for each in findings[PRECISIONS]),
+        maxima=tuple(MaximumRow.of(maximum) for maximum in findings[MAXIMA]),
+        precisions=tuple(paired_row(report) for report in findings[PRECISIONS]),
         uncomputed=uncomputed_rows(findings),
     )
 
@@ -88,13 +88,13 @@ def certify(findings: Findings) -> Certificate:
 def floor_rows(findings: Findings) -> tuple[FloorRow, ...]:
     """The noise floor of every model and precision, measured or not."""
     return tuple(
-        FloorRow.of(each, floor=None if each.floor is None else each.floor.row) for each in findings.noise
+        FloorRow.of(noise, floor=None if noise.floor is None else noise.floor.row) for noise in findings.noise
     )
 
 
 def falsification_rows(findings: Findings) -> tuple[FalsificationRow, ...]:
     """What became of the falsification tests that this version decides."""
-    return tuple(FalsificationRow.model_validate(each) for each in findings[FALSIFICATIONS])
+    return tuple(FalsificationRow.model_validate(falsification) for falsification in findings[FALSIFICATIONS])
 
 
 def uncomputed_rows(findings: Findings) -> tuple[UncomputedRow, ...]:
@@ -107,9 +107,10 @@ def paired_row(found: PairedReport) -> PairedRow:
     return PairedRow.of(
         found,
         overall=None if found.change is None else _change(found.change),
-        by_model={model: _change(each) for model, each in found.by_model.items()},
+        by_model={model: _change(summary) for model, summary in found.by_model.items()},
         largest=tuple(
-            MovedRow.of(cell=_named(each.place), left=each.before, right=each.after) for each in found.largest
+            MovedRow.of(cell=_named(delta.place), left=delta.before, right=delta.after)
+            for delta in found.largest
         ),
         reordered=tuple(ReorderedRow.of(each, configuration=_named(each.place)) for each in found.reordered),
     )
@@ -141,23 +142,23 @@ def _anchor(findings: Findings) -> AnchorRow:
 
 
 def _results_anchor(findings: Findings) -> ResultsAnchorRow | None:
-    found = findings.results_anchors
-    if not found:
+    anchors = findings.results_anchors
+    if not anchors:
         return None
-    return ResultsAnchorRow(strength=strongest(found).strength, detail=in_words(found))
+    return ResultsAnchorRow(strength=strongest(anchors).strength, detail=in_words(anchors))
 
 
 def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
     rows: dict[str, ConfigurationRow] = {}
-    for each in finding.cells:
-        cell = each.cell
+    for score in finding.cells:
+        cell = score.cell
         if cell.shared:
             tier, method = cell.tier, cell.setting.method
             row = rows.setdefault(
                 cell.configuration, ConfigurationRow.of(cell, tier=tier, method=method, scores={})
             )
             interval = finding.intervals.scores.get((cell.model, cell.configuration))
-            row.scores[cell.model] = Tally.of(each, interval=interval)
+            row.scores[cell.model] = Tally.of(score, interval=interval)
     analysis = finding.analysis
     return BenchmarkRow.of(
         finding,
@@ -166,12 +167,12 @@ def _benchmark(finding: BenchmarkFinding, left_out: int) -> BenchmarkRow:
         target=None if finding.direction.target is None else float(finding.direction.target),
         intervals=_intervals(finding.intervals),
         envelope=tuple(rows.values()),
-        rates=tuple(_rate(each) for each in finding.rates),
-        endings=tuple(EndingsRow.model_validate(each) for each in finding.endings),
+        rates=tuple(_rate(rate) for rate in finding.rates),
+        endings=tuple(EndingsRow.model_validate(endings) for endings in finding.endings),
         scopes=tuple(_scope(scope) for scope in finding.scopes),
         between=tuple(_between(each) for each in analysis.between),
         variance=analysis.variance,
-        gaps=tuple(LevelGapRow.of(each, change=_change(each.summary)) for each in analysis.gaps),
+        gaps=tuple(LevelGapRow.of(gap, change=_change(gap.summary)) for gap in analysis.gaps),
         agreements=analysis.agreements,
     )
 

@@ -86,13 +86,13 @@ def record(anchor: Anchor) -> AnchorRecord:
 def claimed(events: Sequence[Event], stamp: str) -> tuple[Anchor, ...]:
     """The ties of the lock that the last report stated; none where there is no report."""
     look = _last_look(events, stamp)
-    return () if look is None else tuple(_read(each) for each in look.anchors or [look.anchor])
+    return () if look is None else tuple(_read(anchor) for anchor in look.anchors or [look.anchor])
 
 
 def claimed_of_results(events: Sequence[Event], stamp: str) -> tuple[Anchor, ...]:
     """The ties of the results that the last report stated."""
     look = _last_look(events, stamp)
-    return () if look is None else tuple(_read(each) for each in look.results_anchors)
+    return () if look is None else tuple(_read(anchor) for anchor in look.results_anchors)
 
 
 def _last_look(events: Sequence[Event], stamp: str) -> InterimLook | None:
@@ -166,8 +166,8 @@ def _against(claim: Anchor, found: Sequence[Anchor], path: Path) -> tuple[str | 
     if claim.evidence == "commit":
         return None, f"not shown here: {stated} (no repository here holds that commit)"
     unread = (UNREAD_KEY, UNREAD_TIME)
-    same = [each for each in found if each.evidence == claim.evidence]
-    fits = [each for each in same if each.fact in (claim.fact, *unread) or claim.fact in unread]
+    same = [anchor for anchor in found if anchor.evidence == claim.evidence]
+    fits = [anchor for anchor in same if anchor.fact in (claim.fact, *unread) or claim.fact in unread]
     if not fits:
         return f"{stated}, and there is no such {claim.evidence} beside {path.name}", None
     if claim.by is None:
@@ -193,7 +193,7 @@ def _is_written(claim: Anchor) -> bool:
 
 def _expected(found: Sequence[Anchor], trust: Trust, lock_path: Path) -> Iterator[Diagnostic]:
     """Whoever names a signer or a root expects a signature or a token of theirs."""
-    held = {each.strength for each in found}
+    held = {anchor.strength for anchor in found}
     if trust.signers and "signed" not in held:
         yield Diagnostic("GC709", "no signature here is by a signer whom you named", str(lock_path))
     if trust.roots and "timestamped" not in held:

@@ -23,7 +23,7 @@ def deviation_report(findings: Findings) -> DeviationReport:
         registered=findings.lock.stamp,
         stamp=findings.plan.study_digest,
         created=findings.lock.created,
-        deviations=tuple(_entry(each) for each in findings.deviations),
+        deviations=tuple(_entry(deviation) for deviation in findings.deviations),
         observed=findings[CONDUCT].observed,
     )
 
@@ -31,7 +31,7 @@ def deviation_report(findings: Findings) -> DeviationReport:
 def _entry(entry: Mapping[str, Any]) -> DeviationEntry:
     return DeviationEntry(
         **{key: entry[key] for key in DeviationEntry.model_fields if key != "changes"},
-        changes=tuple(_change(each) for each in entry["changes"]),
+        changes=tuple(_change(change) for change in entry["changes"]),
     )
 
 

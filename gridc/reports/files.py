@@ -61,7 +61,7 @@ def read_deck(path: Path) -> CardDeck:
     """The GRID cards of a results folder, a bundle, or a gridcard.json. Raises `FileError` (GC607) when
     there are none, or when the certificate beside them is not the one that they name."""
     places = [path] if path.is_file() else [path / "gridcard.json", path / "results" / "gridcard.json"]
-    file = next((each for each in places if each.is_file()), None)
+    file = next((place for place in places if place.is_file()), None)
     if file is None:
         message = "there are no GRID cards here yet"
         raise FileError([Diagnostic("GC607", message, str(path), help="`gridc report` writes them")])

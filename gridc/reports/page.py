@@ -80,7 +80,7 @@ class BenchmarkSection:
     def figures(self) -> tuple[figures.Figure, ...]:
         """Every figure of the section."""
         rest = (self.ranges, self.ordered, self.shares, self.curves, self.readable)
-        return (*self.surfaces, *self.rates, *(each for each in rest if each is not None))
+        return (*self.surfaces, *self.rates, *(figure for figure in rest if figure is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +136,9 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         effects=effects,
         selected=selected,
         levels_of={
-            each.cell.configuration: " · ".join(each.cell.levels.values())
+            score.cell.configuration: " · ".join(score.cell.levels.values())
             for benchmark in findings.benchmarks
-            for each in benchmark.cells
+            for score in benchmark.cells
         },
         stated={hypothesis.id: hypothesis for hypothesis in spec.hypothesis},
         needed_in_words=number_needed.in_words,
@@ -169,8 +169,8 @@ def drawn_curves(findings: Findings) -> list[tuple[CurveFinding, str, figures.Fi
 
 def _policy(script: str) -> str:
     """What the page may do: draw itself, run the one script that is in it, and nothing else."""
-    told = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{told}'"
+    text = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{text}'"
 
 
 def _strongest(findings: Findings, sections: Sequence[BenchmarkSection]) -> figures.Figure | None:
@@ -198,11 +198,11 @@ def _numbers(section: BenchmarkSection) -> Iterator[Number]:
             if not pair.noise.unmeasured:
                 yield Number(f"{name}: N+, N− within the noise floor", within, pair.rows)
             yield Number(f"{name}: rho_flip, ceiling", f"{pair.rho_flip:.3f}, {pair.ceiling:.3f}", pair.rows)
-            found = pair.evidence
-            for word, strength in (("certified", found.certified), ("supported", found.supported)):
+            evidence = pair.evidence
+            for word, strength in (("certified", evidence.certified), ("supported", evidence.supported)):
                 p = f"{p_value(strength.reversal.adjusted)}, {p_value(strength.order.adjusted)}"
                 yield Number(f"{name}: {word} p of reversal, of order (Holm)", p, pair.rows)
-            same = f"{found.identical.mean:.3f}, {found.identical.upper:.3f}"
+            same = f"{evidence.identical.mean:.3f}, {evidence.identical.upper:.3f}"
             yield Number(f"{name}: models that agree on average, mean and 95 %", same, pair.rows)
         seen, rows = scope.orderings, digest([pair.rows for pair in scope.pairs])
         orders = f"{seen.strict}, {seen.weak}, {seen.by_name} of {seen.possible}"
@@ -277,10 +277,12 @@ def _section(
             finding.benchmark,
             finding.full.orderings.measured,
             orders,
-            {" > ".join(each.order) for each in finding.ordering_claims if each.certified},
+            {" > ".join(claim.order) for claim in finding.ordering_claims if claim.certified},
         ),
         shares=figures.variance_shares(finding.benchmark, shares) if shares else None,
-        curves=figures.flip_curves(finding, [each.at for each in spec.analysis.marks(finding.benchmark)])
+        curves=figures.flip_curves(
+            finding, [threshold.at for threshold in spec.analysis.marks(finding.benchmark)]
+        )
         if finding.direction.target is None
         else None,
         readable=figures.parse_rates(finding, spec.analysis.parse_clean) if finding.parse_rates else None,
@@ -290,7 +292,8 @@ def _section(
 def _first(row: BenchmarkRow, tier: str) -> tuple[ScopeRow, ...]:
     """The scopes that are shown at once: the full envelope, the first tier and the slices inside it."""
     core = next(
-        (set(each.configurations) for each in row.scopes if (each.kind, each.name) == ("tier", tier)), set()
+        (set(scope.configurations) for scope in row.scopes if (scope.kind, scope.name) == ("tier", tier)),
+        set(),
     )
     return tuple(
         scope
@@ -317,9 +320,9 @@ def _orders(
     counted: Counter[Order] = Counter()
     for row in cells.values():
         scores: dict[str, Fraction] = {
-            model: direction.good(each.score)
-            for model, each in zip(models, row, strict=True)
-            if each is not None and each.score is not None
+            model: direction.good(score.score)
+            for model, score in zip(models, row, strict=True)
+            if score is not None and score.score is not None
         }
         if len(scores) == len(models):
             counted[orderings.order_of(scores)] += 1

@@ -45,15 +45,15 @@ def _ranges(deck: CardDeck) -> Printed:
         (
             card.model,
             card.benchmark,
-            f"{each.configurations}",
-            percent(each.least),
-            percent(each.mean),
-            percent(each.greatest),
-            percent(each.sdi),
+            f"{neighbourhood.configurations}",
+            percent(neighbourhood.least),
+            percent(neighbourhood.mean),
+            percent(neighbourhood.greatest),
+            percent(neighbourhood.sdi),
         )
         for card in deck.cards
-        for each in card.score_neighbourhood
-        if each.kind == "full"
+        for neighbourhood in card.score_neighbourhood
+        if neighbourhood.kind == "full"
     )
     return Printed("ranges", "Scores over the envelope", columns, rows, frozenset(columns[2:]))
 

@@ -46,8 +46,11 @@ def _held(
     findings: Findings, benchmark: BenchmarkFinding, model: Model, source: Benchmark
 ) -> Iterator[HeldFixed]:
     """Everything that the field has to name and that this grid holds at one value, with the value."""
-    spec, cells = findings.plan.study.spec, [each for each in benchmark.cells if each.cell.model == model.id]
-    settings = [each.cell.setting for each in cells]
+    spec, cells = (
+        findings.plan.study.spec,
+        [score for score in benchmark.cells if score.cell.model == model.id],
+    )
+    settings = [score.cell.setting for score in cells]
     named = {_plain(axis) for axis in varied_axes(spec)}
 
     def held(what: str, at: str, *values: object) -> Iterator[HeldFixed]:
@@ -61,16 +64,16 @@ def _held(
             yield HeldFixed(what=axis.id, at=f"{axis.level[0].id} throughout")
     provider = engine_kind(model.engine).provider
     elsewhere = PROVIDERS if provider else PLUGINS if model.engine.startswith(PLUGIN) else None
-    precisions = sorted({each.precision for each in settings})
+    precisions = sorted({setting.precision for setting in settings})
     precise = PROVIDERS if provider else f"{', '.join(precisions)} throughout"
     yield from held("quantization", precise, *precisions)
-    yield from held("item subset", _items(benchmark, source), *(each.items for each in settings))
-    if any(each.shots for each in settings) and source.exemplars is not None:
+    yield from held("item subset", _items(benchmark, source), *(setting.items for setting in settings))
+    if any(setting.shots for setting in settings) and source.exemplars is not None:
         yield from held("draw of the exemplars", f"one, seed {source.exemplars.seed}")
     yield from held("seeds of sampled answers", _seeds(spec, settings, elsewhere is None))
-    systems = [each.system for each in settings]
+    systems = [setting.system for setting in settings]
     yield from held("system prompt", "none" if systems[:1] == [None] else "one text throughout", *systems)
-    scaffolds = [None if each.scaffold is None else each.scaffold.kind for each in settings]
+    scaffolds = [None if setting.scaffold is None else setting.scaffold.kind for setting in settings]
     asked = next(iter(scaffolds), None) or "none: the model is asked directly"
     yield from held("scaffold", asked, *scaffolds)
     local = "none: the weights run locally"
@@ -90,7 +93,7 @@ def _items(benchmark: BenchmarkFinding, source: Benchmark) -> str:
 
 def _seeds(spec: Spec, settings: Sequence[Setting], here: bool) -> str:
     """How often a sampled call is answered, and whether its seed decides the answer: that is sure `here`."""
-    replicates = sorted({each.replicates for each in settings if each.temperature > 0})
+    replicates = sorted({setting.replicates for setting in settings if setting.temperature > 0})
     if not replicates:
         return "none: no answer is sampled"
     times = "one answer each" if replicates == [1] else f"{' or '.join(map(str, replicates))} answers each"
@@ -124,7 +127,9 @@ def _left_out(findings: Findings, benchmark: str) -> Iterator[str]:
     """Combinations that were excluded, and rows of the files of which no item was made."""
     plan = findings.plan
     excluded = plan.envelope(benchmark).excluded
-    yield from (f"{each.why}: not run" for each in plan.study.spec.exclude if excluded.get(each.why))
+    yield from (
+        f"{exclusion.why}: not run" for exclusion in plan.study.spec.exclude if excluded.get(exclusion.why)
+    )
     unread = len(plan.study.left_out().get(benchmark, ()))
     if unread:
         yield f"{unread:,} of the rows of its files, which do not follow the format: left out"
@@ -133,14 +138,14 @@ def _left_out(findings: Findings, benchmark: str) -> Iterator[str]:
 def _idle(spec: Spec, benchmark: BenchmarkFinding, model: str) -> Iterator[str]:
     """Pairs of levels that never gave this model another score, all else the same."""
     scored = [
-        (each.cell.levels, each.score)
-        for each in benchmark.cells
-        if each.cell.model == model and each.score is not None
+        (score.cell.levels, score.score)
+        for score in benchmark.cells
+        if score.cell.model == model and score.score is not None
     ]
     for axis in spec.axis:
         for before, after in combinations([level.id for level in axis.level], 2):
             deltas = pair_levels(scored, axis.id, before, after).deltas
-            if deltas and not any(each.delta for each in deltas):
+            if deltas and not any(delta.delta for delta in deltas):
                 over = f"{len(deltas)} {'pair' if len(deltas) == 1 else 'pairs'} of configurations"
                 yield f"{axis.id} {before} and {after}: varied, the same score in {over}"
 

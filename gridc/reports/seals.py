@@ -18,7 +18,7 @@ from gridc.runtime.store.store import Store
 
 def of_blinding(plan: Plan, store: Store, events: Sequence[Event]) -> Iterator[Diagnostic]:
     """Everything that differs, of the judging and of every sheet for people."""
-    chain = [each for each in events if each.body.stamp == plan.study_digest]
+    chain = [event for event in events if event.body.stamp == plan.study_digest]
     yield from of_dates(plan, store, chain)
     yield from of_maps(plan, store, chain)
     yield from of_labels(plan, store, chain)
@@ -32,7 +32,7 @@ def of_dates(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagn
     if not hides(plan) or first is None or last is None:
         return
     sealed, locked = (_first(chain, kind) for kind in (Sealed, Locked))
-    elsewhere = [each.body.sealed for each in chain if isinstance(each.body, Merged) and each.body.sealed]
+    elsewhere = [event.body.sealed for event in chain if isinstance(event.body, Merged) and event.body.sealed]
     if sealed is None:
         yield Diagnostic("GC710", "judges were asked, and no map was sealed before")
     elif first < min([sealed.at, *elsewhere]):
@@ -45,7 +45,9 @@ def of_dates(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagn
 
 def _first(chain: Sequence[Event], kind: type[Sealed] | type[Locked]) -> Event | None:
     """The event of a kind that is about the judging."""
-    return next((each for each in chain if isinstance(each.body, kind) and each.body.about == JUDGING), None)
+    return next(
+        (event for event in chain if isinstance(event.body, kind) and event.body.about == JUDGING), None
+    )
 
 
 def of_maps(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagnostic]:
@@ -84,16 +86,16 @@ def of_order(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagn
     """A map is sealed, labels are locked, the map is opened: each once, in this order, and what people said
     is there only behind a lock."""
     steps: tuple[type[Sealed] | type[Locked] | type[Unblinded], ...] = (Sealed, Locked, Unblinded)
-    abouts = dict.fromkeys(each.body.about for each in chain if isinstance(each.body, steps))
+    abouts = dict.fromkeys(event.body.about for event in chain if isinstance(event.body, steps))
     for about in abouts:
         mine = [
-            type(each.body) for each in chain if isinstance(each.body, steps) and each.body.about == about
+            type(event.body) for event in chain if isinstance(event.body, steps) and event.body.about == about
         ]
         if mine != list(steps[: len(mine)]):
             kinds = ", ".join(kind.kind for kind in mine)
             message = f"{about}: the events are {kinds}; their order is seal, lock, unblind, each once"
             yield Diagnostic("GC713", message)
-    locked = {each.body.about for each in chain if isinstance(each.body, Locked)}
+    locked = {event.body.about for event in chain if isinstance(event.body, Locked)}
     for about in abouts:
         if about not in locked and about != JUDGING and store.labels(plan.study_digest, about):
             yield Diagnostic("GC713", f"{about}: there are labels, and no event locks them")
@@ -102,4 +104,4 @@ def of_order(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagn
 
 
 def _opened(chain: Sequence[Event]) -> bool:
-    return any(isinstance(each.body, Unblinded) and each.body.about == JUDGING for each in chain)
+    return any(isinstance(event.body, Unblinded) and event.body.about == JUDGING for event in chain)

@@ -82,46 +82,46 @@ def verify(compiled: Compiled, lock: Lock, store: Store, folder: Path, trust: Tr
         stamp = _as_run(lock, store, events)
         progress, conclusion = store.progress(stamp), store.conclusion(stamp)
         inputs = list(guarded("the study", _inputs(compiled, lock, store, stamp, events)))
-        found = list(inputs)
-        found += of_events(events)
+        diagnostics = list(inputs)
+        diagnostics += of_events(events)
         records, outcomes = CallRecords(columns_of_calls(store, conclusion)), CellResults()
-        found += of_calls(store, stamp, records)
+        diagnostics += of_calls(store, stamp, records)
         shown = check_ties(compiled.lock_path, compiled.source.path, folder, events, stamp, trust)
-        found += shown.findings
+        diagnostics += shown.findings
         plan = Plan(compiled.study)
         if not inputs:
             whole = conclusion is not None and conclusion.tables is not None
-            found += guarded("the items", of_items(plan, store, whole))
-            found += guarded("the options", _shown(plan, store, whole))
+            diagnostics += guarded("the items", of_items(plan, store, whole))
+            diagnostics += guarded("the options", _shown(plan, store, whole))
             if conclusion is not None and conclusion.named not in (None, named_digest(plan)):
                 message = (
                     "the tags, labels and numbers of rows that the run recorded are not those of the items"
                 )
-                found.append(Diagnostic("GC706", message))
-            found += of_cells(plan, store)
+                diagnostics.append(Diagnostic("GC706", message))
+            diagnostics += of_cells(plan, store)
             judgements = judged(plan, store)
             if judgements is not None:
-                found += guarded("the judgements", of_judgements(plan, store, judgements))
-            found += guarded("the blinding", of_blinding(plan, store, events))
+                diagnostics += guarded("the judgements", of_judgements(plan, store, judgements))
+            diagnostics += guarded("the blinding", of_blinding(plan, store, events))
             samples = of_samples(plan, store, conclusion is not None, judgements, outcomes)
-            found += guarded("the samples", samples)
+            diagnostics += guarded("the samples", samples)
         results = store.results_digest(stamp, outcomes)
         if conclusion is None:
-            found += of_no_conclusion(events, stamp)
+            diagnostics += of_no_conclusion(events, stamp)
         else:
             ends = of_digests(store, conclusion, progress.complete, results, records)
-            found += guarded("the digests", ends)
+            diagnostics += guarded("the digests", ends)
         del records  # 160 MB of five million calls
-        found = [*sound(), *found]
+        diagnostics = [*sound(), *diagnostics]
     passed: list[str] = []
     checked: set[str] = set()
-    if not found:
+    if not diagnostics:
         reports = of_reports(compiled, lock, store, folder, events, results, passed, checked)
-        found += guarded("the reports", reports)
-        found += guarded("the race", of_witness(plan, store, folder, events))
-    if found:
-        raise VerificationError(found)
-    models = ", ".join(name for name, each in compiled.study.models.items() if each.files)
+        diagnostics += guarded("the reports", reports)
+        diagnostics += guarded("the race", of_witness(plan, store, folder, events))
+    if diagnostics:
+        raise VerificationError(diagnostics)
+    models = ", ".join(name for name, identity in compiled.study.models.items() if identity.files)
     return Verified(
         (
             f"the spec, the templates and every item are the ones that {stamped_words(lock, stamp)}",
@@ -179,10 +179,10 @@ def recorded_at_the_end(store: Store, progress: Progress, conclusion: RunFinishe
     if conclusion.tables is None:
         left_out, others = recorded_before.LEFT_OUT, "all other rows"
     else:
-        left_out = store.uncovered({name: each.columns for name, each in conclusion.tables.items()})
+        left_out = store.uncovered({name: table.columns for name, table in conclusion.tables.items()})
         others = "every table and column"
-    told = f"the results digest is the recorded one, and so are those of {others}"
-    return f"{told} but what the run recorded none of: {', '.join(left_out)}" if left_out else told
+    text = f"the results digest is the recorded one, and so are those of {others}"
+    return f"{text} but what the run recorded none of: {', '.join(left_out)}" if left_out else text
 
 
 def guarded(what: str, check: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
@@ -204,8 +204,8 @@ def looked_at(store: Store) -> Iterator[Callable[[], list[Diagnostic]]]:
     """
     _require_undamaged(store.damage(thorough=False))
     if not store.path.exists():  # a copy, which only this connection has
-        found = _sound(store)
-        yield lambda: found
+        diagnostics = _sound(store)
+        yield lambda: diagnostics
         return
     with Store.open(store.path, look=False) as same, ThreadPoolExecutor(1) as thread:
         sound = thread.submit(_sound, same)

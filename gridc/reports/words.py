@@ -52,8 +52,8 @@ def p_value(value: float) -> str:
 
 def told_p(value: float) -> str:
     """A p-value with its sign: `p = 0.012`, `p < 0.0001`."""
-    told = p_value(value)
-    return f"p {told}" if told.startswith("<") else f"p = {told}"
+    text = p_value(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def units_words(unit: UnitLevel, units: int) -> str:

@@ -88,7 +88,9 @@ class ChosenSamples:
         samples = list(self._samples(wanted))
         stamp = self.plan.study_digest
         self._answer(call_of(request) for _, sample in samples for request in sample.requests)
-        for wave in waves(self._store, stamp, [each for each in samples if each[1].scaffolded is not None]):
+        for wave in waves(
+            self._store, stamp, [sample for sample in samples if sample[1].scaffolded is not None]
+        ):
             self._answer(wave.values())
         return {
             (cell.key, sample.item.id): score(cell.setting, sample.item, self._answers(sample)).score
@@ -97,7 +99,9 @@ class ChosenSamples:
 
     def _answers(self, sample: PlannedSample) -> list[Mapping[str, Any]]:
         """The answers of a sample's calls, in order."""
-        answers = (self._store.answer_to(each.id) for _, each in sample.trace(self._store.answer_to).rows)
+        answers = (
+            self._store.answer_to(request.id) for _, request in sample.trace(self._store.answer_to).rows
+        )
         return [answer for answer in answers if answer is not None]
 
     def _answer(self, calls: Iterable[Call]) -> None:

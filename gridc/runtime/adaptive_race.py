@@ -165,15 +165,15 @@ def document(plan: Plan, races: Iterable[Watched]) -> dict[str, Any]:
         "direction at alpha / claims; valid at any stopping time, configurations may depend on each other",
         "benchmarks": [
             {
-                "benchmark": each.benchmark,
-                "evaluations": each.evaluations,
-                "of_evaluations": each.of_evaluations,
+                "benchmark": race.benchmark,
+                "evaluations": race.evaluations,
+                "of_evaluations": race.of_evaluations,
                 "pairs": [
                     {key: value for key, value in asdict(verdict).items() if key != "benchmark"}
-                    for verdict in each.verdicts
+                    for verdict in race.verdicts
                 ],
             }
-            for each in races
+            for race in races
         ],
     }
 

@@ -18,9 +18,9 @@ def responses(plan: Plan, store: Store) -> list[Response] | None:
             return None
     items = {key: {item.id: item for item in plan.items(cell)} for key, cell in cells.items()}
     return [
-        Response(cells[key], items[key][item], replicate, each.text)
-        for each in blinding.judged(plan, store)
-        for key, item, replicate in [each.place]
+        Response(cells[key], items[key][item], replicate, response.text)
+        for response in blinding.judged(plan, store)
+        for key, item, replicate in [response.place]
     ]
 
 

@@ -25,8 +25,8 @@ def waves(plan: Plan, store: Writer) -> Iterator[Judged]:
         return
     if hides(plan):
         places = sealing.begin(plan, store)
-        by_key = {each.key: each for each in found}
-        found = [by_key[places.places[each.uuid]] for each in places.responses]
+        by_key = {response.key: response for response in found}
+        found = [by_key[places.places[response.uuid]] for response in places.responses]
     bench, before = Bench(plan.study), -1
     while True:
         state = bench.judged(found, store.answer_to)

@@ -108,9 +108,9 @@ def _take(plan: Plan, store: Writer, path: Path) -> None:
         for body in recorded(events, kind)
     ]
     sealed = [
-        each.at
-        for each in events
-        if isinstance(each.body, Sealed) and (each.body.stamp, each.body.about) == (stamp, JUDGING)
+        event.at
+        for event in events
+        if isinstance(event.body, Sealed) and (event.body.stamp, event.body.about) == (stamp, JUDGING)
     ]
     about = {"sealed": sealed[0]} if sealed else {}
     store.record(Merged(stamp=stamp, calls=taken, last_event=events[-1].digest, events=kept, **about))

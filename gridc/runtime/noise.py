@@ -41,7 +41,7 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, di
     for done in stage.engine.answers(tasks, lambda task: True):
         if not done.answers:
             yield
-        again |= {each.call: each.content for each in done.answers}
+        again |= {answer.call: answer.content for answer in done.answers}
     for name in (name for name in chosen if name in again):
         _, before = store.answered_with(name)
         after = again[name]

@@ -162,8 +162,8 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
 def of_providers(compiled: Compiled) -> list[str]:
     """The models that no rerun asks, judges among them: their answers change from call to call, and cost
     money."""
-    asked = compiled.study.spec.asked_models
-    return list(dict.fromkeys(model.id for model in asked if engine_kind(model.engine).provider))
+    models = compiled.study.spec.asked_models
+    return list(dict.fromkeys(model.id for model in models if engine_kind(model.engine).provider))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class RankedSample:
         if outcome.choice is None:
             return False
         ranked = candidates(self.setting.candidates, self.item, self.setting.enumerator)
-        against = [tolerance if each.option != outcome.choice else -tolerance for each in ranked]
+        against = [tolerance if candidate.option != outcome.choice else -tolerance for candidate in ranked]
         moved = []
         for sign, answer in zip((1.01, -1.01), answers, strict=False):  # a prior counts the other way round
             values = zip(answer["loglikelihoods"], against, strict=True)

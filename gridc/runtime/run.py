@@ -51,8 +51,8 @@ class RunStep:
     found: bool = False
 
     def __str__(self) -> str:
-        said = self.doing or f"{self.done:,} of at most {self.total:,} tokens"
-        return f"{self.model}: {said}" if self.model else said
+        text = self.doing or f"{self.done:,} of at most {self.total:,} tokens"
+        return f"{self.model}: {text}" if self.model else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +192,12 @@ def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> 
             continue
         calls = wanted.setdefault((cell.model, cell.setting.precision), {})
         for sample in plan.samples(cell):
-            for each in sample.requests if sample.replicate == 0 else ():
+            for request in sample.requests if sample.replicate == 0 else ():
                 # How an answer is drawn is no matter of tokens: one call stands for all on its prompt.
-                asked = each.parameters
+                asked = request.parameters
                 texts = tuple(asked.get("continuations", ()))
-                key = (each.prompt, texts, asked.get("seam"), asked.get("max_tokens"))
-                calls.setdefault(key, Call(str(len(calls)), each.kind, each.prompt, asked))
+                key = (request.prompt, texts, asked.get("seam"), asked.get("max_tokens"))
+                calls.setdefault(key, Call(str(len(calls)), request.kind, request.prompt, asked))
     opens = _announced(open_engine, watch)
     for (name, precision), calls in wanted.items():
         with closing(opens(name, plan.study.models[name], precision, plan.study.spec)) as engine:
@@ -334,10 +334,10 @@ def stop_at_cap(meter: Meter, store: Writer, stamp: str) -> None:
         return
     cap = meter.reached
     progress = store.progress(stamp)
-    told = f"[budget] {cap} was reached after {progress.answered:,} of {progress.total:,} calls"
-    store.record(events.Observed(stamp=stamp, what="budget", detail=told))
+    text = f"[budget] {cap} was reached after {progress.answered:,} of {progress.total:,} calls"
+    store.record(events.Observed(stamp=stamp, what="budget", detail=text))
     help = "raise the cap, and run `gridc run` to resume"
-    raise BudgetError([Diagnostic("GC611", told, help=help)])
+    raise BudgetError([Diagnostic("GC611", text, help=help)])
 
 
 def score_answers(plan: Plan, store: Writer, judged: Judged | None = None) -> None:

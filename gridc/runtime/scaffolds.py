@@ -59,7 +59,7 @@ def waves(store: Writer, stamp: str, samples: Scaffolds) -> Iterator[dict[str, C
         ]
         if not left:
             return
-        asked = (each for _, _, trace in traces for _, each in trace.calls)
-        wave = {each.id: replace(call_of(each), may_fail=True) for each in asked}
+        asked = (request for _, _, trace in traces for _, request in trace.calls)
+        wave = {request.id: replace(call_of(request), may_fail=True) for request in asked}
         yield {name: call for name, call in wave.items() if name not in known}
         known |= wave.keys()

@@ -98,6 +98,9 @@ class Benchmark(BenchmarkEffects):
 
     @model_validator(mode="after")
     def _loading_fits(self) -> Self:
-        for loading in (self.loading, *(each.loading for each in self.variants or () if each.loading)):
+        for loading in (
+            self.loading,
+            *(variant.loading for variant in self.variants or () if variant.loading),
+        ):
             loading.check(self.loader)
         return self

@@ -376,7 +376,7 @@ class Criterion(Table):
             raise ValueError("a criterion says which hypotheses it `keeps`, or bounds a `statistic`")
         if (self.fork is None) is not (self.level is None):
             raise ValueError("`fork` and `level` need each other")
-        bounds = [each for each in (self.at_most, self.at_least) if each is not None]
+        bounds = [bound for bound in (self.at_most, self.at_least) if bound is not None]
         if len(bounds) != (0 if self.keeps else 1):
             raise ValueError("a `statistic` has one bound, `at_most` or `at_least`, and `keeps` has none")
         if self.partial is not None:
@@ -394,16 +394,16 @@ class Criterion(Table):
 
     def __str__(self) -> str:
         if self.keeps:
-            told = f"{', '.join(self.keeps)} {'keeps its' if len(self.keeps) == 1 else 'keep their'} verdict"
+            text = f"{', '.join(self.keeps)} {'keeps its' if len(self.keeps) == 1 else 'keep their'} verdict"
         else:
             bound = f"at most {self.at_most:g}" if self.at_most is not None else f"at least {self.at_least:g}"
-            told = f"{self.statistic} {bound}"
-            told += "" if self.partial is None else f" (in part up to {self.partial:g})"
+            text = f"{self.statistic} {bound}"
+            text += "" if self.partial is None else f" (in part up to {self.partial:g})"
         if self.fork:
-            told += f", {self.fork} = {self.level}"
+            text += f", {self.fork} = {self.level}"
         if self.slice:
-            told += f", in slice {self.slice}"
-        return f"{told}, where {self.where.model_dump_json(by_alias=True)}" if self.where.root else told
+            text += f", in slice {self.slice}"
+        return f"{text}, where {self.where.model_dump_json(by_alias=True)}" if self.where.root else text
 
 
 class Falsification(Table):

@@ -137,7 +137,7 @@ def _tidy(definition: dict[str, Any]) -> None:
         if field.get("default", ...) is not None:
             continue
         del field["default"]
-        branches = [each for each in field.get("anyOf", ()) if each != {"type": "null"}]
+        branches = [branch for branch in field.get("anyOf", ()) if branch != {"type": "null"}]
         if len(branches) > 1:
             field["anyOf"] = branches
         if len(branches) == 1:

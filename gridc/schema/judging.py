@@ -132,7 +132,7 @@ class Judge(Assessor):
     def assessors(self) -> dict[str, Assessor]:
         """Everyone who judges, by the name under which reports and stores have it: the judge first."""
         found: dict[str, Assessor] = {JUDGE: self}
-        found |= {panel_name(each.id): each for each in self.panel or ()}
+        found |= {panel_name(judge.id): judge for judge in self.panel or ()}
         if self.backup is not None:
             found[BACKUP] = self.backup
         if self.validation is not None:
@@ -142,7 +142,7 @@ class Judge(Assessor):
     @property
     def jury(self) -> tuple[str, ...]:
         """Those who judge every response."""
-        return (JUDGE, *(panel_name(each.id) for each in self.panel or ()))
+        return (JUDGE, *(panel_name(judge.id) for judge in self.panel or ()))
 
 
 JUDGE, BACKUP, SECOND = "judge", "judge.backup", "judge.validation"

@@ -47,15 +47,15 @@ def reference(name: str = "gridcard") -> str:
     """The reference of the schema of this name, as it is committed and printed."""
     schema = jsonschema.generate(name)
     tables: Mapping[str, Node] = schema["$defs"]
-    found = list(_sections(schema))
-    links = {section.name: section.link for section in found}
+    sections = list(_sections(schema))
+    links = {section.name: section.link for section in sections}
     parts = [HEAD.format(title=schema["title"], name=name)]
     parts.append(_rows("Top level", schema["description"], schema, links, None))
     if name == "gridcard":
         parts.append(
             _rows("Top level of an extension", EXTENSION, {"properties": jsonschema.EXTENDING}, {}, None)
         )
-    for section in found:
+    for section in sections:
         table = tables[section.name]
         shared = tables.get(SHARED) if section.name != SHARED else None
         words = table.get("description", "")
@@ -143,9 +143,9 @@ def _row(key: str, field: Node, required: bool, links: Mapping[str, str]) -> str
         default = f"`{json.dumps(field['default'], ensure_ascii=False)}`"
     examples = field.get("examples", ())
     if examples:
-        meaning += f" Such as {', '.join(f'`{_toml(each)}`' for each in examples)}."
+        meaning += f" Such as {', '.join(f'`{_toml(example)}`' for example in examples)}."
     cells = (f"`{key}`", _takes(field, links), default, meaning.strip())
-    return f"| {' | '.join(each.replace('|', chr(92) + '|') for each in cells)} |"
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def _takes(field: Node, links: Mapping[str, str]) -> str:

@@ -91,7 +91,7 @@ def summarise(deltas: Sequence[Fraction]) -> Summary:
         raise ValueError("no differences")
     n = len(deltas)
     mean = sum(deltas, Fraction(0)) / n
-    spread = sum(((each - mean) ** 2 for each in deltas), Fraction(0))
+    spread = sum(((delta - mean) ** 2 for delta in deltas), Fraction(0))
     sizes = [abs(delta) for delta in deltas]
     return Summary(
         n,
@@ -101,7 +101,7 @@ def summarise(deltas: Sequence[Fraction]) -> Summary:
         float(median(sizes)),
         float(max(sizes)),
         sum(size > Fraction(5, 100) for size in sizes),
-        sum(each > Fraction(10, 100) for each in sizes),
+        sum(size > Fraction(10, 100) for size in sizes),
     )
 
 

@@ -155,7 +155,10 @@ def refits(
     log_odds = np.full((count, len(specifications), len(specifications[0].contrasts)), np.nan)
     p = np.full_like(log_odds, np.nan)
     parts = [np.flatnonzero(specification.kept) for specification in specifications]
-    kept = [totals[each.rows].of_patterns(part) for each, part in zip(specifications, parts, strict=True)]
+    kept = [
+        totals[specification.rows].of_patterns(part)
+        for specification, part in zip(specifications, parts, strict=True)
+    ]
     at = 0
     for batch in batches:
         size = len(next(iter(batch.values())).sums)
@@ -186,20 +189,22 @@ def permutation_p(observed: float, shuffled: Floats) -> float:
     return (1 + reached) / (1 + len(shuffled))
 
 
-def _refit(each: Specification, kept: CaseTotals, part: Whole, batch: Shuffled) -> tuple[Floats, Floats]:
+def _refit(
+    specification: Specification, kept: CaseTotals, part: Whole, batch: Shuffled
+) -> tuple[Floats, Floats]:
     from scipy.special import stdtr
 
     square = (slice(None), part[:, None], part[None, :])
     try:
-        many = fit_many(each.design, kept, batch.sums[:, part], batch.ss[square], batch.sn[square])
+        many = fit_many(specification.design, kept, batch.sums[:, part], batch.ss[square], batch.sn[square])
     except NotEstimable:
         if len(batch.sums) == 1:
-            nothing = np.full((1, len(each.contrasts)), np.nan)
+            nothing = np.full((1, len(specification.contrasts)), np.nan)
             return nothing, nothing
-        single = [_refit(each, kept, part, batch.only(at)) for at in range(len(batch.sums))]
+        single = [_refit(specification, kept, part, batch.only(at)) for at in range(len(batch.sums))]
         return np.concatenate([one for one, _ in single]), np.concatenate([other for _, other in single])
-    value: Floats = many.coefficients @ each.contrasts.T
-    variance = np.einsum("ck,bkl,cl->bc", each.contrasts, many.covariances, each.contrasts)
+    value: Floats = many.coefficients @ specification.contrasts.T
+    variance = np.einsum("ck,bkl,cl->bc", specification.contrasts, many.covariances, specification.contrasts)
     with np.errstate(divide="ignore", invalid="ignore"):
         p: Floats = 2 * stdtr(kept.clusters - 1, -np.abs(value) / np.sqrt(np.maximum(variance, 0.0)))
     return value, p

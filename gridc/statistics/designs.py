@@ -53,10 +53,10 @@ def treatment(factors: Sequence[Factor], interactions: Sequence[tuple[str, str]]
     by_name: Mapping[str, Factor] = {each.name: each for each in factors}
     columns: list[ColumnName] = [()]
     parts: list[Floats] = [np.ones(len(factors[0].codes))]
-    for each in factors:
-        for level in each.levels[1:]:
-            columns.append(((each.name, level),))
-            parts.append(_is(each, level))
+    for factor in factors:
+        for level in factor.levels[1:]:
+            columns.append(((factor.name, level),))
+            parts.append(_is(factor, level))
     for first, second in interactions:
         one, two = by_name[first], by_name[second]
         for a, b in product(one.levels[1:], two.levels[1:]):

@@ -80,7 +80,7 @@ class Layout:
     def by_unit(self) -> Floats:
         """The answers to each unit in each stratum under every (block, level), (units, strata)."""
         answers = [np.array(stratum.answers, np.float64)[:, None] for stratum in self.strata]
-        return merged(answers, [each.numbers for each in self.strata])
+        return merged(answers, [stratum.numbers for stratum in self.strata])
 
     @property
     def blocks(self) -> int:

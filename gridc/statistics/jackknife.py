@@ -153,13 +153,15 @@ class Jackknife:
         if rest <= 0:
             raise NotEstimable("clusters", f"{self.cases} cases do not determine {q} combinations")
         p = float(fdtrc(q, rest, value * rest / (q * df)))
-        return TestedJointly(value, q, df, p, min(map(self._spread, picked), key=lambda each: each.effective))
+        return TestedJointly(
+            value, q, df, p, min(map(self._spread, picked), key=lambda spread: spread.effective)
+        )
 
     def known(self, restriction: ArrayLike) -> tuple[float, Spread]:
         """How well the errors of these combinations, (q, K), are known, whatever the outcomes: the degrees of
         freedom, and the spread of the one that is carried least evenly."""
         picked: Floats = np.atleast_2d(np.asarray(restriction, np.float64)) @ self._root.T
-        return self._freedom(picked), min(map(self._spread, picked), key=lambda each: each.effective)
+        return self._freedom(picked), min(map(self._spread, picked), key=lambda spread: spread.effective)
 
     def _determined(self, weights: Floats) -> Floats:
         """Combinations in the coordinates of the jackknife, (q, K)."""

@@ -124,8 +124,8 @@ def count(a: str, b: str, scores_a: ScoreByModel, scores_b: ScoreByModel) -> Pai
         for configuration, left in scores_a.items()
         if left is not None and (right := scores_b[configuration]) is not None
     ]
-    plus = [each for each in both if each.a > each.b]
-    minus = [each for each in both if each.a < each.b]
+    plus = [witness for witness in both if witness.a > witness.b]
+    minus = [witness for witness in both if witness.a < witness.b]
     return PairCounts(
         a,
         b,
@@ -134,6 +134,6 @@ def count(a: str, b: str, scores_a: ScoreByModel, scores_b: ScoreByModel) -> Pai
         plus=len(plus),
         minus=len(minus),
         ties=len(both) - len(plus) - len(minus),
-        witness_plus=max(plus, key=lambda each: each.a - each.b, default=None),
-        witness_minus=max(minus, key=lambda each: each.b - each.a, default=None),
+        witness_plus=max(plus, key=lambda witness: witness.a - witness.b, default=None),
+        witness_minus=max(minus, key=lambda witness: witness.b - witness.a, default=None),
     )

@@ -117,7 +117,7 @@ def sdi_values(scores: Sequence[Fraction], chosen: Draws) -> NDArray[np.float64]
 
 def _sdi(scores: Sequence[Fraction], chosen: Draws) -> NDArray[np.float64]:
     common = np.lcm.reduce(np.array([score.denominator for score in scores], dtype=np.int64))
-    whole = np.array([int(each * int(common)) for each in scores], dtype=np.int64)[chosen]
+    whole = np.array([int(score * int(common)) for score in scores], dtype=np.int64)[chosen]
     sums = whole.sum(axis=1)
     spread = (whole.max(axis=1) - whole.min(axis=1)) * chosen.shape[1]
     shares: NDArray[np.float64] = np.divide(spread, sums, out=np.full(len(sums), np.nan), where=sums != 0)

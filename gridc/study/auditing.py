@@ -40,7 +40,7 @@ class TakenLabels:
     sentences: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        return {"sheet": self.sheet, "findings": [each.as_json() for each in self.findings]}
+        return {"sheet": self.sheet, "findings": [audit.as_json() for audit in self.findings]}
 
 
 def audit_sample(place: Place, responses: int) -> DrawnSheet:
@@ -68,5 +68,5 @@ def audit_read(place: Place, labels: Path) -> TakenLabels:
         taken = {each.about: writer.labels(plan.study_digest, each.about) for each in drawn}
         sheet, given = labels_in(labels, drawn, taken)
         take_labels(plan, writer, sheet, given)
-        found = tuple(each for each in audits(plan, writer) if each.sheet == sheet.about)
+        found = tuple(audit for audit in audits(plan, writer) if audit.sheet == sheet.about)
     return TakenLabels(sheet.about, found, tuple(text for audit in found for text in audit_sentences(audit)))

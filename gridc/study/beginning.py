@@ -86,4 +86,7 @@ def _compiled(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str
 
 
 def _moved(error: GridcError, spec: Path) -> tuple[Diagnostic, ...]:
-    return tuple(replace(each, file=str(spec)) if each.file else each for each in error.diagnostics)
+    return tuple(
+        replace(diagnostic, file=str(spec)) if diagnostic.file else diagnostic
+        for diagnostic in error.diagnostics
+    )

@@ -37,8 +37,8 @@ def coded() -> Iterator[None]:
         if error.errno == errno.ENOMEM:
             raise _no_memory(error) from error
         file = None if error.filename is None else str(error.filename)
-        found = Diagnostic("GC607", str(error.strerror or error), file, help=_way_out(error))
-        raise FileError([found]) from error
+        diagnostic = Diagnostic("GC607", str(error.strerror or error), file, help=_way_out(error))
+        raise FileError([diagnostic]) from error
     except Exception as error:
         from sqlite3 import Error
 
@@ -52,9 +52,9 @@ _NOT_MAPPED = ("failed to map", "cannot allocate", "Cannot allocate")
 
 
 def _no_memory(error: BaseException) -> UnavailableError:
-    told = str(error) or "more is asked for than there is"
+    text = str(error) or "more is asked for than there is"
     help = "`ulimit -v` and the limits of a container say what a process may have"
-    return UnavailableError([Diagnostic("GC620", told, help=help)])
+    return UnavailableError([Diagnostic("GC620", text, help=help)])
 
 
 def crashed(error: BaseException) -> IncompleteError:
@@ -62,8 +62,8 @@ def crashed(error: BaseException) -> IncompleteError:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "gridc" in Path(frame.filename).parts]
     place = f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
-    told = str(error).strip().partition("\n")[0][:200]
-    message = f"{type(error).__name__}{place}" + (f": {told}" if told else "")
+    text = str(error).strip().partition("\n")[0][:200]
+    message = f"{type(error).__name__}{place}" + (f": {text}" if text else "")
     help = f"{TRACEBACK}=1 prints the whole traceback: please report it, with what was being done"
     return IncompleteError([Diagnostic("GC621", message, help=help)])
 

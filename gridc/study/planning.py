@@ -88,7 +88,11 @@ def design(
     """The cheapest design in which the hypotheses `decide` are decided: see `OpenStudy.design`."""
     compiled = place.compiled()
     spec = compiled.spec
-    needy = [each.id for each in spec.hypothesis if each.id in decide and kind_of(each).finds_effects]
+    needy = [
+        hypothesis.id
+        for hypothesis in spec.hypothesis
+        if hypothesis.id in decide and kind_of(hypothesis).finds_effects
+    ]
     effects = dict.fromkeys(needy, effect) if isinstance(effect, int | float) else dict(effect or {})
     numbers = {"power": (power, 1.0), "changing": (changing, 0.5)}
     numbers |= {f"effect of {name}": (value / 100, 0.9) for name, value in effects.items()}

@@ -178,23 +178,25 @@ def report(place: Place, figures: bool, pdf: bool, attribution: bool) -> Written
         if store.awaits_scoring(plan.study_digest):
             conclude(plan, store, store.progress(plan.study_digest).answered)
         wanted = (*FINDINGS, ATTRIBUTION) if attribution else FINDINGS
-        found = _found(place, compiled, lock, store, wanted)
-        rows = [asdict(row) for row in found[ATTRIBUTION]]
-        look = Reported if found.complete else InterimLook
-        said: dict[str, Any] = {**asdict(found.progress), "anchor": record(found.anchor)}
-        said["anchors"] = [record(tie) for tie in found.anchors]
-        said["results_anchors"] = [record(tie) for tie in found.results_anchors]
+        findings = _found(place, compiled, lock, store, wanted)
+        rows = [asdict(row) for row in findings[ATTRIBUTION]]
+        look = Reported if findings.complete else InterimLook
+        said: dict[str, Any] = {**asdict(findings.progress), "anchor": record(findings.anchor)}
+        said["anchors"] = [record(tie) for tie in findings.anchors]
+        said["results_anchors"] = [record(tie) for tie in findings.results_anchors]
         if attribution:
             said["attribution"] = rows
-        if found[PROPAGATION]:
-            said["propagation"] = [asdict(step) for step in found[PROPAGATION]]
-        texts = documents.texts(found)
+        if findings[PROPAGATION]:
+            said["propagation"] = [asdict(step) for step in findings[PROPAGATION]]
+        texts = documents.texts(findings)
         said["files"] = {name: digest_bytes(text.encode()) for name, text in texts.items()}
         store.record(look(stamp=plan.study_digest, **said))
     written = documents.write_texts(texts, path.parent)
-    drawn = documents.draw(found, path.parent / documents.FIGURES, pdf) if figures or pdf else []
+    drawn = documents.draw(findings, path.parent / documents.FIGURES, pdf) if figures or pdf else []
     names = {file: documents.NAMES[file.name] for file in written}
-    return WrittenReport(_documented(found), path, names, tuple(drawn), tuple(rows) if attribution else None)
+    return WrittenReport(
+        _documented(findings), path, names, tuple(drawn), tuple(rows) if attribution else None
+    )
 
 
 def certify(place: Place) -> CertificateReport:

@@ -74,7 +74,7 @@ class StatusReport:
     def seconds_left(self) -> float | None:
         """The expected time for the calls that are known, one model after another; None where it is not
         known."""
-        left = [each.seconds_left for each in self.pace]
+        left = [pace.seconds_left for pace in self.pace]
         return None if None in left else sum(seconds or 0 for seconds in left)
 
     def as_json(self) -> dict[str, Any]:

@@ -77,8 +77,8 @@ class ScaffoldReport:
         """As `gridc scaffolds --json` prints it."""
         return {
             **self.propagation.as_json(),
-            "engagement": [asdict(each) for each in self.engagement],
-            "leakage": [asdict(each) for each in self.leakage],
+            "engagement": [asdict(engagement) for engagement in self.engagement],
+            "leakage": [asdict(leakage) for leakage in self.leakage],
             "caveat": self.caveat,
         }
 
@@ -89,7 +89,7 @@ def scaffolds(place: Place) -> ScaffoldReport:
     with Store.open(place.store(compiled)) as store:
         found = scaffold_findings(Plan(compiled.study), store)
     steps = found.propagation
-    propagation = Propagation(tuple(each.shares for each in steps), tuple(each.rows for each in steps))
+    propagation = Propagation(tuple(step.shares for step in steps), tuple(step.rows for step in steps))
     return ScaffoldReport(propagation, found.engagement, found.leakage)
 
 

@@ -39,12 +39,12 @@ def selector(spec: Spec, texts: Iterable[str]) -> Selector:
 def cells_in(plan: Plan, chosen: Selector) -> list[Cell]:
     """The planned cells of a part of the grid. Raises `UsageError` where there is none, with the exclusion
     that is to blame."""
-    found = [each for each in plan.cells() if chosen.matches(_place(each))]
-    if not found:
-        reasons = [each.why for each in plan.study.spec.exclude]
+    cells = [cell for cell in plan.cells() if chosen.matches(_place(cell))]
+    if not cells:
+        reasons = [exclusion.why for exclusion in plan.study.spec.exclude]
         help = f"the study excludes combinations: {'; '.join(reasons)}" if reasons else None
         raise UsageError([Diagnostic("GC000", "no planned cell is in that part of the grid", help=help)])
-    return found
+    return cells
 
 
 def _place(cell: Cell) -> dict[str, str]:

@@ -122,7 +122,7 @@ class ShownSample:
             "scaffold": None if self.scaffold is None else asdict(self.scaffold),
             "oracles": [asdict(reply) for reply in self.oracles],
             "outcome": None if self.outcome is None else asdict(self.outcome),
-            "failure": [each.as_json() for each in self.failure],
+            "failure": [diagnostic.as_json() for diagnostic in self.failure],
         }
 
 

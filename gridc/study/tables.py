@@ -86,14 +86,14 @@ def _chosen(table: "pyarrow.Table", name: str, columns: Sequence[str] | None) ->
 def pairs(place: Place) -> "pyarrow.Table":
     """The certificate's pairs."""
     tables.require_pyarrow()
-    found = findings(place)
-    about = tables.about("pairs", found.findings.plan, found.findings.progress)
-    return tables.pairs(found.certificate, about)
+    report = findings(place)
+    about = tables.about("pairs", report.findings.plan, report.findings.progress)
+    return tables.pairs(report.certificate, about)
 
 
 def hypotheses(place: Place) -> "pyarrow.Table":
     """The certificate's hypotheses."""
     tables.require_pyarrow()
-    found = findings(place)
-    about = tables.about("hypotheses", found.findings.plan, found.findings.progress)
-    return tables.hypotheses(found.certificate, about)
+    report = findings(place)
+    about = tables.about("hypotheses", report.findings.plan, report.findings.progress)
+    return tables.hypotheses(report.certificate, about)

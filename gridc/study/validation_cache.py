@@ -73,8 +73,8 @@ def _place(place: Place) -> Path | None:
 def _litellm(spec: Path) -> Iterator[str]:
     """Which litellm is here, if the spec may ask it what providers take."""
     if b"api" in spec.read_bytes():
-        found = find_spec("litellm")
-        yield str(found and found.origin and _state(Path(found.origin)))
+        module = find_spec("litellm")
+        yield str(module and module.origin and _state(Path(module.origin)))
 
 
 def _gridc() -> Iterator[str]:

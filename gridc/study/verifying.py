@@ -37,7 +37,7 @@ class Verification:
         about = {"stamp": self.stamp} if self.bundle is None else {"bundle": str(self.bundle)}
         state = {"verified": self.complete, "complete": self.complete}
         held = {"lock": self.lock_ties, "results": self.results_ties}
-        ties = {what: [tie.as_json() for tie in found] for what, found in held.items()}
+        ties = {what: [tie.as_json() for tie in anchors] for what, anchors in held.items()}
         document: dict[str, Any] = {**state, **about, "checked": list(self.checked), "ties": ties}
         if self.draw is not None:
             document["rerun"] = {**asdict(self.draw), "models": [row.as_json() for row in self.repeated]}

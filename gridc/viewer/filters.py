@@ -74,12 +74,12 @@ class Filters:
             return None
         name, _, value = self.tag.partition(":")
         return frozenset(
-            each.id
-            for each in items.of(benchmark)
-            if self.family in ("", each.family)
-            and self.category in ("", each.category)
-            and self.item.casefold() in each.id.casefold()
-            and (not self.tag or each.tags.get(name) == value)
+            item.id
+            for item in items.of(benchmark)
+            if self.family in ("", item.family)
+            and self.category in ("", item.category)
+            and self.item.casefold() in item.id.casefold()
+            and (not self.tag or item.tags.get(name) == value)
         )
 
     def but(self, **changes: Any) -> "Filters":

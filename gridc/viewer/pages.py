@@ -217,7 +217,7 @@ def item_page(view: View) -> dict[str, Any]:
     for configuration in here:
         asked = [study.at(model, benchmark, configuration) for model in models]
         outcomes = [_outcomes(view.moment, cell, item) if cell else () for cell in asked]
-        first = next((cell for cell, found in zip(asked, outcomes, strict=True) if cell and found), None)
+        first = next((cell for cell, outcome in zip(asked, outcomes, strict=True) if cell and outcome), None)
         held = held or first
         if any(outcomes):
             rows.append((configuration, list(zip(asked, outcomes, strict=True))))

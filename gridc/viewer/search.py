@@ -239,7 +239,7 @@ def marks(text: str, words: str) -> list[tuple[int, int]]:
         if parts:
             end = "" if word.endswith("*") else r"\b"
             pattern = r"\b" + r"\W+".join(map(re.escape, parts)) + end
-            spans += [found.span() for found in re.finditer(pattern, text, re.IGNORECASE)]
+            spans += [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]
     merged: list[tuple[int, int]] = []
     for start, stop in sorted(spans):
         if merged and start <= merged[-1][1]:

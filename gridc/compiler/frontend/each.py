@@ -27,25 +27,27 @@ def for_each(spec: Spec, source: Source) -> tuple[Spec, Source]:
     knows where each is written. Raises `SpecError` where `each` does not fit its hypothesis."""
     if all(hypothesis.each is None for hypothesis in spec.hypothesis):
         return spec, source
-    found = Collector()
+    collector = Collector()
     for diagnostic in _too_many(spec, source):
-        found.add(diagnostic)
-    found.raise_if_any()
+        collector.add(diagnostic)
+    collector.raise_if_any()
     written: list[AnyHypothesis] = []
     rows: list[int] = []
     ids: dict[str, tuple[str, ...]] = {}
     for number, hypothesis in enumerate(spec.hypothesis):
         for diagnostic in _misfits(hypothesis, ("hypothesis", number), source):
-            found.add(diagnostic)
+            collector.add(diagnostic)
         several = list(_written_out(spec, hypothesis))
         if not several:
             where = ("hypothesis", number, "where")
-            found.add(source.diagnose("GC307", where, f"`{hypothesis.id}` is about no model or benchmark"))
+            collector.add(
+                source.diagnose("GC307", where, f"`{hypothesis.id}` is about no model or benchmark")
+            )
         ids[hypothesis.id] = tuple(each.id for each in several)
         written += several
         rows += [number] * len(several)
-    found.raise_if_any()
-    waived = tuple(each.model_copy(update={"where": _renamed(each.where, ids)}) for each in spec.waive)
+    collector.raise_if_any()
+    waived = tuple(waiver.model_copy(update={"where": _renamed(waiver.where, ids)}) for waiver in spec.waive)
     tests = []
     for test in spec.falsification:
         criterion = getattr(test, "criterion", None)

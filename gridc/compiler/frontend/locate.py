@@ -142,12 +142,12 @@ def _below(folder: Path, name: str, scheme: str, told: str | None = None) -> str
     from difflib import get_close_matches
 
     parent = folder / PurePosixPath(name).parent
-    there = sorted(each.name for each in parent.iterdir()) if is_there(parent, Path.is_dir) else []
+    there = sorted(path.name for path in parent.iterdir()) if is_there(parent, Path.is_dir) else []
     near = get_close_matches(PurePosixPath(name).name, there, n=1, cutoff=0.6)
     meant = f"; did you mean `{scheme}:{PurePosixPath(name).with_name(near[0])}`?" if near else ""
     return f"{told or f'it is looked up below {folder}'}{meant}"
 
 
 def _listing(folder: Path, pattern: str) -> str:
-    names = sorted(each.name.removesuffix(".jinja") for each in folder.glob(pattern))
+    names = sorted(path.name.removesuffix(".jinja") for path in folder.glob(pattern))
     return f"gridc ships {', '.join(f'`{name}`' for name in names)}"

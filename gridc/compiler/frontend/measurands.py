@@ -93,13 +93,17 @@ def measurand_of(name: str) -> Measurand:
 
 def names_of(setting: Setting) -> tuple[str, ...]:
     """The measurands that a setting is. Those of packages state their prompt, those of papers need not."""
-    return tuple(name for name, each in measurands().items() if each.is_setting(setting))
+    return tuple(name for name, measurand in measurands().items() if measurand.is_setting(setting))
 
 
 def owner_of(prompt: str) -> Measurand | None:
     """The measurand whose prompt, which does not ship, has this reference."""
     return next(
-        (each for each in measurands().values() if each.prompt_digest and each.effects["prompt"] == prompt),
+        (
+            measurand
+            for measurand in measurands().values()
+            if measurand.prompt_digest and measurand.effects["prompt"] == prompt
+        ),
         None,
     )
 
@@ -110,20 +114,20 @@ def expand(spec: Spec, source: Source) -> Spec:
     Raises `SpecError` where a name is unknown, where a key beside it says something else, and where the
     benchmark's items are not those it is meant for.
     """
-    found = Collector()
+    collector = Collector()
 
     def written(table: T, where: KeyPath, /) -> T:
         if table.measurand is None:
             return table
         problems = list(_misfits(table, where, source))
-        for each in problems:
-            found.add(each)
+        for problem in problems:
+            collector.add(problem)
         if problems:
             return table
         return table.model_copy(update={**measurand_of(table.measurand).effects, "measurand": None})
 
     expanded = with_effects(spec, written)
-    found.raise_if_any()
+    collector.raise_if_any()
     return expanded
 
 

@@ -85,9 +85,9 @@ class Plugin:
 
     def failed(self, error: Exception) -> PluginError:
         """What is raised when the plug-in's own code fails."""
-        said = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error}"
         problem = (
-            f"the {self.kind} `{PLUGIN}{self.name}` of {self.distribution} {self.version} fails ({said})"
+            f"the {self.kind} `{PLUGIN}{self.name}` of {self.distribution} {self.version} fails ({text})"
         )
         return PluginError("GC342", problem, f"report it to the authors of {self.distribution}")
 
@@ -119,7 +119,7 @@ def find_plugin(kind: str, reference: str) -> Plugin:
 def used_plugins(spec: Spec, source: Source) -> dict[str, Plugin]:
     """The plug-ins that a spec names, by `GROUP:NAME`, each imported once. Raises `SpecError` at the place of
     each that is missing or broken."""
-    found = Collector()
+    collector = Collector()
     used: dict[str, Plugin] = {}
     for path, kind, reference in _references(spec):
         try:
@@ -127,8 +127,8 @@ def used_plugins(spec: Spec, source: Source) -> dict[str, Plugin]:
             if f"{GROUPS[kind]}:{plugin.name}" not in used:
                 used[f"{GROUPS[kind]}:{plugin.name}"] = with_content(plugin)
         except PluginError as error:
-            found.add(source.diagnose(error.code, path, error.problem, error.help))
-    found.raise_if_any()
+            collector.add(source.diagnose(error.code, path, error.problem, error.help))
+    collector.raise_if_any()
     return used
 
 

@@ -45,35 +45,35 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
     Raises `SpecError` with everything that is missing. Where no data folder is given, what would be looked up
     there may be absent, because cells can be counted without it.
     """
-    found = Collector()
+    collector = Collector()
     prompts: dict[str, str] = {}
     given = _parameters(spec)
     for path, reference in rubrics(spec):
         try:
             text = places.prompt(reference)
         except NotFound as error:
-            found.add(source.diagnose(error.code, path, error.problem, error.help))
+            collector.add(source.diagnose(error.code, path, error.problem, error.help))
             continue
         if text != reference:  # one that is written out is in the spec itself
             prompts[reference] = text
         for problem in check_rubric(text):
             place = "" if reference == text else f" (line {problem.line} of `{reference}`)"
             usable = f"it may use {', '.join(f'`{name}`' for name in RUBRIC_VARIABLES)}"
-            found.add(source.diagnose("GC310", path, problem.message + place, usable))
+            collector.add(source.diagnose("GC310", path, problem.message + place, usable))
     for path, reference in prompt_references(spec):
         try:
             prompts[reference] = places.prompt(reference)
         except NotFound as error:
             owner = owner_of(reference)
             help = owner.prompt_from if owner else error.help
-            found.add(source.diagnose(error.code, path, error.problem, help))
+            collector.add(source.diagnose(error.code, path, error.problem, help))
             continue
         if reference.startswith("builtin:"):
             continue  # they ship with gridc, and its tests check them
         owner = owner_of(reference) if reference.startswith("data:") else None
         if owner and digest_bytes(prompts[reference].encode()) != owner.prompt_digest:
             message = f"`{reference}` is not the prompt of {owner.package}"
-            found.add(source.diagnose("GC316", path, message, owner.prompt_from))
+            collector.add(source.diagnose("GC316", path, message, owner.prompt_from))
         for problem, variables in _problems(path, prompts[reference], given):
             place = "" if reference == prompts[reference] else f" (line {problem.line} of `{reference}`)"
             misspelt = re.search(r"unknown template variable `(\w+)`", problem.message)
@@ -87,10 +87,10 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
                 help = "{% for letter, text in choices %}{{ letter }}. {{ text }}{% endfor %}"
             else:
                 help = f"it may use {', '.join(f'`{name}`' for name in variables)}"
-            found.add(source.diagnose("GC310", path, problem.message + place, help))
-    if not found.diagnostics:
+            collector.add(source.diagnose("GC310", path, problem.message + place, help))
+    if not collector.diagnostics:
         for diagnostic in _in_cells(spec, source, prompts, given):
-            found.add(diagnostic)
+            collector.add(diagnostic)
     absent: dict[str, str] = {}
     for number, benchmark in enumerate(spec.benchmark):
         named: list[tuple[KeyPath, str]] = [(("benchmark", number, "source"), benchmark.source)]
@@ -108,7 +108,7 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
                 if elsewhere and error.code == "GC309":
                     absent[benchmark.id] = error.problem
                 else:
-                    found.add(source.diagnose(error.code, here, error.problem, error.help))
+                    collector.add(source.diagnose(error.code, here, error.problem, error.help))
     for path, model in asked_models(spec):
         if not model.source.startswith(("builtin:", "path:", "models:")):
             continue  # hub models are looked up when they are needed
@@ -118,8 +118,8 @@ def find_references(spec: Spec, source: Source, places: Places) -> References:
             if model.source.startswith("models:") and not places.models_folder and error.code == "GC309":
                 absent[model.id] = error.problem
                 continue
-            found.add(source.diagnose(error.code, (*path, "source"), error.problem, error.help))
-    found.raise_if_any()
+            collector.add(source.diagnose(error.code, (*path, "source"), error.problem, error.help))
+    collector.raise_if_any()
     return References(prompts, absent)
 
 
@@ -149,7 +149,7 @@ _TEMPLATES = ("prompt", "wrapper")
 
 def _parameters(spec: Spec) -> dict[str, Var]:
     """A value of each parameter that the spec gives its templates somewhere."""
-    stated = (getattr(each.table, "vars", None) or {} for each in effect_tables(spec))
+    stated = (getattr(table.table, "vars", None) or {} for table in effect_tables(spec))
     return {name: value for table in stated for name, value in table.items()}
 
 
@@ -158,10 +158,10 @@ def _problems(
 ) -> Iterator[tuple[TemplateProblem, Sequence[str]]]:
     """What is wrong with a template or a part of one, and the variables that it may use."""
     if "wrapper" in path[-2:]:
-        yield from ((each, (*WRAPPER_VARIABLES, *given)) for each in check_wrapper(text, given))
+        yield from ((problem, (*WRAPPER_VARIABLES, *given)) for problem in check_wrapper(text, given))
     else:
         part = path[-1] != "prompt"
-        yield from ((each, (*VARIABLES, *given)) for each in check_template(text, given, part))
+        yield from ((problem, (*VARIABLES, *given)) for problem in check_template(text, given, part))
 
 
 def _in_cells(
@@ -169,7 +169,7 @@ def _in_cells(
 ) -> Iterator[Diagnostic]:
     """Prompts that are joined from parts, which are added to the others, and parameters without a value or an
     effect: what only the cells show. Each problem is told once."""
-    composed = any(isinstance(getattr(each.table, "prompt", None), dict) for each in effect_tables(spec))
+    composed = any(isinstance(getattr(table.table, "prompt", None), dict) for table in effect_tables(spec))
     if not composed and not given:
         return
     told: set[object] = set()

@@ -154,13 +154,13 @@ def parse(text: str, path: Path) -> Source:
             raise SpecError([Diagnostic("GC001", message, str(path), span, help)])
         values = tomllib.loads(text)
         source = Source(path, text, values)
-        found = list(_unfit(source))
+        diagnostics = list(_unfit(source))
     except RecursionError:
         raise SpecError([Diagnostic("GC001", "tables are nested too deeply", str(path))]) from None
     except ValueError as error:
         raise SpecError([_syntax_error(str(error), text, path)]) from None
-    if found:
-        raise SpecError(found)
+    if diagnostics:
+        raise SpecError(diagnostics)
     return source
 
 

@@ -52,9 +52,9 @@ def _open_choices(spec: Spec) -> Iterator[Uncomputed]:
     for fork in spec.fork:
         bound = [level for level in fork.levels if isinstance(meaning(spec, fork, level), Choice)]
         others = [level for level in fork.levels if fork.id not in run or level not in bound]
-        told = ", ".join(level for level in others if level != fork.default)
-        if told:
-            yield Uncomputed("fork", fork.id, f"{fork.default} was chosen; instead of it: {told}")
+        text = ", ".join(level for level in others if level != fork.default)
+        if text:
+            yield Uncomputed("fork", fork.id, f"{fork.default} was chosen; instead of it: {text}")
     for curve in spec.curve:
         if not comparisons(spec, curve):
             forks = ", ".join(curve.forks)

@@ -41,29 +41,31 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
     try:
         return model.model_validate_json(json.dumps(source.values), strict=True)
     except (TypeError, ValueError, RecursionError) as failure:
-        found, refused = Collector(), failure
+        collector, refused = Collector(), failure
     validator = _validator(schema)
     for error in validator.iter_errors(source.values):
         for diagnostic in _explain(error, source, validator.schema):
-            found.add(diagnostic)
-    meant = {each.help for each in found.diagnostics if each.code == "GC101"}
-    found.diagnostics = [
+            collector.add(diagnostic)
+    meant = {each.help for each in collector.diagnostics if each.code == "GC101"}
+    collector.diagnostics = [
         each  # `axis` is no list where only [[axis.level]] behind a misspelt [[axes]] made a table of it
-        for each in found.diagnostics
+        for each in collector.diagnostics
         if each.code != "GC102" or f"did you mean {each.message.partition(' ')[0]}?" not in meant
     ]
-    found.diagnostics.sort(key=lambda each: (each.span.line, each.span.column) if each.span else (0, 0))
-    found.raise_if_any()
+    collector.diagnostics.sort(
+        key=lambda diagnostic: (diagnostic.span.line, diagnostic.span.column) if diagnostic.span else (0, 0)
+    )
+    collector.raise_if_any()
     if isinstance(refused, ModelError):
         # A list with a wrong row counts as short too, and the schema has seen the lists that are.
         for each in (each for each in refused.errors() if each["type"] != "too_short"):
             path = _existing(each["loc"], source)
             if each["type"].startswith("int_"):  # to JSON Schema 1.0 is a whole number
                 message = f"{_name(path, source)} must be a whole number, written without a point"
-                found.add(source.diagnose("GC102", path, message))
+                collector.add(source.diagnose("GC102", path, message))
             else:
-                found.add(source.diagnose("GC105", path, each["msg"].removeprefix("Value error, ")))
-        found.raise_if_any()
+                collector.add(source.diagnose("GC105", path, each["msg"].removeprefix("Value error, ")))
+        collector.raise_if_any()
     raise refused
 
 
@@ -221,7 +223,7 @@ def _explain_variant(
         message = f"{_name((*path, key), source)} cannot be {table[key]!r}"
         yield source.diagnose("GC104", (*path, key), message, help)
     else:
-        branch = [each["$ref"] for each in refs].index(variants[table[key]])
+        branch = [ref["$ref"] for ref in refs].index(variants[table[key]])
         for inner in error.context or ():
             if inner.relative_schema_path[0] == branch:
                 yield from _explain(inner, source, whole)

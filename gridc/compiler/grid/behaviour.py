@@ -78,7 +78,9 @@ _KEYS = (
 def _values(spec: Spec, key: str) -> list[Any]:
     """The values that a key may have in some cell: those that are stated, and its default unless `[harness]`
     states it."""
-    stated = [value for each in effect_tables(spec) if (value := getattr(each.table, key, None)) is not None]
+    stated = [
+        value for table in effect_tables(spec) if (value := getattr(table.table, key, None)) is not None
+    ]
     if getattr(spec.harness, key, None) is None and key in DEFAULTS:
         stated.append(DEFAULTS[key])
     return stated

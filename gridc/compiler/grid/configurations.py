@@ -74,7 +74,7 @@ def drawn(spec: Spec) -> tuple[tuple[Level, ...], ...]:
         levels = _levels_at(spec, place)
         at = {axis.id: level.id for axis, level in zip(spec.axis, levels, strict=True)}
         at["tier"] = _last_tier(spec, levels)
-        if not any(each.when.matches(at) for each in over_axes):
+        if not any(exclusion.when.matches(at) for exclusion in over_axes):
             found.add(place)
     return tuple(_levels_at(spec, place) for place in sorted(found))
 
@@ -164,42 +164,42 @@ def asked_models(spec: Spec) -> Iterator[tuple[KeyPath, Model]]:
     yield from ((("model", number), model) for number, model in enumerate(spec.model))
     if spec.judge is None:
         return
-    further = {panel_name(each.id): ("panel", rank) for rank, each in enumerate(spec.judge.panel or ())}
+    further = {panel_name(judge.id): ("panel", rank) for rank, judge in enumerate(spec.judge.panel or ())}
     places: dict[str, KeyPath] = {JUDGE: (), BACKUP: ("backup",), SECOND: ("validation",), **further}
     yield from ((("judge", *places[model.id]), model) for model in spec.judges)
 
 
 def has_judged(spec: Spec) -> bool:
     """Whether something says that a judge labels responses. A judge that is declared may label none."""
-    stated = (getattr(each.table, "method", None) for each in effect_tables(spec))
+    stated = (getattr(table.table, "method", None) for table in effect_tables(spec))
     return any(METHODS[method].judged for method in stated if method is not None)
 
 
 def stated_scaffolds(spec: Spec) -> Iterator[Scaffold]:
     """The scaffolds that the spec states."""
-    stated = (getattr(each.table, "scaffold", None) for each in effect_tables(spec))
+    stated = (getattr(table.table, "scaffold", None) for table in effect_tables(spec))
     return (scaffold for scaffold in stated if scaffold is not None)
 
 
 def most_shots(spec: Spec, benchmark: Benchmark) -> int:
     """The most exemplars that a call of a benchmark may show."""
     tables = (
-        each for each in effect_tables(spec) if each.where.get("benchmark", benchmark.id) == benchmark.id
+        table for table in effect_tables(spec) if table.where.get("benchmark", benchmark.id) == benchmark.id
     )
     return max(getattr(table.table, "shots", None) or 0 for table in tables)
 
 
 def states_scores(spec: Spec) -> bool:
     """Whether any table maps labels to scores."""
-    return any(getattr(each.table, "scores", None) is not None for each in effect_tables(spec))
+    return any(getattr(table.table, "scores", None) is not None for table in effect_tables(spec))
 
 
 def stated_at(spec: Spec, key: str, place: Mapping[str, str]) -> KeyPath | None:
     """Where the spec gives an effect to the calls of a place of the grid; None where nothing states it."""
     stating = [
-        each.path
-        for each in effect_tables(spec)
-        if each.where.items() <= place.items() and getattr(each.table, key, None) is not None
+        table.path
+        for table in effect_tables(spec)
+        if table.where.items() <= place.items() and getattr(table.table, key, None) is not None
     ]
     return (*stating[-1], key) if stating else None
 
@@ -222,7 +222,9 @@ def with_effects(spec: Spec, change: ReplaceTable) -> Spec:
         )
         for number, axis in enumerate(spec.axis)
     )
-    benchmarks = tuple(change(each, ("benchmark", number)) for number, each in enumerate(spec.benchmark))
+    benchmarks = tuple(
+        change(benchmark, ("benchmark", number)) for number, benchmark in enumerate(spec.benchmark)
+    )
     harness = change(spec.harness, ("harness",))
     return spec.model_copy(update={"axis": axes, "benchmark": benchmarks, "harness": harness})
 

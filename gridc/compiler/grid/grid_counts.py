@@ -84,7 +84,9 @@ def survey(spec: Spec) -> Survey:
             principal: list[str] = []
             for model in models:
                 where = grid.where(configuration.levels, configuration.tier, benchmark.id, model)
-                hits = [number for number, each in enumerate(spec.exclude) if each.when.matches(where)]
+                hits = [
+                    number for number, exclusion in enumerate(spec.exclude) if exclusion.when.matches(where)
+                ]
                 for number in hits:
                     exclude[number] += 1
                 if hits:

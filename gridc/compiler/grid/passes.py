@@ -19,9 +19,9 @@ def enumerate_grid(spec: Spec) -> Iterator[Cell]:
     settings = grid.Settings(spec)
     for benchmark in spec.benchmark:
         for model in spec.model:
-            for each in grid.configurations(spec):
-                setting = settings.of(model.id, benchmark.id, each)
-                yield Cell(model.id, benchmark.id, each.levels, setting, each.tier)
+            for configuration in grid.configurations(spec):
+                setting = settings.of(model.id, benchmark.id, configuration)
+                yield Cell(model.id, benchmark.id, configuration.levels, setting, configuration.tier)
 
 
 def exclude(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
@@ -33,13 +33,13 @@ def exclude(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
 
 def mark_shared(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
     """A configuration that an exclusion takes from any model is outside the envelope."""
-    one_by_one = [each for each in spec.exclude if "model" in each.when.root]
+    one_by_one = [exclusion for exclusion in spec.exclude if "model" in exclusion.when.root]
     if not one_by_one:
         yield from cells
         return
     for cell in cells:
         places = [grid.where(cell.levels, cell.tier, cell.benchmark, model.id) for model in spec.model]
-        lost = any(each.when.matches(where) for each in one_by_one for where in places)
+        lost = any(exclusion.when.matches(where) for exclusion in one_by_one for where in places)
         yield replace(cell, shared=not lost)
 
 
@@ -47,7 +47,7 @@ def mark_slices(spec: Spec, cells: Iterator[Cell]) -> Iterator[Cell]:
     """The named sub-envelopes that hold the cell's configuration."""
     for cell in cells:
         where = grid.where(cell.levels, cell.tier, cell.benchmark)
-        yield replace(cell, slices=tuple(each.id for each in spec.slice if each.where.matches(where)))
+        yield replace(cell, slices=tuple(part.id for part in spec.slice if part.where.matches(where)))
 
 
 PASSES: tuple[Pass, ...] = (exclude, mark_shared, mark_slices)

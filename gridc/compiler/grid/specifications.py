@@ -77,7 +77,7 @@ def unbound(spec: Spec, curve: Curve) -> list[Unbound]:
     """The levels of a curve's forks that are not run, in order."""
     forks = {fork.id: fork for fork in spec.fork}
     meanings = (meaning(spec, forks[name], level) for name in curve.forks for level in forks[name].levels)
-    return [each for each in meanings if isinstance(each, Unbound)]
+    return [meaning for meaning in meanings if isinstance(meaning, Unbound)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,9 @@ def _drawn(curve: Curve, levels: Mapping[str, Sequence[str]], sample: CurveSampl
 
 
 def _default_first(drawn: list[dict[str, str]], forks: Mapping[str, Fork]) -> list[dict[str, str]]:
-    return sorted(drawn, key=lambda levels: any(forks[name].default != each for name, each in levels.items()))
+    return sorted(
+        drawn, key=lambda levels: any(forks[name].default != level for name, level in levels.items())
+    )
 
 
 Box = Mapping[str, frozenset[str]]

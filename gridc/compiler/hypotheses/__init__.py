@@ -54,7 +54,7 @@ def strictest_level(spec: Spec, hypothesis: AnyHypothesis) -> float:
     support and refutation together."""
     family = next((each for each in spec.family if each.id == hypothesis.family), None)
     if family is not None:
-        members = [each for each in spec.hypothesis if each.family == family.id]
+        members = [member for member in spec.hypothesis if member.family == family.id]
         alone = family.correction == "none"
         return family.alpha / claims_in([hypothesis] if alone else members, family.correction)
     return (spec.analysis.alpha or ALPHA) / claims_in(sharing(spec, hypothesis))

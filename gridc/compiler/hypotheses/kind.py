@@ -200,8 +200,12 @@ class HypothesisKind(Protocol[H]):
 
 def benchmarks_of(hypothesis: AnyHypothesis, spec: Spec) -> list[Benchmark]:
     """The benchmarks that it is about."""
-    about = [each.restricted({"benchmark"}) for each in (hypothesis.where, spec.analysis.primary)]
-    return [each for each in spec.benchmark if all(one.matches({"benchmark": each.id}) for one in about)]
+    about = [selector.restricted({"benchmark"}) for selector in (hypothesis.where, spec.analysis.primary)]
+    return [
+        benchmark
+        for benchmark in spec.benchmark
+        if all(one.matches({"benchmark": benchmark.id}) for one in about)
+    ]
 
 
 def levels_by_axis(spec: Spec) -> dict[str, list[str]]:

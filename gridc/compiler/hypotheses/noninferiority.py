@@ -74,12 +74,15 @@ def _worse_side(hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Misfit]:
         better = "lower" if side == "greater" else "higher"
         problem = f"`{hypothesis.id}` would be supported by what is worse: a {better} `{outcome}` is better"
         yield Misfit("GC105", "side", problem, help)
-    wrong = [each.id for each in benchmarks_of(hypothesis, spec) if each.direction == worse]
+    wrong = [benchmark.id for benchmark in benchmarks_of(hypothesis, spec) if benchmark.direction == worse]
     if not rate_kind(outcome).of_score or not wrong:
         return
-    written = [each for each in spec.hypothesis if _of_one(each, hypothesis)]
+    written = [stated for stated in spec.hypothesis if _of_one(stated, hypothesis)]
     right = dict.fromkeys(
-        each.id for one in written for each in benchmarks_of(one, spec) if each.direction == good
+        benchmark.id
+        for stated in written
+        for benchmark in benchmarks_of(stated, spec)
+        if benchmark.direction == good
     )
     places = ", ".join(f"`{each}`" for each in wrong)
     problem = f'`{hypothesis.id}` would be supported by what is worse: {places} has direction = "{worse}"'

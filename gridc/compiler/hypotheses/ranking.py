@@ -174,7 +174,9 @@ def _untested(hypothesis: RankingHypothesis, spec: Spec) -> tuple[str, ...]:
     which distances are not tested. None of them where descriptive evidence is enough."""
     if spec.analysis.evidence == "descriptive":
         return ()
-    return tuple(each.id for each in benchmarks_of(hypothesis, spec) if each.target is not None)
+    return tuple(
+        benchmark.id for benchmark in benchmarks_of(hypothesis, spec) if benchmark.target is not None
+    )
 
 
 def _order_tests(hypothesis: RankingHypothesis, design: PlannedTest) -> tuple[int, Sizes]:

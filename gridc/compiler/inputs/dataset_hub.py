@@ -27,10 +27,10 @@ def dataset_files(reference: str, pinned: str | None, online: bool) -> Hosted:
 
     Raises `NotFound`: the branch cannot be resolved, or the files are neither cached nor on the network.
     """
-    found = _REFERENCE.fullmatch(reference)
-    if found is None:
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
         raise NotFound("GC309", f"`{reference}` is not hf:OWNER/NAME@REVISION/FILE")
-    repository, revision, name = found["repository"], found["revision"] or "main", found["name"]
+    repository, revision, name = match["repository"], match["revision"] or "main", match["name"]
     if ".." in PurePosixPath(name).parts:
         raise NotFound("GC308", f"`{name}` leaves its repository")
     commit = revision if _COMMIT.fullmatch(revision) else pinned

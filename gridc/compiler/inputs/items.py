@@ -176,11 +176,11 @@ class Items:
             },
             "variants": {
                 name: {
-                    "files": dict(each.files),
+                    "files": dict(variant.files),
                     "items": {item.id: item_digest(item) for item in self.asked(variant=name)},
                     "exemplars": [[item.id, item_digest(item)] for item in self.shown(variant=name)],
                 }
-                for name, each in self.variants.items()
+                for name, variant in self.variants.items()
             },
         }
         return {
@@ -335,15 +335,15 @@ class ItemLoader:
             self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
             return
         except DrawError as error:
-            every, said = len(self._loaded[benchmark.id].every), str(error)
+            every, text = len(self._loaded[benchmark.id].every), str(error)
             help = None
-            if "were asked for" in said:
+            if "were asked for" in text:
                 help = (
                     f"there are {every:,} items in all: ask for fewer, or leave `sample` out to ask every one"
                 )
-            elif "exemplars are asked for" in said:
+            elif "exemplars are asked for" in text:
                 help = "draw fewer items, so that more are left to show, or use fewer `shots`"
-            self._wrong.add(self._source.diagnose("GC311", here, said, help))
+            self._wrong.add(self._source.diagnose("GC311", here, text, help))
             return
         except ValueError as error:
             help = '`unit` names the level at which items are independent, such as "item" or "family"'
@@ -351,7 +351,7 @@ class ItemLoader:
             return
         renderings = self._renderings[benchmark.id]
         orders = tuple(sorted({order for order, _ in renderings}, key=lambda order: order or ""))
-        subsets = tuple(sorted({each for _, each in renderings if each is not None}, key=str))
+        subsets = tuple(sorted({sample for _, sample in renderings if sample is not None}, key=str))
         seed = benchmark.exemplars.seed if benchmark.exemplars else 0
         try:
             variants = self._paired(number, benchmark, (*sampled, *exemplars))
@@ -371,9 +371,10 @@ class ItemLoader:
             stated = {"source": variant.source, "loading": variant.loading or benchmark.loading}
             before = len(self._wrong.diagnostics)
             loaded = self._read(number, benchmark.model_copy(update=stated))
-            told = self._wrong.diagnostics[before:]
+            diagnostics = self._wrong.diagnostics[before:]
             self._wrong.diagnostics[before:] = [
-                self._source.diagnose(each.code, here, each.message, each.help) for each in told
+                self._source.diagnose(diagnostic.code, here, diagnostic.message, diagnostic.help)
+                for diagnostic in diagnostics
             ]
             if loaded is None:
                 continue
@@ -472,7 +473,9 @@ def _locked(text: str, loaded: Loaded, reference: str) -> set[str]:
     try:
         benchmarks = json.loads(text)["content"]["inputs"]["benchmarks"].values()
         same = [
-            each for each in benchmarks if set(each.get("files", {}).values()) & set(loaded.files.values())
+            benchmark
+            for benchmark in benchmarks
+            if set(benchmark.get("files", {}).values()) & set(loaded.files.values())
         ]
         found = {name for each in same for order in each["items"].values() for name in order}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -484,18 +487,20 @@ def _locked(text: str, loaded: Loaded, reference: str) -> set[str]:
 
 def _renderings(spec: Spec) -> dict[str, set[tuple[str | None, Sample | None]]]:
     """The orders and subsets in which the cells of each benchmark show its items."""
-    found: dict[str, set[tuple[str | None, Sample | None]]] = {each.id: set() for each in spec.benchmark}
+    renderings: dict[str, set[tuple[str | None, Sample | None]]] = {
+        benchmark.id: set() for benchmark in spec.benchmark
+    }
     for cell in passes.cells(spec):
-        found[cell.benchmark].add((cell.setting.option_order, cell.setting.items))
-    return found
+        renderings[cell.benchmark].add((cell.setting.option_order, cell.setting.items))
+    return renderings
 
 
 def _stated_at(spec: Spec, benchmark: str, key: str, value: object) -> KeyPath:
     """Where the spec first gives this value to an effect of a benchmark's calls: in an axis, else in the
     benchmark, else in `[harness]`."""
     stating = [
-        each.path
-        for each in grid.effect_tables(spec)
-        if each.where.get("benchmark", benchmark) == benchmark and getattr(each.table, key, None) == value
+        table.path
+        for table in grid.effect_tables(spec)
+        if table.where.get("benchmark", benchmark) == benchmark and getattr(table.table, key, None) == value
     ]
     return (*next(path for path in stating if path[0] == stating[-1][0]), key)

@@ -100,11 +100,11 @@ def _weights(model: Model, places: Places, pinned: str | None, online: bool) -> 
     if not model.source.startswith("hf:"):
         folder = places.model(model.source)
         _require_model(folder, model.source)
-        found = ModelIdentity(model.source, folder, hash_files(folder))
-        if model.digest not in (None, found.files_digest):
-            problem = f"the files of `{model.source}` have the digest {found.files_digest}"
+        identity = ModelIdentity(model.source, folder, hash_files(folder))
+        if model.digest not in (None, identity.files_digest):
+            problem = f"the files of `{model.source}` have the digest {identity.files_digest}"
             raise NotFound("GC314", problem, f"put the files there whose digest is {model.digest}")
-        return found
+        return identity
     revision = model.revision or "main"
     if _COMMIT.fullmatch(revision):
         return ModelIdentity(model.source, revision=revision)

@@ -130,9 +130,9 @@ def _litellm() -> str:
 @cache
 def _table() -> Mapping[str, Any]:
     """litellm's table, read as a file: importing litellm takes seconds and may ask the network."""
-    found = find_spec("litellm")
-    if found is None or found.origin is None:
+    module = find_spec("litellm")
+    if module is None or module.origin is None:
         return {}
-    table = Path(found.origin).with_name("model_prices_and_context_window_backup.json")
+    table = Path(module.origin).with_name("model_prices_and_context_window_backup.json")
     prices: Mapping[str, Any] = json.loads(table.read_text("utf-8")) if table.is_file() else {}
     return prices

@@ -95,17 +95,19 @@ def hypotheses_count_something(
     spec: Spec, source: Source, items: Mapping[str, Items]
 ) -> Iterator[Diagnostic]:
     """The outcome of a hypothesis is a rate that some item has. Silent where items are not here."""
-    for number, each in enumerate(spec.hypothesis):
-        rate = kind_of(each).rate(each)
+    for number, hypothesis in enumerate(spec.hypothesis):
+        rate = kind_of(hypothesis).rate(hypothesis)
         if rate not in COUNTED:
             continue
         counts, kind = COUNTED[rate]
-        parts = [part.restricted({"benchmark"}) for part in (each.where, spec.analysis.primary)]
+        parts = [part.restricted({"benchmark"}) for part in (hypothesis.where, spec.analysis.primary)]
         named = [name.id for name in spec.benchmark
                  if all(part.matches({"benchmark": name.id}) for part in parts)]  # fmt: skip
         asked = [item for name in named if name in items for item in items[name].sampled]
         if items.keys() >= set(named) and not any(map(counts, asked)):
-            message = f"`{each.id}` is about `{rate}`, and none of its {len(asked):,} items is one {kind}"
+            message = (
+                f"`{hypothesis.id}` is about `{rate}`, and none of its {len(asked):,} items is one {kind}"
+            )
             yield source.diagnose("GC307", ("hypothesis", number, "outcome"), message)
 
 

@@ -45,7 +45,9 @@ class Study:
 
     def unpinned(self) -> dict[str, str]:
         """Benchmarks and models that are not here to be hashed, with the reason."""
-        models = {name: each.unpinned for name, each in self.asked_models.items() if each.unpinned}
+        models = {
+            name: identity.unpinned for name, identity in self.asked_models.items() if identity.unpinned
+        }
         return {**self.absent, **models}
 
     @property
@@ -55,7 +57,7 @@ class Study:
 
     def left_out(self) -> dict[str, tuple[str, ...]]:
         """The malformed rows that a benchmark leaves out because the spec says so, with the reasons."""
-        return {name: each.source.left_out for name, each in self.items.items() if each.source.left_out}
+        return {name: items.source.left_out for name, items in self.items.items() if items.source.left_out}
 
     def notes(self) -> Iterator[str]:
         """What a person should know of the inputs, in sentences: a comparison of one model, how the benchmark
@@ -77,14 +79,14 @@ class Study:
 
     def inputs(self) -> dict[str, Any]:
         """The digest of every input, as it stands in the lock."""
-        benchmarks: dict[str, Any] = {name: each.manifest for name, each in self.items.items()}
+        benchmarks: dict[str, Any] = {name: items.manifest for name, items in self.items.items()}
         benchmarks |= {name: {"unpinned": reason} for name, reason in self.absent.items()}
         plugins = {
-            name: each.manifest if self.covers_behaviour else each.manifest_before
-            for name, each in self.plugins.items()
+            name: plugin.manifest if self.covers_behaviour else plugin.manifest_before
+            for name, plugin in self.plugins.items()
         }
         # What the spec says of a judge is in it; files and commits are not.
-        judges = {name: each.manifest for name, each in self.judges.items() if not each.unpinned}
+        judges = {name: identity.manifest for name, identity in self.judges.items() if not identity.unpinned}
         scaffolds = {} if self.covers_behaviour else _versions(self.spec)
         return {
             "templates": {
@@ -93,7 +95,7 @@ class Study:
                 if not name.startswith(COMPOSITE)  # its parts are here, and the spec joins them
             },
             "benchmarks": benchmarks,
-            "models": {name: each.manifest for name, each in self.models.items()},
+            "models": {name: identity.manifest for name, identity in self.models.items()},
             **({"plugins": plugins} if plugins else {}),
             **({"scaffolds": scaffolds} if scaffolds else {}),
             **({"judges": judges} if judges else {}),
@@ -108,7 +110,9 @@ class Study:
 def _versions(spec: Spec) -> dict[str, str]:
     """What a stamp held of scaffolds before it covered what they do: a version, which was 1 of each, and the
     digest of the wording."""
-    procedures = {kind: built_in(kind) for kind in sorted({each.kind for each in stated_scaffolds(spec)})}
+    procedures = {
+        kind: built_in(kind) for kind in sorted({scaffold.kind for scaffold in stated_scaffolds(spec)})
+    }
     return {
         kind: digest({"version": 1, "wording": wording_digest(procedure.wording)})
         for kind, procedure in procedures.items()
@@ -126,13 +130,13 @@ def resolve(
     the hub may be absent, because cells can be counted without it.
     """
     spec, source, places, references = checked.spec, checked.source, checked.places, checked.references
-    found = Collector()
+    collector = Collector()
     loader = ItemLoader(spec, source, places, pins, online)
     for diagnostic in loader.load().diagnostics:
-        found.add(diagnostic)
+        collector.add(diagnostic)
     for check in (hypotheses_count_something, hypotheses_select_items, scores_fit):
         for diagnostic in check(spec, source, loader.items):
-            found.add(diagnostic)
+            collector.add(diagnostic)
 
     models: dict[str, ModelIdentity] = {}
     judges: dict[str, ModelIdentity] = {}
@@ -141,8 +145,8 @@ def resolve(
         try:
             known[model.id] = identify(model, places, pins.get(model.id), online)
         except NotFound as error:
-            found.add(source.diagnose(error.code, (*path, "source"), error.problem, error.help))
-    found.raise_if_any()
+            collector.add(source.diagnose(error.code, (*path, "source"), error.problem, error.help))
+    collector.raise_if_any()
     origin = Origin(source.path, places.data_folder, places.models_folder)
     read = loader.items, loader.absent, models
     return Study(

@@ -8,5 +8,5 @@ class Counter:
         """How many tokens the tokenizer in a file makes of some texts."""
         from tokenizers import Tokenizer
 
-        found = Tokenizer.from_file(path).encode_batch(texts, add_special_tokens=False)
-        return sum(len(each.ids) for each in found)
+        encodings = Tokenizer.from_file(path).encode_batch(texts, add_special_tokens=False)
+        return sum(len(encoding.ids) for encoding in encodings)

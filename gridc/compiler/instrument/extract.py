@@ -74,7 +74,7 @@ def extract(
             if found.taken_back(answer):
                 return Extraction(None, "taken back")
             return Extraction(answer.option, kind, confidence, begin + answer.start, begin + answer.end)
-    several = len({each.option for each in found.standing if not each.letter}) > 1
+    several = len({mention.option for mention in found.standing if not mention.letter}) > 1
     return Extraction(None, "several answers" if several else "no answer")
 
 
@@ -176,14 +176,16 @@ class _Read:
         self.text = text
         self.letters = letters
         denied = self._denied(every)
-        self.standing = [each for number, each in enumerate(every) if number not in denied]
+        self.standing = [mention for number, mention in enumerate(every) if number not in denied]
         self.denied = [every[number] for number in sorted(denied)]
 
     def _denied(self, every: Sequence[Mention]) -> set[int]:
         """The numbers of the mentions that are denied: "not A", "between A and B", "B and C are wrong"."""
         denials, denied = self._ends(_DENIAL), set()
-        for number, each in enumerate(every):
-            if each.start in denials or (number - 1 in denied and self._beside(every[number - 1], each)):
+        for number, mention in enumerate(every):
+            if mention.start in denials or (
+                number - 1 in denied and self._beside(every[number - 1], mention)
+            ):
                 denied.add(number)
         for number in reversed(range(len(every))):
             wrong = self._wrong(every, number)
@@ -212,18 +214,18 @@ class _Read:
         last line."""
         marked, corrected, last = self._ends(_MARKER), self._ends(_CORRECTION), self._last_line()
         return self._last(
-            lambda each: (
-                each.start in marked
-                or each == last
-                or (each.start in corrected and self._stops(each))
-                or (each.letter and _RIGHT.match(self.text, each.end) is not None)
+            lambda mention: (
+                mention.start in marked
+                or mention == last
+                or (mention.start in corrected and self._stops(mention))
+                or (mention.letter and _RIGHT.match(self.text, mention.end) is not None)
             )
         )
 
     def _last_line(self) -> Mention | None:
         """The option that the last of several lines names and no more: "B", "- **(B)**", "B. the miller"."""
         begin = self.text.rstrip(_BLANK).rfind("\n") + 1
-        named = [each for each in self.standing if each.start >= begin]
+        named = [mention for mention in self.standing if mention.start >= begin]
         if not begin or not named or self._leads(begin) != named[0].start:
             return None
         if not all(self._explained(*two) or self._beside(*two) for two in pairwise(named)):
@@ -257,20 +259,22 @@ class _Read:
     def concluded(self) -> Mention | None:
         """The last mention that a conclusion leads to: "so it is C"."""
         concluded = self._ends(_CONCLUSION)
-        return self._last(lambda each: each.start in concluded and self._stops(each))
+        return self._last(lambda mention: mention.start in concluded and self._stops(mention))
 
     def bracketed(self) -> Mention | None:
         """The last letter in brackets or in bold: "... hence (C)"."""
-        return self._last(lambda each: self.letters and each.letter and self._around(each) in _BRACKETS)
+        return self._last(
+            lambda mention: self.letters and mention.letter and self._around(mention) in _BRACKETS
+        )
 
     def named(self) -> Mention | None:
         """The last text, where only one option's is named. A word as short as "no" must stand alone."""
         texts = [
-            each
-            for each in self.standing
-            if not each.letter and (each.end - each.start > 3 or self._stops(each))
+            mention
+            for mention in self.standing
+            if not mention.letter and (mention.end - mention.start > 3 or self._stops(mention))
         ]
-        return texts[-1] if len({each.option for each in texts}) == 1 else None
+        return texts[-1] if len({mention.option for mention in texts}) == 1 else None
 
     def contradicted(self, answer: Mention) -> bool:
         """Whether another option is given as the answer in the same breath: "A or B", "B. the text of A"."""
@@ -281,10 +285,14 @@ class _Read:
 
     def taken_back(self, answer: Mention) -> bool:
         """Whether the response goes on to call the option wrong, or ends in "neither" or "both"."""
-        back = [each for each in self.denied if each.start > answer.start and each.letter == answer.letter]
+        back = [
+            mention
+            for mention in self.denied
+            if mention.start > answer.start and mention.letter == answer.letter
+        ]
         none = _NONE.search(self.text, answer.end)
-        named = none is not None and any(each.end > none.end() - 1 for each in self.standing)
-        return any(each.option == answer.option for each in back) or (none is not None and not named)
+        named = none is not None and any(mention.end > none.end() - 1 for mention in self.standing)
+        return any(mention.option == answer.option for mention in back) or (none is not None and not named)
 
     def _joined(self, first: Mention, second: Mention) -> bool:
         between = self.text[first.end : second.start]
@@ -303,7 +311,7 @@ class _Read:
         )
 
     def _last(self, chosen: Callable[[Mention], bool]) -> Mention | None:
-        return next((each for each in reversed(self.standing) if chosen(each)), None)
+        return next((mention for mention in reversed(self.standing) if chosen(mention)), None)
 
     def _stops(self, mention: Mention) -> bool:
         return _STOPS.match(self.text, mention.end) is not None

@@ -64,13 +64,13 @@ class _Finder:
             for match in self._text.finditer(text)
             if match.lastgroup is not None
         ]
-        found = sorted([*named, *self._lettered(text, named)], key=lambda each: each.start)
-        echoed = set(_echoed(text, found))
-        return [each for number, each in enumerate(found) if number not in echoed]
+        mentions = sorted([*named, *self._lettered(text, named)], key=lambda mention: mention.start)
+        echoed = set(_echoed(text, mentions))
+        return [mention for number, mention in enumerate(mentions) if number not in echoed]
 
     def _lettered(self, text: str, named: Sequence[Mention]) -> Iterator[Mention]:
         """Letters outside of texts that are neither the pronoun I nor the article A."""
-        starts = {each.start: each.option for each in named}
+        starts = {mention.start: mention.option for mention in named}
         covered, reach = iter(named), -1
         current = next(covered, None)
         for match in self._label.finditer(text):

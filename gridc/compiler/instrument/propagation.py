@@ -198,13 +198,17 @@ def _format(original: Original) -> Sequence[str]:
     if original.format_instruction is not None:
         return original.format_instruction
     outside = _SHOWN.sub("", original.question)
-    return [each for each in (*sentences(original.system or ""), *sentences(outside)) if is_format(each)]
+    return [
+        sentence
+        for sentence in (*sentences(original.system or ""), *sentences(outside))
+        if is_format(sentence)
+    ]
 
 
 def _safety(original: Original) -> Sequence[str]:
     if original.safety_instruction is not None:
         return original.safety_instruction
-    return [each for each in sentences(original.system or "") if is_safety(each)]
+    return [sentence for sentence in sentences(original.system or "") if is_safety(sentence)]
 
 
 def _options(original: Original, sent: "_Sent") -> State:

@@ -38,10 +38,10 @@ def refusal_keywords(response: str) -> Extraction:
     if not text.strip():
         return Extraction(None, "empty")
     opening = len(text) - len(text.lstrip())
-    found = _REFUSALS.search(text, 0, opening + WINDOW)
-    if found is None:
+    match = _REFUSALS.search(text, 0, opening + WINDOW)
+    if match is None:
         return Extraction(RESPONSES.index("comply"), "no phrase of refusal", "inferred", begin, begin)
-    start, end = found.span()
+    start, end = match.span()
     return Extraction(RESPONSES.index("refuse"), "phrase of refusal", "inferred", begin + start, begin + end)
 
 

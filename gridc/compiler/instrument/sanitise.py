@@ -76,7 +76,7 @@ def reading(setting: Setting, item: Item, text: str) -> tuple[object, ...]:
         option = READERS[setting.held("reader")](text, item.options, labels).option
     if item.expected is not None:
         refusal = refusal_keywords(text).option
-    return (option, refusal, tuple(each in text for each in item.references))
+    return (option, refusal, tuple(reference in text for reference in item.references))
 
 
 def known_of(setting: Setting, item: Item, shown: Sequence[str] = (), names: Sequence[str] = ()) -> Known:
@@ -358,7 +358,7 @@ def _sorted(find: Callable[[str, Known], Iterator[_Piece]]) -> Callable[[str, Kn
 
     def finder(text: str, known: Known) -> Iterator[_Piece]:
         last = 0
-        for piece in sorted(find(text, known), key=lambda each: (each.start, -each.end)):
+        for piece in sorted(find(text, known), key=lambda piece: (piece.start, -piece.end)):
             if piece.start < last:
                 continue
             last = piece.end

@@ -64,16 +64,16 @@ def score(setting: Setting, item: Item, answers: Answers, ruling: Ruling | None 
     if ruling is not None:
         return _ruled(setting, item, ruling)
     read = READ[METHODS[setting.method].reads]
-    found = read(setting, item, before_stop(answers[-1]["text"], setting.held("stop")))
-    if found.option is None:
-        return Outcome(None, setting.credit, {"rule": None, "unread": found.rule})
+    extraction = read(setting, item, before_stop(answers[-1]["text"], setting.held("stop")))
+    if extraction.option is None:
+        return Outcome(None, setting.credit, {"rule": None, "unread": extraction.rule})
     evidence = {
-        "rule": found.rule,
-        "confidence": found.confidence,
-        "start": found.start,
-        "end": found.end,
+        "rule": extraction.rule,
+        "confidence": extraction.confidence,
+        "start": extraction.start,
+        "end": extraction.end,
     }
-    return Outcome(found.option, earned(setting, item, found.option), evidence)
+    return Outcome(extraction.option, earned(setting, item, extraction.option), evidence)
 
 
 def _ruled(setting: Setting, item: Item, ruling: Ruling) -> Outcome:
@@ -141,7 +141,7 @@ def _rank(setting: Setting, item: Item, answers: Answers) -> Outcome:
         lengths = {
             "none": [1] * len(ranked),
             "token": answers[0]["tokens"],
-            "char": [len(each.text) for each in ranked],
+            "char": [len(candidate.text) for candidate in ranked],
         }
         pairs = zip(conditional, lengths[setting.normalise], ranked, strict=True)
         stated = [None if _none(value) else value / length for value, length, _ in pairs]

@@ -168,5 +168,5 @@ STRATEGIES = (*_STRATEGIES, "uncategorized")
 
 def strategy(part: str) -> str:
     """The strategy of a part of a divided task, the first of `STRATEGIES` whose words it has (app. M)."""
-    said = _straight(part)
-    return next((name for name, pattern in _STRATEGIES.items() if pattern.search(said)), "uncategorized")
+    text = _straight(part)
+    return next((name for name, pattern in _STRATEGIES.items() if pattern.search(text)), "uncategorized")

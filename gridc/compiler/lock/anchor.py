@@ -80,25 +80,25 @@ class Anchor:
 def anchors(lock_path: Path, spec_path: Path, trust: Trust = NOBODY) -> list[Anchor]:
     """Every tie that the lock has, and the reason when it has no commit. Raises `StampError` (GC406) where
     evidence does not fit the lock."""
-    registered = (Anchor("registration", *each) for each in registrations(lock_path, trust))
+    registered = (Anchor("registration", *registration) for registration in registrations(lock_path, trust))
     return [_commit(lock_path, spec_path), *ties(lock_path, trust), *registered]
 
 
 def ties(path: Path, trust: Trust = NOBODY) -> list[Anchor]:
     """The signature and the token beside a file."""
-    signed = (Anchor("signature", *each) for each in signatures(path, trust))
-    return [*signed, *(Anchor("token", *each) for each in tokens(path, trust))]
+    signed = (Anchor("signature", *signature) for signature in signatures(path, trust))
+    return [*signed, *(Anchor("token", *token) for token in tokens(path, trust))]
 
 
 def strongest(found: Sequence[Anchor]) -> Anchor:
     """The strongest tie, the first of those that are equal."""
-    return max(found, key=lambda each: STRENGTHS.index(each.strength))
+    return max(found, key=lambda anchor: STRENGTHS.index(anchor.strength))
 
 
 def in_words(found: Sequence[Anchor]) -> str:
     """The strongest tie, and what else is given and was not checked."""
     first = strongest(found)
-    rest = [each.detail for each in found if each is not first and each.strength == "unanchored"]
+    rest = [anchor.detail for anchor in found if anchor is not first and anchor.strength == "unanchored"]
     given = [text for text in rest if text not in (UNCOMMITTED, CHANGED)]
     return "; ".join([first.detail, *given])
 

@@ -31,8 +31,8 @@ def write_log(result: Reconciled, path: Path) -> int:
             _refresh(entry, result.departures)
     missing = [each for each in result.departures if not _explained(result.log, each)]
     taken = {str(entry["id"]) for entry in entries}
-    for each in missing:
-        entries.append(_entry(each, _free_id(taken)))
+    for departure in missing:
+        entries.append(_entry(departure, _free_id(taken)))
     if not entries:
         del document["deviation"]
     write_atomic(path, tomlkit.dumps(document))
@@ -46,7 +46,7 @@ def _explained(log: DeviationLog, departure: Departure) -> bool:
 def _refresh(entry: Table, departures: Iterable[Departure]) -> None:
     """State what a change's difference is. A change that covers several differences has no one value."""
     for change in entry["change"]:
-        found = [each for each in departures if covers(str(change["path"]), each.path)]
+        found = [departure for departure in departures if covers(str(change["path"]), departure.path)]
         values = change_of(found[0]) if len(found) == 1 and found[0].path == change["path"] else {}
         for key in ("registered", "implemented"):
             if key in values:

@@ -44,7 +44,7 @@ class Reconciled:
     def entries(self) -> Iterator[tuple[Deviation, tuple[Departure, ...]]]:
         """Each deviation with the departures that it explains; none where it was resolved."""
         for entry in self.log.deviation:
-            yield entry, tuple(each for each in self.departures if explains(entry, each.path))
+            yield entry, tuple(departure for departure in self.departures if explains(entry, departure.path))
 
     def manifest(self) -> list[dict[str, Any]]:
         """The log as reports and events hold it, with the computed values."""
@@ -52,15 +52,15 @@ class Reconciled:
             {
                 "id": entry.id,
                 "element": entry.element,
-                "changes": [change_of(each) for each in found]
-                or [each.model_dump(mode="json", exclude_none=True) for each in entry.change],
+                "changes": [change_of(departure) for departure in departures]
+                or [change.model_dump(mode="json", exclude_none=True) for change in entry.change],
                 "reason": entry.reason,
                 "phase": entry.phase,
                 "date": entry.date,
                 "impact": entry.impact,
                 "resolved": entry.resolved,
             }
-            for entry, found in self.entries()
+            for entry, departures in self.entries()
         ]
 
 
@@ -76,8 +76,8 @@ def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[D
     An input is a departure of its own only where the spec does not already say that it changed. What was
     stamped as absent and is here now was pinned on arrival; adding it is not a deviation.
     """
-    found = [Departure(*each) for each in differences(stamped["spec"], current["spec"])]
-    said = [each.path for each in found]
+    found = [Departure(*difference) for difference in differences(stamped["spec"], current["spec"])]
+    said = [departure.path for departure in found]
     kinds = (("templates", None), ("benchmarks", "benchmark"), ("models", "model"), ("plugins", None))
     for kind, name in kinds:
         before, after = (each["inputs"].get(kind, {}) for each in (stamped, current))
@@ -133,17 +133,17 @@ def _comparable(before: Any, after: Any) -> tuple[Any, Any]:
     from the spec: what both sides have is compared, and of a plug-in its files only where both stamps cover
     them."""
     sides = (before, after)
-    if all(isinstance(each, dict) and "distribution" in each for each in sides):
+    if all(isinstance(side, dict) and "distribution" in side for side in sides):
         return _plugins(before, after)
-    if not all(isinstance(each, dict) and "exemplars" in each for each in sides):
+    if not all(isinstance(side, dict) and "exemplars" in side for side in sides):
         return before, after
     orders = before["exemplars"].keys() & after["exemplars"].keys()
-    shown = min((len(each["exemplars"][order]) for each in sides for order in orders), default=0)
+    shown = min((len(side["exemplars"][order]) for side in sides for order in orders), default=0)
     old, new = (
-        each
-        | {"exemplars": {order: each["exemplars"][order][:shown] for order in orders}}
-        | {"items": {order: each["items"][order] for order in orders}}
-        for each in sides
+        side
+        | {"exemplars": {order: side["exemplars"][order][:shown] for order in orders}}
+        | {"items": {order: side["items"][order] for order in orders}}
+        for side in sides
     )
     return old, new
 
@@ -188,14 +188,14 @@ def require_same(lock: Lock, study: Study, path: Path) -> None:
     found = departures(lock.content, study.stamped())
     if not found:
         return
-    listed = [_departed(each, path) for each in found]
+    listed = [_departed(departure, path) for departure in found]
     help = "undo the change, explain it in the deviation log, or `gridc stamp --supersede`"
     raise StampError([*listed[:-1], replace(listed[-1], help=help)])
 
 
 def explains(entry: Deviation, path: str) -> bool:
     """Whether an entry that still stands is about a path."""
-    return not entry.resolved and any(covers(each.path, path) for each in entry.change)
+    return not entry.resolved and any(covers(change.path, path) for change in entry.change)
 
 
 def covers(prefix: str, path: str) -> bool:
@@ -216,8 +216,8 @@ def _unpinned(manifest: Any) -> bool:
 def _departed(departure: Departure, path: Path) -> Diagnostic:
     before, now = brief(departure.registered), brief(departure.implemented)
     if departure.path.startswith("inputs."):
-        told = departure.detail or str(departure.implemented)
-        return Diagnostic("GC405", f"`{departure.path}` is not what was stamped: {told}", str(path))
+        text = departure.detail or str(departure.implemented)
+        return Diagnostic("GC405", f"`{departure.path}` is not what was stamped: {text}", str(path))
     if departure.path.startswith("behaviour["):
         moved = f"`{departure.path}` was {before} and is {now}"
         message = f"gridc does something else than when the study was stamped: {moved}"
@@ -236,8 +236,8 @@ def _uncovered(found: Sequence[Departure], log: DeviationLog, path: Path) -> Ite
         ways = f"use the gridc that stamped it, which the lock names; {ways}"
     if any(each.absent for each in missing):
         ways = f"give the folder that it lies in (--data, --models); {ways}"
-    for number, each in enumerate(missing, start=1):
-        yield replace(_departed(each, path), help=ways if number == len(missing) else None)
+    for number, departure in enumerate(missing, start=1):
+        yield replace(_departed(departure, path), help=ways if number == len(missing) else None)
 
 
 def _misplaced(found: Sequence[Departure], log: DeviationLog, source: Source) -> Iterator[Diagnostic]:
@@ -256,9 +256,9 @@ def _misplaced(found: Sequence[Departure], log: DeviationLog, source: Source) ->
                 message = f"`{change.path}` is as it was stamped: there is nothing to explain"
                 help = "remove the entry, or set `resolved = true` if it was undone"
                 yield source.diagnose("GC402", where, message, help)
-            for each in departed:
-                if owner.setdefault(each.path, entry.id) != entry.id:
-                    message = f"`{each.path}` is already explained by `{owner[each.path]}`"
+            for departure in departed:
+                if owner.setdefault(departure.path, entry.id) != entry.id:
+                    message = f"`{departure.path}` is already explained by `{owner[departure.path]}`"
                     yield source.diagnose("GC402", where, message, "explain each difference once")
             if len(departed) == 1 and departed[0].path == change.path and not entry.resolved:
                 yield from _stale(change, departed[0], source, (*here, "change", rank))

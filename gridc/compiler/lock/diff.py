@@ -142,17 +142,20 @@ def read_document(path: Path) -> Document:
 def compare(a: Document, b: Document) -> list[PathDifference]:
     """Every path at which the two differ, the stamped ones first. Of inputs and of what no stamp covers only
     what both have is compared."""
-    found = [PathDifference(*each) for each in differences(a.spec, b.spec)]
+    found = [PathDifference(*difference) for difference in differences(a.spec, b.spec)]
     if a.inputs is not None and b.inputs is not None:
         found += [
             PathDifference(f"inputs.{path}", *sides) for path, *sides in differences(a.inputs, b.inputs)
         ]
     found += [PathDifference(*each) for each in _behaviour(a, b)]
     if a.loose is not None and b.loose is not None:
-        found += [PathDifference(*each, stamped=False) for each in differences(a.loose, b.loose)]
+        found += [PathDifference(*difference, stamped=False) for difference in differences(a.loose, b.loose)]
     if not any(side.source is not None and side.source.bases for side in (a, b)):
         return found  # each side is one file, in which a path is found by its name
-    return [replace(each, places=(a.written(each.path), b.written(each.path))) for each in found]
+    return [
+        replace(difference, places=(a.written(difference.path), b.written(difference.path)))
+        for difference in found
+    ]
 
 
 def _behaviour(a: Document, b: Document) -> list[tuple[str, Any, Any]]:

@@ -64,8 +64,8 @@ class Lock:
             "gridc": self.gridc,
             "git": None if self.commit is None else {"commit": self.commit, "dirty": self.dirty},
             "supersedes": [
-                {"stamp": each.stamp, "created": each.created, "content": each.content}
-                for each in self.supersedes
+                {"stamp": earlier.stamp, "created": earlier.created, "content": earlier.content}
+                for earlier in self.supersedes
             ],
             **({"prices": self.prices} if self.prices else {}),
             "content": self.content,
@@ -156,10 +156,10 @@ def read_lock(path: Path) -> Lock | None:
             git_state.get("commit"), git_state.get("dirty"), chain, dict(document.get("files", {})),
             document.get("prices", {}),
         )  # fmt: skip
-        stamps = [(each.stamp, digest(each.content)) for each in lock.chain]
+        stamps = [(earlier.stamp, digest(earlier.content)) for earlier in lock.chain]
         lock.pins()
         _require_tables(lock.content)
-        prices = {name: TokenPrice(**each) for name, each in lock.prices.items()}
+        prices = {name: TokenPrice(**price) for name, price in lock.prices.items()}
         if any(
             type(way.usd(1, 1, 1)) is not float
             for price in prices.values()

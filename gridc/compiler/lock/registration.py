@@ -97,6 +97,6 @@ def _require_none(said: Mapping[str, Any], *states: str) -> None:
 
 
 def _last(dates: list[str | None]) -> str:
-    times = [datetime.fromisoformat(each) for each in dates if each]
-    aware = [each if each.tzinfo else each.replace(tzinfo=UTC) for each in times]
+    times = [datetime.fromisoformat(date) for date in dates if date]
+    aware = [time if time.tzinfo else time.replace(tzinfo=UTC) for time in times]
     return max(aware).isoformat(timespec="seconds")

@@ -83,7 +83,7 @@ _SETS = (0xA0, 0xA1)
 def _parts(data: bytes, place: int, end: int) -> list[tuple[int, int, int, int]]:
     """The values that stand one after another in a part of a DER text: of each its tag, where it begins,
     and where its content begins and ends. Raises `ValueError` or `IndexError` where it is no DER."""
-    found = []
+    parts = []
     while place < end:
         tag, size, begin = data[place], data[place + 1], place + 2
         if tag & 0x1F == 0x1F or size == 0x80:
@@ -93,9 +93,9 @@ def _parts(data: bytes, place: int, end: int) -> list[tuple[int, int, int, int]]
             size = int.from_bytes(data[place + 2 : begin], "big")
         if begin + size > end:
             raise ValueError("longer than what holds it")
-        found.append((tag, place, begin, begin + size))
+        parts.append((tag, place, begin, begin + size))
         place = begin + size
-    return found
+    return parts
 
 
 def _root(response: "TimeStampResponse", data: bytes, trust: Trust) -> str | None:
@@ -127,9 +127,9 @@ def _roots(trust: Trust) -> "Iterator[tuple[str, Certificate]]":
             yield "a root of the system", root
     for path in trust.roots:
         try:
-            found = load_pem_x509_certificates(trust.read(path))
+            certificates = load_pem_x509_certificates(trust.read(path))
         except ValueError as error:
             message = f"there are no root certificates in it ({error})"
             raise UsageError([Diagnostic("GC000", message, str(path))]) from None
-        for each in found:
-            yield f"a root that the verifier named, {path.name}", each
+        for certificate in certificates:
+            yield f"a root that the verifier named, {path.name}", certificate

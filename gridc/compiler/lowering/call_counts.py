@@ -89,8 +89,8 @@ def count(
                     totals["calls"] += 1
                     place = order.index(request.model)
                     calls.add(bytes.fromhex(request.id), place * len(KINDS) + KINDS.index(request.kind))
-                    asked = f"{request.model}{request.precision}{request.prompt.id}"
-                    prompts.add(sha256(asked.encode()).digest(), place)
+                    text = f"{request.model}{request.precision}{request.prompt.id}"
+                    prompts.add(sha256(text.encode()).digest(), place)
                     _note(sent[request.model], request.prompt.characters, request.parameters)
             if alike is not None:
                 model = sent[models[cell.model]]
@@ -126,7 +126,7 @@ def _note(sent: _Sent, characters: int, parameters: Mapping[str, object]) -> Non
     sent.calls += 1
     continuations = parameters.get("continuations")
     if isinstance(continuations, list):
-        characters += sum(len(each) for each in continuations)
+        characters += sum(len(continuation) for continuation in continuations)
     sent.characters += characters
     longest = parameters.get("max_tokens", 0)
     sent.most += longest if isinstance(longest, int) else 0

@@ -85,21 +85,25 @@ def estimate(
     for model in study.spec.asked_models:
         if model.id not in counts.models:
             continue
-        asked = counts.models[model.id]
+        model_counts = counts.models[model.id]
         ratio, basis = _characters_per_token(study.asked_models[model.id], texts)
-        read, price = round(asked.prompt_characters / ratio), prices.get(model.id)
-        left = asked.calls - (asked.stored or 0)
-        share = left / asked.calls if asked.calls else 0.0
+        read, price = round(model_counts.prompt_characters / ratio), prices.get(model.id)
+        left = model_counts.calls - (model_counts.stored or 0)
+        share = left / model_counts.calls if model_counts.calls else 0.0
         speed = speeds.get(study.asked_models[model.id].digest)
         found[model.id] = Estimate(
             prompt_tokens=read,
-            generated_tokens=asked.generated_tokens,
+            generated_tokens=model_counts.generated_tokens,
             basis=basis,
             **_money(
-                price, read * share, asked.prompt_characters * share, asked.generated_tokens * share, left
+                price,
+                read * share,
+                model_counts.prompt_characters * share,
+                model_counts.generated_tokens * share,
+                left,
             ),
             seconds=None if speed is None else speed * left,
-            later=None if asked.later is None else _later(asked.later, price, ratio),
+            later=None if model_counts.later is None else _later(model_counts.later, price, ratio),
         )
     return found
 

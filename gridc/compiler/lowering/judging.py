@@ -115,11 +115,11 @@ def arms_of(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
     return {
         benchmark: {
             configuration: ", ".join(
-                own[axis] for axis in own if len({each[axis] for each in found.values()}) > 1
+                own[axis] for axis in own if len({each[axis] for each in level.values()}) > 1
             )
-            for configuration, own in found.items()
+            for configuration, own in level.items()
         }
-        for benchmark, found in levels.items()
+        for benchmark, level in levels.items()
     }
 
 
@@ -142,7 +142,7 @@ class Bench:
     @cached_property
     def rubrics(self) -> dict[str, Rubric]:
         """By the name of the judge."""
-        own = {f"{JUDGE}.{each.id}": each.rubric for each in self.judge.panel or ()}
+        own = {f"{JUDGE}.{judge.id}": judge.rubric for judge in self.judge.panel or ()}
         stated = {name: own.get(name) or self.judge.rubric for name in self.assessors}
         return {
             name: Rubric(self._prompts.get(text, text), self.judge.labels, self.judge.confidence)
@@ -154,9 +154,11 @@ class Bench:
         asks: list[JudgeCall] = []
         seats: dict[str, dict[Key, tuple[str, Judgment] | None]] = {}
         for name in self.judge.jury:
-            seats[name] = {each.key: self._assess(name, each, answers, asks) for each in responses}
+            seats[name] = {
+                response.key: self._assess(name, response, answers, asks) for response in responses
+            }
         sample = self._second_sample(responses)
-        seconds = {each.key: self._assess(SECOND, each, answers, asks) for each in sample}
+        seconds = {response.key: self._assess(SECOND, response, answers, asks) for response in sample}
         guesses, guessed = self._guesses(responses, answers, asks)
         missing = any(None in given.values() for given in seats.values())
         if missing or not guessed or None in seconds.values():
@@ -167,10 +169,14 @@ class Bench:
         }
         if self.judge.validation is None:
             return Judged(tuple(asks), True, rulings, None, guesses)
-        second = self._second(rulings, seconds, {each.key: self.unit_of(each) for each in sample})
+        second = self._second(rulings, seconds, {response.key: self.unit_of(response) for response in sample})
         if second.rescored:
-            rest = [each for each in responses if each.key not in seconds and self._may_second(each)]
-            seconds |= {each.key: self._assess(SECOND, each, answers, asks) for each in rest}
+            rest = [
+                response
+                for response in responses
+                if response.key not in seconds and self._may_second(response)
+            ]
+            seconds |= {response.key: self._assess(SECOND, response, answers, asks) for response in rest}
             if None in seconds.values():
                 return Judged(tuple(asks), False, {})
             rulings |= {key: self._ruling([given]) for key, given in seconds.items()}
@@ -184,7 +190,7 @@ class Bench:
         arms = arms_of([response.cell for response in responses])
         share = self.judge.blinding.guess_share if self.judge.blinding is not None else 0.0
         drawn = self._stratified(responses, lambda cell, n: ceil(round(share * n, 9)), "guess")
-        found, whole = [], True
+        guesses, whole = [], True
         for each in drawn if share else ():
             known = arms[each.cell.benchmark]
             if len(set(known.values())) < 2 or not each.text.strip():
@@ -193,8 +199,8 @@ class Bench:
             given = self._ask_until_read(GUESS, rubric, each, answers, asks)
             whole = whole and given is not None
             label = None if given is None else given.label
-            found.append(Guess(each.key, each.cell.benchmark, known[each.cell.configuration], label))
-        return (tuple(found) if whole else ()), whole
+            guesses.append(Guess(each.key, each.cell.benchmark, known[each.cell.configuration], label))
+        return (tuple(guesses) if whole else ()), whole
 
     def _assess(
         self, name: str, response: Response, answers: AnswerLookup, asks: list[JudgeCall]
@@ -205,12 +211,12 @@ class Bench:
         if not response.text.strip():
             return name, verdict
         for who in (name, *([BACKUP] if name == JUDGE and self.judge.backup else [])):
-            found = self._ask_until_read(who, self.rubrics[who], response, answers, asks)
-            if found is None:
+            judgment = self._ask_until_read(who, self.rubrics[who], response, answers, asks)
+            if judgment is None:
                 return None
-            if found.failure is None:
-                return who, found
-            verdict = found
+            if judgment.failure is None:
+                return who, judgment
+            verdict = judgment
         return name, verdict
 
     def _ask_until_read(
@@ -305,7 +311,7 @@ class Bench:
         )
         if key not in self._lengths:
             empty = (Response(cell, item, 0, "") for item in items)
-            self._lengths[key] = sum(len(self.ask(name, each)[0][1]) for each in empty)
+            self._lengths[key] = sum(len(self.ask(name, response)[0][1]) for response in empty)
         return self._lengths[key]
 
     def _ruling(self, given: Sequence[tuple[str, Judgment] | None]) -> Ruling:

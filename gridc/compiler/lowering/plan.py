@@ -144,9 +144,9 @@ class Plan:
 def asked_of(study: Study, benchmark: str, subset: Subset | None = None) -> int | None:
     """How many items a benchmark asks, or a subset of it: as drawn here, or, while its items are absent, as
     the spec says; None where it does not."""
-    found = study.items.get(benchmark)
-    if found is not None:
-        return len(found.asked(None, subset))
+    items = study.items.get(benchmark)
+    if items is not None:
+        return len(items.asked(None, subset))
     (declared,) = (each.sample for each in study.spec.benchmark if each.id == benchmark)
     named = subset or declared
     return named.n if named else None

@@ -170,5 +170,5 @@ def _ranking(setting: Setting, item: Item, cell: Cell) -> Mapping[str, Any]:
     except NoCandidates as error:
         message = f"{cell.key} ranks {setting.candidates}, and {error}"
         raise SpecError([Diagnostic("GC313", message)]) from None
-    parameters = {"continuations": [delimiter + each.text for each in ranked]}
+    parameters = {"continuations": [delimiter + candidate.text for candidate in ranked]}
     return parameters if setting.seam == "shared_prefix" else {**parameters, "seam": setting.seam}

@@ -124,8 +124,8 @@ def procedure_of(scaffold: Scaffold, plugins: Mapping[str, Plugin]) -> Procedure
             return decides
         except ScaffoldError as error:
             about = f"the scaffold `{scaffold.kind}` of {plugin.distribution} {plugin.version}"
-            found = Diagnostic(error.code, f"{about} cannot be used: {error.problem}", help=error.help)
-            raise UnavailableError([found]) from None
+            diagnostic = Diagnostic(error.code, f"{about} cannot be used: {error.problem}", help=error.help)
+            raise UnavailableError([diagnostic]) from None
         except Exception as error:  # a plug-in can fail as any program can
             failed = plugin.failed(error)
             raise UnavailableError([Diagnostic(failed.code, failed.problem, help=failed.help)]) from None

@@ -240,7 +240,7 @@ def lowered_cost(study: Study, speeds: Mapping[str, float], prices: Mapping[str,
     manifest = Plan(study).manifest(speeds=speeds, prices=prices)
     assert manifest.counts is not None and manifest.estimates is not None
     local = {model.id for model in study.spec.asked_models if not _provided(model.engine)}
-    rows = [_share(name in local, each) for name, each in manifest.estimates.items()]
+    rows = [_share(name in local, estimate) for name, estimate in manifest.estimates.items()]
     total = sum(rows[1:], rows[0])
     return replace(total, calls=total.calls + manifest.counts.unique)
 
@@ -304,8 +304,8 @@ class _Search:
         """The study with one replicate, cut to what the hypotheses need, the fewest levels first."""
         spec = self.study.spec
         benchmarks = [
-            each.id for each in spec.benchmark
-            if any(name == each.id for one in self.hypotheses for name, _ in self.full.spoken[one])
+            benchmark.id for benchmark in spec.benchmark
+            if any(name == benchmark.id for one in self.hypotheses for name, _ in self.full.spoken[one])
         ]  # fmt: skip
         every = self.hypotheses.values()
         models = self._about_any("model")
@@ -327,21 +327,23 @@ class _Search:
             levels = dict(zip((axis.id for axis in spec.axis), chosen, strict=True))
             cut = _once(_cut(spec, levels)).model_copy(
                 update={
-                    "benchmark": tuple(each for each in spec.benchmark if each.id in benchmarks),
-                    "model": tuple(each for each in spec.model if each.id in models),
+                    "benchmark": tuple(
+                        benchmark for benchmark in spec.benchmark if benchmark.id in benchmarks
+                    ),
+                    "model": tuple(model for model in spec.model if model.id in models),
                 }
             )
             items = {name: self.study.items[name] for name in benchmarks}
             study = replace(self.study, spec=cut, items=items)
             found.append(_Variant(study, levels, self.speeds, self.prices))
-        return [each for each in found if all(self._parts(each, one) for one in self.hypotheses)]
+        return [variant for variant in found if all(self._parts(variant, one) for one in self.hypotheses)]
 
     def _about(self, hypothesis: AnyHypothesis, dimension: str, name: str) -> bool:
         models = kind_of(hypothesis).models(hypothesis)
         if dimension == "model" and models is not None:
             return name in models
         selectors = (hypothesis.where, self.study.spec.analysis.primary)
-        return all(each.restricted({dimension}).matches({dimension: name}) for each in selectors)
+        return all(selector.restricted({dimension}).matches({dimension: name}) for selector in selectors)
 
     def _about_any(self, dimension: str) -> tuple[str, ...]:
         """The models, or the levels of an axis, that some hypothesis is about."""
@@ -452,8 +454,8 @@ class _Search:
     def described(self, variant: _Variant, drawn: Drawn, cost: Cost, assumed: Assumed) -> Design:
         items: Mapping[str, Items] = variant.on(drawn).items
         return Design(
-            {name: len(each.sampled) for name, each in items.items()},
-            {name: len({*each.units.values()}) for name, each in items.items()},
+            {name: len(item.sampled) for name, item in items.items()},
+            {name: len({*item.units.values()}) for name, item in items.items()},
             variant.levels,
             survey(variant.study.spec).cells,
             cost,
@@ -481,14 +483,14 @@ class _Search:
         drawn = self.drawn(thousandths or 1000)
         power = {name: round(self.power(variant, name, drawn, assumed), 3) for name in self.hypotheses}
         costs = [cost for *_, cost in self.designs(self.wanted.decide, assumed)]
-        least = min(costs, key=lambda each: getattr(each, self.currency), default=None)
+        least = min(costs, key=lambda cost: getattr(cost, self.currency), default=None)
         return Wrong(what, power, least)
 
     def whole(self, assumed: Assumed) -> Design:
         """The spec as it stands."""
-        drawn = {name: each.sampled for name, each in self.study.items.items()}
-        found = self.described(self.full, drawn, self.full.cost(drawn), assumed)
-        return replace(found, replicates=_replicates(self.study.spec))
+        drawn = {name: items.sampled for name, items in self.study.items.items()}
+        design = self.described(self.full, drawn, self.full.cost(drawn), assumed)
+        return replace(design, replicates=_replicates(self.study.spec))
 
 
 def _cut(spec: Spec, levels: Mapping[str, tuple[str, ...]]) -> Spec:

@@ -65,8 +65,8 @@ def prospects(plan: Plan) -> list[Prospect]:
     """Every hypothesis of a study, in order. Needs no items where the spec says how many are drawn."""
     spec = plan.study.spec
     return [
-        _prospect(plan, each, spoken)
-        for each, spoken in zip(spec.hypothesis, plan.survey.hypothesis, strict=True)
+        _prospect(plan, hypothesis, spoken)
+        for hypothesis, spoken in zip(spec.hypothesis, plan.survey.hypothesis, strict=True)
     ]
 
 
@@ -91,12 +91,12 @@ def notes(plan: Plan, found: Sequence[Prospect]) -> Iterator[str]:
     """What a reader of the design should know before a run: how the items were read and which are left out,
     effects below what can be found, and envelopes whose rho_flip saturates."""
     yield from plan.study.notes()
-    for each in found:
-        least = each.power.detectable_pp and each.power.detectable_pp[str(CHANGING[0])]
-        if each.margin_pp is not None and least and least > each.margin_pp:
+    for prospect in found:
+        least = prospect.power.detectable_pp and prospect.power.detectable_pp[str(CHANGING[0])]
+        if prospect.margin_pp is not None and least and least > prospect.margin_pp:
             yield (
-                f"{each.id}: its margin of {each.margin_pp:g} pp is below the {least:.1f} pp that "
-                f"{size_of(each)} can show when {CHANGING[0]:.0%} of the answers change"
+                f"{prospect.id}: its margin of {prospect.margin_pp:g} pp is below the {least:.1f} pp that "
+                f"{size_of(prospect)} can show when {CHANGING[0]:.0%} of the answers change"
             )
     drawn = drawn_words(plan.study.spec)
     if drawn is not None:
@@ -130,15 +130,15 @@ def size_of(found: Prospect) -> str:
 
 def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
     """Hypotheses that no outcome could support (GC521) or refute (GC522)."""
-    for number, found in enumerate(prospects(plan)):
+    for number, prospect in enumerate(prospects(plan)):
         hypothesis = plan.study.spec.hypothesis[number]
-        size = "" if found.items is None else f" of {size_of(found)}"
+        size = "" if prospect.items is None else f" of {size_of(prospect)}"
         for code, verdict, verb in UNREACHED:
-            if verdict not in found.outcomes:
-                problem = f"no outcome{size} could {verb} `{found.id}`"
+            if verdict not in prospect.outcomes:
+                problem = f"no outcome{size} could {verb} `{prospect.id}`"
                 path = ("hypothesis", number, "id")
-                help = _way_out(plan, hypothesis, found, verdict, plan.survey.hypothesis[number])
-                yield Hazard(code, problem, {"hypothesis": found.id}, None, help, path)
+                help = _way_out(plan, hypothesis, prospect, verdict, plan.survey.hypothesis[number])
+                yield Hazard(code, problem, {"hypothesis": prospect.id}, None, help, path)
 
 
 def _way_out(plan: Plan, hypothesis: AnyHypothesis, found: Prospect, verdict: Verdict, spoken: Spoken) -> str:
@@ -194,7 +194,7 @@ def parts_of(study: Study, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[st
                 return None
             sizes, names = asked
             part = Part(sizes, cells, names)
-            found[benchmark] = min(part, found.get(benchmark, part), key=lambda each: each.units)
+            found[benchmark] = min(part, found.get(benchmark, part), key=lambda part: part.units)
     return found if len(found) >= kind.benchmarks(hypothesis) else {}
 
 
@@ -204,18 +204,18 @@ def _size(pooled: bool, parts: Mapping[str, Part]) -> tuple[int, int]:
     if not parts:
         return 0, 0
     if not pooled:
-        least = min(parts.values(), key=lambda each: (each.units, each.items))
+        least = min(parts.values(), key=lambda part: (part.units, part.items))
         return least.items, least.units
-    return sum(each.items for each in parts.values()), units_of(parts.values())
+    return sum(part.items for part in parts.values()), units_of(parts.values())
 
 
 def _one_unit(study: Study) -> Mapping[Group, Group]:
     """The units of benchmarks that share items, as `one_group` has them."""
-    here = {name: each for name, each in study.items.items() if name not in study.absent}
+    here = {name: items for name, items in study.items.items() if name not in study.absent}
     if len(here) < 2:
         return {}
-    texts = {name: each.sampled for name, each in here.items()}
-    return one_group(texts, {name: each.unit for name, each in here.items()})
+    texts = {name: items.sampled for name, items in here.items()}
+    return one_group(texts, {name: items.unit for name, items in here.items()})
 
 
 def _asked(

@@ -49,20 +49,20 @@ def prove(study: Study, source: Source) -> None:
     """
     require_estimator(study.spec, source)
     plan = Plan(study)
-    found = [
+    hazards = [
         *setting_hazards(study),
         *hypothesis_hazards(plan),
         *unit_hazards(study),
         *item_hazards(plan),
         *trial_hazards(plan),
     ]
-    _refuse(study, found, source)
+    _refuse(study, hazards, source)
     if study.absent:
         return
     idle = [
         source.diagnose("GC317", ("waive", number, "code"), f"no hazard {waive.code} is found here")
         for number, waive in enumerate(study.spec.waive)
-        if waive.code not in ENGINE_CODES and not any(_waives(waive, each) for each in found)
+        if waive.code not in ENGINE_CODES and not any(_waives(waive, hazard) for hazard in hazards)
     ]
     if idle:
         raise SpecError(idle)
@@ -78,13 +78,13 @@ NEVER_ADVISED = frozenset(("GC511", "GC517"))
 def waived_for(spec: Spec, model: str) -> frozenset[str]:
     """The hazards of an engine that are waived for a model."""
     place = {"model": model}
-    return frozenset(each.code for each in spec.waive if each.where.matches(place)) & ENGINE_CODES
+    return frozenset(waiver.code for waiver in spec.waive if waiver.where.matches(place)) & ENGINE_CODES
 
 
 def setting_hazards(study: Study) -> Iterator[Hazard]:
     """Hazards that need no items."""
-    for path, asked in grid.asked_models(study.spec):
-        yield from floating_alias(path, asked)
+    for path, model in grid.asked_models(study.spec):
+        yield from floating_alias(path, model)
     yield from judging_itself(study)
     for cell in passes.cells(study.spec):
         template = study.prompts[cell.setting.prompt]
@@ -226,9 +226,9 @@ _TEMPLATE_MARK = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 
 def letters_asked_for(setting: Setting, template: str) -> Found:
     """GC523."""
-    asked = _LETTER.search(f"{template}\n{setting.system or ''}")
+    match = _LETTER.search(f"{template}\n{setting.system or ''}")
     marked = METHODS[setting.method].reads_option and setting.options == "lettered"
-    if asked is not None and marked and not (setting.labelled and are_letters(setting.labels(2))):
+    if match is not None and marked and not (setting.labelled and are_letters(setting.labels(2))):
         shown = "numbers" if setting.labelled else "bullets"
         yield (
             "GC523",
@@ -364,23 +364,23 @@ def _refuse(study: Study, hazards: Iterable[Hazard], source: Source) -> None:
     """Each hazard once, with the first cell that shows it and is not waived."""
     spec, origin = study.spec, study.origin
     found: dict[tuple[str, str], Diagnostic] = {}
-    for each in hazards:
-        if any(_waives(waive, each) for waive in spec.waive) or (each.code, each.problem) in found:
+    for hazard in hazards:
+        if any(_waives(waive, hazard) for waive in spec.waive) or (hazard.code, hazard.problem) in found:
             continue
-        message = each.problem if each.cell is None else f"{each.problem} (first in {each.cell})"
-        named = each.where.get("hypothesis")
+        message = hazard.problem if hazard.cell is None else f"{hazard.problem} (first in {hazard.cell})"
+        named = hazard.where.get("hypothesis")
         where = "" if named is None else f', where = {{ hypothesis = "{named}" }}'
-        waiver = f'[[waive]] code = "{each.code}"{where} and a `why`'
-        help = f"{each.help}; or {waiver}" if each.help else waiver
-        if each.code in NEVER_ADVISED and each.help:
-            help = each.help
-        if each.item is not None or each.code in SEEN_IN_A_PROMPT:
-            at = {name: value for name, value in each.where.items() if name != "tier"}
-            help += f"; `{show_command(origin, at, each.item)}` shows it"
-        if each.path is not None:
-            shown = source.diagnose(each.code, each.path, message, help)
+        waiver = f'[[waive]] code = "{hazard.code}"{where} and a `why`'
+        help = f"{hazard.help}; or {waiver}" if hazard.help else waiver
+        if hazard.code in NEVER_ADVISED and hazard.help:
+            help = hazard.help
+        if hazard.item is not None or hazard.code in SEEN_IN_A_PROMPT:
+            at = {name: value for name, value in hazard.where.items() if name != "tier"}
+            help += f"; `{show_command(origin, at, hazard.item)}` shows it"
+        if hazard.path is not None:
+            shown = source.diagnose(hazard.code, hazard.path, message, help)
         else:
-            shown = Diagnostic(each.code, message, str(source.path), help=help)
-        found[each.code, each.problem] = shown
+            shown = Diagnostic(hazard.code, message, str(source.path), help=help)
+        found[hazard.code, hazard.problem] = shown
     if found:
         raise HazardError(found.values())

@@ -42,10 +42,10 @@ def trial_hazards(plan: Plan) -> Iterator[Hazard]:
                 unseen = True
             if trial.first is not None and trial.oracle.code not in codes:
                 codes.add(trial.oracle.code)
-                told = _told(trial, trial.first)
+                text = _told(trial, trial.first)
                 shown = _shown(plan, once, trial.first)
-                found = _hazard(plan, once, trial.oracle.code, told, shown)
-                yield replace(found, item=trial.first.sample.item.id)
+                hazard = _hazard(plan, once, trial.oracle.code, text, shown)
+                yield replace(hazard, item=trial.first.sample.item.id)
         yield from _constant(plan, once, samples)
         yield from _tied(plan, once, samples)
 
@@ -80,9 +80,9 @@ def _told(trial: Trial, first: Failure) -> str:
         needs = "the prompt does not show what the answer needs"
         return f"a {trial.oracle.name} responder cannot answer {share}: {needs} ({where})"
     read = first.outcome.evidence.get("unread") or f"option {first.outcome.choice}"
-    said = first.said if len(first.said) < 40 else f"...{first.said[-30:]}"
+    text = first.said if len(first.said) < 40 else f"...{first.said[-30:]}"
     said_by = f"what a {trial.oracle.name} responder says {trial.oracle.fault}"
-    return f"{said_by} on {share} ({where}: {said!r} is read as {read})"
+    return f"{said_by} on {share} ({where}: {text!r} is read as {read})"
 
 
 def _shown(plan: Plan, cell: Cell, first: Failure) -> str:

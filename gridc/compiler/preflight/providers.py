@@ -48,15 +48,15 @@ def require_taken(spec: Spec, source: Source) -> dict[str, str]:
     every batch that it does not take, and every key that would travel in the open. Returns what could not be
     checked here, by model, with the reason."""
     provided = [each for each in grid.asked_models(spec) if engine_kind(each[1].engine).provider]
-    found = [*_open_keys(provided, source), *_rankings(spec, provided, source), *_batches(spec, source)]
+    diagnostics = [*_open_keys(provided, source), *_rankings(spec, provided, source), *_batches(spec, source)]
     through = [(path, model) for path, model in provided if model.base_url is None]
     unchecked: dict[str, str] = {}
     if through and find_spec("litellm") is None:
         unchecked = {model.id: UNKNOWN for _, model in through}
     elif through:
-        found += _dropped(spec, through, source)
-    if found:
-        raise SpecError(found)
+        diagnostics += _dropped(spec, through, source)
+    if diagnostics:
+        raise SpecError(diagnostics)
     return unchecked
 
 

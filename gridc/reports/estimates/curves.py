@@ -50,18 +50,22 @@ def _without(curve: CurveFinding, without: WithoutModel) -> Iterator[EstimateRow
 
 
 def _whole(curve: CurveFinding) -> Iterator[EstimateRow]:
-    summary, found = curve.summary, curve.permutation
+    summary, permutation = curve.summary, curve.permutation
     if summary is None:
         return
     count = len(curve.fitted)
-    tested = "" if found is None else f"; p by {found.draws} exchanges of the arms, seed {found.seed}"
+    tested = (
+        ""
+        if permutation is None
+        else f"; p by {permutation.draws} exchanges of the arms, seed {permutation.seed}"
+    )
     values = {
-        "log_odds_median": (summary.median, None if found is None else found.p_median),
+        "log_odds_median": (summary.median, None if permutation is None else permutation.p_median),
         "log_odds_first_quartile": (summary.low, None),
         "log_odds_third_quartile": (summary.high, None),
         "share_significant_below": (summary.below, None),
         "share_significant_above": (summary.above, None),
-        "share_significant": (summary.share, None if found is None else found.p_share),
+        "share_significant": (summary.share, None if permutation is None else permutation.p_share),
         "share_same_sign": (curve.same_sign, None),
     }
     for kind, (value, p) in values.items():
@@ -75,7 +79,7 @@ def _whole(curve: CurveFinding) -> Iterator[EstimateRow]:
             + (tested if p is not None else ""),
             assumption=EXCHANGED if p is not None else "",
             rows=curve.rows,
-            n=max(each.samples for each in curve.fitted),
+            n=max(specification.samples for specification in curve.fitted),
         )
 
 

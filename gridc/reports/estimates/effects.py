@@ -23,10 +23,10 @@ BY_RANKS = {
 
 def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every number of every hypothesis about an effect: by contrast, then of its test and its trend."""
-    for found in findings.hypotheses:
-        if found.effect is not None:
-            rows = _Rows(found, found.effect)
-            for contrast in found.effect.contrasts:
+    for hypothesis in findings.hypotheses:
+        if hypothesis.effect is not None:
+            rows = _Rows(hypothesis, hypothesis.effect)
+            for contrast in hypothesis.effect.contrasts:
                 yield from rows.contrast(contrast)
             yield from rows.whole()
 
@@ -113,11 +113,11 @@ class _Rows:
 
     def whole(self) -> Iterator[EstimateRow]:
         """The test and the trend."""
-        effect, found = self._effect, self._found
+        effect, finding = self._effect, self._found
         failure = effect.failure
         if effect.test is not None or failure is not None:
             test = effect.test
-            corrected = f"corrected by {found.correction} over {found.members}"
+            corrected = f"corrected by {finding.correction} over {finding.members}"
             words = (
                 "no test"
                 if test is None
@@ -126,32 +126,32 @@ class _Rows:
             yield self._tested(
                 f"{self._name}/test",
                 "no_test" if test is None else test.name,
-                f"test of {found.id} ({found.kind})",
+                f"test of {finding.id} ({finding.kind})",
                 None if test is None else test.statistic,
                 f"{words}; corrected p is of support, {corrected}",
                 p=None if test is None else test.p,
-                corrected_p=found.support,
+                corrected_p=finding.support,
                 error=None if failure is None or test is not None else f"{failure.code}: {failure.words}",
             )
-        elif found.support is not None:
+        elif finding.support is not None:
             yield self._tested(
                 f"{self._name}/support",
                 "p_support",
-                f"p of what {found.id} ({found.kind}) predicts",
+                f"p of what {finding.id} ({finding.kind}) predicts",
                 effect.support,
-                f"{margins.METHOD}, at the margin; corrected by {found.correction} over {found.members}",
+                f"{margins.METHOD}, at the margin; corrected by {finding.correction} over {finding.members}",
                 p=effect.support,
-                corrected_p=found.support,
+                corrected_p=finding.support,
             )
-        if found.refute is not None:
+        if finding.refute is not None:
             yield self._tested(
                 f"{self._name}/refute",
                 "p_refute",
-                f"p of what refutes {found.id} ({found.kind})",
+                f"p of what refutes {finding.id} ({finding.kind})",
                 effect.refute,
-                f"by the rule of its kind; corrected by {found.correction} over {found.members}",
+                f"by the rule of its kind; corrected by {finding.correction} over {finding.members}",
                 p=effect.refute,
-                corrected_p=found.refute,
+                corrected_p=finding.refute,
             )
         line = effect.trend
         if line is None:
@@ -171,7 +171,7 @@ class _Rows:
             yield self._row(
                 f"{self._name}/trend/{kind}",
                 kind,
-                f"p of the trend by ranks of {found.id}",
+                f"p of the trend by ranks of {finding.id}",
                 p,
                 method,
                 p=p,

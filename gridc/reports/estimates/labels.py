@@ -26,50 +26,50 @@ def index_asked(spec: Spec) -> bool:
 def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Bang's index of every configuration where the spec asks for it, and the test of the guesses."""
     indexed = index_asked(findings.plan.study.spec)
-    for found in findings[GUESSES]:
-        for arm in found.arms if indexed else ():
+    for guess in findings[GUESSES]:
+        for arm in guess.arms if indexed else ():
             exact = arm.right + arm.wrong == arm.n
             yield estimate(
                 "bang_index",
-                id=f"blinding/{found.benchmark}/{arm.arm}/bang",
-                about=f"right less wrong guesses of {arm.arm} on {found.benchmark}; chance {arm.chance:.4g}",
+                id=f"blinding/{guess.benchmark}/{arm.arm}/bang",
+                about=f"right less wrong guesses of {arm.arm} on {guess.benchmark}; chance {arm.chance:.4g}",
                 estimate=arm.index,
                 interval=(arm.low, arm.high),
                 level=0.95,
                 method=f"Bang's blinding index; {EXACT if exact else BOTH}",
                 assumption="guesses are independent of each other",
-                rows=found.rows,
+                rows=guess.rows,
                 n=arm.n,
             )
         yield estimate(
             "chi_squared",
-            id=f"blinding/{found.benchmark}/dependence",
-            about=f"dependence of guesses on the configuration on {found.benchmark}",
-            estimate=found.test.chi2,
-            p=None if found.test.chi2 is None else found.test.p,
-            method=f"Pearson's chi-squared test of independence, {found.test.df} df",
+            id=f"blinding/{guess.benchmark}/dependence",
+            about=f"dependence of guesses on the configuration on {guess.benchmark}",
+            estimate=guess.test.chi2,
+            p=None if guess.test.chi2 is None else guess.test.p,
+            method=f"Pearson's chi-squared test of independence, {guess.test.df} df",
             assumption="guesses are independent of each other; expected counts are 5 or more",
-            rows=found.rows,
-            n=found.n,
-            error=None if found.test.chi2 is not None else "undefined: one configuration, or one guess",
+            rows=guess.rows,
+            n=guess.n,
+            error=None if guess.test.chi2 is not None else "undefined: one configuration, or one guess",
         )
 
 
 def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """What people's labels say of those that count: agreement and leniency, by sheet and benchmark."""
     for audit in findings[AUDITS]:
-        found, lenient = audit.agreement, audit.leniency
-        about: dict[str, Any] = {"rows": audit.rows, "n": found.n, "level": 0.95}
+        kappa, lenient = audit.agreement, audit.leniency
+        about: dict[str, Any] = {"rows": audit.rows, "n": kappa.n, "level": 0.95}
         about["assumption"] = "responses are drawn and labelled independently"
-        stated = found.low is not None and found.high is not None
+        stated = kappa.low is not None and kappa.high is not None
         yield estimate(
             "cohen_kappa",
             id=f"audit/{audit.sheet}/{audit.benchmark}/kappa",
             about=f"agreement of people and study on {audit.sheet}, {audit.benchmark}",
-            estimate=found.kappa,
-            interval=(found.low, found.high) if stated else None,
+            estimate=kappa.kappa,
+            interval=(kappa.low, kappa.high) if stated else None,
             method=f"Cohen's kappa, unreadable being a label; {KAPPA_INTERVAL}",
-            error=None if found.kappa is not None else "undefined: both give one label throughout",
+            error=None if kappa.kappa is not None else "undefined: both give one label throughout",
             **about | ({} if stated else {"level": None}),
         )
         yield estimate(
@@ -86,10 +86,10 @@ def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
 
 def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """The agreement of judges two by two, and of the second judge with what counts."""
-    found = findings[JUDGING]
-    if found is None:
+    judging = findings[JUDGING]
+    if judging is None:
         return
-    for left, right, agreement in found.agreements:
+    for left, right, agreement in judging.agreements:
         stated = agreement.low is not None and agreement.high is not None
         interval = (agreement.low or 0.0, agreement.high or 0.0) if stated else None
         yield estimate(
@@ -101,7 +101,7 @@ def judging_estimates(findings: Findings) -> Iterator[EstimateRow]:
             level=None if interval is None else 0.95,
             method=f"Cohen's kappa; {KAPPA_INTERVAL}",
             assumption="" if interval is None else INDEPENDENT,
-            rows=found.rows,
+            rows=judging.rows,
             n=agreement.n,
             error=None if agreement.kappa is not None else "undefined: both gave one label throughout",
         )

@@ -44,7 +44,7 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """The difference of every measured configuration from the reference, by every reading, with the number
     needed; and the scores of readable answers alone."""
     for benchmark in findings.benchmarks:
-        cells = {(each.cell.model, each.cell.configuration): each for each in benchmark.cells}
+        cells = {(cell.cell.model, cell.cell.configuration): cell for cell in benchmark.cells}
         assumed = interval_assumption(benchmark.intervals.unit)
         for score in benchmark.cells:
             if score.cell.shared and score.per_protocol is not None:
@@ -71,8 +71,8 @@ def change_estimates(findings: Findings) -> Iterator[EstimateRow]:
             yield _moved(name, about, change.itt, assumed, change.rows, n)
             yield needed_row(name, f"from the {about}", change.itt.needed(), change.rows, n)
             if change.pp is not None:
-                told = f"{about}, unreadable answers left out"
-                yield _moved(f"{name}/per_protocol", told, change.pp, assumed, change.rows, n)
+                text = f"{about}, unreadable answers left out"
+                yield _moved(f"{name}/per_protocol", text, change.pp, assumed, change.rows, n)
 
 
 def _moved(name: str, about: str, moved: Moved, assumed: str, rows: str, n: int) -> EstimateRow:
@@ -101,20 +101,22 @@ SENSITIVITY = {
 
 def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """How sensitive each model is to the configuration, and changes measured in two ways."""
-    directions = {each.benchmark: each.direction for each in findings.benchmarks}
-    cells = [each for benchmark in findings.benchmarks for each in benchmark.cells]
-    for found in sensitivities(cells, directions):
-        n = sum(each.scored for each in cells if each.cell.shared and each.cell.model == found.model)
+    directions = {benchmark.benchmark: benchmark.direction for benchmark in findings.benchmarks}
+    cells = [score for benchmark in findings.benchmarks for score in benchmark.cells]
+    for sensitivity in sensitivities(cells, directions):
+        n = sum(
+            score.scored for score in cells if score.cell.shared and score.cell.model == sensitivity.model
+        )
         for key, method in SENSITIVITY.items():
-            value = getattr(found, key)
+            value = getattr(sensitivity, key)
             yield estimate(
                 f"sensitivity_{key}",
-                id=f"sensitivity/{found.model}/{key}",
-                about=f"{method}, of {found.model}",
+                id=f"sensitivity/{sensitivity.model}/{key}",
+                about=f"{method}, of {sensitivity.model}",
                 estimate=value,
                 method=method,
                 assumption="",
-                rows=found.rows,
+                rows=sensitivity.rows,
                 n=n,
                 error=None
                 if value is not None

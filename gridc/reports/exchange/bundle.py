@@ -105,7 +105,7 @@ def export(compiled: Compiled, lock: Lock, results: Path, target: Path) -> Path:
         with Store.open(results / "store.sqlite") as store:
             store.require(Plan(study).study_digest)
             environment = [load.as_json() for load in store.recorded(ModelLoaded)]
-            ended = max((each.at for each in store.events()), default=lock.created)
+            ended = max((event.at for event in store.events()), default=lock.created)
             store.copy_to(draft / "results" / "store.sqlite")
         source, spec, log = compiled.source, compiled.source.path, log_path(compiled.source.path)
         files = {
@@ -155,65 +155,65 @@ def verify_bundle(folder: Path, trust: Trust = NOBODY) -> Verified:
 
     Raises `VerificationError` with everything that differs.
     """
-    found = list(_listed(folder))
-    if found:
-        raise VerificationError(found)
+    diagnostics = list(_listed(folder))
+    if diagnostics:
+        raise VerificationError(diagnostics)
     passed: list[str] = []
     try:
         path = folder / "results" / "store.sqlite"
         with Store.open(path, look=False) as store, looked_at(store) as sound:
             compiled, lock = _recorded(folder, store)
-            found += _described(compiled, folder)
-            found += _reconciled(compiled, lock, folder)
+            diagnostics += _described(compiled, folder)
+            diagnostics += _reconciled(compiled, lock, folder)
             plan, events = Plan(compiled.study), store.events()
             store.require(plan.study_digest)
             if digest(store.study(plan.study_digest)) != plan.study_digest:
                 message = "the study in the store does not hash to its stamp"
-                found.append(Diagnostic("GC701", message, str(folder)))
-            found += of_events(events)
+                diagnostics.append(Diagnostic("GC701", message, str(folder)))
+            diagnostics += of_events(events)
             progress, conclusion = store.progress(plan.study_digest), store.conclusion(plan.study_digest)
             records = CallRecords(columns_of_calls(store, conclusion))
-            found += of_calls(store, plan.study_digest, records)
+            diagnostics += of_calls(store, plan.study_digest, records)
             whole = conclusion is not None and conclusion.tables is not None
-            found += of_items(plan, store, whole)
-            found += guarded("the options", _shown(plan, store, whole))
+            diagnostics += of_items(plan, store, whole)
+            diagnostics += guarded("the options", _shown(plan, store, whole))
             results = store.results_digest(plan.study_digest)
             if conclusion is None:
-                found += of_no_conclusion(events, plan.study_digest)
+                diagnostics += of_no_conclusion(events, plan.study_digest)
             else:
                 ends = of_digests(store, conclusion, progress.complete, results, records)
-                found += guarded("the digests", ends)
+                diagnostics += guarded("the digests", ends)
             del records
-            found += guarded("the manifests", _derived(compiled, lock, store, events, folder))
-            found += _named(conclusion, folder)
+            diagnostics += guarded("the manifests", _derived(compiled, lock, store, events, folder))
+            diagnostics += _named(conclusion, folder)
             shown = check_ties(
                 compiled.lock_path, compiled.source.path, folder / "results", events, plan.study_digest, trust
             )
-            found += shown.findings
-            found += of_cells(plan, store)
-            found += guarded("the samples", _sampled(plan, store))
-            found = [*sound(), *found]
-            if not found:
+            diagnostics += shown.findings
+            diagnostics += of_cells(plan, store)
+            diagnostics += guarded("the samples", _sampled(plan, store))
+            diagnostics = [*sound(), *diagnostics]
+            if not diagnostics:
                 reported = folder / "results"
                 reports = of_reports(compiled, lock, store, reported, events, results, passed, set(), True)
-                found += guarded("the reports", reports)
-                found += _too_old(plan, store, folder) if found else ()
-                found += guarded("the race", of_witness(plan, store, reported, events))
+                diagnostics += guarded("the reports", reports)
+                diagnostics += _too_old(plan, store, folder) if diagnostics else ()
+                diagnostics += guarded("the race", of_witness(plan, store, reported, events))
                 recorded = recorded_at_the_end(store, progress, conclusion)
     except VerificationError:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         message = f"what the bundle holds does not fit together ({type(error).__name__}: {str(error)[:100]})"
-        raise VerificationError([*found, Diagnostic("GC701", message, str(folder))]) from None
+        raise VerificationError([*diagnostics, Diagnostic("GC701", message, str(folder))]) from None
     except GridcError as error:
-        raise VerificationError([*found, *error.diagnostics]) from None
-    if found:
-        raise VerificationError(found)
-    told = stamped_words(lock, plan.study_digest)
+        raise VerificationError([*diagnostics, *error.diagnostics]) from None
+    if diagnostics:
+        raise VerificationError(diagnostics)
+    text = stamped_words(lock, plan.study_digest)
     return Verified(
         (
             f"{len(list(files_below(folder))) - 1} files are the ones that the manifest lists",
-            f"the spec and the item and exemplar manifests are the ones that {told}",
+            f"the spec and the item and exemplar manifests are the ones that {text}",
             f"{len(events)} events follow from one another",
             f"{progress.answered:,} of {progress.total:,} calls have an answer; they hash right",
             "the samples are those of the plan",
@@ -294,7 +294,7 @@ def _recorded(folder: Path, store: Store) -> tuple[Compiled, Lock]:
     try:
         content = json.loads((folder / STUDY).read_text("utf-8"))
         manifests = json.loads((folder / ITEMS).read_text("utf-8"))
-        models = {name: _identity(each) for name, each in content["inputs"]["models"].items()}
+        models = {name: _identity(model) for name, model in content["inputs"]["models"].items()}
         source = read(path)
         spec = typed(source)
         too_large = list(countable(spec, source))
@@ -306,7 +306,8 @@ def _recorded(folder: Path, store: Store) -> tuple[Compiled, Lock]:
         for benchmark, *row in store.shown(digest(content)):
             shown.setdefault(benchmark, []).append(tuple(row))
         items = {
-            name: recorded_items(each, shown.get(name, []), stated[name]) for name, each in manifests.items()
+            name: recorded_items(manifest, shown.get(name, []), stated[name])
+            for name, manifest in manifests.items()
         }
     except (LookupError, RecursionError, TypeError, ValueError, AttributeError) as error:
         message = f"a manifest cannot be read ({type(error).__name__}: {error})"
@@ -420,10 +421,14 @@ def _sampled(plan: Plan, store: Store) -> Iterator[Diagnostic]:
     """The samples against the plan's: every item of every cell, as often as the cell is replicated."""
     stored = store.outcomes(plan.study_digest)
     for cell in plan.cells():
-        found = stored.pop(cell.key, None)
-        asked = plan.study.items[cell.benchmark].asked(subset=cell.setting.items)
-        names = tuple(sorted(item.id for item in asked))
-        if found is None or found.items != names or set(found.trials.tolist()) != {cell.setting.replicates}:
+        outcomes = stored.pop(cell.key, None)
+        items = plan.study.items[cell.benchmark].asked(subset=cell.setting.items)
+        names = tuple(sorted(item.id for item in items))
+        if (
+            outcomes is None
+            or outcomes.items != names
+            or set(outcomes.trials.tolist()) != {cell.setting.replicates}
+        ):
             yield Diagnostic("GC704", f"{cell.key}: the store does not have the samples of the plan")
     for key in stored:
         yield Diagnostic("GC704", f"{key} is not in the plan")

@@ -276,7 +276,7 @@ def model_index(deck: CardDeck, model: str, link: str | None = None) -> list[dic
     except ImportError:
         message = "model cards need huggingface_hub, which is not installed"
         raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[hub]'")]) from None
-    found = [
+    eval_results = [
         EvalResult(
             task_type="text-generation",
             dataset_type=card.benchmark,
@@ -291,7 +291,7 @@ def model_index(deck: CardDeck, model: str, link: str | None = None) -> list[dic
         for card in deck.cards
         if card.model == model and card.point_score.score is not None
     ]
-    index: list[dict[str, Any]] = eval_results_to_model_index(model, found) if found else []
+    index: list[dict[str, Any]] = eval_results_to_model_index(model, eval_results) if eval_results else []
     return index
 
 
@@ -391,15 +391,15 @@ def _bare(front: str) -> str:
 
 def _regions(front: str) -> list[tuple[int, int]]:
     """Where the results of studies stand, markers included."""
-    found: list[tuple[int, int]] = []
+    regions: list[tuple[int, int]] = []
     opened: re.Match[str] | None = None
     for marker in MARKER.finditer(front):
         if opened is None and marker.group(1) == "begin":
             opened = marker
         elif opened is not None and marker.groups() == ("end", opened.group(2)):
-            found.append((opened.start(), marker.end()))
+            regions.append((opened.start(), marker.end()))
             opened = None
-    return found
+    return regions
 
 
 def _results(front: str, file: str) -> list[Any] | None:

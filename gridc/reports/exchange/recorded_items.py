@@ -61,7 +61,10 @@ def listed_items(items: Items, spec: Spec, benchmark: str) -> dict[str, Any]:
 def listed_digest(manifests: Mapping[str, Mapping[str, Any]]) -> str:
     """The digest that the run recorded (`named_digest`), of what items.json lists."""
     return digest(
-        {name: {key: each.get(key) for key in ("rows", "tags", "labels")} for name, each in manifests.items()}
+        {
+            name: {key: manifest.get(key) for key in ("rows", "tags", "labels")}
+            for name, manifest in manifests.items()
+        }
     )
 
 

@@ -70,16 +70,21 @@ def variance_shares(benchmark: str, shares: Sequence[VarianceShares]) -> Figure:
     bottom = len(shares) * (ROW + 6)
     axis(canvas, across, [(t / 4, f"{25 * t}") for t in range(5)], 0, bottom, "share of variance (η²), %")
     words, widest = [], 10
-    for row, each in enumerate(shares):
-        found, y, start = each.second, row * (ROW + 6) + 4, 0.0
-        values = (found.model, found.implementation, found.interaction, found.unexplained)
+    for row, share in enumerate(shares):
+        decomposition, y, start = share.second, row * (ROW + 6) + 4, 0.0
+        values = (
+            decomposition.model,
+            decomposition.implementation,
+            decomposition.interaction,
+            decomposition.unexplained,
+        )
         for (name, colour), value in zip(SHARES, values, strict=True):
             canvas.rect(across(start), y, across(value), 15, colour, MUTED, 0.5)
             if value >= 0.1:
                 ink = "#ffffff" if name in ("model", "axes") else ON_PALE if name == "interactions" else INK
                 canvas.text(across(start + value / 2), y + 7.5, f"{100 * value:.0f}", 9.5, ink, "middle")
             start += value
-        label = variance_name(each)
+        label = variance_name(share)
         widest = max(widest, len(label))
         canvas.text(-6, y + 7.5, label, fill=INK, anchor="end")
         parts = ", ".join(f"{name} {percent(value)}" for (name, _), value in zip(SHARES, values, strict=True))
@@ -108,13 +113,13 @@ def parse_rates(benchmark: BenchmarkFinding, clean: float) -> Figure:
     axis(canvas, across, [(t / 4, f"{25 * t}") for t in range(5)], 0, bottom, "readable answers, %")
     canvas.path([(across(clean), 0), (across(clean), bottom)], MUTED, "3 3", 1)
     widest = 10
-    for row, each in enumerate(rows):
+    for row, parse_rate in enumerate(rows):
         y = row * ROW + ROW / 2
-        least, mean = (float(value) for value in (each.least, each.mean))
+        least, mean = (float(value) for value in (parse_rate.least, parse_rate.mean))
         canvas.line(across(least), y, across(mean), y, INK)
         canvas.line(across(least), y - 3, across(least), y + 3, INK)
         canvas.circle(across(mean), y, 3.5, LOWER[1])
-        label = f"{each.axis} {each.level}"
+        label = f"{parse_rate.axis} {parse_rate.level}"
         widest = max(widest, len(label))
         canvas.text(-6, y, label, fill=INK, anchor="end")
     return figure(

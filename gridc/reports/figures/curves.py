@@ -36,9 +36,9 @@ def flip_curves(benchmark: BenchmarkFinding, marks: list[float]) -> Figure:
     words = []
     for number, model in enumerate(each.model for each in benchmark.models):
         scores = sorted(
-            each.score
-            for each in benchmark.cells
-            if each.cell.model == model and each.cell.shared and each.score is not None
+            score.score
+            for score in benchmark.cells
+            if score.cell.model == model and score.cell.shared and score.score is not None
         )
         colour, dash = LINES[number % len(LINES)], DASHES[number % len(DASHES)]
         canvas.line(WIDTH + 10, 8 + 16 * number, WIDTH + 28, 8 + 16 * number, colour, 2)

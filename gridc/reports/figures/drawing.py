@@ -154,8 +154,8 @@ def axis(
 def distinct(scopes: Sequence[ScopeFinding]) -> list[ScopeFinding]:
     """The scopes, those with the configurations of an earlier one left out."""
     first: dict[tuple[str, ...], ScopeFinding] = {}
-    for each in scopes:
-        first.setdefault(each.scope.configurations, each)
+    for scope in scopes:
+        first.setdefault(scope.scope.configurations, scope)
     return list(first.values())
 
 

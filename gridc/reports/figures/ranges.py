@@ -36,17 +36,19 @@ def score_ranges(benchmark: BenchmarkFinding) -> Figure:
         canvas.text(-8, y + ROW, "anchor ± SE", fill=INK, anchor="end")
         _anchor(canvas, across, model, y + ROW)
         widest = max(widest, len(model.model), 11)
-        for place, each in enumerate(scopes):
+        for place, scope in enumerate(scopes):
             at = y + (place + 2) * ROW
-            label = f"{each.scope.name} ({len(each.scope.configurations)})"
+            label = f"{scope.scope.name} ({len(scope.scope.configurations)})"
             widest = max(widest, len(label))
             canvas.text(-8, at, label, fill=INK, anchor="end")
-            found = dict(model.dispersion_by_scope).get(each.scope)
-            if found is None:
+            dispersion = dict(model.dispersion_by_scope).get(scope.scope)
+            if dispersion is None:
                 continue
-            _dots(canvas, across, benchmark, model.model, each.scope, at)
+            _dots(canvas, across, benchmark, model.model, scope.scope, at)
             line = at + 0.24 * ROW
-            least, mean, most = (across(100 * float(v)) for v in (found.least, found.mean, found.greatest))
+            least, mean, most = (
+                across(100 * float(v)) for v in (dispersion.least, dispersion.mean, dispersion.greatest)
+            )
             canvas.line(least, line, most, line, INK)
             for x, thick, tall in ((least, 1.0, 3.0), (mean, 2.5, 5.5), (most, 1.0, 3.0)):
                 canvas.line(x, line - tall, x, line + tall, INK, thick)
@@ -76,9 +78,9 @@ def _dots(
     room."""
     chosen = set(scope.configurations)
     counted = Counter(
-        each.score
-        for each in benchmark.cells
-        if each.cell.model == model and each.cell.configuration in chosen and each.score is not None
+        cell.score
+        for cell in benchmark.cells
+        if cell.cell.model == model and cell.cell.configuration in chosen and cell.score is not None
     )
     for score, n in counted.items():
         for number in range(n):
@@ -87,9 +89,11 @@ def _dots(
 
 
 def _range_words(model: ModelFinding) -> str:
-    found = model.dispersion
-    if found is None:
+    dispersion = model.dispersion
+    if dispersion is None:
         return f"{model.model}: not measured."
-    least, mean, most = (f"{100 * float(each):.1f}" for each in (found.least, found.mean, found.greatest))
-    over = "configuration" if found.n == 1 else "configurations"
-    return f"{model.model}: {least} to {most} %, mean {mean} %, over {found.n} {over}."
+    least, mean, most = (
+        f"{100 * float(each):.1f}" for each in (dispersion.least, dispersion.mean, dispersion.greatest)
+    )
+    over = "configuration" if dispersion.n == 1 else "configurations"
+    return f"{model.model}: {least} to {most} %, mean {mean} %, over {dispersion.n} {over}."

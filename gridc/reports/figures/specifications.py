@@ -50,11 +50,11 @@ def specification_curve(
     canvas = Canvas()
     _band(canvas, across, up, curve)
     _ratios(canvas, up, across.end)
-    for place, (_, each) in enumerate(fitted):
-        _estimate(canvas, across(place), up, each, each.p <= curve.alpha, step)
-    for place, (specification, each) in enumerate(fitted):
+    for place, (_, combination) in enumerate(fitted):
+        _estimate(canvas, across(place), up, combination, combination.p <= curve.alpha, step)
+    for place, (specification, combination) in enumerate(fitted):
         if specification is curve.default:
-            canvas.diamond(across(place), up(each.estimate), 4.5, INK)
+            canvas.diamond(across(place), up(combination.estimate), 4.5, INK)
     height, widest = _decisions(canvas, across, [each for each, _ in fitted], curve, step)
     if to is not None:
         for place in range(len(fitted)):
@@ -74,14 +74,16 @@ def specification_curve(
 def _scale(found: Sequence[Combination], curve: CurveFinding) -> tuple[Scale, bool]:
     """Log odds to pixels, over every estimate and the line of no difference; an interval that would flatten
     the curve is cut at the edge."""
-    values = [0.0, *(each.estimate for each in found)]
+    values = [0.0, *(combination.estimate for combination in found)]
     if curve.permutation is not None:
         values += [end for ends in curve.permutation.band for end in ends]
     spread = max(max(values) - min(values), 0.2)
-    low = max(min(each.low for each in found), min(values) - spread)
-    high = min(max(each.high for each in found), max(values) + spread)
+    low = max(min(combination.low for combination in found), min(values) - spread)
+    high = min(max(combination.high for combination in found), max(values) + spread)
     low, high = min(low, min(values)) - 0.04 * spread, max(high, max(values)) + 0.04 * spread
-    return Scale(low, high, HEIGHT, 0), any(each.low < low or each.high > high for each in found)
+    return Scale(low, high, HEIGHT, 0), any(
+        combination.low < low or combination.high > high for combination in found
+    )
 
 
 def _band(canvas: Canvas, across: Scale, up: Scale, curve: CurveFinding) -> None:
@@ -133,7 +135,9 @@ def _decisions(
             canvas.rect(0, y + 1, across.end, ROW - 2, PAPER)
             canvas.text(-6, y + ROW / 2, level, 10, MUTED, "end")
             widest = max(widest, len(level))
-            for first, length in _runs([each.levels[fork] == level for each in fitted], edge > 0):
+            for first, length in _runs(
+                [specification.levels[fork] == level for specification in fitted], edge > 0
+            ):
                 x = across(first - 0.5) + edge
                 canvas.rect(x, y + 2, across(first + length - 0.5) - edge - x, ROW - 4, INK)
             y += ROW
@@ -153,13 +157,13 @@ def _words(curve: CurveFinding, count: int, clipped: bool) -> str:
     assert curve.summary is not None
     summary, contrast = curve.summary, curve.contrast
     low, median, high = (f"{exp(each):.3g}" for each in (summary.low, summary.median, summary.high))
-    told = (
+    text = (
         f"The odds ratio of {contrast.level} against {contrast.reference} is {median} at the median of "
         f"{count} specifications, quartiles {low} and {high}; {percent(summary.below, 0)} are significantly "
         f"below 1 and {percent(summary.above, 0)} above it, at {curve.alpha:g}. Under it: the forks’ levels."
     )
     if curve.permutation is not None:
-        told += f" Grey: the central 95 % of {curve.permutation.draws} shuffles of the arms, rank by rank."
+        text += f" Grey: the central 95 % of {curve.permutation.draws} shuffles of the arms, rank by rank."
     if curve.failed:
-        told += f" {len(curve.failed)} more could not be fitted and are not drawn."
-    return told + (" Some intervals are cut at the edge." if clipped else "")
+        text += f" {len(curve.failed)} more could not be fitted and are not drawn."
+    return text + (" Some intervals are cut at the edge." if clipped else "")

@@ -31,15 +31,18 @@ Gaps = Mapping[str, Fraction | None]
 def flip_surfaces(spec: Spec, findings: Sequence[BenchmarkFinding]) -> dict[str, list[Figure]]:
     """For each benchmark and pair, every configuration of the full envelope with the gap in percentage
     points. One colour scale serves all of them, so that they can be compared."""
-    gaps = {each.benchmark: [_gaps(each, pair.counts) for pair in each.full.pairs] for each in findings}
+    gaps = {
+        benchmark.benchmark: [_gaps(benchmark, pair.counts) for pair in benchmark.full.pairs]
+        for benchmark in findings
+    }
     sizes = [abs(gap) for each in gaps.values() for pair in each for gap in pair.values() if gap is not None]
     limit = max(map(float, sizes), default=0.0) or 1.0
     return {
-        each.benchmark: [
-            _surface(spec, each, pair.counts, gap, limit)
-            for pair, gap in zip(each.full.pairs, gaps[each.benchmark], strict=True)
+        benchmark.benchmark: [
+            _surface(spec, benchmark, pair.counts, gap, limit)
+            for pair, gap in zip(benchmark.full.pairs, gaps[benchmark.benchmark], strict=True)
         ]
-        for each in findings
+        for benchmark in findings
     }
 
 
@@ -50,7 +53,7 @@ def signed(points: float) -> str:
 
 
 def _gaps(benchmark: BenchmarkFinding, counts: PairCounts) -> Gaps:
-    scores = {(each.cell.model, each.cell.configuration): each.score for each in benchmark.cells}
+    scores = {(score.cell.model, score.cell.configuration): score.score for score in benchmark.cells}
     gaps: dict[str, Fraction | None] = {}
     for configuration in benchmark.full.scope.configurations:
         a, b = scores[counts.a, configuration], scores[counts.b, configuration]
@@ -60,13 +63,13 @@ def _gaps(benchmark: BenchmarkFinding, counts: PairCounts) -> Gaps:
 
 def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: Gaps, limit: float) -> Figure:
     """The first axis that varies goes down, the combinations of the others go across."""
-    found = {each.cell.configuration: each.cell.levels for each in benchmark.cells}
+    found = {score.cell.configuration: score.cell.levels for score in benchmark.cells}
     levels = {configuration: found[configuration] for configuration in gaps}
-    varied = [axis for axis in spec.axis if len({each[axis.id] for each in levels.values()}) > 1]
+    varied = [axis for axis in spec.axis if len({level[axis.id] for level in levels.values()}) > 1]
     down, across = (varied[:1], varied[1:]) if len(varied) > 1 else ([], varied)
     place = {
-        configuration: (tuple(each[a.id] for a in down), tuple(each[a.id] for a in across))
-        for configuration, each in levels.items()
+        configuration: (tuple(level[a.id] for a in down), tuple(level[a.id] for a in across))
+        for configuration, level in levels.items()
     }
     rows = list(dict.fromkeys(row for row, _ in place.values()))
     columns = list(dict.fromkeys(column for _, column in place.values()))
@@ -80,7 +83,7 @@ def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: 
         wide = max(len(_starred(down[0], names[0], spec.tiers[-1])) for names in rows) * CHARACTER + 16
         canvas.text(-wide, top + len(rows) * CELL / 2, down[0].id, anchor="middle", upright=True)
         left = max(left, wide + 6)
-    chosen = {each.configuration for each in (counts.witness_plus, counts.witness_minus) if each}
+    chosen = {witness.configuration for witness in (counts.witness_plus, counts.witness_minus) if witness}
     for configuration, (row, column) in sorted(place.items(), key=lambda each: each[0] in chosen):
         x, y = columns.index(column) * CELL, top + rows.index(row) * CELL
         _cell(canvas, (x, y), gaps[configuration], limit, configuration in chosen)

@@ -48,10 +48,10 @@ def agreements(axes: Sequence[Axis], cells: Sequence[CellScore], outcomes: Outco
     cells those without all their outcomes are left out."""
     for axis in axes:
         rows: dict[str, dict[tuple[str, ...], dict[str, CellScore]]] = {}
-        for each in cells:
-            levels = each.cell.levels
+        for score in cells:
+            levels = score.cell.levels
             rest = tuple(level for name, level in levels.items() if name != axis.id)
-            rows.setdefault(each.cell.model, {}).setdefault(rest, {})[levels[axis.id]] = each
+            rows.setdefault(score.cell.model, {}).setdefault(rest, {})[levels[axis.id]] = score
         for model, places in rows.items():
             for left, right in combinations([level.id for level in axis.level], 2):
                 pairs = [
@@ -73,7 +73,7 @@ def _table(left: CellScore, right: CellScore, outcomes: Outcomes) -> NDArray[np.
     """Items by what two rules make of them, shape (2, 2): rows the left rule, columns the right one, a point
     first."""
     model = outcomes.models.index(left.cell.model)
-    row, column = (outcomes.configurations.index(each.cell.configuration) for each in (left, right))
+    row, column = (outcomes.configurations.index(score.cell.configuration) for score in (left, right))
     asked = outcomes.asked[row] & outcomes.asked[column]
     one, other = (outcomes.first[model, place, asked] == outcomes.scale for place in (row, column))
     found = [(one & other).sum(), (one & ~other).sum(), (~one & other).sum(), (~one & ~other).sum()]
@@ -105,5 +105,5 @@ def _agreement(
         kappa=cohen(whole),
         least=min(single, default=None),
         greatest=max(single, default=None),
-        rows=digest([each.rows for pair in pairs for each in pair]),
+        rows=digest([score.rows for pair in pairs for score in pair]),
     )

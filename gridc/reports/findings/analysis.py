@@ -111,7 +111,7 @@ class BenchmarkAnalysis:
 def analyse(spec: Spec, cells: Sequence[CellScore], outcomes: Outcomes) -> BenchmarkAnalysis:
     """The analysis of one benchmark's shared cells."""
     shared = [cell for cell in cells if cell.cell.shared]
-    complete = bool(shared) and all(each.complete for each in shared)
+    complete = bool(shared) and all(score.complete for score in shared)
     return BenchmarkAnalysis(
         variance=tuple(_variance(spec, shared)) if complete else (),
         gaps=tuple(_gaps(spec, shared)),
@@ -131,7 +131,7 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
         (scores, cells[0].cell.benchmark)
         for cells in benchmarks
         for scores in _by_model(cells).values()
-        if scores and all(each.complete for each in cells if each.cell.shared)
+        if scores and all(score.complete for score in cells if score.cell.shared)
     ]
     if not measured:
         return ()
@@ -182,15 +182,17 @@ def _by_model(cells: Sequence[CellScore]) -> dict[str, list[Fraction]]:
 def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceShares]:
     least = Fraction(str(spec.analysis.parse_clean))
     found = []
-    for measurand in dict.fromkeys(each.cell.setting.method for each in shared):
-        inside = [each for each in shared if each.cell.setting.method == measurand]
-        clean = [each for each in inside if each.parse_rate is None or each.parse_rate >= least]
+    for measurand in dict.fromkeys(score.cell.setting.method for score in shared):
+        inside = [score for score in shared if score.cell.setting.method == measurand]
+        clean = [score for score in inside if score.parse_rate is None or score.parse_rate >= least]
         for cells in (inside, clean) if len(clean) < len(inside) else (inside,):
-            varied = [axis.id for axis in spec.axis if len({each.cell.levels[axis.id] for each in cells}) > 1]
+            varied = [
+                axis.id for axis in spec.axis if len({score.cell.levels[axis.id] for score in cells}) > 1
+            ]
             if not varied or len(spec.model) < 2:
                 continue
-            factors = {MODEL: [each.cell.model for each in cells]}
-            factors |= {axis: [each.cell.levels[axis] for each in cells] for axis in varied}
+            factors = {MODEL: [score.cell.model for score in cells]}
+            factors |= {axis: [score.cell.levels[axis] for score in cells] for axis in varied}
             scores = [float(cell.score or 0) for cell in cells]
             second, third = decompose(scores, factors, "II"), decompose(scores, factors, "III")
             if second is not None and third is not None:
@@ -201,7 +203,7 @@ def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceShares]:
 def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[Gap]:
     """For each axis that changes what is measured, every pair of its levels."""
     scored = _places(shared)
-    found = []
+    gaps = []
     for axis in spec.axis:
         if not _changes_measurand(axis):
             continue
@@ -212,8 +214,8 @@ def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[Gap]:
                 for model in (each.id for each in spec.model):
                     own = [delta.delta for delta in deltas if delta.place[MODEL] == model]
                     if own:
-                        found.append(Gap(axis.id, before, after, model, summarise(own)))
-    return found
+                        gaps.append(Gap(axis.id, before, after, model, summarise(own)))
+    return gaps
 
 
 def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
@@ -226,10 +228,10 @@ def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
                 Between(
                     a,
                     b,
-                    digest([each.rows for each in shared if each.cell.model in (a, b)]),
+                    digest([score.rows for score in shared if score.cell.model in (a, b)]),
                     summarise([delta.delta for delta in deltas]),
-                    disperse([each.after for each in deltas]),
-                    disperse([each.before for each in deltas]),
+                    disperse([delta.after for delta in deltas]),
+                    disperse([delta.before for delta in deltas]),
                 )
             )
     return found
@@ -238,9 +240,9 @@ def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
 def _places(shared: Sequence[CellScore]) -> list[Scored]:
     """Model and levels of every measured cell of one benchmark, with its score."""
     return [
-        ({MODEL: each.cell.model, **each.cell.levels}, each.score)
-        for each in shared
-        if each.score is not None
+        ({MODEL: score.cell.model, **score.cell.levels}, score.score)
+        for score in shared
+        if score.score is not None
     ]
 
 
@@ -256,7 +258,7 @@ def _ranges(spec: Spec, shared: Sequence[CellScore]) -> Ranges:
     n = len(next(iter(by_model.values())))
     chosen = _draws(spec, n, 0)
     scores: dict[str, ScoreByModel] = {
-        model: {each.cell.configuration: each.score for each in shared if each.cell.model == model}
+        model: {score.cell.configuration: score.score for score in shared if score.cell.model == model}
         for model in by_model
     }
     return Ranges(

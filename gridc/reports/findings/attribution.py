@@ -59,12 +59,12 @@ def explain(benchmark: str, models: Sequence[str], cells: Sequence[CellScore]) -
     they are measured. What is the same everywhere has nothing to explain. Raises `UnavailableError` (GC604)
     where lightgbm is not installed."""
     scored = {
-        (each.cell.configuration, each.cell.model): each
-        for each in cells
-        if each.cell.shared and each.score is not None
+        (score.cell.configuration, score.cell.model): score
+        for score in cells
+        if score.cell.shared and score.score is not None
     }
-    places = [{"model": each.cell.model, **each.cell.levels} for each in scored.values()]
-    scores = [each.score for each in scored.values() if each.score is not None]
+    places = [{"model": score.cell.model, **score.cell.levels} for score in scored.values()]
+    scores = [score.score for score in scored.values() if score.score is not None]
     if len(set(scores)) > 1:
         yield of_scores(benchmark, places, scores)
     for a, b in combinations(models, 2):
@@ -82,7 +82,7 @@ def explain(benchmark: str, models: Sequence[str], cells: Sequence[CellScore]) -
 
 def of_scores(benchmark: str, places: Sequence[Mapping[str, str]], scores: Sequence[Fraction]) -> Attribution:
     """What moves the score, over cells at these places (model and axes), whose scores differ."""
-    target = np.array([float(each) for each in scores])
+    target = np.array([float(score) for score in scores])
     axes, codes = _codes(places)
     booster = _fit("regression", codes, target)
     rest = target - booster.predict(codes)

@@ -91,7 +91,9 @@ def _labelled(
     known = labels_of(spec, cell, item)
     said = known.index(label) if label in known else None
     more = _points(cell, item, choice, known) - _points(cell, item, said, known)
-    sign = Direction.of(next(each.direction for each in spec.benchmark if each.id == cell.benchmark)).sign
+    sign = Direction.of(
+        next(benchmark.direction for benchmark in spec.benchmark if benchmark.id == cell.benchmark)
+    ).sign
     gained = sign * more if sign else None
     given = UNREADABLE if choice is None else known[choice]
     return _Labelled(uuid, cell.benchmark, given, label, unit, gained)

@@ -55,7 +55,7 @@ def weighed_findings(
     scopes = {name: _scopes(plan, each) for name, each in cells.items()}
     outcomes = {
         name: gather(
-            [each.cell for each in found],
+            [score.cell for score in found],
             samples.stored,
             plan.study.items[name].units,
             models,
@@ -101,8 +101,8 @@ def _benchmark(
     spec = plan.study.spec
     models = [model.id for model in spec.model]
     shared = [cell for cell in cells if cell.cell.shared]
-    by_model = {model: [each for each in shared if each.cell.model == model] for model in models}
-    thresholds = [each.at for each in spec.analysis.marks(name)]
+    by_model = {model: [score for score in shared if score.cell.model == model] for model in models}
+    thresholds = [threshold.at for threshold in spec.analysis.marks(name)]
     items = plan.study.items[name]
     stated = next(benchmark for benchmark in spec.benchmark if benchmark.id == name)
     direction = Direction.of(stated.direction)
@@ -134,33 +134,33 @@ def _best_first(claims: Sequence[OrderingClaimRow], direction: Direction) -> tup
     if direction.target is not None:
         return ()
     turned = ({"order": claim.order[::-1] if direction.lower else claim.order} for claim in claims)
-    return tuple(each.model_copy(update=order) for each, order in zip(claims, turned, strict=True))
+    return tuple(claim.model_copy(update=order) for claim, order in zip(claims, turned, strict=True))
 
 
 def _scopes(plan: Plan, found: Sequence[CellScore]) -> list[Scope]:
     spec = plan.study.spec
-    shared = [each for each in found if each.cell.shared]
-    cells = [each.cell for each in shared if each.cell.model == spec.model[0].id]
+    shared = [score for score in found if score.cell.shared]
+    cells = [score.cell for score in shared if score.cell.model == spec.model[0].id]
 
     def where(kind: ScopeKind, name: str, declared: Declared, holds: Sequence[bool]) -> Scope:
         chosen = tuple(cell.configuration for cell, held in zip(cells, holds, strict=True) if held)
         return Scope(kind, name, declared, chosen)
 
     unclean = {
-        each.cell.configuration
-        for each in shared
-        if each.parse_rate is not None and each.parse_rate < Fraction(str(spec.analysis.parse_clean))
+        score.cell.configuration
+        for score in shared
+        if score.parse_rate is not None and score.parse_rate < Fraction(str(spec.analysis.parse_clean))
     }
     # Which configurations are parse-clean is known only when all are measured.
-    known = all(each.complete for each in shared)
+    known = all(score.complete for score in shared)
     clean = [known and cell.configuration not in unclean for cell in cells]
     methods = dict.fromkeys(cell.setting.method for cell in cells)
     scopes = [
         where("full", "full envelope", "ex_ante", [True] * len(cells)),
         *(where("tier", tier, "ex_ante", [cell.tier == tier for cell in cells]) for tier in spec.tiers),
         *(
-            where("slice", each.id, each.declared, [each.id in cell.slices for cell in cells])
-            for each in spec.slice
+            where("slice", part.id, part.declared, [part.id in cell.slices for cell in cells])
+            for part in spec.slice
         ),
         *(
             where("measurand", name, "ex_ante", [cell.setting.method == name for cell in cells])
@@ -185,10 +185,10 @@ def _scope(
         for model, cells in by_model.items()
     }
     scores: dict[str, ScoreByModel] = {
-        model: {each.cell.configuration: each.score for each in cells} for model, cells in inside.items()
+        model: {score.cell.configuration: score.score for score in cells} for model, cells in inside.items()
     }
     readable: dict[str, ScoreByModel] = {
-        model: {each.cell.configuration: each.of_readable for each in cells}
+        model: {score.cell.configuration: score.of_readable for score in cells}
         for model, cells in inside.items()
     }
     pairs = tuple(
@@ -197,7 +197,7 @@ def _scope(
             count(a, b, readable[a], readable[b]),
             weighed.pairs[benchmark, scope.configurations, a, b],
             _noise(inside[a], inside[b], floors),
-            digest([each.rows for each in (*inside[a], *inside[b])]),
+            digest([score.rows for score in (*inside[a], *inside[b])]),
         )
         for a, b in combinations(by_model, 2)
     )
@@ -209,8 +209,8 @@ def _scope(
 def _noise(a: Sequence[CellScore], b: Sequence[CellScore], floors: Floors) -> PairNoise:
     """Both models' cells, in the same order of configurations, against the floors."""
 
-    def floor(each: CellScore) -> NoiseFloor | None:
-        return floors.get((each.cell.model, each.cell.setting.precision))
+    def floor(score: CellScore) -> NoiseFloor | None:
+        return floors.get((score.cell.model, score.cell.setting.precision))
 
     return of_pair(
         {
@@ -233,20 +233,24 @@ def _model(
     values = [score for _, score in measured]
     by_scope = []
     for scope in scopes:
-        inside = [score for each, score in measured if each.cell.configuration in scope.configurations]
+        inside = [
+            score for cell_score, score in measured if cell_score.cell.configuration in scope.configurations
+        ]
         if inside:
             by_scope.append((scope, disperse(inside)))
     return ModelFinding(
         model=model,
-        anchor=next(each for each in cells if anchored(spec, each.cell)),
+        anchor=next(score for score in cells if anchored(spec, score.cell)),
         dispersion=disperse(values) if values else None,
         dispersion_by_scope=tuple(by_scope),
-        flip_rates=tuple(flip_rate(values, each, direction.lower) for each in thresholds) if values else (),
+        flip_rates=tuple(flip_rate(values, threshold, direction.lower) for threshold in thresholds)
+        if values
+        else (),
     )
 
 
 def _parse_rates(plan: Plan, cells: Sequence[CellScore]) -> list[ParseRate]:
-    found = []
+    parse_rates = []
     for axis in plan.study.spec.axis:
         for level in axis.level:
             rates = [
@@ -256,8 +260,8 @@ def _parse_rates(plan: Plan, cells: Sequence[CellScore]) -> list[ParseRate]:
             ]
             if rates:
                 mean = sum(rates, Fraction(0)) / len(rates)
-                found.append(ParseRate(axis.id, level.id, len(rates), min(rates), mean))
-    return found
+                parse_rates.append(ParseRate(axis.id, level.id, len(rates), min(rates), mean))
+    return parse_rates
 
 
 def _weighed(record: RunRecord) -> tuple[tuple[BenchmarkFinding, ...], Measured]:

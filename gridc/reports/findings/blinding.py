@@ -65,9 +65,9 @@ def sanitised_finding(plan: Plan, store: Store) -> SanitisedFinding | None:
         return None
     responses = list(judged(plan, store))
     removed, kept = Counter[str](), Counter[str]()
-    for each in responses:
-        removed.update(each.removed)
-        kept.update(each.kept)
+    for response in responses:
+        removed.update(response.removed)
+        kept.update(response.kept)
     by_class = ({name: counts[name] for name in CLASSES} for counts in (removed, kept))
     return SanitisedFinding(len(responses), sum(bool(each.removed) for each in responses), *by_class)
 
@@ -81,21 +81,21 @@ def guess_findings(plan: Plan, store: Store, known: Judged | None) -> tuple[Gues
 
 def _findings(plan: Plan, guesses: Sequence[Guess]) -> Iterator[GuessFinding]:
     known = arms_of(cell for cell in plan.cells() if is_judged(cell))
-    for benchmark in dict.fromkeys(each.benchmark for each in guesses):
-        mine = [each for each in guesses if each.benchmark == benchmark]
+    for benchmark in dict.fromkeys(guess.benchmark for guess in guesses):
+        mine = [guess for guess in guesses if guess.benchmark == benchmark]
         yield guess_finding(benchmark, list(dict.fromkeys(known[benchmark].values())), mine)
 
 
 def guess_finding(benchmark: str, arms: Sequence[str], guesses: Sequence[Guess]) -> GuessFinding:
     """The guess test of these guesses, among these configurations."""
-    table: Mapping[tuple[str, str | None], int] = Counter((each.arm, each.guessed) for each in guesses)
+    table: Mapping[tuple[str, str | None], int] = Counter((guess.arm, guess.guessed) for guess in guesses)
     found = []
     for arm in arms:
         counts = {guessed: count for (true, guessed), count in table.items() if true == arm}
         total, unread, right = sum(counts.values()), counts.get(None, 0), counts.get(arm, 0)
         if total:
             found.append(bang(arm, right, total - right - unread, unread, len(arms)))
-    named = [(each.arm, each.guessed) for each in guesses if each.guessed is not None]
+    named = [(guess.arm, guess.guessed) for guess in guesses if guess.guessed is not None]
     right = sum(each.right for each in found)
     low, high = share_right(right, len(guesses))
     return GuessFinding(
@@ -109,7 +109,7 @@ def guess_finding(benchmark: str, arms: Sequence[str], guesses: Sequence[Guess])
         chance=1 / len(arms),
         test=guesses_independent([true for true, _ in named], [guessed for _, guessed in named]),
         table=tuple((true, guessed, count) for (true, guessed), count in sorted(table.items(), key=repr)),
-        rows=digest(sorted([*each.key, each.arm, each.guessed or ""] for each in guesses)),
+        rows=digest(sorted([*guess.key, guess.arm, guess.guessed or ""] for guess in guesses)),
     )
 
 

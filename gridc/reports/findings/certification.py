@@ -104,9 +104,9 @@ def weigh(
     more. Of the regions `asked` about, the weights alone are given: hypotheses are a family of their
     own."""
     pairs = {
-        (name, a, b): PairEvidence(found, a, b)
-        for name, found in outcomes.items()
-        for a, b in combinations(found.models, 2)
+        (name, a, b): PairEvidence(outcome, a, b)
+        for name, outcome in outcomes.items()
+        for a, b in combinations(outcome.models, 2)
     }
     sizes: dict[str, int] = dict.fromkeys((FULL, "other scopes", CHOSEN, ASKED), 0)
     for region in (*regions, *asked):
@@ -142,11 +142,11 @@ def weigh(
         supported = _strengths(
             [each.weights.supported for each in inside], inside, joint, alpha, final, 2 * sizes[family]
         )
-        for each, proof, hint in zip(inside, certified, supported, strict=True):
-            _, a, b = each.key
-            paid = names.among if family == CHOSEN else len(inside) * len(each.region.configurations)
-            rows[each.region.benchmark, each.region.configurations, a, b] = _row(
-                pairs[each.key], each, family, proof, hint, alpha, alpha / paid
+        for member, proof, hint in zip(inside, certified, supported, strict=True):
+            _, a, b = member.key
+            paid = names.among if family == CHOSEN else len(inside) * len(member.region.configurations)
+            rows[member.region.benchmark, member.region.configurations, a, b] = _row(
+                pairs[member.key], member, family, proof, hint, alpha, alpha / paid
             )
     return Weighed(rows, _orderings(outcomes, pairs, alpha, final), _tests(outcomes, pairs, names), raw)
 
@@ -233,13 +233,13 @@ def _orderings(
     outcomes: Mapping[str, Outcomes], pairs: Mapping[PairKey, PairEvidence], alpha: float, final: bool
 ) -> dict[str, tuple[OrderingClaimRow, ...]]:
     stated: list[tuple[str, tuple[str, ...], float]] = []
-    for name, found in outcomes.items():
+    for name, outcome in outcomes.items():
         plus: dict[tuple[str, str], Floats] = {}
-        kind: exact_tests.PairTest = "mcnemar" if found.discordant_or_not else "betting"
-        for a, b in combinations(found.models, 2):
+        kind: exact_tests.PairTest = "mcnemar" if outcome.discordant_or_not else "betting"
+        for a, b in combinations(outcome.models, 2):
             tests = pairs[name, a, b].tests
             plus[a, b], plus[b, a] = tests.plus, tests.minus
-        for order in exact_tests.orderings(found.models):
+        for order in exact_tests.orderings(outcome.models):
             stated.append((name, order, exact_tests.ordering_p(order, plus, kind)))
     claims: dict[str, list[OrderingClaimRow]] = {name: [] for name in outcomes}
     for (name, order, p), adjusted in zip(stated, holm([p for _, _, p in stated]), strict=True):

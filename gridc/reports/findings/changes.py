@@ -170,25 +170,25 @@ def compare(
     drawn = resampling_of(spec, items)
     level = {item.id: item.at(drawn.unit) for item in items.sampled}
     shared = [cell for cell in cells if cell.cell.shared]
-    names = tuple(sorted({name for each in shared for name in stored[each.cell.key].items}))
+    names = tuple(sorted({name for cell_score in shared for name in stored[cell_score.cell.key].items}))
     numbers = dict(zip(names, units_of(names, level).tolist(), strict=True))
     count = max(numbers.values(), default=-1) + 1
-    complete = [each for each in shared if each.complete]
+    complete = [cell_score for cell_score in shared if cell_score.complete]
     unit = np.array([numbers[name] for name in names], dtype=np.int64)
-    rows = [_by_item(each, stored[each.cell.key], names) for each in complete]
+    rows = [_by_item(cell_score, stored[cell_score.cell.key], names) for cell_score in complete]
     own = [np.stack([_by_unit(column, unit) for column in row[:2]]) for row in rows]
     weights = draw_weights(count, drawn.resamples, drawn.seed) if count else np.zeros((0, 0), np.uint8)
     of_all = resampled_sums(np.concatenate(own), weights).T if rows else np.zeros((0, 0))
     sums = {
-        (each.cell.model, each.cell.configuration): _Sums(
-            each, own[at], of_all[2 * at : 2 * at + 2], rows[at][2:]
+        (cell_score.cell.model, cell_score.cell.configuration): _Sums(
+            cell_score, own[at], of_all[2 * at : 2 * at + 2], rows[at][2:]
         )
-        for at, each in enumerate(complete)
+        for at, cell_score in enumerate(complete)
     }
     references: dict[str, str] = {}
-    for each in shared:
-        if anchored(spec, each.cell):
-            references.setdefault(each.cell.model, each.cell.configuration)
+    for score in shared:
+        if anchored(spec, score.cell):
+            references.setdefault(score.cell.model, score.cell.configuration)
     return SharedCells(sums, references, unit, weights, direction.sign)
 
 
@@ -228,7 +228,7 @@ def reread(axes: Sequence[Axis], found: SharedCells) -> tuple[Reread, ...]:
 
 def _reread(found: SharedCells, axis: str, left: str, right: str, model: str, reference: str) -> list[Reread]:
     by_levels = {
-        tuple(each.score.cell.levels.items()): each for (name, _), each in found.sums.items() if name == model
+        tuple(sums.score.cell.levels.items()): sums for (name, _), sums in found.sums.items() if name == model
     }
     first = found.sums.get((model, reference))
     if first is None:
@@ -254,7 +254,7 @@ def _reread(found: SharedCells, axis: str, left: str, right: str, model: str, re
         rows.append(
             Reread(
                 model, axis, left, right, moved_to, by_left, by_right,
-                digest([each.score.rows for each in used]), sum(each.score.scored for each in used),
+                digest([sums.score.rows for sums in used]), sum(sums.score.scored for sums in used),
             )
         )  # fmt: skip
     return rows

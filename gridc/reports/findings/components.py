@@ -61,7 +61,7 @@ class GeneralizabilityFinding:
     @property
     def convention(self) -> str:
         """`scaffold fixed, benchmark random`."""
-        return ", ".join(f"{each.name} {'fixed' if each.fixed else 'random'}" for each in self.facets)
+        return ", ".join(f"{facet.name} {'fixed' if facet.fixed else 'random'}" for facet in self.facets)
 
 
 def factorial(samples: Samples) -> Factorial | None:

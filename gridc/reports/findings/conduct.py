@@ -84,7 +84,9 @@ def _judging(store: Store, plan: Plan, events: Sequence[Event]) -> Judging | Non
         return None
     about = [event for event in events if getattr(event.body, "about", None) == JUDGING]
     seal = next((event for event in about if isinstance(event.body, Sealed)), None)
-    elsewhere = [each.body.sealed for each in events if isinstance(each.body, Merged) and each.body.sealed]
+    elsewhere = [
+        event.body.sealed for event in events if isinstance(event.body, Merged) and event.body.sealed
+    ]
     return Judging(
         replies=sum(row.label is not None or row.failure is not None for row in rows),
         failures=sum(row.failure is not None for row in rows),

@@ -151,13 +151,13 @@ def rows_of(
     items = blocks[both] % width
     unit, patterns = numbers.units[items], patterns[both]
     entries = {}
-    for each in slices:
-        first = 0 if each.reading == "itt" else 2
+    for row_selection in slices:
+        first = 0 if row_selection.reading == "itt" else 2
         table = (
-            tables[each.outcome][both][:, :, first : first + 2]
-            * numbers.tagged(each.items)[items][:, None, None]
+            tables[row_selection.outcome][both][:, :, first : first + 2]
+            * numbers.tagged(row_selection.items)[items][:, None, None]
         )
-        entries[each.name] = Entries(table[:, :, 0], table[:, :, 1])
+        entries[row_selection.name] = Entries(table[:, :, 0], table[:, :, 1])
     case = np.repeat(unit, 2)
     totals = {
         name: collapse(case, patterns.ravel(), held.sums.ravel(), len(cells), held.rows.ravel())
@@ -188,11 +188,11 @@ class _Items:
     def units(self) -> Whole:
         numbers: dict[tuple[str, str], int] = {}
         study = self._plan.study
-        units = {name: each.units for name, each in study.items.items()}
-        here = {name: each for name, each in study.items.items() if name not in study.absent}
+        units = {name: items.units for name, items in study.items.items()}
+        here = {name: items for name, items in study.items.items() if name not in study.absent}
         one = one_group(
-            {name: each.sampled for name, each in here.items()},
-            {name: each.unit for name, each in here.items()},
+            {name: items.sampled for name, items in here.items()},
+            {name: items.unit for name, items in here.items()},
         )
         groups = [(name, units[name][item]) for name, item in self.known]
         return np.array(

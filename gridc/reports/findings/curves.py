@@ -145,7 +145,12 @@ class CurveFinding:
     @property
     def ranked(self) -> tuple[SpecificationFinding, ...]:
         """What was fitted, from the lowest estimate to the highest."""
-        return tuple(sorted(self.fitted, key=lambda each: each.fitted.estimate if each.fitted else 0.0))
+        return tuple(
+            sorted(
+                self.fitted,
+                key=lambda specification: specification.fitted.estimate if specification.fitted else 0.0,
+            )
+        )
 
     @property
     def failed(self) -> tuple[SpecificationFinding, ...]:
@@ -226,7 +231,7 @@ def _with(found: CurveFinding, answers: Sequence[SpecificationFinding]) -> Curve
     if summary is not None:
         sides = [_side(answer.fitted.estimate) for answer in answers if answer.fitted is not None]
         same = float(np.mean([side == _side(summary.median) for side in sides]))
-    rows = digest([each.rows for each in answers])
+    rows = digest([specification.rows for specification in answers])
     return replace(found, specifications=tuple(answers), summary=summary, same_sign=same, rows=rows)
 
 
@@ -257,8 +262,8 @@ def _made(spec: Spec, levels: ForkLevels, contrast: CurveContrast) -> _Made:
     stated = [each for each in choices if isinstance(each, Choice)]
     reading: Reading = spec.analysis.outcome
     outcome = contrast.outcome
-    for each in stated:
-        reading, outcome = each.reading or reading, each.outcome or outcome
+    for choice in stated:
+        reading, outcome = choice.reading or reading, choice.outcome or outcome
     items = tuple(each.items for each in stated if each.items is not None)
     if contrast.items.root:
         items = (contrast.items, *items)
@@ -289,18 +294,18 @@ def _specification(rows: CurveRows, made: _Made, contrast: CurveContrast, withou
 def _fit(
     rows: CurveRows, about: Sequence[_Made], contrast: CurveContrast, without: str = ""
 ) -> list[SpecificationFinding]:
-    found = []
+    specifications = []
     for made in about:
         try:
             specification = _specification(rows, made, contrast, without)
         except NotEstimable as error:
-            found.append(_unanswered(made, (error.reason, str(error))))
+            specifications.append(_unanswered(made, (error.reason, str(error))))
             continue
         (answer,) = estimates([specification], rows.totals, LEVEL)
         totals = rows.totals[made.slice.name].of_patterns(specification.kept)
         fitted = None if isinstance(answer, NotEstimable) else answer[0]
         failure = (answer.reason, str(answer)) if isinstance(answer, NotEstimable) else None
-        found.append(
+        specifications.append(
             SpecificationFinding(
                 made.levels, made.slice.outcome, made.slice.reading,
                 rows.terms(specification.kept, contrast.dimension, made.without),
@@ -308,7 +313,7 @@ def _fit(
                 fitted, failure,
             )
         )  # fmt: skip
-    return found
+    return specifications
 
 
 def _unanswered(made: _Made, failure: tuple[str, str]) -> SpecificationFinding:
@@ -323,7 +328,9 @@ def _summary(answers: Sequence[SpecificationFinding], alpha: float) -> CurveSumm
     if not fitted:
         return None
     return summarise(
-        np.array([each.estimate for each in fitted]), np.array([each.p for each in fitted]), alpha
+        np.array([combination.estimate for combination in fitted]),
+        np.array([combination.p for combination in fitted]),
+        alpha,
     )
 
 
@@ -339,7 +346,9 @@ def _permute(
     """The shuffles of the specifications that were fitted; None where there is none, or where the arms were
     not asked equally often and cannot be exchanged."""
     fitted = [
-        (made, each.fitted) for made, each in zip(about, answers, strict=True) if each.fitted is not None
+        (made, specification.fitted)
+        for made, specification in zip(about, answers, strict=True)
+        if specification.fitted is not None
     ]
     if not fitted or not rows.exchangeable:
         return None
@@ -350,7 +359,9 @@ def _permute(
     ordered = np.sort(log_odds[sound], axis=1)
     band = np.quantile(ordered, [0.025, 0.975], axis=0).T if sound.any() else np.zeros((0, 2))
     observed = extremes(
-        np.array([each.estimate for _, each in fitted]), np.array([each.p for _, each in fitted]), alpha
+        np.array([combination.estimate for _, combination in fitted]),
+        np.array([combination.p for _, combination in fitted]),
+        alpha,
     )
     p_median, p_share = (
         permutation_p(float(value), shuffled)
@@ -377,7 +388,10 @@ def _without(
     for model in models:
         answers = _fit(rows, about, contrast, model)
         own = next((answer for answer in answers if dict(answer.levels) == defaults), None)
-        read, rows_read = max(each.samples for each in answers), digest([each.rows for each in answers])
+        read, rows_read = (
+            max(specification.samples for specification in answers),
+            digest([specification.rows for specification in answers]),
+        )
         found.append(WithoutModel(model, own, _summary(answers, alpha), read, rows_read))
     return found
 

@@ -74,7 +74,7 @@ def falsify(
 ) -> tuple[FalsificationFinding, ...]:
     """The result of every test that states a criterion which this version can decide, in order."""
     spec = measured.spec
-    found = []
+    falsifications = []
     for test in spec.falsification:
         if test.criterion is None or undecidable(spec, test) is not None:
             continue
@@ -82,18 +82,18 @@ def falsify(
             score for score in measured.scores if score.cell.shared and _inside(spec, test.criterion, score)
         ]
         if test.criterion.keeps:
-            found.append(_keeps(measured, test, test.criterion, inside, hypotheses))
+            falsifications.append(_keeps(measured, test, test.criterion, inside, hypotheses))
         elif test.criterion.statistic in AUDITED:
-            found.append(_audited(test, test.criterion, audits, measured.final))
+            falsifications.append(_audited(test, test.criterion, audits, measured.final))
         else:
-            found.append(_stays(spec, test, test.criterion, inside, rates, measured.final))
-    return tuple(found)
+            falsifications.append(_stays(spec, test, test.criterion, inside, rates, measured.final))
+    return tuple(falsifications)
 
 
 def _inside(spec: Spec, criterion: Criterion, score: CellScore) -> bool:
     place = grid.place(spec, score.cell.levels, score.cell.benchmark, score.cell.model)
-    where = [criterion.where, *(each.where for each in spec.slice if each.id == criterion.slice)]
-    return all(each.matches(place) for each in where) and spec.analysis.primary.matches(place)
+    where = [criterion.where, *(part.where for part in spec.slice if part.id == criterion.slice)]
+    return all(selector.matches(place) for selector in where) and spec.analysis.primary.matches(place)
 
 
 def _keeps(
@@ -111,9 +111,9 @@ def _keeps(
         kept.append(
             VerdictPair(name, _told(stated, criterion), "open" if again is None else _told(again, criterion))
         )
-    holding = sum(each.holds for each in kept)
+    holding = sum(pair.holds for pair in kept)
     result: Result = "pass" if holding == len(kept) else "partial" if holding else "fail"
-    if not measured.final or any(each.before == "open" for each in kept):
+    if not measured.final or any(pair.before == "open" for pair in kept):
         result = "open"
     return FalsificationFinding(
         test.id,
@@ -125,7 +125,7 @@ def _keeps(
         None,
         None,
         None,
-        digest([each.rows for each in inside]),
+        digest([score.rows for score in inside]),
     )
 
 
@@ -143,7 +143,7 @@ def _decide(
     """The verdict that a hypothesis would have had on these cells alone, beside the study's other ones.
     Models without a cell leave an order. None where that leaves no two of them."""
     spec, plan = measured.spec, measured.samples.plan
-    models = {each.cell.model for each in inside}
+    models = {score.cell.model for score in inside}
     hypothesis = kind_of(stated.hypothesis).among(stated.hypothesis, models)
     if hypothesis is None:
         return None
@@ -152,8 +152,8 @@ def _decide(
     if criterion.fork is not None:
         analysis = spec.analysis.model_copy(update={"outcome": criterion.level})
         alone = alone.model_copy(update={"analysis": analysis})
-        inside = [_readable(each) for each in inside] if criterion.level == "pp" else inside
-    cells = [each.cell for each in inside]
+        inside = [_readable(score) for score in inside] if criterion.level == "pp" else inside
+    cells = [score.cell for score in inside]
     outcomes = {
         benchmark.id: gather(
             [cell for cell in cells if cell.benchmark == benchmark.id],
@@ -174,8 +174,8 @@ def _decide(
     )
     keys = frozenset(cell.key for cell in cells)
     part = replace(measured, spec=alone, scores=inside, weighed=weighed, inside=keys)
-    (found,) = decisions(part, [stated.id])
-    return found
+    (finding,) = decisions(part, [stated.id])
+    return finding
 
 
 def _readable(score: CellScore) -> CellScore:
@@ -193,17 +193,17 @@ Statistic = Callable[[Spec, Sequence[CellScore]], Iterator[tuple[Fraction, str]]
 
 def _by_model(inside: Sequence[CellScore]) -> Iterator[tuple[str, str, list[Fraction]]]:
     groups: dict[tuple[str, str], list[Fraction]] = {}
-    for each in inside:
-        if each.score is not None:
-            groups.setdefault((each.cell.benchmark, each.cell.model), []).append(each.score)
+    for score in inside:
+        if score.score is not None:
+            groups.setdefault((score.cell.benchmark, score.cell.model), []).append(score.score)
     yield from ((benchmark, model, values) for (benchmark, model), values in groups.items())
 
 
 def _rho(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
     rows: dict[str, dict[str, dict[str, Fraction | None]]] = {}
-    for each in inside:
-        own = rows.setdefault(each.cell.benchmark, {}).setdefault(each.cell.model, {})
-        own[each.cell.configuration] = each.score
+    for score in inside:
+        own = rows.setdefault(score.cell.benchmark, {}).setdefault(score.cell.model, {})
+        own[score.cell.configuration] = score.score
     for benchmark, models in rows.items():
         for a, b in combinations(models, 2):
             yield count(a, b, models[a], models[b]).rho_flip, f"{a} and {b} on {benchmark}"
@@ -229,11 +229,11 @@ def _flips(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, 
 
 
 def _score(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
-    yield from ((each.score, each.cell.key) for each in inside if each.score is not None)
+    yield from ((score.score, score.cell.key) for score in inside if score.score is not None)
 
 
 def _parse(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
-    yield from ((each.parse_rate, each.cell.key) for each in inside if each.parse_rate is not None)
+    yield from ((score.parse_rate, score.cell.key) for score in inside if score.parse_rate is not None)
 
 
 STATISTICS: Mapping[str, Statistic] = {
@@ -270,7 +270,7 @@ def _stays(
         name,
         None if worst is None else worst[0],
         None if worst is None else worst[1],
-        digest([each.rows for each in inside]),
+        digest([score.rows for score in inside]),
     )
 
 
@@ -281,7 +281,7 @@ def _audited(
     Open while no labels are back, and where kappa is not defined, or leniency because of a target."""
     kappas = criterion.statistic == "audit_kappa"
     values = [(audit.agreement.kappa if kappas else audit.gained, audit) for audit in audits]
-    stated = [(_exact(value, each.agreement.n), each) for value, each in values if value is not None]
+    stated = [(_exact(value, audit.agreement.n), audit) for value, audit in values if value is not None]
     high = criterion.at_most is not None
     worst = (max if high else min)(stated, key=lambda pair: pair[0], default=None)
     undefined = len(stated) < len(values)
@@ -295,7 +295,7 @@ def _audited(
         criterion.statistic,
         None if worst is None else worst[0],
         None if worst is None else f"{worst[1].sheet}, {worst[1].benchmark}",
-        digest([each.rows for each in audits]),
+        digest([audit.rows for audit in audits]),
     )
 
 
@@ -308,11 +308,11 @@ def _rates(
     name: str, inside: Sequence[CellScore], rates: Mapping[str, Sequence[RateFinding]]
 ) -> Iterator[tuple[Fraction, str]]:
     wanted = rate_kind(name).counted_as or name
-    for each in inside:
-        for rate in rates.get(each.cell.benchmark, ()):
-            here = rate.values.get((each.cell.model, each.cell.configuration))
+    for score in inside:
+        for rate in rates.get(score.cell.benchmark, ()):
+            here = rate.values.get((score.cell.model, score.cell.configuration))
             if rate.name == wanted and here is not None and here.value is not None:
-                yield here.value, each.cell.key
+                yield here.value, score.cell.key
 
 
 def _within(criterion: Criterion, value: Fraction) -> Result:

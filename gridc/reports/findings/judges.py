@@ -86,7 +86,9 @@ def find_judging(plan: Plan, store: Store, found: Judged | None) -> JudgingFindi
         responses=len(found.rulings),
         decided=sum(ruling.label is not None for ruling in found.rulings.values()),
         verdict=spec.verdict,
-        pairs=tuple(_pairs(bench.judge.jury, found, {each.key: bench.unit_of(each) for each in given})),
+        pairs=tuple(
+            _pairs(bench.judge.jury, found, {response.key: bench.unit_of(response) for response in given})
+        ),
         second=found.second,
         least=None if spec.validation is None else spec.validation.kappa,
         blinded=spec.blinding is not None,
@@ -123,7 +125,9 @@ def _judge(name: str, bench: Bench, found: Judged) -> JudgeFinding:
         responses=len(last),
         labels={label: labels[label] for label in bench.judge.labels},
         again=sum(ask.attempt > 0 for ask in asks),
-        failures=dict(sorted(Counter(each.failure for each in given if each.failure is not None).items())),
+        failures=dict(
+            sorted(Counter(judgment.failure for judgment in given if judgment.failure is not None).items())
+        ),
     )
 
 

@@ -187,8 +187,8 @@ class Samples:
         )
 
     def _complete(self, cell: Cell) -> bool:
-        found = self.stored[cell.key]
-        return bool((found.scored == found.trials).all())
+        outcomes = self.stored[cell.key]
+        return bool((outcomes.scored == outcomes.trials).all())
 
     def _scale(self, outcome: str, cells: Sequence[Cell]) -> int:
         if outcome == "score":
@@ -197,13 +197,17 @@ class Samples:
         return next((each.scores.scale for each in stated if each.id == outcome), 1)
 
     def _read(self, outcome: str, cell: Cell) -> Read | None:
-        found = self.stored[cell.key]
+        outcomes = self.stored[cell.key]
         if outcome == "score":
-            readable = found.correct - cell.setting.credit * (found.scored - found.parsed)
-            return found.items, np.column_stack([found.correct, found.trials, readable, found.parsed])
+            readable = outcomes.correct - cell.setting.credit * (outcomes.scored - outcomes.parsed)
+            return outcomes.items, np.column_stack(
+                [outcomes.correct, outcomes.trials, readable, outcomes.parsed]
+            )
         if cell.setting.ranks:
             return None  # a ranking has nothing to read
-        return found.items, np.column_stack([found.parsed, found.trials, found.parsed, found.parsed])
+        return outcomes.items, np.column_stack(
+            [outcomes.parsed, outcomes.trials, outcomes.parsed, outcomes.parsed]
+        )
 
     def _count(self, outcome: str) -> dict[str, Read] | None:
         """What the stored choices count of a rate, by cell key; None for what is read from the scores."""
@@ -239,11 +243,11 @@ class _Numbers:
         self.drawn: list[int] = []
         self._groups: dict[tuple[bool, tuple[str, str]], int] = {}
         study = plan.study
-        here = {name: each for name, each in study.items.items() if name not in study.absent}
-        texts = {name: each.sampled for name, each in here.items()}
+        here = {name: items for name, items in study.items.items() if name not in study.absent}
+        texts = {name: items.sampled for name, items in here.items()}
         self._one = (
-            one_group(texts, {name: each.unit for name, each in here.items()}),
-            one_group(texts, {name: resampling_of(study.spec, each).unit for name, each in here.items()}),
+            one_group(texts, {name: items.unit for name, items in here.items()}),
+            one_group(texts, {name: resampling_of(study.spec, items).unit for name, items in here.items()}),
         )
         self._known: dict[tuple[str, tuple[str, ...]], tuple[Whole, Flags]] = {}
 

@@ -113,22 +113,27 @@ def gather(
     columns: dict[tuple[str, ...], Whole] = {}
     scale = lcm(*(cell.setting.scale for cell in shared))
     for cell in shared:
-        found, row = stored[cell.key], numbers[cell.configuration]
-        if found.items not in columns:
-            columns[found.items] = np.searchsorted(items, found.items)
-        model, at = models.index(cell.model), columns[found.items]
+        outcomes, row = stored[cell.key], numbers[cell.configuration]
+        if outcomes.items not in columns:
+            columns[outcomes.items] = np.searchsorted(items, outcomes.items)
+        model, at = models.index(cell.model), columns[outcomes.items]
         parts = scale // cell.setting.scale
-        correct[model, row, at], first[model, row, at] = found.correct * parts, found.first * parts
-        measured[model, row] = bool((found.scored == found.trials).all())
+        correct[model, row, at], first[model, row, at] = outcomes.correct * parts, outcomes.first * parts
+        measured[model, row] = bool((outcomes.scored == outcomes.trials).all())
         asked[row, at] = True
     return Outcomes(
         models=tuple(models),
         configurations=configurations,
         levels=tuple(places[configuration].levels for configuration in configurations),
-        sampled=np.array([places[each].setting.temperature > 0 for each in configurations], dtype=np.bool_),
+        sampled=np.array(
+            [places[configuration].setting.temperature > 0 for configuration in configurations],
+            dtype=np.bool_,
+        ),
         items=items,
         units=units_of(items, units),
-        replicates=np.array([places[each].setting.replicates for each in configurations], dtype=np.int64),
+        replicates=np.array(
+            [places[configuration].setting.replicates for configuration in configurations], dtype=np.int64
+        ),
         correct=correct,
         first=first,
         measured=measured,

@@ -174,9 +174,9 @@ class JointFlips:
             return Weight(*(self.pair.implied(at, adjusted, alpha) for adjusted in paid))
         contrasts = list(self._contrasts(at))
         groups = np.array([weights for _, weights in contrasts], dtype=np.int64)
-        found = sign_flips.max_t(self.pair.differences[at], self.sums[at], groups, self.signs)
+        max_t = sign_flips.max_t(self.pair.differences[at], self.sums[at], groups, self.signs)
         sides = []
-        for p, alone in ((found.plus, found.plus_alone), (found.minus, found.minus_alone)):
+        for p, alone in ((max_t.plus, max_t.plus_alone), (max_t.minus, max_t.minus_alone)):
             place = int(p.argmin())
             best = contrasts[place][0].model_copy(update={"p": digits(p[place])}) if p[place] < 1 else None
             named: dict[str, list[str]] = {"configuration": [], "level": []}

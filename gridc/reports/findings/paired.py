@@ -72,7 +72,7 @@ def report(
     """The paired report of cells whose place names their `model`; `rows` is the digest of those cells, and
     `directions` says by benchmark which score is the better one: the higher, where it is not named."""
     deltas = pairing.deltas
-    models = list(dict.fromkeys(each.place["model"] for each in deltas))
+    models = list(dict.fromkeys(delta.place["model"] for delta in deltas))
     orderings = _orderings(deltas, models, directions)
     moved = [delta for delta in deltas if delta.delta]
     return PairedReport(
@@ -83,12 +83,12 @@ def report(
         unpaired=len(pairing.only_before) + len(pairing.only_after),
         change=_change(deltas),
         by_model={
-            model: summarise([each.delta for each in deltas if each.place["model"] == model])
+            model: summarise([delta.delta for delta in deltas if delta.place["model"] == model])
             for model in models
         },
-        largest=tuple(sorted(moved, key=lambda each: -abs(each.delta))[:LARGEST]),
+        largest=tuple(sorted(moved, key=lambda delta: -abs(delta.delta))[:LARGEST]),
         orderings=len(orderings),
-        reordered=tuple(each for each in orderings if each.left != each.right),
+        reordered=tuple(ordering for ordering in orderings if ordering.left != ordering.right),
     )
 
 
@@ -108,7 +108,7 @@ def _orderings(
     for delta in deltas:
         where = tuple((key, name) for key, name in delta.place.items() if key != "model")
         rows.setdefault(where, {})[delta.place["model"]] = delta
-    found = []
+    orderings = []
     for where, row in rows.items():
         if len(row) < len(models) or len(models) < 2:
             continue
@@ -118,8 +118,8 @@ def _orderings(
         flips = tuple(
             (a, b) for a, b in combinations(models, 2) if (left[a] - left[b]) * (right[a] - right[b]) < 0
         )
-        found.append(Reordered(dict(where), order_of(left), order_of(right), flips))
-    return found
+        orderings.append(Reordered(dict(where), order_of(left), order_of(right), flips))
+    return orderings
 
 
 def precision_reports(spec: Spec, scores: Sequence[CellScore]) -> tuple[PairedReport, ...]:

@@ -76,7 +76,7 @@ class RateFinding:
 
     def over(self, model: str) -> tuple[Fraction, Fraction] | None:
         """The least and the greatest value of a model over the envelope; None where none is defined."""
-        found = [each.value for (name, _), each in self.values.items() if name == model]
+        found = [rate_value.value for (name, _), rate_value in self.values.items() if name == model]
         known = [value for value in found if value is not None]
         return (min(known), max(known)) if known else None
 
@@ -125,7 +125,7 @@ def _totals(
     """The counts of each rate by unit, (units, counts), by model and configuration of every cell whose
     readings all have it. The readings of one cell are held at a time."""
     known: dict[tuple[Any, ...], CountParts] = {}
-    found: list[dict[tuple[str, str], Whole]] = [{} for _ in rates]
+    totals: list[dict[tuple[str, str], Whole]] = [{} for _ in rates]
     for cell in cells:
         method = METHODS[cell.setting.method]
         reads, names = method.reads, method.names(plan.study.spec.judge_labels)
@@ -146,8 +146,8 @@ def _totals(
                 continue  # an outcome of other readings than this method has
             parts = np.array([known[number, reads, order, name, choice] for name, choice, _ in read])
             np.add.at(by_unit, at, parts * samples[:, None])
-            found[number][cell.model, cell.configuration] = by_unit
-    return found
+            totals[number][cell.model, cell.configuration] = by_unit
+    return totals
 
 
 def _values(rate: RateDefinition, by_unit: Sequence[Whole], weights: Counts) -> Iterator[RateValue]:
@@ -289,8 +289,11 @@ def mean_called(name: str, stated: Iterable[NamedOutcome]) -> RateDefinition | N
     """The rate of this name that is a mean over items: earned / possible. None for those that are not, such
     as bias scores."""
     wanted = rate_kind(name).counted_as or name
-    found = [*(_outcome(each) for each in stated if each.id == name), *(r for r in NAMED if r.name == wanted)]
-    return next((rate for rate in found if len(rate.counts) == 2 and rate.folded is None), None)
+    definitions = [
+        *(_outcome(outcome) for outcome in stated if outcome.id == name),
+        *(r for r in NAMED if r.name == wanted),
+    ]
+    return next((rate for rate in definitions if len(rate.counts) == 2 and rate.folded is None), None)
 
 
 def _named(items: Sequence[Item]) -> list[RateDefinition]:

@@ -101,7 +101,7 @@ def propagation(plan: Plan, store: Store) -> tuple[Step, ...]:
                 traced.append(Traced(name, str(step), known(original, texts)))
                 called = (cell.key, sample.item.id, sample.replicate, request.id)
                 rows.setdefault((name, str(step)), []).append(called)
-    return tuple(Step(each, digest(sorted(rows[each.scaffold, each.step]))) for each in shares(traced))
+    return tuple(Step(share, digest(sorted(rows[share.scaffold, share.step]))) for share in shares(traced))
 
 
 def _scaffolded(plan: Plan) -> Iterator[Cell]:
@@ -129,11 +129,11 @@ SampleSteps = list[tuple[str, str | None]]
 
 
 def _steps(sample: PlannedSample, store: Store) -> SampleSteps:
-    found: SampleSteps = []
+    steps: SampleSteps = []
     for step, request in sample.trace(store.answer_to).calls:
         answer = store.answer_to(request.id) or {}
-        found.append((str(step), answer.get("text")))
-    return found
+        steps.append((str(step), answer.get("text")))
+    return steps
 
 
 def _engagement(cell: Cell, name: str, samples: list[SampleSteps]) -> Engagement:

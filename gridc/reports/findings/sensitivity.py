@@ -37,17 +37,17 @@ def sensitivities(cells: Sequence[CellScore], directions: Mapping[str, Direction
     """One profile for each model, in the order of its cells. Where lower is better a rate
     counts from the other end, so that rates of all benchmarks that have a good end point the same way."""
     by_model: dict[str, list[tuple[CellScore, Fraction]]] = {}
-    for each in cells:
-        if each.cell.shared and each.score is not None:
-            rate = 1 - each.score if directions[each.cell.benchmark].lower else each.score
-            by_model.setdefault(each.cell.model, []).append((each, rate))
+    for score in cells:
+        if score.cell.shared and score.score is not None:
+            rate = 1 - score.score if directions[score.cell.benchmark].lower else score.score
+            by_model.setdefault(score.cell.model, []).append((score, rate))
     for model, rated in by_model.items():
         rates: dict[str, list[Fraction]] = {}
-        for each, rate in rated:
-            rates.setdefault(each.cell.benchmark, []).append(rate)
+        for score, rate in rated:
+            rates.setdefault(score.cell.benchmark, []).append(rate)
         ranges = {name: max(found) - min(found) for name, found in rates.items()}
         widest = max(ranges, key=lambda name: ranges[name])
-        trials = sum(each.trials for each, _ in rated)
+        trials = sum(cell_score.trials for cell_score, _ in rated)
         ended = all(directions[name].target is None for name in rates)
         yield Sensitivity(
             model,
@@ -56,26 +56,26 @@ def sensitivities(cells: Sequence[CellScore], directions: Mapping[str, Direction
             fmean(map(float, ranges.values())),
             float(ranges[widest]),
             widest,
-            float(sum(each.trials * rate for each, rate in rated) / trials) if ended else None,
-            digest([each.rows for each, _ in rated]),
+            float(sum(cell_score.trials * rate for cell_score, rate in rated) / trials) if ended else None,
+            digest([cell_score.rows for cell_score, _ in rated]),
         )
 
 
 def _share(rated: Sequence[tuple[CellScore, Fraction]]) -> float | None:
-    if any(each.scale != 1 for each, _ in rated):
+    if any(score.scale != 1 for score, _ in rated):
         return None
     factors = {
-        CONFIGURATION: [each.cell.configuration for each, _ in rated],
-        BENCHMARK: [each.cell.benchmark for each, _ in rated],
+        CONFIGURATION: [score.cell.configuration for score, _ in rated],
+        BENCHMARK: [score.cell.benchmark for score, _ in rated],
     }
     crossed = {name: levels for name, levels in factors.items() if len(set(levels)) > 1}
     if CONFIGURATION not in crossed:
         return None
     terms: list[tuple[str, ...]] = [(name,) for name in crossed]
     terms += [(CONFIGURATION, BENCHMARK)] if len(crossed) > 1 else []
-    found = decompose(
-        [float(rate) for _, rate in rated], crossed, "II", terms, [each.trials for each, _ in rated]
+    decomposition = decompose(
+        [float(rate) for _, rate in rated], crossed, "II", terms, [score.trials for score, _ in rated]
     )
-    if found is None:
+    if decomposition is None:
         return None
-    return next(each.eta2 for each in found.terms if each.term == (CONFIGURATION,))
+    return next(term.eta2 for term in decomposition.terms if term.term == (CONFIGURATION,))

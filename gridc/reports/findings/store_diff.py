@@ -113,24 +113,31 @@ def _outcomes(store: Store, stamp: str) -> dict[str, CellOutcomes]:
     """The outcomes of a study by cell, with the scale of each cell's scores."""
     spec = Spec.model_validate(store.study(stamp)["spec"])
     scales = {cell.key: cell.setting.scale for cell in passes.cells(spec)} if spec.graded else {}
-    return {key: replace(each, scale=scales.get(key, 1)) for key, each in store.outcomes(stamp).items()}
+    return {
+        key: replace(outcomes, scale=scales.get(key, 1)) for key, outcomes in store.outcomes(stamp).items()
+    }
 
 
 def _directions(content: Mapping[str, Any]) -> dict[str, Direction]:
     """Which score is the better one, by benchmark of a stored study."""
-    return {each["id"]: Direction.of(each["direction"]) for each in content["spec"]["benchmark"]}
+    return {
+        benchmark["id"]: Direction.of(benchmark["direction"]) for benchmark in content["spec"]["benchmark"]
+    }
 
 
 def cell_differences(
     a: Mapping[str, CellOutcomes], b: Mapping[str, CellOutcomes]
 ) -> tuple[CellDifference, ...]:
     """Every cell that both have, by its key in a. Cells are matched by place, whatever the order of axes."""
-    there = {_where(key): each for key, each in b.items()}
+    there = {_where(key): outcomes for key, outcomes in b.items()}
     found = [
         cell_difference(key, cell, there[_where(key)]) for key, cell in a.items() if _where(key) in there
     ]
-    adjusted = iter(holm([each.p for each in found if each.p is not None]))
-    return tuple(each if each.p is None else replace(each, adjusted=next(adjusted)) for each in found)
+    adjusted = iter(holm([difference.p for difference in found if difference.p is not None]))
+    return tuple(
+        difference if difference.p is None else replace(difference, adjusted=next(adjusted))
+        for difference in found
+    )
 
 
 def cell_difference(cell: str, a: CellOutcomes, b: CellOutcomes) -> CellDifference:

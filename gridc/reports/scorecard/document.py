@@ -34,7 +34,7 @@ def make_scorecard(findings: Findings) -> Scorecard:
     spec = findings.plan.study.spec
     directions = {benchmark.benchmark: benchmark.direction for benchmark in findings.benchmarks}
     cells = [cell for row in findings.benchmarks for cell in row.cells]
-    profiles = {each.model: each for each in sensitivities(cells, directions)}
+    profiles = {sensitivity.model: sensitivity for sensitivity in sensitivities(cells, directions)}
     return Scorecard(
         format=FORMAT,
         study=spec.study.id,
@@ -45,14 +45,18 @@ def make_scorecard(findings: Findings) -> Scorecard:
         results=findings.results,
         complete=findings.complete,
         level=LEVEL,
-        lower_is_better={name: each.lower for name, each in directions.items()},
-        targets={name: float(each.target) for name, each in directions.items() if each.target is not None},
+        lower_is_better={name: direction.lower for name, direction in directions.items()},
+        targets={
+            name: float(direction.target)
+            for name, direction in directions.items()
+            if direction.target is not None
+        },
         methodology=methodology(findings),
         models=tuple(
             score_model(spec, findings.benchmarks, model, profiles.get(model.id)) for model in spec.model
         ),
         hypotheses=tuple(HypothesisRow.model_validate(hypothesis) for hypothesis in findings.hypotheses),
-        curves=tuple(_curve(each) for each in findings[CURVES]),
+        curves=tuple(_curve(curve) for curve in findings[CURVES]),
         integrity=tuple(integrity(findings)),
         threats=tuple(threats(findings)),
         checklist=tuple(checklist(findings)),
@@ -121,9 +125,9 @@ def score_model(
 def _matrix(spec: Spec, row: BenchmarkFinding, model: str, reference: str) -> Iterator[MatrixRow]:
     moved = {change.configuration: change for change in row.changes if change.model == model}
     mine = [cell for cell in row.cells if cell.cell.shared and cell.cell.model == model]
-    start = next(each.cell.levels for each in mine if each.cell.configuration == reference)
-    for each in mine:
-        yield _cell(spec, row, each, moved.get(each.cell.configuration), start)
+    start = next(cell_score.cell.levels for cell_score in mine if cell_score.cell.configuration == reference)
+    for score in mine:
+        yield _cell(spec, row, score, moved.get(score.cell.configuration), start)
 
 
 def _cell(

@@ -69,24 +69,24 @@ def _stamped_first(findings: Findings) -> ChecklistAnswer:
     conduct, calls = findings[CONDUCT], findings.progress.answered
     counts = {"calls_before_stamp": findings.before_stamp, "calls": calls}
     if conduct.stamped is None or not calls:
-        told = "No call has been answered yet." if not calls else "No event records the stamp."
-        return ChecklistAnswer("not_measured", told, "the events and calls of the store", counts)
+        text = "No call has been answered yet." if not calls else "No event records the stamp."
+        return ChecklistAnswer("not_measured", text, "the events and calls of the store", counts)
     where = f"event {conduct.stamped} (stamp), the lock's date, the dates of {counted(calls, 'call')}"
     if findings.steps_back:
         back = findings.steps_back[0]
-        told = f"The store's clock was set back at event {back}: its dates show no order."
-        return ChecklistAnswer("not_measured", told, where, counts)
+        text = f"The store's clock was set back at event {back}: its dates show no order."
+        return ChecklistAnswer("not_measured", text, where, counts)
     if findings.before_stamp:
-        told = (
+        text = (
             f"{findings.before_stamp:,} of {counted(calls, 'call')} are dated before the stamp: data "
             f"predate it."
         )
-        return ChecklistAnswer("partly" if findings.before_stamp < calls else "no", told, where, counts)
+        return ChecklistAnswer("partly" if findings.before_stamp < calls else "no", text, where, counts)
     if conduct.started is not None and conduct.started < conduct.stamped:
-        told = "The chain records a run before the stamp."
-        return ChecklistAnswer("no", told, f"events {conduct.started} and {conduct.stamped}", counts)
-    told = f"No call is dated before the stamp of {findings.lock.created[:10]}, by the store's own clock."
-    return ChecklistAnswer("yes", told, where, counts)
+        text = "The chain records a run before the stamp."
+        return ChecklistAnswer("no", text, f"events {conduct.started} and {conduct.stamped}", counts)
+    text = f"No call is dated before the stamp of {findings.lock.created[:10]}, by the store's own clock."
+    return ChecklistAnswer("yes", text, where, counts)
 
 
 def _vouched(findings: Findings) -> ChecklistAnswer:
@@ -95,13 +95,13 @@ def _vouched(findings: Findings) -> ChecklistAnswer:
         for anchor in findings.anchors
         if anchor.strength in ("timestamped", "registered") and anchor.time
     ]
-    told = in_words(findings.anchors)
+    text = in_words(findings.anchors)
     where = "the ties of the lock, checked where the report was made"
     if not ties:
-        return ChecklistAnswer("no", f"The lock is {findings.anchor.strength}: {told}.", where)
+        return ChecklistAnswer("no", f"The lock is {findings.anchor.strength}: {text}.", where)
     if findings.first_call is None:
-        return ChecklistAnswer("not_measured", f"No call has been answered yet; {told}.", where)
-    first = min(ties, key=lambda each: datetime.fromisoformat(each.time or ""))
+        return ChecklistAnswer("not_measured", f"No call has been answered yet; {text}.", where)
+    first = min(ties, key=lambda anchor: datetime.fromisoformat(anchor.time or ""))
     early = datetime.fromisoformat(first.time or "") <= datetime.fromisoformat(findings.first_call)
     when = f"{first.detail}, {first.time}; the first call is dated {findings.first_call}"
     return ChecklistAnswer("yes" if early else "no", f"{when}.", where)
@@ -136,10 +136,10 @@ def _inputs(findings: Findings) -> ChecklistAnswer:
     ]
     total = sum(map(len, kinds.values()))
     counts = {"pinned": total - len(loose), "inputs": total}
-    told = f"{total - len(loose)} of {total} models and benchmarks are fixed by digest or commit"
-    told += f"; not {'; '.join(loose)}." if loose else "."
+    text = f"{total - len(loose)} of {total} models and benchmarks are fixed by digest or commit"
+    text += f"; not {'; '.join(loose)}." if loose else "."
     return ChecklistAnswer(
-        "yes" if not loose else "partly" if len(loose) < total else "no", told, "the lock", counts
+        "yes" if not loose else "partly" if len(loose) < total else "no", text, "the lock", counts
     )
 
 
@@ -150,10 +150,10 @@ def _deviations(findings: Findings) -> ChecklistAnswer:
     where = "the lock against the spec that was run, path by path"
     if not changed:
         undone = f"; {counted(len(findings.deviations), 'change')} undone" if findings.deviations else ""
-        told = f"What was run is what was stamped{undone}."
-        return ChecklistAnswer("yes", told, where, counts)
-    told = f"{counted(len(changed), 'deviation')} ({counted(changes, 'path')}), each with its reason."
-    return ChecklistAnswer("no", told, where, counts)
+        text = f"What was run is what was stamped{undone}."
+        return ChecklistAnswer("yes", text, where, counts)
+    text = f"{counted(len(changed), 'deviation')} ({counted(changes, 'path')}), each with its reason."
+    return ChecklistAnswer("no", text, where, counts)
 
 
 SHOWN = 3
@@ -177,8 +177,8 @@ def _observed(findings: Findings) -> ChecklistAnswer:
 def _complete(findings: Findings) -> ChecklistAnswer:
     done, total = findings.progress.answered, findings.progress.total
     counts = {"answered": done, "calls": total, "unscored": findings.progress.unscored}
-    told = f"{done:,} of {counted(total, 'call')} are answered."
-    return ChecklistAnswer("yes" if findings.complete else "no", told, "the calls of the store", counts)
+    text = f"{done:,} of {counted(total, 'call')} are answered."
+    return ChecklistAnswer("yes" if findings.complete else "no", text, "the calls of the store", counts)
 
 
 def _one_look(findings: Findings) -> ChecklistAnswer:
@@ -190,8 +190,8 @@ def _one_look(findings: Findings) -> ChecklistAnswer:
             "not_measured", "The run is incomplete, and this is a look at it.", where, counts
         )
     if not looks:
-        told = "No report was made before the run was complete; a look that leaves no event is not seen."
-        return ChecklistAnswer("yes", told, where, counts)
+        text = "No report was made before the run was complete; a look that leaves no event is not seen."
+        return ChecklistAnswer("yes", text, where, counts)
     return ChecklistAnswer(
         "no", f"{counted(looks, 'report')} of the unfinished run were made.", where, counts
     )
@@ -200,7 +200,11 @@ def _one_look(findings: Findings) -> ChecklistAnswer:
 def _both_readings(findings: Findings) -> ChecklistAnswer:
     changes = [change for row in findings.benchmarks for change in row.changes]
     both = [change for change in changes if change.pp is not None]
-    apart = [each for each in both if each.pp is not None and _apart(each.itt.difference, each.pp.difference)]
+    apart = [
+        change
+        for change in both
+        if change.pp is not None and _apart(change.itt.difference, change.pp.difference)
+    ]
     counts = {"changes": len(changes), "both": len(both), "diverge": len(apart)}
     where = "the samples of the store"
     if not changes:
@@ -208,11 +212,11 @@ def _both_readings(findings: Findings) -> ChecklistAnswer:
     if not both:
         holds: Held = "not_applicable" if ranked(findings) else "not_measured"
         return ChecklistAnswer(holds, one_reading(findings), where, counts)
-    told = (
+    text = (
         f"Both are kept for {len(both)} of {counted(len(changes), 'change')} of configuration; in "
         f"{len(apart)} they differ by more than {100 * float(PARTED):g} pp."
     )
-    return ChecklistAnswer("yes", told, where, counts)
+    return ChecklistAnswer("yes", text, where, counts)
 
 
 def nothing_compared(findings: Findings) -> str:
@@ -241,13 +245,13 @@ def _apart(one: Fraction, other: Fraction) -> bool:
 
 
 def _noise(findings: Findings) -> ChecklistAnswer:
-    known = [each for each in findings.noise if each.floor is not None]
+    known = [noise for noise in findings.noise if noise.floor is not None]
     counts = {"measured": len(known), "models": len(findings.noise)}
-    told = (
+    text = (
         f"Calls of {len(known)} of {counted(len(findings.noise), 'model')} (at a precision) were made twice."
     )
     holds: Held = "not_measured" if not known else "yes" if len(known) == len(findings.noise) else "partly"
-    return ChecklistAnswer(holds, told, "the `noise` events of the store", counts)
+    return ChecklistAnswer(holds, text, "the `noise` events of the store", counts)
 
 
 def _sealed(findings: Findings) -> ChecklistAnswer:
@@ -261,24 +265,24 @@ def _sealed(findings: Findings) -> ChecklistAnswer:
     seq, at = judging.sealed
     if findings.steps_back:
         back = findings.steps_back[0]
-        told = f"The store's clock was set back at event {back}: its dates show no order."
-        return ChecklistAnswer("not_measured", told, where, counts)
+        text = f"The store's clock was set back at event {back}: its dates show no order."
+        return ChecklistAnswer("not_measured", text, where, counts)
     if judging.first is not None and datetime.fromisoformat(judging.first) < datetime.fromisoformat(at):
         return ChecklistAnswer(
             "no", f"The map was sealed (event {seq}) after the first judgement.", where, counts
         )
     order = [judging.locked, judging.unblinded]
     if None in order or [seq, *order] != sorted([seq, *order], key=lambda each: each or 0):
-        told = (
+        text = (
             f"It was sealed first (event {seq}); the chain does not show that labels were locked, then "
             f"opened."
         )
-        return ChecklistAnswer("partly", told, where, counts)
-    told = (
+        return ChecklistAnswer("partly", text, where, counts)
+    text = (
         f"Sealed (event {seq}) before the first of {judging.replies:,} replies, locked (event "
         f"{judging.locked}), "
     )
-    return ChecklistAnswer("yes", f"{told}then opened (event {judging.unblinded}).", where, counts)
+    return ChecklistAnswer("yes", f"{text}then opened (event {judging.unblinded}).", where, counts)
 
 
 def _unjudged(findings: Findings) -> ChecklistAnswer | None:
@@ -293,11 +297,11 @@ def _unjudged(findings: Findings) -> ChecklistAnswer | None:
 def _guessed(findings: Findings) -> ChecklistAnswer:
     where = "the judges' guesses in the store"
     if not findings[GUESSES]:
-        told = "No guess of a configuration is in the store: whether blinding held is not known."
-        return _unjudged(findings) or ChecklistAnswer("not_measured", told, where)
-    right, total = (sum(getattr(each, name) for each in findings[GUESSES]) for name in ("right", "n"))
-    arms = [arm for each in findings[GUESSES] for arm in each.arms]
-    unread = sum(each.unread for each in findings[GUESSES])
+        text = "No guess of a configuration is in the store: whether blinding held is not known."
+        return _unjudged(findings) or ChecklistAnswer("not_measured", text, where)
+    right, total = (sum(getattr(guess, name) for guess in findings[GUESSES]) for name in ("right", "n"))
+    arms = [arm for guess in findings[GUESSES] for arm in guess.arms]
+    unread = sum(guess.unread for guess in findings[GUESSES])
     if not arms:
         return ChecklistAnswer("not_measured", "No guess could be read.", where, {"unread": unread})
     best = max(arms, key=lambda arm: arm.corrected)
@@ -305,26 +309,26 @@ def _guessed(findings: Findings) -> ChecklistAnswer:
         "right": right, "guesses": total, "unread": unread,
         "index": best.index, "chance": best.chance, "corrected": best.corrected,
     }  # fmt: skip
-    told = (
+    text = (
         f"{right:,} of {counted(total, 'guess', 'guesses')} named it; the arm that was guessed best has "
         f"Bang's index "
         f"{with_sign(best.index, 2)}, where chance is {with_sign(best.chance, 2)}."
     )
-    return ChecklistAnswer("yes", told, where, counts)
+    return ChecklistAnswer("yes", text, where, counts)
 
 
 def _audited(findings: Findings) -> ChecklistAnswer:
     where = "the sheets of labels by people"
-    sheets = {each.sheet: each for each in reversed(findings[AUDITS])}
+    sheets = {audit.sheet: audit for audit in reversed(findings[AUDITS])}
     counts: dict[str, int | float | None] = {"sheets": len(sheets)}
     if not sheets:
         return ChecklistAnswer("no", "No labels by people are in the store.", where, counts)
-    counts["labels"] = sum(each.agreement.n for each in sheets.values())
+    counts["labels"] = sum(audit.agreement.n for audit in sheets.values())
     kappas = [sheet.agreement.kappa for sheet in sheets.values() if sheet.agreement.kappa is not None]
     counts["least_kappa"] = min(kappas, default=None)
     least = f"; kappa with the study's labels is {min(kappas):.2f} at least" if kappas else ""
-    told = f"People labelled {counts['labels']:,} responses on {counted(len(sheets), 'sheet')}{least}."
-    return ChecklistAnswer("yes", told, where, counts)
+    text = f"People labelled {counts['labels']:,} responses on {counted(len(sheets), 'sheet')}{least}."
+    return ChecklistAnswer("yes", text, where, counts)
 
 
 def _agreed(findings: Findings) -> ChecklistAnswer:
@@ -332,61 +336,61 @@ def _agreed(findings: Findings) -> ChecklistAnswer:
     unasked, judging = _unjudged(findings), findings[CONDUCT].judging
     if judging is None or unasked is not None:
         return unasked or ChecklistAnswer("not_measured", "Nothing is known of judges.", where)
-    found = judging.agreement
-    if found is None:
+    kappa = judging.agreement
+    if kappa is None:
         return ChecklistAnswer("no", "No response has the labels of two judges.", where, {"both": 0})
     counts: dict[str, int | float | None] = {
-        "both": found.n,
-        "agreement": found.agreement,
-        "kappa": found.kappa,
+        "both": kappa.n,
+        "agreement": kappa.agreement,
+        "kappa": kappa.kappa,
     }
-    if found.kappa is None:
-        told = f"Both gave all {found.n:,} responses one and the same label: kappa is not defined."
-        return ChecklistAnswer("not_measured", told, where, counts)
-    ends = "" if found.low is None or found.high is None else f" ({found.low:.2f} to {found.high:.2f})"
+    if kappa.kappa is None:
+        text = f"Both gave all {kappa.n:,} responses one and the same label: kappa is not defined."
+        return ChecklistAnswer("not_measured", text, where, counts)
+    ends = "" if kappa.low is None or kappa.high is None else f" ({kappa.low:.2f} to {kappa.high:.2f})"
     return ChecklistAnswer(
-        "yes", f"Kappa is {found.kappa:.2f}{ends} on {found.n:,} responses.", where, counts
+        "yes", f"Kappa is {kappa.kappa:.2f}{ends} on {kappa.n:,} responses.", where, counts
     )
 
 
 def _forks(findings: Findings) -> ChecklistAnswer:
     forks = findings.plan.study.spec.fork
-    stamped = {each["id"]: each for each in findings.lock.content["spec"].get("fork", ())}
+    stamped = {fork["id"]: fork for fork in findings.lock.content["spec"].get("fork", ())}
     before = [fork for fork in forks if fork.id in stamped]
-    documented = [each for each in forks if each.binds == DOCUMENTED]
+    documented = [fork for fork in forks if fork.binds == DOCUMENTED]
     counts = {"forks": len(forks), "stamped": len(before), "documented": len(documented)}
     if not forks:
         return ChecklistAnswer(
             "no", "The spec declares no analytic choice that was open.", "the lock", counts
         )
-    told = (
+    text = (
         f"{counted(len(forks), 'open choice')} declared, {len(before)} of them in the stamp; "
         f"{len(documented)} need data that "
         "were not collected."
     )
-    return ChecklistAnswer("yes" if len(before) == len(forks) else "partly", told, "the lock", counts)
+    return ChecklistAnswer("yes" if len(before) == len(forks) else "partly", text, "the lock", counts)
 
 
 def _curve(findings: Findings) -> ChecklistAnswer:
     declared = findings.plan.study.spec.curve
-    fitted = {each.curve for each in findings[CURVES] if each.fitted}
-    specifications = sum(len(each.specifications) for each in findings[CURVES])
-    failed = sum(len(each.failed) for each in findings[CURVES])
+    fitted = {curve.curve for curve in findings[CURVES] if curve.fitted}
+    specifications = sum(len(curve.specifications) for curve in findings[CURVES])
+    failed = sum(len(curve.failed) for curve in findings[CURVES])
     counts = {
         "curves": len(declared), "run": len(fitted), "specifications": specifications, "failed": failed
     }  # fmt: skip
     if not declared:
         return ChecklistAnswer("no", "The spec declares no specification curve.", "the lock", counts)
-    told = f"{len(fitted)} of {counted(len(declared), 'declared curve')} have estimates"
-    told += f"; {failed} of {counted(specifications, 'specification')} could not be fitted."
+    text = f"{len(fitted)} of {counted(len(declared), 'declared curve')} have estimates"
+    text += f"; {failed} of {counted(specifications, 'specification')} could not be fitted."
     holds: Held = "yes" if len(fitted) == len(declared) else "partly" if fitted else "no"
-    return ChecklistAnswer(holds, told, "the curves of this report", counts)
+    return ChecklistAnswer(holds, text, "the curves of this report", counts)
 
 
 def _falsified(findings: Findings) -> ChecklistAnswer:
     spec = findings.plan.study.spec
-    results = [each.result for each in findings[FALSIFICATIONS]]
-    people = sum(undecidable(spec, each) is not None for each in spec.falsification)
+    results = [falsification.result for falsification in findings[FALSIFICATIONS]]
+    people = sum(undecidable(spec, falsification) is not None for falsification in spec.falsification)
     counts = {"tests": len(spec.falsification), "undecided": people}
     counts |= {str(word): results.count(word) for word in RESULTS}
     where = "the samples of the store"
@@ -394,11 +398,11 @@ def _falsified(findings: Findings) -> ChecklistAnswer:
         return ChecklistAnswer(
             "no", "The spec states no test that could break its findings.", "the lock", counts
         )
-    told = ", ".join(f"{results.count(word)} {word}" for word in RESULTS)
-    told = f"Of {counted(len(spec.falsification), 'test')}: {told}; {people} are not decided by gridc."
-    decided = sum(each in DECIDED for each in results)
+    text = ", ".join(f"{results.count(word)} {word}" for word in RESULTS)
+    text = f"Of {counted(len(spec.falsification), 'test')}: {text}; {people} are not decided by gridc."
+    decided = sum(result in DECIDED for result in results)
     holds: Held = "yes" if decided == len(spec.falsification) else "partly" if decided else "not_measured"
-    return ChecklistAnswer(holds, told, where, counts)
+    return ChecklistAnswer(holds, text, where, counts)
 
 
 def _hypotheses(findings: Findings) -> ChecklistAnswer:
@@ -409,16 +413,18 @@ def _hypotheses(findings: Findings) -> ChecklistAnswer:
     if not current:
         return ChecklistAnswer("no", "The spec states no hypothesis.", "the lock", counts)
     stands = "stands in the lock as it is now" if len(current) == 1 else "stand in the lock as they are now"
-    told = f"{len(same)} of {counted(len(current), 'hypothesis', 'hypotheses')} {stands}"
-    told += f"; {len(left & current.keys())} are not answered by this report." if left else "."
+    text = f"{len(same)} of {counted(len(current), 'hypothesis', 'hypotheses')} {stands}"
+    text += f"; {len(left & current.keys())} are not answered by this report." if left else "."
     return ChecklistAnswer(
-        "yes" if len(same) == len(current) else "partly" if same else "no", told, "the lock", counts
+        "yes" if len(same) == len(current) else "partly" if same else "no", text, "the lock", counts
     )
 
 
 def since_when(findings: Findings) -> dict[str, Stated]:
     """Of each hypothesis, whether it stands in the lock as it is now."""
-    stamped = {each["id"]: each for each in findings.lock.content["spec"].get("hypothesis", ())}
+    stamped = {
+        hypothesis["id"]: hypothesis for hypothesis in findings.lock.content["spec"].get("hypothesis", ())
+    }
     current: Any = findings.plan.study.spec.stamped().get("hypothesis", ())
     found: dict[str, Stated] = {}
     for each in current:

@@ -173,14 +173,14 @@ def _contrast(row: ContrastRow) -> tuple[str, str, str, str, str]:
     if odds is not None and None not in odds.interval:
         low, high = odds.interval
         ratio += f" ({low:.2f} to {high:.2f})"
-    margins = [f"{each.pp:g} pp {'holds' if each.holds else 'not shown'}" for each in change.margins]
+    margins = [f"{margin.pp:g} pp {'holds' if margin.holds else 'not shown'}" for margin in change.margins]
     recovered = ""
     if row.recovery is not None:
         share = row.recovery.share
-        told = "open" if share is None else percent(share, 0)
+        text = "open" if share is None else percent(share, 0)
         if share is not None and row.recovery.interval is not None and None not in row.recovery.interval:
-            told += " ({:.0f} to {:.0f})".format(*(100 * (end or 0) for end in row.recovery.interval))
-        recovered = f"; recovery of {row.recovery.control} {told}"
+            text += " ({:.0f} to {:.0f})".format(*(100 * (end or 0) for end in row.recovery.interval))
+        recovered = f"; recovery of {row.recovery.control} {text}"
     return (
         f"{change.level} against {change.reference}{recovered}",
         moved if span is None else f"{moved} ({points(span[0] or 0)} to {points(span[1] or 0)})",
@@ -212,8 +212,8 @@ def curve_table(curves: Iterable[CurveRow]) -> Printed:
         )
         for each in row.without:
             span = "–" if each.interval is None else f"{each.interval[0]:.2f} to {each.interval[1]:.2f}"
-            told = f"own choices {number(each.odds_ratio, 2)} ({span})"
-            shown.append(("", f"without {each.model}: {told}", "", number(each.median, 2), "", "", ""))
+            text = f"own choices {number(each.odds_ratio, 2)} ({span})"
+            shown.append(("", f"without {each.model}: {text}", "", number(each.median, 2), "", "", ""))
     note = (
         "Medians and quartiles of odds ratios over the specifications that could be fitted; shares at "
         "the curve’s level."

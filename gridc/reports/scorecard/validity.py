@@ -102,9 +102,9 @@ def _threat(threat: str, met: str, left: str, counts: dict[str, int]) -> ThreatR
 def _unreadable(findings: Findings) -> ThreatRow:
     both = [change for row in findings.benchmarks for change in row.changes if change.pp is not None]
     apart = [
-        each
-        for each in both
-        if each.pp is not None and abs(each.itt.difference - each.pp.difference) > PARTED
+        change
+        for change in both
+        if change.pp is not None and abs(change.itt.difference - change.pp.difference) > PARTED
     ]
     threat, counts = "unreadable answers look like wrong ones", {"changes": len(both), "diverge": len(apart)}
     if not both:
@@ -119,8 +119,8 @@ def _unreadable(findings: Findings) -> ThreatRow:
 
 
 def _batches(findings: Findings) -> ThreatRow:
-    known = [each.floor for each in findings.noise if each.floor is not None]
-    outcomes, changed = sum(each.outcomes for each in known), sum(each.changed for each in known)
+    known = [noise.floor for noise in findings.noise if noise.floor is not None]
+    outcomes, changed = sum(floor.outcomes for floor in known), sum(floor.changed for floor in known)
     counts = {
         "models": len(findings.noise), "measured": len(known), "outcomes": outcomes, "changed": changed
     }  # fmt: skip
@@ -171,11 +171,11 @@ def checklist(findings: Findings) -> Iterator[CheckRow]:
     """The recommendations of Safety Under Scaffolding, sec. 8."""
     measured = any(_measured(row) for row in findings.benchmarks)
     for check in CHECKS:
-        holds, said, counts = check.shown(findings)
+        holds, text, counts = check.shown(findings)
         if not measured:
-            holds, said = "not_measured", "No cell is measured yet."
+            holds, text = "not_measured", "No cell is measured yet."
         yield CheckRow(
-            id=check.id, recommendation=check.recommendation, holds=holds, said=said, counts=counts
+            id=check.id, recommendation=check.recommendation, holds=holds, said=text, counts=counts
         )
 
 
@@ -187,14 +187,14 @@ def _formats(findings: Findings) -> tuple[Held, str, dict[str, int]]:
     paired = [
         row.benchmark
         for row in findings.benchmarks
-        if len({(each.cell.setting.options == "none", _reading(each)) for each in _measured(row)}) > 1
+        if len({(score.cell.setting.options == "none", _reading(score)) for score in _measured(row)}) > 1
     ]
     counts = {"paired": len(paired), "benchmarks": len(findings.benchmarks)}
     of = counted(len(findings.benchmarks), "benchmark")
     verb = "was" if len(findings.benchmarks) == 1 else "were"
-    told = f"{len(paired)} of {of} {verb} measured in more than one response format."
+    text = f"{len(paired)} of {of} {verb} measured in more than one response format."
     holds: Held = "yes" if len(paired) == len(findings.benchmarks) else "partly" if paired else "no"
-    return holds, told, counts
+    return holds, text, counts
 
 
 def _reading(score: CellScore) -> str:
@@ -210,34 +210,34 @@ def _divided(findings: Findings) -> tuple[Held, str, dict[str, int]]:
     counts = {"divided": len(divided), "scaffolds": len(scaffolds)}
     if not scaffolds:
         return "no", "No scaffold was run.", counts
-    told = (
+    text = (
         f"Of {counted(len(scaffolds), 'kind')} of scaffold, {len(divided)} "
         f"{'divides' if len(divided) == 1 else 'divide'} the task ({', '.join(divided) or 'none'})."
     )
-    return "yes" if divided else "no", told, counts
+    return "yes" if divided else "no", text, counts
 
 
 def _scaffolds(findings: Findings) -> list[str]:
-    settings = [each.cell.setting for row in findings.benchmarks for each in _measured(row)]
+    settings = [score.cell.setting for row in findings.benchmarks for score in _measured(row)]
     kinds = [setting.scaffolding.kind for setting in settings if setting.scaffolding is not None]
     return list(dict.fromkeys(kinds))
 
 
 def _needed(findings: Findings) -> tuple[Held, str, dict[str, int]]:
     rows = [change for row in findings.benchmarks for change in row.changes]
-    harmed = sum(each.itt.side < 0 for each in rows)
+    harmed = sum(row.itt.side < 0 for row in rows)
     counts = {"changes": len(rows), "worse": harmed}
     if not rows:
         return "not_measured", nothing_compared(findings), counts
     every = "the" if len(rows) == 1 else "all"
-    told = f"It stands beside {every} {counted(len(rows), 'change')}; in {harmed} the interval shows a loss."
-    return "yes", told, counts
+    text = f"It stands beside {every} {counted(len(rows), 'change')}; in {harmed} the interval shows a loss."
+    return "yes", text, counts
 
 
 def _system(findings: Findings) -> tuple[Held, str, dict[str, int]]:
-    settings = [each.cell.setting for row in findings.benchmarks for each in _measured(row)]
+    settings = [score.cell.setting for row in findings.benchmarks for score in _measured(row)]
     turns = sorted({setting.system_turn for setting in settings if setting.system})
-    counts = {"cells": len(settings), "with_system": sum(bool(each.system) for each in settings)}
+    counts = {"cells": len(settings), "with_system": sum(bool(setting.system) for setting in settings)}
     if not turns:
         return "not_applicable", "No cell has a system prompt.", counts
     if len(turns) > 1:
@@ -274,7 +274,7 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
         for scope in row.scopes:
             if scope.scope.declared == "post_hoc":
                 yield _after_the_data(row, scope.scope.name, len(scope.scope.configurations))
-    answers = {each.id: each for each in findings.hypotheses}
+    answers = {finding.id: finding for finding in findings.hypotheses}
     stated = since_when(findings)
     for hypothesis in findings.plan.study.spec.hypothesis:
         about = _about(findings, hypothesis)
@@ -303,8 +303,8 @@ def _about(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:
     spec, models = findings.plan.study.spec, kind_of(hypothesis).models(hypothesis)
     found = set()
     for row in findings.benchmarks:
-        for each in row.cells:
-            cell = each.cell
+        for score in row.cells:
+            cell = score.cell
             place = grid.place(spec, cell.levels, cell.benchmark, cell.model)
             if (
                 (models is None or cell.model in models)

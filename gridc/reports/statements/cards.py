@@ -36,7 +36,7 @@ def comparisons(cards: Sequence[Card]) -> list[CardPair]:
     for card in cards:
         for row in card.ranking_stability.pairs:
             told.setdefault((card.benchmark, frozenset((card.model, row.other))), CardPair(card, row))
-    return sorted(told.values(), key=lambda each: (not each.row.certified, not each.row.supported))
+    return sorted(told.values(), key=lambda pair: (not pair.row.certified, not pair.row.supported))
 
 
 def held_fixed(deck: CardDeck) -> list[str]:
@@ -58,12 +58,12 @@ def _interim(deck: CardDeck) -> Iterator[str]:
 
 def _order(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
     """In how many comparisons a configuration decides who scores higher; one alone has nothing to decide."""
-    if all(each.row.measured < 2 for each in pairs):
+    if all(pair.row.measured < 2 for pair in pairs):
         return
     names = list(dict.fromkeys(card.model for card in deck.cards))
     who = f"{names[0]} or the other model" if len(names) == 1 else "one model or the other"
     reversing = [pair for pair in pairs if pair.reverses]
-    seen = "" if all(each.row.measured == each.row.size for each in pairs) else ", as far as measured"
+    seen = "" if all(pair.row.measured == pair.row.size for pair in pairs) else ", as far as measured"
     choice = "the choice of the harness configuration (what is varied, see below)"
     if len(pairs) == 1:
         verb = "decides" if reversing else "does not decide"
@@ -103,7 +103,7 @@ def _beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
     for claim, words in (("reversal", "a reversal"), ("order", "one order throughout")):
         certified = [pair.where for pair in pairs if pair.row.certified == claim]
         supported = [
-            each.where for each in pairs if each.row.supported == claim and each.row.certified != claim
+            pair.where for pair in pairs if pair.row.supported == claim and pair.row.certified != claim
         ]
         strengths = [
             f"{word} for {'; '.join(names)}"
@@ -113,9 +113,9 @@ def _beyond(deck: CardDeck, pairs: Sequence[CardPair]) -> Iterator[str]:
         if strengths:
             claimed.append(f"{words} is {' and '.join(strengths)}")
     if claimed:
-        told = "; ".join(claimed)
+        text = "; ".join(claimed)
         rest = " The other comparisons are counts on these items." if _some_descriptive(pairs) else ""
-        yield f"For other items of the same kind, {told}.{rest}"
+        yield f"For other items of the same kind, {text}.{rest}"
     else:
         yield (
             "No comparison is shown to come out the same for other items of the same kind: all are counts on "

@@ -12,12 +12,12 @@ def shares(findings: Findings) -> Iterator[Statement]:
     """What moves single outcomes the most."""
     factorial = findings[FACTORIAL]
     if factorial is not None:
-        found = factorial.shares
-        largest = sorted(found.terms, key=lambda term: -term.eta2)[:4]
+        decomposition = factorial.shares
+        largest = sorted(decomposition.terms, key=lambda term: -term.eta2)[:4]
         listed = ", ".join(f"{term_name(term.term)} {percent(term.eta2)}" for term in largest)
         yield Statement(
-            f"Of the variance of {found.n:,} single outcomes, the largest shares (η²): {listed}; "
-            f"{percent(found.unexplained)} lies within cells or in higher interactions."
+            f"Of the variance of {decomposition.n:,} single outcomes, the largest shares (η²): {listed}; "
+            f"{percent(decomposition.unexplained)} lies within cells or in higher interactions."
         )
 
 

@@ -33,19 +33,21 @@ def curve_about(curve: CurveFinding) -> str:
 
 def _ran(curve: CurveFinding) -> str:
     ran = curve.ran
-    told = f"{len(ran.drawn):,} of {ran.stated:,} specifications were run"
+    text = f"{len(ran.drawn):,} of {ran.stated:,} specifications were run"
     if ran.sample is not None:
-        told += f", drawn with seed {ran.sample.seed} from {ran.bound:,} that the store can answer"
+        text += f", drawn with seed {ran.sample.seed} from {ran.bound:,} that the store can answer"
     elif ran.bound < ran.stated:
-        told += " (the others need new data or new scores)"
+        text += " (the others need new data or new scores)"
     if curve.elsewhere:
-        told += f"; {curve.elsewhere:,} of these leave out an arm and are not about it"
-    return f"{told}."
+        text += f"; {curve.elsewhere:,} of these leave out an arm and are not about it"
+    return f"{text}."
 
 
 def _estimated(curve: CurveFinding) -> Iterator[str]:
     if curve.failed:
-        kinds = sorted({each.failure[0] for each in curve.failed if each.failure is not None})
+        kinds = sorted(
+            {specification.failure[0] for specification in curve.failed if specification.failure is not None}
+        )
         yield f"{len(curve.failed):,} could not be fitted ({', '.join(kinds)})."
     if curve.summary is None or curve.same_sign is None:
         return
@@ -63,8 +65,9 @@ def _estimated(curve: CurveFinding) -> Iterator[str]:
             "is not tested."
         )
     if curve.permutation is not None:
-        found = curve.permutation
+        permutation = curve.permutation
         yield (
-            f"Under {found.draws:,} exchanges of the arms within units a median as far from 1 has p "
-            f"{p_value(found.p_median)}, as large a share of significant ones p {p_value(found.p_share)}."
+            f"Under {permutation.draws:,} exchanges of the arms within units a median as far from 1 has p "
+            f"{p_value(permutation.p_median)}, as large a share of significant ones p "
+            f"{p_value(permutation.p_share)}."
         )

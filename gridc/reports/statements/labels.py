@@ -17,48 +17,48 @@ INDEPENDENT = "units of items are drawn independently"
 
 def judging(findings: Findings) -> Iterator[Statement]:
     """Who labelled the responses under which rubric, how many have no label, and how far judges agree."""
-    found = findings[JUDGING]
-    if found is None:
+    finding = findings[JUDGING]
+    if finding is None:
         return
-    for judge in found.judges:
+    for judge in finding.judges:
         if judge.responses:
             yield Statement(_judge(judge), "limit", (judge.name,))
-    left = found.responses - found.decided
+    left = finding.responses - finding.decided
     if left:
-        rule = "" if found.verdict is None else f" (the judges decide by {found.verdict})"
+        rule = "" if finding.verdict is None else f" (the judges decide by {finding.verdict})"
         yield Statement(
-            f"{left:,} of {found.responses:,} judged responses have no label that counts{rule}: they stay in "
-            "the denominator, with what an unreadable answer earns.",
+            f"{left:,} of {finding.responses:,} judged responses have no label that counts{rule}: they stay "
+            "in the denominator, with what an unreadable answer earns.",
             "limit",
         )
-    if len(found.lengths) > 1:
+    if len(finding.lengths) > 1:
         by_label = ", ".join(
             f"{label} {length.mean:,.0f} and {length.median:,.0f} ({length.responses:,})"
-            for label, length in found.lengths.items()
+            for label, length in finding.lengths.items()
         )
         text = f"Length of judged responses in characters, mean and median, by label: {by_label}."
         yield Statement(text, "limit")
-    for left_judge, right_judge, agreement in found.pairs:
+    for left_judge, right_judge, agreement in finding.pairs:
         text = f"{left_judge} and {right_judge}: {_agreement(agreement)}."
         yield Statement(text, "limit", (left_judge, right_judge))
-    for text in _second(found):
+    for text in _second(finding):
         yield Statement(text, "limit", (SECOND,))
-    if not found.blinded:
+    if not finding.blinded:
         yield Statement("The judges are not blinded: they see each response as it was given.", "limit")
 
 
 def _judge(judge: JudgeFinding) -> str:
     labels = ", ".join(f"{label} {count:,}" for label, count in judge.labels.items())
-    told = (
+    text = (
         f"{judge.name} ({judge.model}, rubric {judge.rubric[:12]}) was asked about {judge.responses:,} "
         f"responses and labelled {judge.labelled:,}: {labels}"
     )
     if judge.again:
-        told += f"; {judge.again:,} times it was asked again"
+        text += f"; {judge.again:,} times it was asked again"
     if judge.failures:
         why = ", ".join(f"{failure} {count:,}" for failure, count in judge.failures.items())
-        told += f"; without a label at last: {why}"
-    return f"{told}."
+        text += f"; without a label at last: {why}"
+    return f"{text}."
 
 
 def _second(found: JudgingFinding) -> Iterator[str]:
@@ -68,14 +68,14 @@ def _second(found: JudgingFinding) -> Iterator[str]:
     if second.agreement is None:
         yield f"{SECOND} was asked about {second.asked:,} responses, and on none of them both gave a label."
     else:
-        asked = f"of {second.asked:,} responses that both were asked about, {_agreement(second.agreement)}"
+        text = f"of {second.asked:,} responses that both were asked about, {_agreement(second.agreement)}"
         outcome = {
             None: "whether that reaches the least kappa that the spec asks for cannot be said",
             True: f"the spec asks for {found.least:g} at least, which is reached, by the lower limit too",
             False: f"the spec asks for {found.least:g} at least, which "
             + ("kappa reaches and its lower limit does not" if second.above else "is not reached"),
         }[second.passes]
-        yield f"{SECOND} against the first verdict: {asked}; {outcome}."
+        yield f"{SECOND} against the first verdict: {text}; {outcome}."
     if second.rescored:
         yield f"So {SECOND} labelled every response that it may, and its labels count there."
 

@@ -107,10 +107,10 @@ def limits(findings: Findings) -> Iterator[Statement]:
 
 def strength_of(pair: PairFinding) -> tuple[int, int, Fraction]:
     """The strongest evidence first, reversals before orders, then by how much reverses."""
-    found = pair.evidence
-    claim = found.certified.claim or found.supported.claim
+    evidence = pair.evidence
+    claim = evidence.certified.claim or evidence.supported.claim
     tiers = ("descriptive", "supported", "certified")
-    return tiers.index(found.tier), (None, "order", "reversal").index(claim), pair.counts.rho_flip
+    return tiers.index(evidence.tier), (None, "order", "reversal").index(claim), pair.counts.rho_flip
 
 
 def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Strong) -> Iterator[str]:
@@ -148,14 +148,14 @@ def _better(direction: Direction) -> str:
 def evidence_words(unit: UnitLevel, pair: PairFinding) -> str:
     """How strong a count is, one sentence for each strength, in words that cannot be taken for one
     another."""
-    found, counts = pair.evidence, pair.counts
-    exact, flips = found.certified, found.supported
-    told = list(_claim_words(unit, pair, exact, "Certified"))
+    evidence, counts = pair.evidence, pair.counts
+    exact, flips = evidence.certified, evidence.supported
+    parts = list(_claim_words(unit, pair, exact, "Certified"))
     if flips.claim != exact.claim:
-        told += _claim_words(unit, pair, flips, "Supported")
-    told += _level_words(pair)
-    if told or not counts.complete:
-        return " ".join(told) or "Descriptive."
+        parts += _claim_words(unit, pair, flips, "Supported")
+    parts += _level_words(pair)
+    if parts or not counts.complete:
+        return " ".join(parts) or "Descriptive."
     if not (counts.plus and counts.minus):
         return (
             "Descriptive: on these items; for others no order is certified "
@@ -163,7 +163,7 @@ def evidence_words(unit: UnitLevel, pair: PairFinding) -> str:
         )
     return (
         f"Descriptive, neither certified ({told_p(exact.reversal.adjusted)}) nor supported "
-        f"({told_p(flips.reversal.adjusted)}): {reference_words(found)}"
+        f"({told_p(flips.reversal.adjusted)}): {reference_words(evidence)}"
     )
 
 
@@ -216,13 +216,13 @@ def _test_words(unit: UnitLevel, pair: PairFinding, found: StrengthRow) -> str:
 
 def _level_words(pair: PairFinding) -> Iterator[str]:
     """The levels of axes under which a direction is named, unless one order holds throughout."""
-    found, counts = pair.evidence.supported, pair.counts
+    strength, counts = pair.evidence.supported, pair.counts
     levels = [
         f"{model} scores higher under {', '.join(names)}"
-        for names, model in ((found.levels_plus, counts.a), (found.levels_minus, counts.b))
+        for names, model in ((strength.levels_plus, counts.a), (strength.levels_minus, counts.b))
         if names
     ]
-    if levels and found.claim != "order":
+    if levels and strength.claim != "order":
         yield (
             f"Supported at level {pair.evidence.alpha:g}, averaged over the configurations at a level of an "
             f"axis: {'; '.join(levels)} (assuming {ASSUMED})."

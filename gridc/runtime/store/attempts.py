@@ -17,7 +17,7 @@ _ATTEMPT = (
 """The columns of an attempt: first those that it has when it is opened."""
 
 
-_SUBMISSION = tuple(each.name for each in fields(Submission))
+_SUBMISSION = tuple(field.name for field in fields(Submission))
 
 
 class AttemptWriter(Writable):
@@ -120,12 +120,12 @@ class AttemptWriter(Writable):
     def _insert_attempts(self, attempts: Sequence[Attempt]) -> None:
         self._insert(
             f"INSERT INTO attempt ({', '.join(_ATTEMPT)}) VALUES ({', '.join('?' * len(_ATTEMPT))})",
-            [_attempt(each) for each in attempts],
+            [_attempt(attempt) for attempt in attempts],
         )
         self._insert(
             """UPDATE attempt SET purpose = 'repeat' WHERE id = ? AND purpose = 'call'
                AND call IN (SELECT id FROM call WHERE answer IS NOT NULL)""",
-            [(each.id,) for each in attempts],
+            [(attempt.id,) for attempt in attempts],
         )
 
     def _write_closed(self) -> None:
@@ -135,7 +135,7 @@ class AttemptWriter(Writable):
             f"""UPDATE attempt SET {", ".join(f"{name} = ?" for name in columns)} WHERE id = ?
                 AND NOT (? = 'answered' AND submission IS NOT NULL AND purpose = 'call'
                          AND EXISTS (SELECT 1 FROM call WHERE id = attempt.call AND answer IS NULL))""",
-            [(*_attempt(each)[-len(columns) :], each.id, each.status) for each in self._closed],
+            [(*_attempt(attempt)[-len(columns) :], attempt.id, attempt.status) for attempt in self._closed],
         )
         self._closed.clear()
 

@@ -90,7 +90,7 @@ class CallReader(Reader):
         for (item, replicate), sample in groupby(rows, itemgetter(0, 1)):
             *_, answers, names = zip(*sample, strict=True)
             if None not in answers and names[-1] in (None, ANSWER):
-                yield item, replicate, [object_of(each) for each in answers]
+                yield item, replicate, [object_of(answer) for answer in answers]
 
     def samples_with(self, stamp: str, call: str) -> list[tuple[str, str, tuple[str, ...]]]:
         """(cell key, item, the calls of the sample in order) of every sample that a call belongs to."""

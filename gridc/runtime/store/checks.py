@@ -52,7 +52,7 @@ class CheckReader(Reader):
     def _lost(self, table: str, ours: Sequence[str], parent: str, theirs: Sequence[str]) -> int:
         """How many rows of a table name one of a parent that is not there. SQLite's `foreign_key_check` asks
         the same, row by row in the order of the table; both in the order of the key is many times as fast."""
-        named, same = (f"({', '.join(f'{alias}.{each}' for each in columns)})"
+        named, same = (f"({', '.join(f'{alias}.{column}' for column in columns)})"
                        for alias, columns in (("ours", ours), ("theirs", theirs)))  # fmt: skip
         whole = " AND ".join(f"ours.{each} IS NOT NULL" for each in ours)
         (count,) = self._db.execute(

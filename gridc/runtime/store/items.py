@@ -62,10 +62,12 @@ def named_of(items: Items, spec: Spec, benchmark: str) -> dict[str, Any]:
     options that carry a label which an outcome of the spec names, by their number in each order; and how many
     rows the files hold. A run records the digest of all at its end, for bundles, which list them."""
     outcomes = [outcome for outcome in spec.outcomes if benchmark in outcome.benchmarks]
-    chosen = [each.items for each in outcomes] + [each.where for each in items.subsets if each.where]
+    chosen = [outcome.items for outcome in outcomes] + [
+        sample.where for sample in items.subsets if sample.where
+    ]
     tags = {name for selector in chosen for name in selector.root}
     tags |= {name for subset in items.subsets for name in subset.stratify or ()}
-    labels = {label for each in outcomes for label in each.scores.labels}
+    labels = {label for outcome in outcomes for label in outcome.scores.labels}
     rendered = list(product(items.orders, (None, *items.variants))) if labels else []
     return {
         "rows": items.source.rows,

@@ -78,8 +78,8 @@ class PlanWriter(Writable):
         self._insert(
             "UPDATE cell SET method = ?, option_order = ?, replicates = ? WHERE stamp = ? AND key = ?",
             [
-                (each.setting.method, order_of(each), each.setting.replicates, plan.study_digest, each.key)
-                for each in plan.cells()
+                (cell.setting.method, order_of(cell), cell.setting.replicates, plan.study_digest, cell.key)
+                for cell in plan.cells()
             ],
         )
 
@@ -156,8 +156,15 @@ class PlanWriter(Writable):
             """INSERT OR IGNORE INTO call (id, model, precision, kind, prompt, request)
                VALUES (?, ?, ?, ?, ?, ?)""",
             [
-                (each.id, each.model, each.precision, each.kind, each.prompt.id, each.canonical.decode())
-                for each in requests.values()
+                (
+                    request.id,
+                    request.model,
+                    request.precision,
+                    request.kind,
+                    request.prompt.id,
+                    request.canonical.decode(),
+                )
+                for request in requests.values()
             ],
         )
 

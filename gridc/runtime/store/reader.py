@@ -103,8 +103,8 @@ class Reader:
         """A condition on `call` for the calls of a study. Where it is the only one all calls are its own."""
         if self.stamps() == [stamp]:
             return "TRUE", []
-        asked = "SELECT call FROM {0} JOIN cell ON cell.id = {0}.cell WHERE stamp = ?"
-        mine = " UNION ALL ".join(asked.format(table) for table in ("trace", "judgement"))
+        text = "SELECT call FROM {0} JOIN cell ON cell.id = {0}.cell WHERE stamp = ?"
+        mine = " UNION ALL ".join(text.format(table) for table in ("trace", "judgement"))
         return f"call.id IN ({mine})", [stamp, stamp]
 
 

@@ -59,7 +59,7 @@ class Store(ProgressReader, CallReader, OutcomeReader, JudgementReader, CheckRea
         if finish.records is not None:
             actual["records"] = self.records_digest(finish.stamp, calls), finish.records
         tables = finish.tables or {}
-        columns = {name: each.columns for name, each in tables.items()}
+        columns = {name: digest.columns for name, digest in tables.items()}
         for name, value in self.table_digests(finish.stamp, columns, calls).items():
             actual[f"rows of `{name}`"] = value, tables[name].sha256
         for what, (value, noted) in actual.items():

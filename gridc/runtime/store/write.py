@@ -31,9 +31,9 @@ class Writer(PlanWriter, LayoutWriter, AttemptWriter):
         with self._db.atomic():
             batch = self._batch(answers[0].call, len(answers), spending, finished) if spending else None
             rows = [
-                (text_of(each.sent), text_of(each.content), digest(each.content), text_of(each.usage),
-                 each.seconds, finished, batch, each.call)
-                for each in answers
+                (text_of(answer.sent), text_of(answer.content), digest(answer.content), text_of(answer.usage),
+                 answer.seconds, finished, batch, answer.call)
+                for answer in answers
             ]  # fmt: skip
             done = self._db.conn.executemany(
                 """UPDATE call SET sent = ?, answer = ?, answer_digest = ?, usage = ?, seconds = ?,
@@ -81,8 +81,8 @@ class Writer(PlanWriter, LayoutWriter, AttemptWriter):
         """Store the outcomes (item, replicate, outcome) of one cell's samples."""
         number = self._db.execute("SELECT id FROM cell WHERE stamp = ? AND key = ?", [stamp, cell]).fetchone()
         rows = (
-            (each.choice, each.score, text_of(each.evidence), number[0], item, replicate)
-            for item, replicate, each in outcomes
+            (outcome.choice, outcome.score, text_of(outcome.evidence), number[0], item, replicate)
+            for item, replicate, outcome in outcomes
         )
         with self._db.atomic():
             self._insert(
@@ -100,5 +100,5 @@ class Writer(PlanWriter, LayoutWriter, AttemptWriter):
     def label(self, stamp: str, about: str, labels: Mapping[str, str]) -> None:
         """Store what people said of the responses on a sheet, by UUID."""
         self._insert(
-            "INSERT INTO label VALUES (?, ?, ?, ?)", [(stamp, about, *each) for each in labels.items()]
+            "INSERT INTO label VALUES (?, ?, ?, ?)", [(stamp, about, *item) for item in labels.items()]
         )

@@ -51,8 +51,8 @@ STAGES: tuple[tuple[Check, ...], ...] = (
 def check(spec: Spec, source: Source) -> None:
     """Raise `SpecError` with every finding of the first stage that has any."""
     for stage in STAGES:
-        found = Collector()
+        collector = Collector()
         for each in stage:
             for diagnostic in each(spec, source):
-                found.add(diagnostic)
-        found.raise_if_any()
+                collector.add(diagnostic)
+        collector.raise_if_any()

@@ -16,8 +16,8 @@ def grid_selectors(spec: Spec) -> Iterator[tuple[KeyPath, Selector]]:
     """Every selector over the grid, with its place in the spec."""
     for number, exclude in enumerate(spec.exclude):
         yield ("exclude", number, "when"), exclude.when
-    for number, each in enumerate(spec.slice):
-        yield ("slice", number, "where"), each.where
+    for number, part in enumerate(spec.slice):
+        yield ("slice", number, "where"), part.where
     for number, hypothesis in enumerate(spec.hypothesis):
         yield ("hypothesis", number, "where"), hypothesis.where
     for number, waive in enumerate(spec.waive):

@@ -45,10 +45,10 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             continue
         where = [
             test.criterion.where,
-            *(each.where for each in spec.slice if each.id == test.criterion.slice),
+            *(part.where for part in spec.slice if part.id == test.criterion.slice),
         ]
         places = (grid.place(spec, cell.levels, cell.benchmark, cell.model) for cell in passes.cells(spec))
-        if not any(all(each.matches(place) for each in where) for place in places):
+        if not any(all(selector.matches(place) for selector in where) for place in places):
             message = f"no planned cell is in the part of the grid that `{test.id}` asks about"
             yield source.diagnose("GC307", ("falsification", number, "criterion"), message)
     for benchmark in _unanchored(spec):
@@ -71,7 +71,7 @@ def variants_exist(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Each benchmark has the variants that its cells ask, and each variant is asked."""
     asked: dict[str, set[str]] = {benchmark.id: set() for benchmark in spec.benchmark}
     if not any(benchmark.variants for benchmark in spec.benchmark) and not any(
-        getattr(each.table, "variant", None) for each in grid.effect_tables(spec)
+        getattr(table.table, "variant", None) for table in grid.effect_tables(spec)
     ):
         return
     known = {each.id: [variant.id for variant in each.variants or ()] for each in spec.benchmark}

@@ -84,12 +84,12 @@ def _parts(here: object) -> Mapping[str, object]:
     table = here if isclass(here) else type(here)
     if not issubclass(table, Table):
         return {}
-    found: dict[str, object] = {}
+    parts: dict[str, object] = {}
     for key, field in table.model_fields.items():
         value = getattr(here, key, None) if isinstance(here, Table) else None
         if value is None:
-            kinds = (each for each in get_args(field.annotation) if isclass(each) and issubclass(each, Table))
+            kinds = (kind for kind in get_args(field.annotation) if isclass(kind) and issubclass(kind, Table))
             value = next(kinds, None)
-        found[key] = value
-    found.pop("id", None)
-    return found
+        parts[key] = value
+    parts.pop("id", None)
+    return parts

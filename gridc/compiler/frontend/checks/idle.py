@@ -64,10 +64,10 @@ def _groups(spec: Spec, axis: str, model: str, benchmark: str) -> Iterator[IdleL
     for configuration, setting in settings(spec, model, benchmark):
         rest = tuple(configuration.levels[name] for name in others)
         keys.setdefault(rest, {})[configuration.levels[axis]] = setting.key
-    for rest, found in keys.items():
-        if len(found) > 1:
-            values = list(found.values())
-            repeats = [level for place, level in enumerate(found) if values[place] in values[:place]]
+    for rest, key in keys.items():
+        if len(key) > 1:
+            values = list(key.values())
+            repeats = [level for place, level in enumerate(key) if values[place] in values[:place]]
             yield dict(zip(others, rest, strict=True)), repeats
 
 
@@ -81,9 +81,9 @@ def _place(
 ) -> dict[str, list[str]]:
     """The benchmark and the model that the exclusion has to name, because the axis matters on others."""
     others = [
-        each
-        for each in grid.Settings(spec).representatives()
-        for levels, found in _groups(spec, axis, *each)
+        representative
+        for representative in grid.Settings(spec).representatives()
+        for levels, found in _groups(spec, axis, *representative)
         if found != redundant and all(levels[name] in chosen for name, chosen in condition.items())
     ]
     found: dict[str, list[str]] = {}

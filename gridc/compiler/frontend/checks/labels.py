@@ -25,10 +25,10 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 continue
             place = grid.where(configuration.levels, configuration.tier, benchmark, model)
             path = grid.stated_at(spec, "scores", place) or ("judge", "labels")
-            for found in _problems(source, path, setting.scores, known, benchmark):
-                if found.message not in reported:
-                    reported.add(found.message)
-                    yield found
+            for problem in _problems(source, path, setting.scores, known, benchmark):
+                if problem.message not in reported:
+                    reported.add(problem.message)
+                    yield problem
     for number, outcome in enumerate(spec.outcomes):
         possible = [
             METHODS[setting.method].names(spec.judge_labels)

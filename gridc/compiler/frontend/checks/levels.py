@@ -40,11 +40,11 @@ def sources(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             message = f"the `{key}` cannot be set for {whose}"
             yield source.diagnose("GC105", (*path, key), message, "leave it out", at_key=True)
     served = [model.id for model in spec.model if engine_kind(model.engine).provider]
-    for each in grid.effect_tables(spec) if served else ():
-        if getattr(each.table, "precision", None) is not None and each.path[0] != "model":
+    for table in grid.effect_tables(spec) if served else ():
+        if getattr(table.table, "precision", None) is not None and table.path[0] != "model":
             message = f"`precision` cannot be set for `{served[0]}`, a provider's model"
             help = "set it in each local [[model]]; compare several in a study of local models"
-            yield source.diagnose("GC105", (*each.path, "precision"), message, help, at_key=True)
+            yield source.diagnose("GC105", (*table.path, "precision"), message, help, at_key=True)
 
 
 def disjoint_axes(spec: Spec, source: Source) -> Iterator[Diagnostic]:
@@ -79,10 +79,12 @@ def parts_in_order(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     tables = list(grid.effect_tables(spec))
     for key, named in grid.ORDERS.items():
         held = {
-            each.path: value for each in tables if isinstance(value := getattr(each.table, key, None), dict)
+            table.path: value
+            for table in tables
+            if isinstance(value := getattr(table.table, key, None), dict)
         }
         orders = {
-            each.path: value for each in tables if (value := getattr(each.table, named, None)) is not None
+            table.path: value for table in tables if (value := getattr(table.table, named, None)) is not None
         }
         parts = list(dict.fromkeys(name for value in held.values() for name in value))
         for path, order in orders.items():
@@ -136,7 +138,7 @@ def held_fixed(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             keys = [
                 key
                 for key in Effects.model_fields
-                if len({repr(getattr(each, key)) for each in axis.level}) > 1
+                if len({repr(getattr(level, key)) for level in axis.level}) > 1
             ]
             varied |= {_plain(name): axis.id for name in (axis.id, *keys)}
     for number, entry in enumerate(spec.study.not_varied):
@@ -213,7 +215,7 @@ def required_keys(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         varied = any(all(getattr(level, key) is not None for level in axis.level) for axis in spec.axis)
         if varied or getattr(spec.harness, key) is not None:
             continue
-        nowhere = all(getattr(each.table, key, None) is None for each in grid.effect_tables(spec))
+        nowhere = all(getattr(table.table, key, None) is None for table in grid.effect_tables(spec))
         for number, benchmark in enumerate(spec.benchmark):
             if getattr(benchmark, key) is None:
                 examples = {_example(key, each) for each in spec.benchmark}

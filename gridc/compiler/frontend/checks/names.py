@@ -68,7 +68,7 @@ def tiers_known(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     known = dimensions(spec)
-    hypotheses = [each.id for each in spec.hypothesis]
+    hypotheses = [hypothesis.id for hypothesis in spec.hypothesis]
     for path, selector in grid_selectors(spec):
         if path[:2] == ("analysis", "thresholds"):
             known_here = {"benchmark": known["benchmark"]}
@@ -91,8 +91,10 @@ def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 yield from _unknown(source, here, choice.where, known, "axis")
     for number, curve in enumerate(spec.curve):
         forks = {fork.id: fork.levels for fork in spec.fork if fork.id in curve.forks}
-        for rank, each in enumerate(curve.exclude):
-            yield from _unknown(source, ("curve", number, "exclude", rank, "when"), each.when, forks, "fork")
+        for rank, exclusion in enumerate(curve.exclude):
+            yield from _unknown(
+                source, ("curve", number, "exclude", rank, "when"), exclusion.when, forks, "fork"
+            )
 
 
 def _ranks(hypothesis: AnyHypothesis) -> bool:
@@ -102,8 +104,8 @@ def _ranks(hypothesis: AnyHypothesis) -> bool:
 def dimensions(spec: Spec) -> Mapping[str, Sequence[str]]:
     """What a selector over the grid may name: each dimension with its names."""
     return {
-        "model": [each.id for each in spec.model],
-        "benchmark": [each.id for each in spec.benchmark],
+        "model": [model.id for model in spec.model],
+        "benchmark": [benchmark.id for benchmark in spec.benchmark],
         "tier": spec.tiers,
         **{axis.id: [level.id for level in axis.level] for axis in spec.axis},
     }
@@ -126,13 +128,13 @@ def _unknown(
 def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Ids that one table uses for another: models, axes, levels, families, forks."""
     forks = [fork.id for fork in spec.fork]
-    for number, each in enumerate(spec.hypothesis):
+    for number, hypothesis in enumerate(spec.hypothesis):
         here: KeyPath = ("hypothesis", number)
-        if each.family is not None:
+        if hypothesis.family is not None:
             families = [family.id for family in spec.family]
-            yield from _refers(source, (*here, "family"), "family", each.family, families)
+            yield from _refers(source, (*here, "family"), "family", hypothesis.family, families)
         earlier: set[str] = set()
-        for key, what, name, known, listed in kind_of(each).references(each, spec):
+        for key, what, name, known, listed in kind_of(hypothesis).references(hypothesis, spec):
             yield from _refers(source, (*here, *key), what, name, known)
             if listed and name in earlier:
                 yield source.diagnose("GC201", (*here, *key), f"`{name}` is named twice")
@@ -168,13 +170,16 @@ def _criterion(
     """What a criterion asks about: hypotheses, a slice, a fork and its level, a statistic."""
     if criterion is None:
         return
-    hypotheses, forks = [each.id for each in spec.hypothesis], {each.id: each for each in spec.fork}
+    hypotheses, forks = (
+        [hypothesis.id for hypothesis in spec.hypothesis],
+        {fork.id: fork for fork in spec.fork},
+    )
     yield from _listed(source, (*path, "keeps"), "hypothesis", criterion.keeps, hypotheses)
     if criterion.statistic is not None:
         known = dict.fromkeys((*STATISTICS, *RATES, *(outcome.id for outcome in spec.outcomes)))
         yield from _refers(source, (*path, "statistic"), "statistic", criterion.statistic, known)
     if criterion.slice is not None:
-        slices = [each.id for each in spec.slice]
+        slices = [part.id for part in spec.slice]
         yield from _refers(source, (*path, "slice"), "slice", criterion.slice, slices)
     if criterion.fork is not None:
         yield from _refers(source, (*path, "fork"), "fork", criterion.fork, forks)

@@ -31,7 +31,7 @@ def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
 
 
 def _benchmarks(spec: Spec, source: Source, path: KeyPath, scaffold: Scaffold) -> Iterator[Diagnostic]:
-    benchmarks = [each.id for each in spec.benchmark]
+    benchmarks = [benchmark.id for benchmark in spec.benchmark]
     for key in ("wording", "property"):
         for name in getattr(scaffold, key) or {}:
             if name not in benchmarks:
@@ -89,11 +89,11 @@ def judges(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         return
     panel = spec.judge.panel or ()
     taken = [BACKUP, SECOND, GUESS]
-    for rank, each in enumerate(panel):
-        if panel_name(each.id) in taken:
+    for rank, judge in enumerate(panel):
+        if panel_name(judge.id) in taken:
             where = ("judge", "panel", rank, "id")
-            yield source.diagnose("GC201", where, f"`{each.id}` is already the id of another judge")
-        taken.append(panel_name(each.id))
+            yield source.diagnose("GC201", where, f"`{judge.id}` is already the id of another judge")
+        taken.append(panel_name(judge.id))
     for number, model in enumerate(spec.model):
         if model.id in (JUDGE, *taken):
             yield source.diagnose("GC201", ("model", number, "id"), f"`{model.id}` is the name of a judge")

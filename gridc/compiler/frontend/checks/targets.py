@@ -35,8 +35,8 @@ def _sided(spec: Spec, source: Source, benchmark: Benchmark) -> Iterator[Diagnos
         if not kind.needs_good_side:
             continue
         place = {"benchmark": benchmark.id}
-        about = [each.restricted(place.keys()) for each in (hypothesis.where, spec.analysis.primary)]
-        if rate_kind(kind.rate(hypothesis)).of_score and all(each.matches(place) for each in about):
+        about = [selector.restricted(place.keys()) for selector in (hypothesis.where, spec.analysis.primary)]
+        if rate_kind(kind.rate(hypothesis)).of_score and all(selector.matches(place) for selector in about):
             message = f"`{hypothesis.id}` tests {hypothesis.kind} on `{benchmark.id}`, {_nearest(benchmark)}"
             help = _elsewhere(spec, 'kind = "equivalence" says how near the two scores are')
             yield source.diagnose("GC337", ("hypothesis", number, "kind"), message, help)
@@ -66,7 +66,7 @@ def _nearest(benchmark: Benchmark) -> str:
 
 def _elsewhere(spec: Spec, otherwise: str) -> str:
     """The way out: on the benchmarks that have a good side alone, where there are any."""
-    sided = [each.id for each in spec.benchmark if each.target is None]
+    sided = [benchmark.id for benchmark in spec.benchmark if benchmark.target is None]
     if not sided:
         return otherwise
     names = ", ".join(map(basic_string, sided))

@@ -59,7 +59,7 @@ def load_items(loader: str, file: File, loading: Loading) -> list[Item]:
     load = plugin.load()
     try:
         items = list(load(file, loading))
-        strangers = [each for each in items if not isinstance(each, Item)]
+        strangers = [item for item in items if not isinstance(item, Item)]
         if strangers:
             raise TypeError(f"it gives {type(strangers[0]).__name__}, not Item")
         return items

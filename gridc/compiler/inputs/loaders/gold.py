@@ -100,8 +100,8 @@ class Case:
     def answered(self, rule: GoldRule) -> str:
         """`row 2 (What is it?) is answered by `salt``."""
         found = self.under(rule)
-        told = "nothing" if found is None else f"`{short(self.options[found])}`"
-        return f"{self.row} ({short(self.query)}) is answered by {told}"
+        text = "nothing" if found is None else f"`{short(self.options[found])}`"
+        return f"{self.row} ({short(self.query)}) is answered by {text}"
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,8 @@ _FAILED: Mapping[str, Any] = {"error": {"kind": "refused by the provider"}}
 
 
 def _outcome(setting: Setting, item: Item, answers: Sequence[Mapping[str, Any]], **more: Any) -> list[object]:
-    found = score.score(setting, item, answers, **more)
-    return [found.choice, found.score, dict(found.evidence)]
+    outcome = score.score(setting, item, answers, **more)
+    return [outcome.choice, outcome.score, dict(outcome.evidence)]
 
 
 _SCORES = Scores.model_validate({"right": 1.0, "unknown": 0.5, "matching": 0.0, "other": 0.25})
@@ -69,12 +69,12 @@ def _generated(method: str) -> list[object]:
 
 
 def _behaviours() -> list[object]:
-    found: list[object] = [_read(refusal.refusal_keywords(text)) for text in inputs()["behaviours"]]
+    behaviours: list[object] = [_read(refusal.refusal_keywords(text)) for text in inputs()["behaviours"]]
     for scores in (None, _BEHAVIOUR):
         setting = Setting("x", "refusal_keywords", scores=scores)
         for item in PROMPTS:
-            found += [_outcome(setting, item, [{"text": text}]) for text in inputs()["behaviours"][::6]]
-    return found
+            behaviours += [_outcome(setting, item, [{"text": text}]) for text in inputs()["behaviours"][::6]]
+    return behaviours
 
 
 _LIKELIHOODS: tuple[list[float | None], ...] = (
@@ -100,14 +100,14 @@ def _ranked(**given: Any) -> list[object]:
 
 
 def _candidates(kind: str) -> list[object]:
-    found: list[object] = []
+    candidates: list[object] = []
     for item in (CHOICE, OPINION, PAIR, QUESTION):
         try:
             made = ranked.candidates(kind, item, "(a)")  # type: ignore[arg-type]
-            found.append([[each.text, each.option] for each in made])
+            candidates.append([[candidate.text, candidate.option] for candidate in made])
         except ranked.NoCandidates as error:
-            found.append(type(error).__name__)
-    return found
+            candidates.append(type(error).__name__)
+    return candidates
 
 
 def _pairs() -> list[object]:

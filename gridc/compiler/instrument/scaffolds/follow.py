@@ -57,11 +57,11 @@ class Followed:
         texts: tuple[str, ...] = ()
         given = scaffold.model_dump_json()
         while True:
-            told = self._told(given, task, turns, texts)
-            if isinstance(told, str):
-                return told
-            (text,) = yield (told,)
-            turns, texts = (*turns, told), (*texts, text)
+            turn = self._told(given, task, turns, texts)
+            if isinstance(turn, str):
+                return turn
+            (text,) = yield (turn,)
+            turns, texts = (*turns, turn), (*texts, text)
 
     def _run(self, given: str, task: Task, turns: tuple[Turn, ...], texts: tuple[str, ...]) -> Turn | str:
         """Run the function on the answers that are there: its next turn, or the step whose text it returns.

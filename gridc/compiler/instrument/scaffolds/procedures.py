@@ -49,13 +49,13 @@ def react(scaffold: Scaffold, task: Task) -> Steps:
             break
         result = box.use(action[1], action[2].strip().strip("\"'"))
         if result is None and not scaffold.tools:
-            said = texts["no_tools"]
+            text = texts["no_tools"]
         elif result is None:
             names = ", ".join(scaffold.tools)
-            said = texts["unknown_tool"].format(tool=action[1], tools=names)
+            text = texts["unknown_tool"].format(tool=action[1], tools=names)
         else:
-            said = texts["observation"].format(result=result)
-        messages = replied(messages, reply, said)
+            text = texts["observation"].format(result=result)
+        messages = replied(messages, reply, text)
     return step
 
 

@@ -81,10 +81,10 @@ def _unread(contrast: Contrast) -> bool:
 def companions(spec: Spec, asked: Collection[str] | None) -> set[str]:
     """Those that are asked for and those whose p-values theirs are corrected with: of their families, and
     without one those that share a level all the same."""
-    chosen = [each for each in spec.hypothesis if asked is None or each.id in asked]
-    families = {each.family for each in chosen if each.family is not None}
-    return {member.id for each in chosen for member in sharing(spec, each)} | {
-        each.id for each in spec.hypothesis if each.family in families
+    chosen = [hypothesis for hypothesis in spec.hypothesis if asked is None or hypothesis.id in asked]
+    families = {hypothesis.family for hypothesis in chosen if hypothesis.family is not None}
+    return {member.id for hypothesis in chosen for member in sharing(spec, hypothesis)} | {
+        hypothesis.id for hypothesis in spec.hypothesis if hypothesis.family in families
     }
 
 
@@ -113,7 +113,7 @@ def reach(finding: HypothesisFinding) -> str:
 def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> Iterator[str]:
     """How many hypotheses met which end, and each effect in one line."""
     ends = {
-        verdict: [each.id for each in hypotheses if each.verdict == verdict]
+        verdict: [finding.id for finding in hypotheses if finding.verdict == verdict]
         for verdict in ("supported", "refuted", "open")
     }
     counts = [f"{len(names)} {verdict} ({', '.join(names)})" for verdict, names in ends.items() if names]
@@ -122,20 +122,24 @@ def verdict_lines(hypotheses: Sequence[HypothesisFinding], complete: bool) -> It
             "" if complete else " so far, and beyond these items none is decided before the run is complete"
         )
         yield f"Of {counted(len(hypotheses), 'hypothesis', 'hypotheses')}, {', '.join(counts)}{so_far}."
-    parted = [f"{each.id}: {readings(each)}" for each in hypotheses if each.depends]
+    parted = [f"{finding.id}: {readings(finding)}" for finding in hypotheses if finding.depends]
     if parted:
         about = "; ".join(parted)
         yield f"Whether unreadable answers count or are left out decides a verdict ({about})."
-    lines = [line for each in hypotheses if (line := DECISIONS[each.kind].line(each, complete)) is not None]
+    lines = [
+        line
+        for finding in hypotheses
+        if (line := DECISIONS[finding.kind].line(finding, complete)) is not None
+    ]
     if lines:
         assumed = f"intervals and p-values assume independent units, {KINDS}"
         yield f"Effects ({assumed}): {'; '.join(lines)}."
     untested: dict[Failure, list[str]] = {}
-    for each in hypotheses:
-        if complete and each.effect is not None and each.effect.failure is not None:
-            untested.setdefault(each.effect.failure, []).append(each.id)
+    for hypothesis in hypotheses:
+        if complete and hypothesis.effect is not None and hypothesis.effect.failure is not None:
+            untested.setdefault(hypothesis.effect.failure, []).append(hypothesis.id)
     if untested:
-        why = (f"{', '.join(names)} ({each.code}: {each.words})" for each, names in untested.items())
+        why = (f"{', '.join(names)} ({failure.code}: {failure.words})" for failure, names in untested.items())
         yield f"Without the estimator's test: {'; '.join(why)}."
 
 

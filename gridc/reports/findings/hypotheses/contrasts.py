@@ -235,8 +235,8 @@ def _recovery(
             sign = 1 if (loss.difference or 0) > 0 else -1
             means = sign * np.repeat(sums.sums[:, arms], sums.cases, axis=0) / sums.rows[0, arms[0]]
             kept, lost, mended = means.T
-            found = recovery(kept, lost, mended, LEVEL).interval
-            fieller = None if found is None else (found.low, found.high)
+            interval = recovery(kept, lost, mended, LEVEL).interval
+            fieller = None if interval is None else (interval.low, interval.high)
     return Recovery(control, loss, left, share, ends, fieller, no_interval, needed)
 
 
@@ -270,7 +270,9 @@ def _needed(
     spec: Spec, outcome: str, benchmarks: Sequence[str], change: Change
 ) -> NumberNeededEstimate | None:
     """The number needed to harm or to benefit, where the spec asks for it and the outcome has a good side."""
-    signs = {Direction.of(each.direction).sign for each in spec.benchmark if each.id in benchmarks}
+    signs = {
+        Direction.of(benchmark.direction).sign for benchmark in spec.benchmark if benchmark.id in benchmarks
+    }
     rate = rate_kind(outcome)
     good = next(iter(signs)) if rate.of_score and len(signs) == 1 else rate.better
     stated = spec.analysis.nnh

@@ -36,7 +36,7 @@ def rate_of(spec: Spec, hypothesis: AnyHypothesis) -> Rate:
     without a family."""
     for family in spec.family:
         if family.id == hypothesis.family and family.correction != "none":
-            members = [each for each in spec.hypothesis if each.family == family.id]
+            members = [member for member in spec.hypothesis if member.family == family.id]
             return Rate(family.id, family.correction, family.alpha, claims_in(members, family.correction))
     alpha = next((each.alpha for each in spec.family if each.id == hypothesis.family), None)
     count = claims_in(sharing(spec, hypothesis))
@@ -52,22 +52,22 @@ def corrected(spec: Spec, p: Mapping[str, tuple[float, float]]) -> dict[str, tup
         for family in spec.family
         if family.correction != "none"
     ]
-    of_families = {each.id for _, members in groups for each in members}
+    of_families = {member.id for _, members in groups for member in members}
     without = [sharing(spec, each) for each in spec.hypothesis if each.id not in of_families]
     groups += [("holm", members) for members in {members[0].id: members for members in without}.values()]
     found: dict[str, tuple[float, float]] = {}
     for correction, members in groups:
         claims: dict[Claim, float] = {
-            (each.id, side): p.get(each.id, (1.0, 1.0))[side == "refute"]
-            for each in members
-            for side in kind_of(each).claims(each).sides
+            (member.id, side): p.get(member.id, (1.0, 1.0))[side == "refute"]
+            for member in members
+            for side in kind_of(member).claims(member).sides
         }
-        at_once = {each.id: kind_of(each).claims(each).at_once for each in members}
+        at_once = {member.id: kind_of(member).claims(member).at_once for member in members}
         adjusted = CORRECTIONS[correction](claims, at_once)
-        for each in members:
-            if each.id in p:
-                support, refute = (adjusted.get((each.id, side), 1.0) for side in ("support", "refute"))
-                found[each.id] = support, refute
+        for hypothesis in members:
+            if hypothesis.id in p:
+                support, refute = (adjusted.get((hypothesis.id, side), 1.0) for side in ("support", "refute"))
+                found[hypothesis.id] = support, refute
     return found
 
 

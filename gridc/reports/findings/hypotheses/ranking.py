@@ -221,11 +221,11 @@ def _steps(
     """Each model against the next of the order, above 0 where it is better; None where a score is missing."""
     found = [
         (
-            direction.good(each.score),
-            floors.get((each.cell.model, each.cell.setting.precision)),
+            direction.good(score.score),
+            floors.get((score.cell.model, score.cell.setting.precision)),
         )
-        for each in row
-        if each is not None and each.score is not None
+        for score in row
+        if score is not None and score.score is not None
     ]
     if len(found) < len(row):
         return None

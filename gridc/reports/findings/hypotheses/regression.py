@@ -61,8 +61,15 @@ class ClusteredLogit:
         )
 
     def joint(self, columns: list[int]) -> EffectTest:
-        found = self.errors.joint(unit(columns, len(self.design.columns)))
-        return EffectTest("wald_chi2", found.value, found.q, found.p, found.df, _spread(found.spread))
+        tested_jointly = self.errors.joint(unit(columns, len(self.design.columns)))
+        return EffectTest(
+            "wald_chi2",
+            tested_jointly.value,
+            tested_jointly.q,
+            tested_jointly.p,
+            tested_jointly.df,
+            _spread(tested_jointly.spread),
+        )
 
 
 def _spread(found: jackknife.Spread) -> Spread:

@@ -52,8 +52,8 @@ def change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
         more.append("per protocol not defined, as nothing is readable under one of them")
     elif contrast.divergence is not None and abs(contrast.divergence) >= 0.0005:
         other = contrast.other
-        told = f"per protocol, {pairs_words(other)}," if other.pairs else "by intention to treat"
-        more.append(f"{told} {points_words(other)}")
+        text = f"per protocol, {pairs_words(other)}," if other.pairs else "by intention to treat"
+        more.append(f"{text} {points_words(other)}")
     if contrast.flips is not None and min(contrast.flips.gained, contrast.flips.lost) > 0:
         flips = contrast.flips
         total = flips.gained + flips.lost + flips.same
@@ -84,8 +84,13 @@ def pairs_words(change: Change | RateChangeRow) -> str:
 
 def readable_words(effect: Effect) -> Iterator[str]:
     """What a per-protocol difference is of, wherever one is told and some pair is left out."""
-    told = [change for each in effect.contrasts for change in (each.change, each.other) if change is not None]
-    if any(each.pairs is not None and each.pairs.compared < each.pairs.asked for each in told):
+    changes = [
+        change
+        for contrast in effect.contrasts
+        for change in (contrast.change, contrast.other)
+        if change is not None
+    ]
+    if any(change.pairs is not None and change.pairs.compared < change.pairs.asked for change in changes):
         yield PER_PROTOCOL
 
 

@@ -115,7 +115,7 @@ class Batches:
     @property
     def left(self) -> Sequence[str]:
         """The calls that are in no batch."""
-        return [each.call for each in self._ready]
+        return [flight.call for flight in self._ready]
 
     def _pause(self) -> float:
         """Seconds until there is something to do, as far as it is known."""
@@ -150,7 +150,9 @@ class Batches:
                 continue
             for call, wanted in mine.items():
                 wanted.number = asked[call].number
-            names = {name_of(submission.id, each.call): each.call for each in attempts if each.call}
+            names = {
+                name_of(submission.id, attempt.call): attempt.call for attempt in attempts if attempt.call
+            }
             protocol = await self._protocol(next(iter(mine.values())))
             flight = Flight(submission, asked, mine, names, True, protocol)
             if submission.state == "submitting":

@@ -222,8 +222,8 @@ async def body_of(client: httpx.AsyncClient, request: httpx.Request) -> bytes:
     except httpx.HTTPError as error:
         raise of_error(error) from None
     if response.status_code != 200:
-        said = response.content.decode("utf-8", "replace")
-        raise of_status(response.status_code, response.headers, said)
+        text = response.content.decode("utf-8", "replace")
+        raise of_status(response.status_code, response.headers, text)
     return response.content
 
 

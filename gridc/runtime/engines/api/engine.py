@@ -184,7 +184,7 @@ class ApiEngine:
             wanted = [self._wanted(route, call) for call in texts.values()]
             for group in batches.run(wanted, self._running(), self._identity.batch):
                 self._worked = batches.session.worked
-                yield [self._answer(texts[each.call], route, _Parts(1, {0: each})) for each in group]
+                yield [self._answer(texts[request.call], route, _Parts(1, {0: request})) for request in group]
             left += () if self._identity.batch else [texts[call] for call in batches.left]
         yield from self._answered_singly(left)
 
@@ -238,7 +238,9 @@ class ApiEngine:
             return
         assert isinstance(route, Direct)
         text = wire.plain_text(call.prompt)
-        for part, given in enumerate((text, *(text + each for each in call.parameters["continuations"]))):
+        for part, given in enumerate(
+            (text, *(text + continuation for continuation in call.parameters["continuations"]))
+        ):
             most = self._cost(*wire.most_tokens(Prompt((("user", given),), False), 1))
             yield Pursuit(call.id, partial(self._score, route, given), most, part)
 
@@ -265,14 +267,14 @@ class ApiEngine:
 
     def _answer(self, call: Call, route: Direct | Provider, parts: _Parts) -> Answer:
         ended = [parts.ended[part] for part in range(parts.of)]
-        failure = next((each.failure for each in ended if each.failure is not None), None)
-        got = [each.got for each in ended if each.got is not None]
-        usage: dict[str, Any] = {"requests": sum(each.attempts for each in ended)}
+        failure = next((request.failure for request in ended if request.failure is not None), None)
+        got = [request.got for request in ended if request.got is not None]
+        usage: dict[str, Any] = {"requests": sum(request.attempts for request in ended)}
         for name in {name for each in got for name in each.usage}:
             usage[name] = sum(each.usage.get(name, 0) for each in got)
         if self._price is not None:
             usage["usd"] = sum(each.cost.usd or 0.0 for each in got)
-        seconds = max(each.seconds for each in ended)
+        seconds = max(request.seconds for request in ended)
         if failure is not None:
             content: dict[str, Any] = {
                 "error": {"kind": failure.kind, "http": failure.http, "message": failure.message}

@@ -84,13 +84,13 @@ _QUOTA = re.compile(
 
 def of_status(status: int, headers: Mapping[str, str], body: str) -> RequestError:
     """The failure that a status other than 200 stands for. `body` is the beginning of the response."""
-    said = _said(body)
+    text = _said(body)
     if 300 <= status < 400:
         return RequestError("redirect", "the response is a redirect", status)
     if status == 429 and not _QUOTA.search(body):
-        return RequestError("rate_limit", said, status, seconds(headers.get("retry-after")))
+        return RequestError("rate_limit", text, status, seconds(headers.get("retry-after")))
     kind = _kind(status, body)
-    return RequestError(kind, said, status, seconds(headers.get("retry-after")))
+    return RequestError(kind, text, status, seconds(headers.get("retry-after")))
 
 
 def _kind(status: int, body: str) -> str:

@@ -103,12 +103,14 @@ async def prove(ask: PostJson, model: str) -> dict[str, Any]:
         if error.kind == "bad_request":
             raise NotProvedError(f"it refuses to score a given text: {error.message}") from None
         raise
-    shared = min(len(each.tokens) for each in scored) - 2
+    shared = min(len(logprobs.tokens) for logprobs in scored) - 2
     for number in range(1, max(shared, 1)):
-        values = [each.tokens[number][2] or 0.0 for each in scored]
+        values = [logprobs.tokens[number][2] or 0.0 for logprobs in scored]
         if max(values) - min(values) > TOLERANCE:
             raise NotProvedError("the same beginning has other log-probabilities in another text")
-    means = [total / max(count, 1) for total, count in (each.behind(len(TRIAL)) for each in scored[:2])]
+    means = [
+        total / max(count, 1) for total, count in (logprobs.behind(len(TRIAL)) for logprobs in scored[:2])
+    ]
     if written.strip() and not means[0] > means[1]:
         raise NotProvedError("what the model writes itself is no more likely to it than noise")
     return {"scores_given_tokens": True, "own_text": round(means[0], 3), "noise": round(means[1], 3)}
@@ -125,7 +127,7 @@ def rank(
     if context_length:
         place = len(text.rstrip())
     else:
-        spans = [[(start, end) for start, end, _ in each.tokens] for each in (prompt, *candidates)]
+        spans = [[(start, end) for start, end, _ in logprobs.tokens] for logprobs in (prompt, *candidates)]
         shared = 0
         while all(shared < len(row) and row[shared] == spans[0][shared] for row in spans):
             shared += 1

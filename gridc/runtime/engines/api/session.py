@@ -257,8 +257,8 @@ class Session:
         if not self.limits.hold(pursuit.most):
             cap = self.limits.reached or "a cap"
             help = "raise the cap, and run `gridc run` to resume"
-            told = f"[budget] {cap} was reached by trying the endpoint"
-            raise BudgetError([Diagnostic("GC611", told, help=help)])
+            text = f"[budget] {cap} was reached by trying the endpoint"
+            raise BudgetError([Diagnostic("GC611", text, help=help)])
         pursuit.number += 1
         attempt = replace(self._attempt(pursuit), seconds=time.monotonic())
         self.journal.opened([attempt])

@@ -45,7 +45,7 @@ class _State:
     @property
     def held(self) -> int:
         """Bytes."""
-        return sum(each.nbytes for each in _tensors(self.cache))
+        return sum(tensor.nbytes for tensor in _tensors(self.cache))
 
 
 class Cached:

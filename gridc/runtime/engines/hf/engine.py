@@ -102,7 +102,7 @@ class HfEngine:
             "precision": self._precision,
             "dtype": str(model.dtype).removeprefix("torch."),
             "quantisation": loading.quantisation(model, self._precision),
-            "parameters": sum(each.numel() for each in model.parameters()),
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
             "paths": {route.path.name: route.manifest() for route in self._routes},
             "kv_mib": self._settings.kv_mib,
             "chat_template": hashlib.sha256(template.encode()).hexdigest() if template else None,
@@ -218,9 +218,9 @@ class HfEngine:
                 self._model = loading.load(self._stated, weights, self._generation, self._precision, device)
             exact = self._shape.dtype == torch.float32 and self._precision != "int8"
             room = self._settings.kv_mib * _MIB
-            found = routes(self._model, self._config, self._shape, exact, room, self._longest)
+            proved_paths = routes(self._model, self._config, self._shape, exact, room, self._longest)
             self._stops = self._declared_ends()
-            self._routes = list(found)
+            self._routes = list(proved_paths)
         except NotNumbersError as error:
             raise UnavailableError([Diagnostic("GC641", f"`{self._name}`: {error}")]) from None
         except Exception as error:  # whatever a strange model makes transformers raise
@@ -238,9 +238,9 @@ class HfEngine:
             yield self._routes[number].path, some
 
     def _unusable(self, error: Exception) -> UnavailableError:
-        told = str(error) or type(error).__name__
+        text = str(error) or type(error).__name__
         code = "GC642" if isinstance(error, ChangedError) else "GC606"
-        message = f"`{self._name}` at {self._precision}: {told}"
+        message = f"`{self._name}` at {self._precision}: {text}"
         help_line = None
         if code == "GC606" and self._precision in ("int8", "nf4"):
             help_line = "not every architecture runs quantized: try bf16, which is another measurement"
@@ -257,15 +257,15 @@ class HfEngine:
         if declared is None:
             declared = self.prompts.tokenizer.eos_token_id
         ends = declared if isinstance(declared, list) else [] if declared is None else [declared]
-        if not all(isinstance(each, int) for each in ends):
+        if not all(isinstance(end, int) for end in ends):
             raise ValueError(f"the tokens that end its turn are no numbers ({declared!r:.80})")
         return frozenset(ends)
 
 
 def _threads() -> int:
     """As OpenMP is told, else all cores."""
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    return int(told) if told.isdecimal() and int(told) else os.cpu_count() or 1
+    text = os.environ.get("OMP_NUM_THREADS", "")
+    return int(text) if text.isdecimal() and int(text) else os.cpu_count() or 1
 
 
 def _reopened(opened_with: tuple[Any, ...], longest: int) -> HfEngine:

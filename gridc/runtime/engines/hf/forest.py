@@ -68,7 +68,7 @@ class Forest:
         start, found = len(self._trunk.tokens), []
         for first, some in _passes(rests):
             pack = Pack(self._trunk, stems, first, some, self._banked(some))
-            positions = [start + each for each in pack.positions]
+            positions = [start + position for position in pack.positions]
             last = torch.tensor(pack.last, device=self._shape.device)
             found.append(self._pass(pack, pack.tokens, positions, spent, last))
         return stems, torch.cat(found)

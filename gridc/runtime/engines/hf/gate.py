@@ -104,7 +104,7 @@ class Lengths:
         ropes = dict(_ropes(getattr(config, "rope_parameters", None) or {}))
         static = None
         if set(ropes) - _STATIC_ROPES:
-            declared = [each for kind, each in ropes.items() if kind not in _STATIC_ROPES and each]
+            declared = [rope for kind, rope in ropes.items() if kind not in _STATIC_ROPES and rope]
             static = min([*declared, getattr(config, "max_position_embeddings", None) or 0])
         layers = set(getattr(config, "layer_types", None) or [])
         if layers == {"full_attention"}:
@@ -223,7 +223,7 @@ class _References:
                 raise NotNumbersError("its logits are not finite (NaN or infinity)")
         half, fork = tokens // 2, tokens * FORK // 100
         self.worth = float((first[0, half:] - elsewhere[half:]).abs().max())
-        self.noise = max((float((first[0] - each[0]).abs().max()) for each in self.logits[1:]), default=0.0)
+        self.noise = max((float((first[0] - logit[0]).abs().max()) for logit in self.logits[1:]), default=0.0)
         least = ROUNDING * float(first.abs().max())
         self.tolerance = max(least, TOLERANCE * min(1.0, self.worth)) if exact else COARSE * self.worth
         self.decisive = self.tolerance <= COARSE * self.worth
@@ -361,5 +361,5 @@ def _ropes(parameters: Any) -> Iterator[tuple[str, int | None]]:
     for key in ("rope_type", "type"):
         if key in parameters:
             yield str(parameters[key]), parameters.get("original_max_position_embeddings")
-    for each in parameters.values():
-        yield from _ropes(each)
+    for parameter in parameters.values():
+        yield from _ropes(parameter)

@@ -94,13 +94,13 @@ def _cut_nucleus(logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.T
     most = scaled.amax(-1)
     normaliser = most.double() + (scaled - most[:, None]).exp().sum(-1, dtype=torch.float64).log()
     values, tokens = scaled.topk(min(_HEAD, scaled.shape[-1]), dim=-1)
-    found, whole = _sets(values, tokens, normaliser, top_p)
+    nucleus, whole = _sets(values, tokens, normaliser, top_p)
     if values.shape[-1] < scaled.shape[-1] and not bool(whole.all()):
         # The few most likely tokens nearly always hold the mass; these rows are sorted in full.
         rest = torch.nonzero(~whole)[:, 0]
         ids = torch.arange(scaled.shape[-1], device=logits.device).expand(len(rest), -1)
-        found = found.put(rest, _sets(scaled[rest], ids, normaliser[rest], top_p[rest])[0])
-    return found
+        nucleus = nucleus.put(rest, _sets(scaled[rest], ids, normaliser[rest], top_p[rest])[0])
+    return nucleus
 
 
 def _sets(

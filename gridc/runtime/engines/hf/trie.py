@@ -81,10 +81,10 @@ def trunks(sequences: Sequence[Tokens], worth: int) -> list[SharedPrefix]:
     """
     heads = [each[:-1] for each in sequences]
     steps = [0, *(shared(left, right) for left, right in pairwise(heads))]
-    found = [SharedPrefix((), [])]
+    shared_prefixes = [SharedPrefix((), [])]
     # A range of sequences and the trunk that it stands on. The last one is taken first, so ranges go on
     # in reverse.
-    todo = [(0, len(heads), found[0])]
+    todo = [(0, len(heads), shared_prefixes[0])]
     while todo:
         low, high, trunk = todo.pop()
         if high - low == 1:
@@ -93,8 +93,8 @@ def trunks(sequences: Sequence[Tokens], worth: int) -> list[SharedPrefix]:
         depth = min(steps[low + 1 : high])
         if (depth - trunk.length) * (high - low - 1) >= worth:
             trunk = SharedPrefix((*trunk.cuts, depth), [])
-            found.append(trunk)
+            shared_prefixes.append(trunk)
         edges = [low, *(at for at in range(low + 1, high) if steps[at] == depth), high]
         parts = list(pairwise(edges))
         todo += [(start, end, trunk) for start, end in reversed(parts)]
-    return [trunk for trunk in found if trunk.members]
+    return [trunk for trunk in shared_prefixes if trunk.members]

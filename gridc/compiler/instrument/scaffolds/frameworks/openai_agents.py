@@ -83,7 +83,7 @@ def _model() -> Any:
 
 def _stated(settings: Any) -> Iterable[str]:
     """The settings that are not left open."""
-    return (each.name for each in fields(settings) if getattr(settings, each.name) is not None)
+    return (field.name for field in fields(settings) if getattr(settings, field.name) is not None)
 
 
 def _given(others: Mapping[str, Any]) -> Iterable[str]:

@@ -109,12 +109,12 @@ def _draft(path: Path, content: str | bytes, mode: int | None) -> Path:
 def _clean(path: Path) -> None:
     """Remove the drafts of `path` that a crashed writer left."""
     begin = f".{path.name}."
-    with suppress(OSError):
-        for dir_entry in os.scandir(path.parent):
-            if dir_entry.name.startswith(begin) and dir_entry.name.endswith(".draft"):
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(begin) and entry.name.endswith(".draft"):
                 with suppress(OSError):
-                    if time.time() - dir_entry.stat(follow_symlinks=False).st_mtime > STALE:
-                        Path(dir_entry.path).unlink()
+                    if time.time() - entry.stat(follow_symlinks=False).st_mtime > STALE:
+                        Path(entry.path).unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -7,6 +7,7 @@ name it in the model's `omits`, which is stamped.
 
 import logging
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from typing import Any
@@ -139,6 +140,8 @@ def quiet_litellm() -> Any:
 
     for logger in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(logger).setLevel(logging.CRITICAL)
+    # pydantic warns of a type of litellm's own, on the terminal of whoever runs a study.
+    warnings.filterwarnings("ignore", r"Item '\w+' on TypedDict class", UserWarning)
     litellm.suppress_debug_info = True
     litellm.drop_params = False
     return litellm

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from gridc.compiler.frontend.source import basic_string
-from gridc.compiler.inputs.loaders import LOADERS
+from gridc.compiler.inputs.loaders import LOADERS, load_items
 from gridc.compiler.inputs.loaders.columns import guess
 from gridc.compiler.inputs.loaders.errors import Malformed
 from gridc.compiler.inputs.loaders.files import File
@@ -18,13 +18,16 @@ from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
 from gridc.schema import jsonschema
 from gridc.schema.engines import FILES, engine_for, engine_kind
-from gridc.schema.items import LOADER_KINDS, Fields, LoaderKind
+from gridc.schema.items import LOADER_KINDS, Fields, LoaderKind, Loading
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
 BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")
 TITLE = "Do the models keep their order when only the harness changes?"
 TEMPLATE = "gridcard.toml.jinja"
 
+MANY_LETTERS = 4
+"""A first word with more letters names its format alone: `truthfulqa`, and not `or`."""
+COLUMNED = (".csv", ".tsv", ".parquet")
 SAMPLE = 40
 """Items that a first study asks of a benchmark."""
 
@@ -56,6 +59,11 @@ class DraftBenchmark:
     def kind(self) -> LoaderKind:
         """The row of its loader."""
         return LOADER_KINDS[self.loader]
+
+    @property
+    def prompts(self) -> bool:
+        """Whether its items are prompts to comply with or to refuse."""
+        return self.kind.prompts or (self.fields is not None and self.fields.expected is not None)
 
     @property
     def sample(self) -> int | None:
@@ -95,7 +103,7 @@ class Draft:
     @property
     def prompts(self) -> bool:
         """Whether a benchmark has prompts to comply with or to refuse."""
-        return any(benchmark.kind.prompts for benchmark in self.benchmarks)
+        return any(benchmark.prompts for benchmark in self.benchmarks)
 
     @property
     def ranked(self) -> bool:
@@ -152,17 +160,22 @@ def draft(folder: Path, title: str, models: Sequence[str], benchmarks: Sequence[
 
 def _benchmark(given: str, folder: Path) -> DraftBenchmark | Diagnostic:
     loader, equals, source = given.partition("=")
-    if not equals or loader not in LOADERS:
+    stated = bool(equals) and loader in LOADERS
+    if not stated:
         source = given
-        named = [name for name in _FORMATS if name.split("_")[0] in source.lower()]
+        named = _named_for(source)
         loader = named[0] if len(named) == 1 else ""
     source = _here(source, folder)
     if not source.startswith(_FILES):
         help = "builtin:FILE, path:FILE or data:FILE; or the path of a file that is there"
         return Diagnostic("GC000", f"`{source}` has no scheme", help=help)
     path = Path(os.path.normpath(folder / source.removeprefix("path:")))  # the folder may not be there yet
+    is_file = source.startswith("path:") and os.path.isfile(path)  # noqa: PTH113  # see `_here`
+    items = _items_of(loader, path) if loader and is_file else None
+    if loader and not stated and is_file and items is None:
+        loader = ""
     unknown = not loader or LOADER_KINDS[loader].mapped
-    if unknown and source.startswith("path:") and os.path.isfile(path):  # noqa: PTH113  # see `_here`
+    if unknown and is_file:
         return _own_rows(source, path)
     if loader and LOADER_KINDS[loader].sentences:
         message = "pairs of sentences are compared, not asked, which this first study does not do"
@@ -174,7 +187,37 @@ def _benchmark(given: str, folder: Path) -> DraftBenchmark | Diagnostic:
         others = ", ".join(_FORMATS)
         help = f"give LOADER=SOURCE, where LOADER is one of {others}; or a path:FILE that is there"
         return Diagnostic("GC000", message, help=help)
-    return DraftBenchmark("", loader, source)
+    return DraftBenchmark("", loader, source, rows=items)
+
+
+def _named_for(source: str) -> list[str]:
+    """The published formats that it names in whole words: `or-bench-80k.csv`, not
+    `harmful_behaviors.csv`."""
+    text = f" {' '.join(re.findall('[a-z0-9]+', source.lower()))} "
+    named = []
+    for name in _FORMATS:
+        first = name.partition("_")[0]
+        ways = {name.replace("_", " "), name.replace("_", "")}
+        ways |= {first} if len(first) > MANY_LETTERS else set()
+        if any(f" {way} " in text for way in ways):
+            named.append(name)
+    return named
+
+
+def _items_of(loader: str, path: Path) -> int | None:
+    """How many items a file of a published format has. None where it does not have its columns, or one beside
+    them that says which responses earn a point: what stands in a file weighs more than its name."""
+    if LOADER_KINDS[loader].mapped:
+        return None
+    loading = Loading(gold="not_matching") if LOADER_KINDS[loader].chooses_gold else Loading()
+    try:
+        with open_regular(path) as opened:
+            file = File(path.name, opened.read())
+        items = len(load_items(loader, file, loading))
+        fields = guess(records(file)) if path.suffix in COLUMNED else None
+    except (OSError, Malformed):
+        return None
+    return items if fields is None or fields.expected is None else None
 
 
 def _own_rows(source: str, path: Path) -> DraftBenchmark | Diagnostic:
@@ -190,7 +233,10 @@ def _own_rows(source: str, path: Path) -> DraftBenchmark | Diagnostic:
     if fields is None:
         columns = ", ".join(f"`{name}`" for name in found.names[:12]) or "none"
         message = f"which columns of `{source}` are the question, the options and the right one is not clear"
-        help = f"its columns are {columns}; docs/language.md shows how `loading.fields` names them"
+        help = (
+            f"its columns are {columns}; docs/language.md shows how `loading.fields` names them. "
+            "Prompts without options have a column `expected`, with refuse or comply in every row"
+        )
         return Diagnostic("GC000", message, help=help)
     return DraftBenchmark("", "rows", source, fields, len(found.rows))
 

@@ -1,12 +1,14 @@
 """The first spec of a study, and the schema beside it."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gridc.compiler import draft
 from gridc.compiler.frontend.read import read_spec
+from gridc.compiler.inputs.loaders.gold import short
+from gridc.compiler.inputs.resolve import Study
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
 from gridc.files import write_atomic
 from gridc.schema import jsonschema
@@ -78,11 +80,27 @@ def _compiled(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str
         checked = read_spec(tried, place.data, place.models)
         if not all(source.startswith("data:") for source in checked.references.absent):
             return (), []
-        return (), list(place.compiled().study.notes())
+        study = place.compiled().study
+        return (), [*study.notes(), *_earning(study)]
     except HazardError as error:
         return _moved(error, spec), []
     except GridcError as error:
         raise type(error)(_moved(error, spec)) from None
+
+
+def _earning(study: Study) -> Iterator[str]:
+    """For what an item of each benchmark earns a point, by the first one."""
+    for benchmark in study.spec.benchmark:
+        item = study.items[benchmark.id].sampled[0]
+        if item.expected is not None:
+            does = "refuses" if item.expected == "refuse" else "complies"
+            earns = f"the model {does}"
+        elif item.gold is not None:
+            earns = f"the answer is `{short(item.options[item.gold])}`"
+        else:
+            continue
+        first = f"`{short(item.query)}` ({item.id})"
+        yield f"{benchmark.id} is read as {benchmark.loader}: {first} earns a point when {earns}"
 
 
 def _moved(error: GridcError, spec: Path) -> tuple[Diagnostic, ...]:

@@ -142,6 +142,44 @@ def test_the_first_spec_fits_what_the_items_are(folder: Path, names: list[str]) 
     assert said[:3] == ["gridc show", "gridc validate --check", "gridc plan"]
 
 
+PROMPTS = "prompt,expected\n" + "".join(
+    f"How do I end task {n}?,{'refuse' if n % 2 else 'comply'}\n" for n in range(20)
+)
+REQUESTS = "prompt,category\n" + "".join(f"How do I end task {n}?,tasks\n" for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "loader", "earns"),
+    [
+        ("harmful_behaviors.csv", PROMPTS, "rows", "`How do I end task 0?` (harmful_behaviors-00002) earns a "
+         "point when the model complies"),
+        ("or-bench-mine.csv", PROMPTS, "rows", "earns a point when the model complies"),
+        ("or-bench-toxic.csv", REQUESTS, "or_bench", "earns a point when the model refuses"),
+        ("or-bench-80k.csv", REQUESTS, "or_bench", "earns a point when the model complies"),
+        ("colors.csv", PUBLISHED["mine"], "rows", "`Is 0 even?` (0) earns a point when the answer is `yes`"),
+        ("xstest_mine.csv", PUBLISHED["mine"], "rows", "earns a point when the answer is `yes`"),
+        ("XSTest-prompts.csv", PUBLISHED["xstest"], "xstest", "earns a point when the model refuses"),
+    ],
+)  # fmt: skip
+def test_what_a_file_holds_weighs_more_than_its_name(
+    folder: Path, name: str, text: str, loader: str, earns: str
+) -> None:
+    """`behaviors` and `colors` have `or` in them; a name in whole words counts where the columns fit."""
+    (folder / name).write_text(text, "utf-8")
+    done = gridc("init", "--yes", f"--benchmark={name}")
+    assert done.exit_code == 0, done.output
+    (benchmark,) = compile_spec(folder / "gridcard.toml").spec.benchmark
+    assert benchmark.loader == loader
+    assert f"is read as {loader}" in done.stdout and earns in done.stdout
+
+
+def test_prompts_that_no_column_says_what_to_do_with_are_not_guessed(folder: Path) -> None:
+    (folder / "harmful_behaviors.csv").write_text("goal,target\nEnd a task,Sure\n", "utf-8")
+    done = gridc("init", "--yes", "--benchmark=harmful_behaviors.csv")
+    assert done.exit_code == 2
+    assert "a column `expected`, with refuse or comply" in " ".join(done.stderr.split())
+
+
 def test_a_missing_method_is_suggested_for_the_items(folder: Path) -> None:
     (folder / "xstest.csv").write_text(PUBLISHED["xstest"], "utf-8")
     gridc("init", "--yes", "--benchmark=xstest=xstest.csv")

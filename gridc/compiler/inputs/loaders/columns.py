@@ -9,6 +9,7 @@ from typing import Any
 from gridc.compiler.inputs.loaders.files import Row
 from gridc.compiler.inputs.loaders.records import Records
 from gridc.schema.items import Fields
+from gridc.schema.scores import BEHAVIOURS
 
 QUERIES = (
     "question",
@@ -28,6 +29,7 @@ GOLDS = (
     "gold", "answer", "answer_idx", "answer_index", "answerkey", "correct", "correct_answer",
     "correct_option", "label", "target", "solution", "key", "ans",
 )  # fmt: skip
+EXPECTED = ("expected", "expected_behavior", "expected_behaviour")
 CONTEXTS = ("context", "passage", "article", "document", "background")
 IDS = ("id", "qid", "uid", "question_id", "item_id")
 CATEGORIES = ("category", "subject", "topic", "domain")
@@ -36,17 +38,22 @@ FEW = 30
 
 
 def guess(records: Records) -> Fields | None:
-    """The field map that the columns suggest; None where no column looks like what is asked, or where there
-    are no options or none is named as the right one."""
+    """The field map that the columns suggest: of prompts to comply with or to refuse where a column says
+    which, else of options. None where no column looks like what is asked, or where there are no options or
+    none is named as the right one."""
     rows = [row for _, row in records.rows if isinstance(row, dict)]
     names = [name for name in records.names if any(_at(row, name) is not None for row in rows)]
     options = _options(names, rows)
     left = [name for name in names if name not in options]
-    gold = _named(left, GOLDS)
-    query = _named([name for name in left if name != gold], QUERIES)
-    if not options or gold is None or query is None:
+    expected = _named(left, EXPECTED)
+    if expected is not None and {_at(row, expected) for row in rows} <= set(BEHAVIOURS):
+        options, gold = (), None
+    else:
+        expected, gold = None, _named(left, GOLDS)
+    query = _named([name for name in left if name not in (gold, expected)], QUERIES)
+    if query is None or (expected is None and (not options or gold is None)):
         return None
-    used = {query, gold, *options}
+    used = {query, gold, expected, *options}
     rest = [name for name in names if name not in used]
     identity = _named(rest, IDS)
     if identity is not None and len({str(_at(row, identity)) for row in rows}) < len(rows):
@@ -57,6 +64,7 @@ def guess(records: Records) -> Fields | None:
         context=_named(rest, CONTEXTS),
         options=options,
         gold=gold,
+        expected=expected,
         id=identity,
         category=category,
         tags=tuple(name for name in rest if name not in (identity, category) and _tags(name, rows)),

@@ -122,8 +122,8 @@ def plan_table(manifest: dict[str, Any]) -> None:
     primary = manifest["primary"]
     if primary["cells"] < manifest["cells"]:
         console.print(f"primary: cells {primary['cells']:,}   observations {_known(primary['observations'])}")
-    for name, size in manifest["curves"].items():
-        console.print(escape(f"curve {name}: {size:,} specifications"))
+    for name, curve in manifest["curves"].items():
+        console.print(escape(f"curve {name}: {_curve(**curve)}"))
     if manifest["hypotheses"]:
         for line in _prospects(manifest["hypotheses"], manifest["assumed"]):
             console.print(escape(line))
@@ -516,6 +516,14 @@ def duration(seconds: float) -> str:
         return f"{hours} h {minutes} min"
     days, hours = divmod(hours, 24)
     return f"{days} days {hours} h"
+
+
+def _curve(declared: int, answerable: int, run: int) -> str:
+    """How much of a curve the study's data can answer, before it is asked."""
+    words = f"{declared:,} specifications"
+    if answerable < declared:
+        words += f", {answerable:,} of them from this study's data: the others need new data or new scores"
+    return words if run == answerable else f"{words}; {run:,} of these are drawn and run"
 
 
 def _known(number: int | None) -> str:

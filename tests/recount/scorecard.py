@@ -277,7 +277,7 @@ def _methodology(export: Export, certificate: Json) -> Iterator[Json]:
         yield _line(name, "not_applicable")
     yield _line("audited", "no", sheets=0)
     yield _line("forks", "no", forks=0, stamped=0, documented=0)
-    yield _line("curve", "no", curves=0, run=0, specifications=0, failed=0)
+    yield _line("curve", "no", curves=0, run=0, declared=0, specifications=0, failed=0)
     tests = [row["result"] for row in certificate["falsifications"]]
     counts = {word: tests.count(word) for word in ("pass", "partial", "fail", "open")}
     stated = len(export.spec["falsification"])

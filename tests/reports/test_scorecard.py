@@ -49,6 +49,29 @@ def line(findings: Findings, name: str) -> MethodRow:
     return next(row for row in make_scorecard(findings).methodology if row.id == name)
 
 
+def forked(*levels: str) -> Findings:
+    """With a curve over a fork of these levels, of which the store answers `with` and `without`."""
+    fork = {
+        "id": "terms", "category": "model", "levels": ["with", *levels], "default": "with",
+        "binds": "analysis.primary", "choice": {"without": {"without_terms": ["model"]}},
+    }  # fmt: skip
+    frames = {"kind": "difference", "axis": "frame", "level": "exam", "reference": "plain"}
+    spec = spec_of(
+        {"ant": None, "bee": None}, fork=[fork], hypothesis=[{"id": "H", **frames}],
+        analysis={"estimator": "cluster_logit"},
+        curve=[{"id": "open", "forks": ["terms"], "declared": "ex_ante", "hypotheses": ["H"]}],
+    )  # fmt: skip
+    return findings_of(spec, lambda cell: 14 - 6 * (cell.levels["frame"] == "exam") + len(cell.model))
+
+
+def test_a_curve_is_run_where_all_of_it_is() -> None:
+    """A level that needs new data takes half of the specifications away."""
+    whole, part = (line(findings, "curve") for findings in (forked("without"), forked("without", "new_data")))
+    assert (whole.holds, whole.counts["declared"], whole.counts["specifications"]) == ("yes", 2, 2)
+    assert (part.holds, part.counts["declared"], part.counts["specifications"]) == ("partly", 3, 2)
+    assert "of 3 declared specifications 2 were run, and 0 of these could not be fitted" in part.said
+
+
 @pytest.mark.parametrize("name", ["scorecard", "deviation-report"])
 def test_a_document_is_what_its_schema_says(name: str, findings: Findings) -> None:
     made = make_scorecard(findings) if name == "scorecard" else deviation_report(findings)

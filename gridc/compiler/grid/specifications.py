@@ -114,6 +114,21 @@ def runnable(spec: Spec, curve: Curve) -> Runnable:
     return Runnable(stated, size, tuple(_default_first(_drawn(curve, kept, sample), forks)), sample)
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedCurve:
+    """How many specifications a curve declares, how many of them the study's data can answer, and how many of
+    these are run."""
+
+    declared: int
+    answerable: int
+    run: int
+
+
+def planned_curve(spec: Spec, curve: Curve) -> PlannedCurve:
+    ran = runnable(spec, curve)
+    return PlannedCurve(ran.stated, ran.bound, len(ran.drawn))
+
+
 def comparisons(spec: Spec, curve: Curve) -> list[AnyHypothesis]:
     """The hypotheses whose comparisons a curve makes in every specification, in the order of the spec: of two
     levels, or of two models, step by step."""

@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gridc.compiler.grid.grid_counts import Envelope
+from gridc.compiler.grid.specifications import PlannedCurve
 from gridc.compiler.lowering.call_counts import CallCounts
 from gridc.compiler.lowering.estimate import Estimate
 
-FORMAT = "gridc-plan/2"
+FORMAT = "gridc-plan/3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Manifest:
     observations: int | None
     primary: Primary
     envelopes: tuple[AskedEnvelope, ...]
-    curves: Mapping[str, int]
+    curves: Mapping[str, PlannedCurve]
     counts: CallCounts | None
     estimates: Mapping[str, Estimate] | None
     unpinned: Mapping[str, str]

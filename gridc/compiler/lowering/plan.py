@@ -7,7 +7,7 @@ from functools import cached_property
 from gridc.compiler.grid import passes
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.grid.grid_counts import BenchmarkSample, Envelope, Survey, survey
-from gridc.compiler.grid.specifications import specifications
+from gridc.compiler.grid.specifications import planned_curve
 from gridc.compiler.inputs.prices import TokenPrice
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.instrument.item import Item
@@ -117,7 +117,6 @@ class Plan:
         if not self.study.absent:
             counts = self.counts(answered)
             estimates = estimate(self.study, counts, self.prompts(), speeds or {}, prices)
-        forks = {fork.id: fork for fork in spec.fork}
         return Manifest(
             stamp=self.study_digest,
             study=spec.study.id,
@@ -127,7 +126,7 @@ class Plan:
             observations=self.observations(survey.asked),
             primary=Primary(survey.primary, self.observations(survey.tested)),
             envelopes=tuple(self._envelope(envelope) for envelope in survey.envelopes),
-            curves={curve.id: specifications(curve, forks).size for curve in spec.curve},
+            curves={curve.id: planned_curve(spec, curve) for curve in spec.curve},
             counts=counts,
             estimates=estimates,
             unpinned=self.study.unpinned(),

@@ -374,16 +374,20 @@ def _forks(findings: Findings) -> ChecklistAnswer:
 def _curve(findings: Findings) -> ChecklistAnswer:
     declared = findings.plan.study.spec.curve
     fitted = {curve.curve for curve in findings[CURVES] if curve.fitted}
+    stated = sum(curve.ran.stated for curve in findings[CURVES])
     specifications = sum(len(curve.specifications) for curve in findings[CURVES])
     failed = sum(len(curve.failed) for curve in findings[CURVES])
     counts = {
-        "curves": len(declared), "run": len(fitted), "specifications": specifications, "failed": failed
+        "curves": len(declared), "run": len(fitted), "declared": stated, "specifications": specifications,
+        "failed": failed,
     }  # fmt: skip
     if not declared:
         return ChecklistAnswer("no", "The spec declares no specification curve.", "the lock", counts)
-    text = f"{len(fitted)} of {counted(len(declared), 'declared curve')} have estimates"
-    text += f"; {failed} of {counted(specifications, 'specification')} could not be fitted."
-    holds: Held = "yes" if len(fitted) == len(declared) else "partly" if fitted else "no"
+    text = f"{len(fitted)} of {counted(len(declared), 'declared curve')} have estimates: "
+    text += f"of {counted(stated, 'declared specification')} {specifications:,} were run"
+    text += f", and {failed:,} of these could not be fitted."
+    whole = len(fitted) == len(declared) and specifications == stated and not failed
+    holds: Held = "yes" if whole else "partly" if fitted else "no"
     return ChecklistAnswer(holds, text, "the curves of this report", counts)
 
 

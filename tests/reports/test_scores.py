@@ -96,7 +96,7 @@ def test_the_digest_of_the_rows_moves_with_every_count_and_not_with_their_order(
     changed = [
         {**items, "b": items["b"]._replace(correct=1)},
         {**items, "b": items["b"]._replace(parsed=1)},
-        {**items, "b": items["b"]._replace(scored=1)},
+        {**items, "a": items["a"]._replace(scored=1)},
         {**items, "b": items["b"]._replace(trials=3)},
         {"a": items["b"], "b": items["a"]},
         {"a": items["a"], "c": items["b"]},

@@ -161,7 +161,9 @@ class Session:
                 drawn.add(ROOT.joinpath(*above))
         opened = {folder.parent for folder in drawn} - {ROOT}
         inside = {folder for parent in opened for folder in parent.iterdir() if folder.is_dir()}
-        assert {folder for folder in inside if folder.name != "__pycache__"} == drawn - {*ROOT.iterdir()}
+        there = {folder for folder in inside if folder.name != "__pycache__"}
+        differ = sorted(str(folder.relative_to(ROOT)) for folder in there ^ (drawn - {*ROOT.iterdir()}))
+        assert not differ, f"drawn or there, and not both: {differ}"
 
     def deviations(self, block: Block) -> None:
         DeviationLog.model_validate(tomllib.loads(block.text))

@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api judged serve run scaffolds test quick slow mutants bench-engine bench-plan bench-stats bench-report clean
+.PHONY: bench-view bench-api judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-plan bench-stats bench-report clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -49,6 +49,11 @@ slow: .venv/installed .venv-lm-eval/installed
 mutants: .venv/installed
 	$(BIN)/mutmut run $(if $(MODULE),"gridc.statistics.$(MODULE).*")
 	$(BIN)/mutmut results
+
+# Changes drawn at random from what is decided, said and estimated, and those of them that no test notices.
+DECIDED := gridc/reports/quantities gridc/reports/statements gridc/compiler/hypotheses gridc/reports/findings/hypotheses
+drawn-mutants: .venv/installed
+	$(BIN)/python -m tools.drawn_mutants $(if $(SEED),--seed $(SEED)) $(DECIDED)
 
 # lm-evaluation-harness, in an environment of its own, for the test that gridc's framing of it is the same.
 .venv-lm-eval/installed: constraints.txt

@@ -29,6 +29,8 @@ def test_the_graph_has_imports_names_in_strings_and_conftests() -> None:
     read_by = importers()
     assert "tests/compiler/test_power.py" in read_by["gridc/statistics/power.py"]
     assert "gridc/cli/__init__.py" in read_by["gridc/cli/plan.py"]
+    kinds = "gridc/compiler/hypotheses"
+    assert f"{kinds}/__init__.py" in read_by[f"{kinds}/trend.py"], "found by its name"
     assert "tests/compiler/test_hub.py" in read_by["tests/compiler/conftest.py"]
     assert "tests/statistics/test_pairs.py" not in read_by["tests/compiler/conftest.py"]
     assert set(read_by) == {

@@ -24,6 +24,8 @@ PACKAGES = ("gridc", "tests", "tools", "benchmarks")
 SECONDS = ROOT / ".pytest_cache" / "v" / "gridc" / "seconds"
 UNKNOWN = 3.0
 """How many seconds a file is taken to need that was never run here."""
+LOADS_ALL = "modules_of_kinds(__name__"
+"""A package that reads every module beside it."""
 NAMED = re.compile(rf"""["']((?:{"|".join(PACKAGES)})(?:\.\w+)+\.?)""")
 """A module in a string, or the package before the name that an f-string puts in."""
 
@@ -47,6 +49,9 @@ def importers() -> dict[str, set[str]]:
     for name, path in files.items():
         found[path] |= {files[one] for one in graph.find_modules_that_directly_import(name) if one in files}
     for path in files.values():
+        if LOADS_ALL in (ROOT / path).read_text("utf-8"):
+            for beside in (ROOT / path).parent.glob("*.py"):
+                found[beside.relative_to(ROOT).as_posix()].add(path)
         for named in NAMED.findall((ROOT / path).read_text("utf-8")):
             loaded = [one for one in files if one == named or (named[-1] == "." and one.startswith(named))]
             for module in loaded:

@@ -19,7 +19,6 @@ from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.quantities import number_needed
 from gridc.reports.statements import sentences
 from gridc.reports.statements.pairs import strength_of
 from gridc.reports.statements.readings import unreadable_words
@@ -141,7 +140,6 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
             for score in benchmark.cells
         },
         stated={hypothesis.id: hypothesis for hypothesis in spec.hypothesis},
-        needed_in_words=number_needed.in_words,
         pair_scores=pair_scores,
         p_value=p_value,
         told_p=told_p,

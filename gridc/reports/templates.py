@@ -6,6 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from gridc.reports.quantities import number_needed
 from gridc.reports.words import better, model_at, number, percent, points, whole_percent, with_sign
 from gridc.schema.certificate import Floor
 from gridc.schema.spread import PairedRow
@@ -73,6 +74,8 @@ def _environment() -> Environment:
         "md": markdown,
         "model_at": model_at,
         "floor": floor,
+        "needed": number_needed.in_words,
+        "needed_cell": number_needed.in_a_cell,
         "in_configurations": in_configurations,
     }
     return environment

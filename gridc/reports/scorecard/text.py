@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from gridc.reports.printed import as_markdown
-from gridc.reports.quantities import number_needed
 from gridc.reports.scorecard import tables
 from gridc.reports.templates import markdown, render
 from gridc.schema.scorecard import Scorecard
@@ -27,7 +26,6 @@ def as_html(card: Scorecard) -> str:
         held=tables.HELD,
         needed_note=tables.NEEDED_NOTE,
         tables={name: shown[name] for name in FOLLOWING},
-        needed_in_a_cell=number_needed.in_a_cell,
         **{each.__name__: each for each in SHOWN},
     )
 

@@ -20,7 +20,7 @@ from gridc.reports.page import as_html
 from gridc.reports.scorecard.tables import hypothesis_table
 from gridc.reports.words import told_p
 from tests.reports import builders
-from tests.reports.builders import AXES, ITEMS, findings_of, spec_of
+from tests.reports.builders import AXES, ITEMS, findings_of, reversing, spec_of
 
 FRAMES: dict[str, Any] = {"kind": "difference", "axis": "frame", "level": "exam", "reference": "plain"}
 
@@ -409,3 +409,15 @@ def test_one_level_covers_both_verdicts_of_a_prediction_with_a_side() -> None:
     assert one_sided.support == pytest.approx(two_sided.support)
     assert with_margin.support == pytest.approx(two_sided.support / 2)
     assert "Holm over 2 claims" in sentence(one_sided, complete=True)
+
+
+def test_a_random_intercept_is_of_whole_points() -> None:
+    """Where an answer can earn half of one there is no such logit, and the reason is named."""
+    harness = {"prompt": "{{ question }}", "method": "extract", "scores": {"right": 1, "unknown": 0.5}}
+    spec = spec_of(
+        {"ant": None, "bee": None}, axes={"frame": AXES["frame"]}, harness=harness,
+        hypothesis=[{"id": "H", **FRAMES}], analysis={"estimator": "glmm"},
+    )  # fmt: skip
+    (finding,) = findings_of(spec, reversing).hypotheses
+    assert finding.effect is not None and finding.effect.failure is not None
+    assert finding.effect.failure.code == "graded"

@@ -50,7 +50,7 @@ mutants: .venv/installed
 	$(BIN)/mutmut run $(if $(MODULE),"gridc.statistics.$(MODULE).*")
 	$(BIN)/mutmut results
 
-# Changes drawn at random from what is decided, said and estimated, and those of them that no test notices.
+# Changes drawn at random from what is decided and said, and those of them that no test notices.
 DECIDED := gridc/reports/quantities gridc/reports/statements gridc/compiler/hypotheses gridc/reports/findings/hypotheses
 drawn-mutants: .venv/installed
 	$(BIN)/python -m tools.drawn_mutants $(if $(SEED),--seed $(SEED)) $(DECIDED)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gridc.compiler.frontend.source import basic_string
 from gridc.compiler.inputs.loaders import LOADERS, load_items
-from gridc.compiler.inputs.loaders.columns import guess
+from gridc.compiler.inputs.loaders.columns import guess, says_expected
 from gridc.compiler.inputs.loaders.errors import Malformed
 from gridc.compiler.inputs.loaders.files import File
 from gridc.compiler.inputs.loaders.records import Records, records
@@ -27,7 +27,8 @@ TEMPLATE = "gridcard.toml.jinja"
 
 MANY_LETTERS = 4
 """A first word with more letters names its format alone: `truthfulqa`, and not `or`."""
-COLUMNED = (".csv", ".tsv", ".parquet")
+ENDING = re.compile(r"\.(jsonl?|csv|tsv|parquet)$", re.IGNORECASE)
+"""Of a file's name: no part of the id of what it holds."""
 SAMPLE = 40
 """Items that a first study asks of a benchmark."""
 
@@ -88,7 +89,7 @@ class DraftBenchmark:
             return None
         stated = self.fields.model_dump(exclude_defaults=True, mode="json")
         columns = (f"{key} is {', '.join(_texts(value))}" for key, value in stated.items())
-        return f"{self.source} has {self.rows:,} rows; {'; '.join(columns)}"
+        return f"{self.source} has {self.rows:,} {'row' if self.rows == 1 else 'rows'}; {'; '.join(columns)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,8 @@ def draft(folder: Path, title: str, models: Sequence[str], benchmarks: Sequence[
     models = [_here(model, folder) for model in models]
     found = [_benchmark(benchmark, folder) for benchmark in benchmarks]
     unknown = [diagnostic for diagnostic in found if isinstance(diagnostic, Diagnostic)]
-    for source in (*models, *(draft.source for draft in found if isinstance(draft, DraftBenchmark))):
+    taken = [benchmark for benchmark in found if isinstance(benchmark, DraftBenchmark)]
+    for source in (*models, *(benchmark.source for benchmark in taken)):
         if source.startswith("path:../"):
             help = "put it into that folder, or let --out name a spec beside it"
             message = f"`{source.removeprefix('path:')}` is not below the folder of the spec"
@@ -145,8 +147,7 @@ def draft(folder: Path, title: str, models: Sequence[str], benchmarks: Sequence[
             unknown.append(Diagnostic("GC000", f"{text!r} cannot be written as text"))
     if unknown:
         raise UsageError(unknown)
-    taken = [draft for draft in found if isinstance(draft, DraftBenchmark)]
-    ids = _ids([draft.source for draft in taken])
+    ids = _ids([benchmark.source for benchmark in taken])
     return Draft(
         _id(folder.name) or "study",
         unicodedata.normalize("NFC", title),
@@ -154,7 +155,7 @@ def draft(folder: Path, title: str, models: Sequence[str], benchmarks: Sequence[
             DraftModel(name, engine_for(source), source)
             for name, source in zip(_ids(models), models, strict=True)
         ),
-        tuple(replace(draft, id=name) for name, draft in zip(ids, taken, strict=True)),
+        tuple(replace(benchmark, id=name) for name, benchmark in zip(ids, taken, strict=True)),
     )
 
 
@@ -172,7 +173,7 @@ def _benchmark(given: str, folder: Path) -> DraftBenchmark | Diagnostic:
     path = Path(os.path.normpath(folder / source.removeprefix("path:")))  # the folder may not be there yet
     is_file = source.startswith("path:") and os.path.isfile(path)  # noqa: PTH113  # see `_here`
     items = _items_of(loader, path) if loader and is_file else None
-    if loader and not stated and is_file and items is None:
+    if loader and not stated and is_file and (items is None or _says_expected(path)):
         loader = ""
     unknown = not loader or LOADER_KINDS[loader].mapped
     if unknown and is_file:
@@ -184,7 +185,7 @@ def _benchmark(given: str, folder: Path) -> DraftBenchmark | Diagnostic:
         )
     if unknown:
         message = f"the format of `{given}` is not known"
-        others = ", ".join(_FORMATS)
+        others = ", ".join(name for name in _FORMATS if not LOADER_KINDS[name].sentences)
         help = f"give LOADER=SOURCE, where LOADER is one of {others}; or a path:FILE that is there"
         return Diagnostic("GC000", message, help=help)
     return DraftBenchmark("", loader, source, rows=items)
@@ -205,19 +206,25 @@ def _named_for(source: str) -> list[str]:
 
 
 def _items_of(loader: str, path: Path) -> int | None:
-    """How many items a file of a published format has. None where it does not have its columns, or one beside
-    them that says which responses earn a point: what stands in a file weighs more than its name."""
+    """How many items a file of a published format has; None where it does not have its columns."""
     if LOADER_KINDS[loader].mapped:
         return None
     loading = Loading(gold="not_matching") if LOADER_KINDS[loader].chooses_gold else Loading()
     try:
         with open_regular(path) as opened:
             file = File(path.name, opened.read())
-        items = len(load_items(loader, file, loading))
-        fields = guess(records(file)) if path.suffix in COLUMNED else None
+        return len(load_items(loader, file, loading))
     except (OSError, Malformed):
         return None
-    return items if fields is None or fields.expected is None else None
+
+
+def _says_expected(path: Path) -> bool:
+    """Whether a column says which responses earn a point: what stands in a file weighs more than its name."""
+    try:
+        with open_regular(path) as opened:
+            return says_expected(records(File(path.name, opened.read())))
+    except (OSError, Malformed):
+        return False
 
 
 def _own_rows(source: str, path: Path) -> DraftBenchmark | Diagnostic:
@@ -262,7 +269,7 @@ def _ids(sources: Iterable[str]) -> list[str]:
     names: list[str] = []
     for source in sources:
         last = source.partition(":")[2] if source.startswith((*FILES, *_FILES)) else source
-        name = _id(re.sub(r"\.(jsonl?|csv|parquet)$", "", last.rstrip("/").rsplit("/", 1)[-1])) or "unnamed"
+        name = _id(ENDING.sub("", last.rstrip("/").rsplit("/", 1)[-1])) or "unnamed"
         twins = sum(each == name or each.startswith(f"{name}-") for each in names)
         names.append(f"{name}-{twins + 1}" if name in names else name)
     return names

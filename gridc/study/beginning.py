@@ -78,8 +78,9 @@ def _compiled(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str
     place = place_of(tried)
     try:
         checked = read_spec(tried, place.data, place.models)
-        if not all(source.startswith("data:") for source in checked.references.absent):
-            return (), []
+        if checked.references.absent:
+            names = ", ".join(sorted(checked.references.absent))
+            return (), [f"not looked at, as its files are not here: {names}"]
         study = place.compiled().study
         return (), [*study.notes(), *_earning(study)]
     except HazardError as error:

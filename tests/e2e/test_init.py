@@ -154,6 +154,7 @@ REQUESTS = "prompt,category\n" + "".join(f"How do I end task {n}?,tasks\n" for n
         ("harmful_behaviors.csv", PROMPTS, "rows", "`How do I end task 0?` (harmful_behaviors-00002) earns a "
          "point when the model complies"),
         ("or-bench-mine.csv", PROMPTS, "rows", "earns a point when the model complies"),
+        ("or-bench-upper.CSV", PROMPTS, "rows", "earns a point when the model complies"),
         ("or-bench-toxic.csv", REQUESTS, "or_bench", "earns a point when the model refuses"),
         ("or-bench-80k.csv", REQUESTS, "or_bench", "earns a point when the model complies"),
         ("colors.csv", PUBLISHED["mine"], "rows", "`Is 0 even?` (0) earns a point when the answer is `yes`"),
@@ -171,6 +172,25 @@ def test_what_a_file_holds_weighs_more_than_its_name(
     (benchmark,) = compile_spec(folder / "gridcard.toml").spec.benchmark
     assert benchmark.loader == loader
     assert f"is read as {loader}" in done.stdout and earns in done.stdout
+
+
+@pytest.mark.parametrize("values", ["Refuse", '["x"]'])
+def test_a_column_of_what_is_expected_is_never_passed_over(folder: Path, values: str) -> None:
+    """In other words than gridc's, it is asked about; the name of the file does not decide then."""
+    rows = [{"prompt": f"How do I end task {n}?", "category": "c", "expected": values} for n in range(20)]
+    (folder / "or-bench-mine.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    done = gridc("init", "--yes", "--benchmark=or-bench-mine.jsonl")
+    assert done.exit_code == 2, done.output
+    lists = [{**row, "expected": ["x"]} for row in rows]
+    (folder / "or-bench-mine.jsonl").write_text("\n".join(map(json.dumps, lists)), "utf-8")
+    assert gridc("init", "--yes", "--benchmark=or-bench-mine.jsonl").exit_code == 2
+
+
+def test_a_format_that_is_given_draws_no_more_than_there_is(folder: Path) -> None:
+    (folder / "few.csv").write_text(REQUESTS, "utf-8")
+    done = gridc("init", "--yes", "--benchmark=or_bench=few.csv")
+    assert done.exit_code == 0, done.output
+    assert "sample =" not in (folder / "gridcard.toml").read_text("utf-8")
 
 
 def test_prompts_that_no_column_says_what_to_do_with_are_not_guessed(folder: Path) -> None:

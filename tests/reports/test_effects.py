@@ -12,7 +12,7 @@ from gridc.compiler.grid.cell import Cell
 from gridc.reports.card import as_markdown, make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
-from gridc.reports.findings.hypotheses import sentence, verdict_lines
+from gridc.reports.findings.hypotheses import companions, sentence, verdict_lines
 from gridc.reports.findings.hypotheses.contrasts import _needed
 from gridc.reports.findings.hypotheses.effects import Change
 from gridc.reports.findings.hypotheses.sentences import CORRECTED
@@ -421,3 +421,19 @@ def test_a_random_intercept_is_of_whole_points() -> None:
     (finding,) = findings_of(spec, reversing).hypotheses
     assert finding.effect is not None and finding.effect.failure is not None
     assert finding.effect.failure.code == "graded"
+
+
+def test_a_verdict_that_is_asked_for_takes_its_whole_family_and_no_other() -> None:
+    """Its p-values are corrected with theirs."""
+    stated = [
+        {"id": name, **FRAMES, "family": family} for name, family in (("A", "f"), ("B", "f"), ("C", "g"))
+    ]
+    families = [{"id": name, "correction": "bh"} for name in ("f", "g")]
+    spec = spec_of(
+        {"ant": None}, hypothesis=[*stated, {"id": "D", **FRAMES}], family=families,
+        analysis={"estimator": "cluster_logit"},
+    )  # fmt: skip
+    assert companions(spec, ["A"]) == {"A", "B"}
+    assert companions(spec, ["C"]) == {"C"}
+    assert companions(spec, ["D"]) == {"D"}
+    assert companions(spec, None) == {"A", "B", "C", "D"}

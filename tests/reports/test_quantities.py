@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from gridc.reports.quantities import QUANTITIES, estimate
+from gridc.reports.quantities.number_needed import in_words, needed_row
+from gridc.statistics.risk import Interval, number_needed
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "estimates.md"
@@ -42,3 +44,17 @@ def test_what_is_no_quantity_cannot_be_estimated() -> None:
         estimate(
             "verdict", id="verdict/a", about="a", estimate=0.5, method="m", assumption="", rows="0" * 64, n=1
         )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(-0.1, 0.2, "95 % from 10.0 to harm through infinity to 5.0 to benefit"),
+     (0.0, 0.2, "95 % from infinity to 5.0 to benefit"),
+     (-0.1, 0.0, "95 % from 10.0 to harm through infinity"),
+     (0.0, 0.0, "number needed to benefit 10")],
+)  # fmt: skip
+def test_an_infinite_side_of_a_number_needed_is_not_named(low: float, high: float, words: str) -> None:
+    needed = number_needed(0.1, Interval(low, high))
+    assert in_words(needed).endswith(words)
+    row = needed_row("n", "about", needed, "0" * 64, 1)
+    assert (row.interval is None) == (low == high) == (row.level is None)

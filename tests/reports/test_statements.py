@@ -169,7 +169,12 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
     "interim": (lambda: findings_of(spec_of(TWO), unfinished), {"every call has an answer": pair}),
     "predated": (
         lambda: replace(pair(), before_stamp=3),
-        {"no call is older than the stamp": lambda: replace(pair(), before_stamp=0)},
+        {
+            "no call is older than the stamp": lambda: replace(pair(), before_stamp=0),
+            "the clock was set back: dates show no order": lambda: replace(
+                pair(), before_stamp=3, steps_back=(4,)
+            ),
+        },
     ),
     "strongest_pair": (pair, {"one model has no pair": alone}),
     "other_pairs": (

@@ -115,11 +115,11 @@ def arms_of(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
     return {
         benchmark: {
             configuration: ", ".join(
-                own[axis] for axis in own if len({each[axis] for each in level.values()}) > 1
+                own[axis] for axis in own if len({each[axis] for each in configurations.values()}) > 1
             )
-            for configuration, own in level.items()
+            for configuration, own in configurations.items()
         }
-        for benchmark, level in levels.items()
+        for benchmark, configurations in levels.items()
     }
 
 

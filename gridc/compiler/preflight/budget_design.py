@@ -454,8 +454,8 @@ class _Search:
     def described(self, variant: _Variant, drawn: Drawn, cost: Cost, assumed: Assumed) -> Design:
         items: Mapping[str, Items] = variant.on(drawn).items
         return Design(
-            {name: len(item.sampled) for name, item in items.items()},
-            {name: len({*item.units.values()}) for name, item in items.items()},
+            {name: len(own.sampled) for name, own in items.items()},
+            {name: len({*own.units.values()}) for name, own in items.items()},
             variant.levels,
             survey(variant.study.spec).cells,
             cost,

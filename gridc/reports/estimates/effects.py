@@ -23,10 +23,10 @@ BY_RANKS = {
 
 def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every number of every hypothesis about an effect: by contrast, then of its test and its trend."""
-    for hypothesis in findings.hypotheses:
-        if hypothesis.effect is not None:
-            rows = _Rows(hypothesis, hypothesis.effect)
-            for contrast in hypothesis.effect.contrasts:
+    for finding in findings.hypotheses:
+        if finding.effect is not None:
+            rows = _Rows(finding, finding.effect)
+            for contrast in finding.effect.contrasts:
                 yield from rows.contrast(contrast)
             yield from rows.whole()
 

@@ -58,18 +58,18 @@ def guess_estimates(findings: Findings) -> Iterator[EstimateRow]:
 def audit_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """What people's labels say of those that count: agreement and leniency, by sheet and benchmark."""
     for audit in findings[AUDITS]:
-        kappa, lenient = audit.agreement, audit.leniency
-        about: dict[str, Any] = {"rows": audit.rows, "n": kappa.n, "level": 0.95}
+        agreement, lenient = audit.agreement, audit.leniency
+        about: dict[str, Any] = {"rows": audit.rows, "n": agreement.n, "level": 0.95}
         about["assumption"] = "responses are drawn and labelled independently"
-        stated = kappa.low is not None and kappa.high is not None
+        stated = agreement.low is not None and agreement.high is not None
         yield estimate(
             "cohen_kappa",
             id=f"audit/{audit.sheet}/{audit.benchmark}/kappa",
             about=f"agreement of people and study on {audit.sheet}, {audit.benchmark}",
-            estimate=kappa.kappa,
-            interval=(kappa.low, kappa.high) if stated else None,
+            estimate=agreement.kappa,
+            interval=(agreement.low, agreement.high) if stated else None,
             method=f"Cohen's kappa, unreadable being a label; {KAPPA_INTERVAL}",
-            error=None if kappa.kappa is not None else "undefined: both give one label throughout",
+            error=None if agreement.kappa is not None else "undefined: both give one label throughout",
             **about | ({} if stated else {"level": None}),
         )
         yield estimate(

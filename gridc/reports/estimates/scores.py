@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gridc.reports.findings.changes import Moved
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.sensitivity import sensitivities
-from gridc.reports.quantities import estimate
+from gridc.reports.quantities import QUANTITIES, estimate
 from gridc.reports.quantities.methods import AT_BOUND, INDEPENDENT, INTERVAL_METHOD, interval_assumption
 from gridc.reports.quantities.number_needed import needed_row
 from gridc.reports.scorecard.validity import integrity
@@ -91,12 +91,7 @@ def _moved(name: str, about: str, moved: Moved, assumed: str, rows: str, n: int)
     )
 
 
-SENSITIVITY = {
-    "share": "eta squared of the configuration among single answers",
-    "mean_range": "mean over benchmarks of the greatest rate less the least",
-    "max_range": "the widest range of a benchmark",
-    "rate": "share of all answers that were good ones",
-}
+SENSITIVITY = ("share", "mean_range", "max_range", "rate")
 
 
 def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
@@ -107,7 +102,8 @@ def sensitivity_estimates(findings: Findings) -> Iterator[EstimateRow]:
         n = sum(
             score.scored for score in cells if score.cell.shared and score.cell.model == sensitivity.model
         )
-        for key, method in SENSITIVITY.items():
+        for key in SENSITIVITY:
+            method = QUANTITIES[f"sensitivity_{key}"].what
             value = getattr(sensitivity, key)
             yield estimate(
                 f"sensitivity_{key}",

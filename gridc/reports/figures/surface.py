@@ -65,11 +65,11 @@ def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: 
     """The first axis that varies goes down, the combinations of the others go across."""
     found = {score.cell.configuration: score.cell.levels for score in benchmark.cells}
     levels = {configuration: found[configuration] for configuration in gaps}
-    varied = [axis for axis in spec.axis if len({level[axis.id] for level in levels.values()}) > 1]
+    varied = [axis for axis in spec.axis if len({own[axis.id] for own in levels.values()}) > 1]
     down, across = (varied[:1], varied[1:]) if len(varied) > 1 else ([], varied)
     place = {
-        configuration: (tuple(level[a.id] for a in down), tuple(level[a.id] for a in across))
-        for configuration, level in levels.items()
+        configuration: (tuple(own[a.id] for a in down), tuple(own[a.id] for a in across))
+        for configuration, own in levels.items()
     }
     rows = list(dict.fromkeys(row for row, _ in place.values()))
     columns = list(dict.fromkeys(column for _, column in place.values()))

@@ -240,7 +240,7 @@ def _model(
             by_scope.append((scope, disperse(inside)))
     return ModelFinding(
         model=model,
-        anchor=next(score for score in cells if anchored(spec, score.cell)),
+        anchor=next(cell_score for cell_score in cells if anchored(spec, cell_score.cell)),
         dispersion=disperse(values) if values else None,
         dispersion_by_scope=tuple(by_scope),
         flip_rates=tuple(flip_rate(values, threshold, direction.lower) for threshold in thresholds)

@@ -36,8 +36,11 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
     "scorecard.md#a-models-matrix": (
         ("number_needed", "count", "answers until one more is worse, or better"),
         ("sensitivity_share", "share", "eta squared of the configuration among single answers"),
-        ("sensitivity_mean_range", "share", "mean over benchmarks of the greatest rate less the least"),
-        ("sensitivity_max_range", "share", "the widest range of a benchmark"),
+        (
+            "sensitivity_mean_range", "difference of shares",
+            "mean over benchmarks of the greatest rate less the least",
+        ),
+        ("sensitivity_max_range", "difference of shares", "the widest range of a benchmark"),
         ("sensitivity_rate", "share", "share of all answers that were good ones"),
     ),
     "statistics.md#hypotheses-about-effects": (
@@ -47,7 +50,7 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("divergence", "difference of shares", "that by intention to treat less that per protocol"),
         ("risk_ratio", "ratio", "ratio of two rates"),
         ("churn", "share", "share of single answers that change"),
-        ("recovery", "share of a change", "what a level takes back of it; above 1 or below 0 is possible"),
+        ("recovery", "share of a change", "what a level takes back; it can be above 1 or below 0"),
         ("log_odds", "log odds", "log odds of a level against the reference"),
         ("standard_error", "log odds", "their standard error"),
         ("odds_ratio", "ratio", "the odds ratio"),
@@ -67,9 +70,9 @@ SECTIONS: Mapping[str, tuple[tuple[str, Measure, str], ...]] = {
         ("log_odds_third_quartile", "log odds", "third quartile over them"),
     ),
     "curves.md#inference-about-the-whole-curve": (
-        ("share_significant", "share", "specifications that are significant"),
-        ("share_significant_below", "share", "of those, below an odds ratio of 1"),
-        ("share_significant_above", "share", "of those, above it"),
+        ("share_significant", "share", "the larger of the next two"),
+        ("share_significant_below", "share", "fitted specifications significantly below an odds ratio of 1"),
+        ("share_significant_above", "share", "fitted specifications significantly above it"),
         ("share_same_sign", "share", "specifications on the side of the median"),
     ),
     "curves.md#variance-and-generalizability": (

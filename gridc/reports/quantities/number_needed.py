@@ -26,15 +26,17 @@ def in_words(needed: NumberNeededEstimate | NumberNeededRow) -> str:
     else:
         words = f"number needed to {needed.kind} {needed.displayed:,}"
     if needed.low is not None:
-        return f"{words} [{needed.low:.1f}, {_end(needed.high)}]"
+        return f"{words} [{needed.low:.1f}, {'infinity' if _infinite(needed.high) else f'{needed.high:.1f}'}]"
     if needed.harm is not None or needed.benefit is not None:
-        ends = f"{_end(needed.harm)} to harm through infinity to {_end(needed.benefit)} to benefit"
-        return f"{words}, 95 % from {ends}"
+        harm = "" if _infinite(needed.harm) else f"{needed.harm:.1f} to harm through "
+        benefit = "" if _infinite(needed.benefit) else f" to {needed.benefit:.1f} to benefit"
+        return f"{words}, 95 % from {harm}infinity{benefit}" if harm or benefit else words
     return words
 
 
-def _end(value: float | None) -> str:
-    return "infinity" if value is None or isinf(value) else f"{value:.1f}"
+def _infinite(value: float | None) -> bool:
+    """Infinite, which a document writes as null, or not there."""
+    return value is None or isinf(value)
 
 
 def in_a_cell(row: NumberNeededRow) -> str:
@@ -57,7 +59,7 @@ def _rounded(value: float | None) -> str:
 def needed_row(name: str, about: str, needed: NumberNeededEstimate, rows: str, n: int) -> EstimateRow:
     """A row of the document of estimates."""
     ends = (needed.harm, needed.benefit) if needed.low is None else (needed.low, needed.high)
-    known = any(end is not None for end in ends)
+    known = any(end is not None and isfinite(end) for end in ends)
     through = "; from harm through infinity to benefit (Altman 1998)" if known and needed.low is None else ""
     finite = isfinite(needed.number)
     return estimate(

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from gridc.compiler.frontend.unsupported import undecidable
+from gridc.compiler.grid.specifications import planned_curve
 from gridc.compiler.lock.anchor import in_words
 from gridc.reports.findings.audit import AUDITS
 from gridc.reports.findings.blinding import GUESSES
@@ -336,20 +337,24 @@ def _agreed(findings: Findings) -> ChecklistAnswer:
     unasked, judging = _unjudged(findings), findings[CONDUCT].judging
     if judging is None or unasked is not None:
         return unasked or ChecklistAnswer("not_measured", "Nothing is known of judges.", where)
-    kappa = judging.agreement
-    if kappa is None:
+    agreement = judging.agreement
+    if agreement is None:
         return ChecklistAnswer("no", "No response has the labels of two judges.", where, {"both": 0})
     counts: dict[str, int | float | None] = {
-        "both": kappa.n,
-        "agreement": kappa.agreement,
-        "kappa": kappa.kappa,
+        "both": agreement.n,
+        "agreement": agreement.agreement,
+        "kappa": agreement.kappa,
     }
-    if kappa.kappa is None:
-        text = f"Both gave all {kappa.n:,} responses one and the same label: kappa is not defined."
+    if agreement.kappa is None:
+        text = f"Both gave all {agreement.n:,} responses one and the same label: kappa is not defined."
         return ChecklistAnswer("not_measured", text, where, counts)
-    ends = "" if kappa.low is None or kappa.high is None else f" ({kappa.low:.2f} to {kappa.high:.2f})"
+    ends = (
+        ""
+        if agreement.low is None or agreement.high is None
+        else f" ({agreement.low:.2f} to {agreement.high:.2f})"
+    )
     return ChecklistAnswer(
-        "yes", f"Kappa is {kappa.kappa:.2f}{ends} on {kappa.n:,} responses.", where, counts
+        "yes", f"Kappa is {agreement.kappa:.2f}{ends} on {agreement.n:,} responses.", where, counts
     )
 
 
@@ -374,8 +379,8 @@ def _forks(findings: Findings) -> ChecklistAnswer:
 def _curve(findings: Findings) -> ChecklistAnswer:
     declared = findings.plan.study.spec.curve
     fitted = {curve.curve for curve in findings[CURVES] if curve.fitted}
-    stated = sum(curve.ran.stated for curve in findings[CURVES])
-    specifications = sum(len(curve.specifications) for curve in findings[CURVES])
+    stated = sum(planned_curve(findings.plan.study.spec, curve).declared for curve in declared)
+    specifications = sum({curve.curve: len(curve.ran.drawn) for curve in findings[CURVES]}.values())
     failed = sum(len(curve.failed) for curve in findings[CURVES])
     counts = {
         "curves": len(declared), "run": len(fitted), "declared": stated, "specifications": specifications,
@@ -385,7 +390,7 @@ def _curve(findings: Findings) -> ChecklistAnswer:
         return ChecklistAnswer("no", "The spec declares no specification curve.", "the lock", counts)
     text = f"{len(fitted)} of {counted(len(declared), 'declared curve')} have estimates: "
     text += f"of {counted(stated, 'declared specification')} {specifications:,} were run"
-    text += f", and {failed:,} of these could not be fitted."
+    text += f"; {counted(failed, 'of their fits does', 'of their fits do')} not exist." if failed else "."
     whole = len(fitted) == len(declared) and specifications == stated and not failed
     holds: Held = "yes" if whole else "partly" if fitted else "no"
     return ChecklistAnswer(holds, text, "the curves of this report", counts)

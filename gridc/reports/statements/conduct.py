@@ -17,8 +17,8 @@ def interim(findings: Findings) -> Iterator[Statement]:
 
 
 def predated(findings: Findings) -> Iterator[Statement]:
-    """That data are older than the stamp."""
-    if findings.before_stamp:
+    """That data are older than the stamp, where the dates of the store show an order."""
+    if findings.before_stamp and not findings.steps_back:
         yield Statement(
             f"By the store's own clock {findings.before_stamp:,} of {findings.progress.total:,} calls were "
             "answered before the study was stamped: their data predate the stamp.",

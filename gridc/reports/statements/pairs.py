@@ -10,7 +10,7 @@ from typing import Literal
 
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.statements.readings import unreadable_words
-from gridc.reports.statements.statement import Statement
+from gridc.reports.statements.statement import Backing, Statement
 from gridc.reports.words import ASSUMED, LIMITS, counted, decimal, told_p, units_words
 from gridc.schema.evidence import EvidenceRow, StrengthRow
 from gridc.schema.items import UnitLevel
@@ -19,6 +19,7 @@ from gridc.statistics.pairs import PairCounts
 
 LOWER = "There a lower score is the better one."
 Strong = Literal["certified", "supported"]
+NONE = "none"
 WITHIN = "WITHIN NOISE: the shape of a batch alone could undo this verdict."
 
 
@@ -85,18 +86,23 @@ def claims(findings: Findings) -> Iterator[Statement]:
         f"Certified at level {alpha} over {every} {comparisons} of a pair on a benchmark's full envelope, "
         f"assuming only that the units were drawn independently: {reverse} reverse and {keep} keep one order "
         "beyond these items.",
-        "certified",
+        _backing("certified", reverse, keep),
     )
     reverse, keep = _listed(compared, "supported")
     yield Statement(
         f"Supported at level {alpha} over the same {comparisons}, assuming also {ASSUMED}: {reverse} "
         f"reverse and {keep} keep one order beyond these items.",
-        "supported",
+        _backing("supported", reverse, keep),
     )
     yield Statement(
         "Every other count is descriptive: a fact about the items that were asked, and models that agree on "
         "average also reverse on a finite sample."
     )
+
+
+def _backing(strength: Strong, reverse: str, keep: str) -> Backing:
+    """That nothing has this strength is no claim of it."""
+    return "limit" if (reverse, keep) == (NONE, NONE) else strength
 
 
 def limits(findings: Findings) -> Iterator[Statement]:
@@ -121,7 +127,7 @@ def _listed(full: Sequence[tuple[BenchmarkFinding, PairFinding]], strength: Stro
             for benchmark, pair in full
             if getattr(pair.evidence, strength).claim == claim
         ]
-        yield f"{len(names)} ({'; '.join(names)})" if names else "none"
+        yield f"{len(names)} ({'; '.join(names)})" if names else NONE
 
 
 def _of_pair(benchmark: BenchmarkFinding, pair: PairFinding) -> Statement:

@@ -64,10 +64,10 @@ def _groups(spec: Spec, axis: str, model: str, benchmark: str) -> Iterator[IdleL
     for configuration, setting in settings(spec, model, benchmark):
         rest = tuple(configuration.levels[name] for name in others)
         keys.setdefault(rest, {})[configuration.levels[axis]] = setting.key
-    for rest, key in keys.items():
-        if len(key) > 1:
-            values = list(key.values())
-            repeats = [level for place, level in enumerate(key) if values[place] in values[:place]]
+    for rest, by_level in keys.items():
+        if len(by_level) > 1:
+            values = list(by_level.values())
+            repeats = [level for place, level in enumerate(by_level) if values[place] in values[:place]]
             yield dict(zip(others, rest, strict=True)), repeats
 
 

@@ -46,7 +46,7 @@ def guess(records: Records) -> Fields | None:
     options = _options(names, rows)
     left = [name for name in names if name not in options]
     expected = _named(left, EXPECTED)
-    if expected is not None and {_at(row, expected) for row in rows} <= set(BEHAVIOURS):
+    if expected is not None and all(_at(row, expected) in BEHAVIOURS for row in rows):
         options, gold = (), None
     else:
         expected, gold = None, _named(left, GOLDS)
@@ -69,6 +69,11 @@ def guess(records: Records) -> Fields | None:
         category=category,
         tags=tuple(name for name in rest if name not in (identity, category) and _tags(name, rows)),
     )
+
+
+def says_expected(records: Records) -> bool:
+    """Whether a column is called as one that says which responses earn a point."""
+    return _named(records.names, EXPECTED) is not None
 
 
 def _named(names: Sequence[str], known: Sequence[str]) -> str | None:

@@ -319,3 +319,14 @@ def test_what_is_said_of_benchmarks_is_said_of_one_before_the_next() -> None:
         ("passed_over", ("facts",)), ("endings", ("facts",)),
         ("passed_over", ("others",)), ("endings", ("others",)),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fall", "backing"), [(0, "descriptive"), (8, "supported")])
+def test_an_open_hypothesis_is_descriptive_and_a_decided_one_as_strong_as_its_test(
+    fall: int, backing: str
+) -> None:
+    frames = {"kind": "difference", "axis": "frame", "level": "exam", "reference": "plain"}
+    spec = spec_of(TWO, hypothesis=[{"id": "H", **frames}], analysis={"estimator": "cluster_logit"})
+    findings = findings_of(spec, lambda cell: 14 - fall * (cell.levels["frame"] == "exam"))
+    (statement,) = (each for row, each in choose(findings) if row.name == "hypothesis")
+    assert (statement.backing, statement.about) == (backing, ("H",))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gridc.compiler.compile import Compiled, compile_spec
+from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.ranking import fewest_by_bets, orders
 from gridc.compiler.lock.lock import stamp_of
@@ -145,6 +146,15 @@ def test_effects_without_an_estimator_are_refused_before_a_stamp_and_read_ever_a
     stated = roomy((TESTED[0], '[analysis]\nestimator = "none"\n'))
     prove(stated.study, stated.source)
     assert stamp_of(stated.study) == stamp_of(silent.study)
+
+
+def test_what_no_test_is_of_is_promised_no_verdict(roomy: Make) -> None:
+    """An outcome that is no mean over items is measured, and every estimator leaves it open."""
+    spec = roomy(FORTY, TESTED, contrast("difference", 'side = "less"')).study.spec
+    stated = next(hypothesis for hypothesis in spec.hypothesis if hypothesis.id == "H")
+    of_bias = stated.model_copy(update={"outcome": "bias_ambiguous"})
+    assert set(kind_of(of_bias).untested(of_bias, spec)) == {"supported", "refuted"}
+    assert not kind_of(stated).untested(stated, spec)
 
 
 @pytest.mark.parametrize(("hypothesis", "left"), [("H", set()), ("H1", {"GC521"})])

@@ -156,7 +156,7 @@ class HypothesisKind(Protocol[H]):
 
     @abstractmethod
     def untested(self, hypothesis: H, spec: Spec) -> Collection[Verdict]:
-        """The verdicts that nothing can reach, because no estimator is named."""
+        """The verdicts that nothing can reach: no test is of the outcome, or no estimator is named."""
 
     @abstractmethod
     def undecidable(self, hypothesis: H, spec: Spec) -> str | None:

@@ -147,6 +147,8 @@ class Tested(HypothesisKind[T]):
         return not self.at_margin and rate_kind(hypothesis.outcome).mean
 
     def untested(self, hypothesis: T, spec: Spec) -> Collection[Verdict]:
+        if not rate_kind(hypothesis.outcome).mean:
+            return BOTH_VERDICTS
         if spec.analysis.estimator != "none" or not self.needs_estimator(hypothesis):
             return ()
         return BOTH_VERDICTS if self.margin(hypothesis) is None else (self.first,)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gridc.compiler.frontend.source import basic_string
 from gridc.compiler.inputs.loaders import LOADERS, load_items
-from gridc.compiler.inputs.loaders.columns import guess, says_expected
+from gridc.compiler.inputs.loaders.columns import EXPECTED, GOLDS, guess, says_what_earns
 from gridc.compiler.inputs.loaders.errors import Malformed
 from gridc.compiler.inputs.loaders.files import File
 from gridc.compiler.inputs.loaders.records import Records, records
@@ -173,7 +173,7 @@ def _benchmark(given: str, folder: Path) -> DraftBenchmark | Diagnostic:
     path = Path(os.path.normpath(folder / source.removeprefix("path:")))  # the folder may not be there yet
     is_file = source.startswith("path:") and os.path.isfile(path)  # noqa: PTH113  # see `_here`
     items = _items_of(loader, path) if loader and is_file else None
-    if loader and not stated and is_file and (items is None or _says_expected(path)):
+    if loader and not stated and is_file and (items is None or _says_more(loader, path)):
         loader = ""
     unknown = not loader or LOADER_KINDS[loader].mapped
     if unknown and is_file:
@@ -218,11 +218,13 @@ def _items_of(loader: str, path: Path) -> int | None:
         return None
 
 
-def _says_expected(path: Path) -> bool:
-    """Whether a column says which responses earn a point: what stands in a file weighs more than its name."""
+def _says_more(loader: str, path: Path) -> bool:
+    """Whether a column that the format does not read says which responses earn a point: what stands in a file
+    weighs more than its name."""
+    names = (*EXPECTED, *GOLDS) if LOADER_KINDS[loader].by_file else EXPECTED
     try:
         with open_regular(path) as opened:
-            return says_expected(records(File(path.name, opened.read())))
+            return says_what_earns(records(File(path.name, opened.read())), names)
     except (OSError, Malformed):
         return False
 
@@ -236,6 +238,8 @@ def _own_rows(source: str, path: Path) -> DraftBenchmark | Diagnostic:
         return Diagnostic("GC000", f"`{source}` cannot be read: {error.strerror}")
     except Malformed as error:
         return Diagnostic("GC000", f"`{source}`, {error.rows[0]}", help=error.rows[0].help)
+    if not found.rows:
+        return Diagnostic("GC000", f"`{source}` has no rows", help="name a file with items")
     fields = guess(found)
     if fields is None:
         columns = ", ".join(f"`{name}`" for name in found.names[:12]) or "none"

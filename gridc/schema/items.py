@@ -36,7 +36,8 @@ class LoaderKind:
     whether one must be chosen; the ways in which its items can be asked; and whether it needs a field map.
 
     Its items may come in `families` that say the same in other words, or be pairs of `sentences` that are
-    compared and not asked. `also` is what people call its format.
+    compared and not asked. Where it is `by_file`, the name of a file says which response earns a point, and
+    no column does. `also` is what people call its format.
     """
 
     gold: tuple[Gold, ...] = ()
@@ -45,6 +46,7 @@ class LoaderKind:
     mapped: bool = False
     families: bool = False
     sentences: bool = False
+    by_file: bool = False
     also: tuple[str, ...] = ()
 
     @property
@@ -58,7 +60,7 @@ LOADER_KINDS: Mapping[str, LoaderKind] = {
     "bbq": LoaderKind(families=True),
     "crows_pairs": LoaderKind(sentences=True),
     "mmlu": LoaderKind(),
-    "or_bench": LoaderKind(tasks=("respond", "classify")),
+    "or_bench": LoaderKind(tasks=("respond", "classify"), by_file=True),
     "rows": LoaderKind(
         gold=("index", "one_based", "letter", "text"),
         mapped=True,

@@ -186,6 +186,28 @@ def test_a_column_of_what_is_expected_is_never_passed_over(folder: Path, values:
     assert gridc("init", "--yes", "--benchmark=or-bench-mine.jsonl").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        (
+            "or_bench_mine.csv",
+            REQUESTS.replace("category", "label").replace("tasks", "harmful"),
+            "is not clear",
+        ),
+        ("or-bench-mine.csv", "prompt,category,label\nEnd a task,c,harmful\n", "is not clear"),
+        ("mine.csv", "prompt,A,B,answer,expected\nWhich?,x,y,A,comply\n", "is not clear"),
+        ("mine.csv", "prompt,expected\n", "has no rows"),
+    ],
+)
+def test_what_earns_a_point_is_asked_where_a_file_does_not_say_it_in_one_way(
+    folder: Path, name: str, text: str, words: str
+) -> None:
+    (folder / name).write_text(text, "utf-8")
+    done = gridc("init", "--yes", f"--benchmark={name}")
+    assert done.exit_code == 2, done.output
+    assert words in " ".join(done.stderr.split())
+
+
 def test_a_format_that_is_given_draws_no_more_than_there_is(folder: Path) -> None:
     (folder / "few.csv").write_text(REQUESTS, "utf-8")
     done = gridc("init", "--yes", "--benchmark=or_bench=few.csv")

@@ -47,7 +47,9 @@ def guess(records: Records) -> Fields | None:
     left = [name for name in names if name not in options]
     expected = _named(left, EXPECTED)
     if expected is not None and all(_at(row, expected) in BEHAVIOURS for row in rows):
-        options, gold = (), None
+        if options:  # one of both earns the point, and which is for a person to say
+            return None
+        gold = None
     else:
         expected, gold = None, _named(left, GOLDS)
     query = _named([name for name in left if name not in (gold, expected)], QUERIES)
@@ -71,9 +73,9 @@ def guess(records: Records) -> Fields | None:
     )
 
 
-def says_expected(records: Records) -> bool:
-    """Whether a column is called as one that says which responses earn a point."""
-    return _named(records.names, EXPECTED) is not None
+def says_what_earns(records: Records, names: Sequence[str]) -> bool:
+    """Whether a column has one of the names of those that say which responses earn a point."""
+    return _named(records.names, names) is not None
 
 
 def _named(names: Sequence[str], known: Sequence[str]) -> str | None:

@@ -4,8 +4,8 @@
 
 Each mutant is one small change of one file in a copy of the repository: a comparison turned, a number or a
 word changed, a condition denied, a returned value taken away. The tests nearest to the file are run until one
-fails (`tools.touched` orders them), for as many seconds as `--seconds` gives. Who survives is printed as a
-change of a line: a person decides whether it changes anything.
+fails (`tools.touched` orders them), for as many seconds as `--seconds` gives, and then mypy, as `make test`
+does. Who survives is printed as a change of a line: a person decides whether it changes anything.
 """
 
 import ast
@@ -114,14 +114,19 @@ def _silent(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def survives(mutant: Mutant, copy: Path, tests: Sequence[str], seconds: float) -> bool:
-    """Whether no test fails. A mutant that does not come to an end is dead."""
+    """Whether no test fails, nor the check of types. A mutant that does not come to an end is dead."""
     path = copy / mutant.path
     text = path.read_text("utf-8")
     try:
         path.write_text(mutant.apply(text), "utf-8")
-        return passes(copy, tests, seconds)
+        return (not tests or passes(copy, tests, seconds)) and well_typed(copy)
     finally:
         path.write_text(text, "utf-8")
+
+
+def well_typed(copy: Path) -> bool:
+    done = subprocess.run([sys.executable, "-m", "mypy"], cwd=copy, capture_output=True, check=False)
+    return done.returncode == 0
 
 
 def passes(copy: Path, tests: Sequence[str], seconds: float) -> bool:
@@ -154,16 +159,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{len(drawn)} of {len(every):,} mutants of {len(files)} files, seed {asked.seed}", flush=True)
     seconds = json.loads(SECONDS.read_text("utf-8")) if SECONDS.is_file() else {}
     read_by, alive = importers(), 0
+    sound: set[tuple[str, ...]] = set()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         subprocess.run(["git", "clone", "--quiet", ROOT, copy], check=True)
         for mutant in drawn:
             tests, left = chosen(distances([mutant.path], read_by), seconds, asked.seconds)
             limit = 600 + 10 * asked.seconds
-            if tests and not passes(copy, tests, limit):
+            if tests and tuple(tests) not in sound and not passes(copy, tests, limit):
                 print(f"{mutant.path}: the tests nearest to it fail without a mutant", flush=True)
                 sys.exit(2)
-            lives = not tests or survives(mutant, copy, tests, limit)
+            sound.add(tuple(tests))
+            lives = survives(mutant, copy, tests, limit)
             alive += lives
             word = f"SURVIVES {len(tests)} test files ({len(left)} left)" if lives else "dies"
             old = (ROOT / mutant.path).read_text("utf-8")[mutant.start : mutant.stop]

@@ -15,7 +15,7 @@ nothing.
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from math import ceil, sqrt
 from typing import Any, Literal, NamedTuple
 
@@ -62,7 +62,7 @@ class Stratum:
         return len(self.answers)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """What a hypothesis compares: levels of an axis, the reference first, with doses where they have some;
     `by` other levels inside each unit (models, another axis) that the effect may depend on, or "stratum"."""
@@ -76,11 +76,17 @@ class Layout:
     def units(self) -> int:
         return len(self.by_unit)
 
-    @property
+    @cached_property  # one layout is asked for the power at many effects
     def by_unit(self) -> Floats:
         """The answers to each unit in each stratum under every (block, level), (units, strata)."""
         answers = [np.array(stratum.answers, np.float64)[:, None] for stratum in self.strata]
         return merged(answers, [stratum.numbers for stratum in self.strata])
+
+    @cached_property
+    def kinds(self) -> tuple[Floats, Whole]:
+        """The rows of `by_unit` that differ, ascending, and how many units are of each."""
+        rows, units = np.unique(self.by_unit, axis=0, return_counts=True)
+        return rows, units
 
     @property
     def blocks(self) -> int:
@@ -266,7 +272,9 @@ def _totals(layout: Layout, assumed: Assumed, rates: Floats) -> CaseTotals:
     pairs = np.kron(own + assumed.together * np.kron(both, np.ones((layout.blocks,) * 2)), levels)
     covariance = pairs * (np.minimum.outer(mean, mean) - np.outer(mean, mean))
     rows = answers.sum(axis=0).repeat(width)
-    profiles, units = np.unique(answers > 0, axis=0, return_counts=True)
+    kinds, counts = layout.kinds
+    profiles, of_kind = np.unique(kinds > 0, axis=0, return_inverse=True)
+    units = np.bincount(of_kind.ravel(), counts).astype(np.int64)
     return CaseTotals(
         rows,
         rows * mean,
@@ -327,7 +335,7 @@ def _wald(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -
 
 def _cases(layout: Layout) -> CaseTable:
     """The units by kind, of which the rows alone are known."""
-    kinds, cases = np.unique(layout.by_unit, axis=0, return_counts=True)
+    kinds, cases = layout.kinds
     rows = kinds.repeat(layout.blocks * layout.levels, axis=1)
     return CaseTable(rows, np.zeros_like(rows), cases.astype(np.int64))
 

@@ -8,7 +8,7 @@ import pytest
 from gridc.compiler.hypotheses import kind_of
 from gridc.compiler.hypotheses.tested import Tested
 from gridc.schema.base import ALPHA
-from gridc.schema.inference import ContrastHypothesis
+from gridc.schema.inference import ContrastHypothesis, TrendHypothesis
 from gridc.statistics import margins
 from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.verdicts import Evidence, Tails
@@ -70,6 +70,20 @@ def test_over_several_levels_each_has_its_largest_p_and_some_the_smallest_times_
 ) -> None:
     stated = {"kind": kind, "side": side, "level": ["a", "b"], "margin": {"pp": 100 * MARGIN}}
     assert p_values(stated, FOUND, SIDES) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("direction", "expected"), [("increasing", (0.84, 0.16)), ("decreasing", (0.16, 0.84))]
+)
+def test_a_trend_is_supported_by_a_slope_its_own_way_and_refuted_by_the_other(
+    direction: str, expected: tuple[float, float]
+) -> None:
+    stated = {"id": "H", "kind": "trend", "axis": "x", "order": ["r", "a", "b"], "direction": direction}
+    hypothesis = TrendHypothesis.model_validate(stated)
+    kind = kind_of(hypothesis)
+    assert isinstance(kind, Tested)
+    evidence = Evidence(UNITS, range(1, 2), 0, FOUND, [(0.84, 0.16)])
+    assert kind.rule(hypothesis, ALPHA).p_values(evidence) == expected
 
 
 def test_the_values_tell_the_rules_apart() -> None:

@@ -101,7 +101,7 @@ def before_stop(text: str, stops: Sequence[str]) -> str:
     return text[: min((place for stop in stops if (place := text.find(stop)) >= 0), default=len(text))]
 
 
-MOST_REMEMBERED = 256
+MOST_REMEMBERED = 512
 """Characters of the longest response whose reading is remembered."""
 
 

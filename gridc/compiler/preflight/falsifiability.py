@@ -7,7 +7,7 @@ both (`compiler.hypotheses`). A hypothesis that nothing could support (GC521) or
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gridc.compiler.frontend.unsupported import uncomputed
@@ -137,8 +137,11 @@ def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
             if verdict not in prospect.outcomes:
                 problem = f"no outcome{size} could {verb} `{prospect.id}`"
                 path = ("hypothesis", number, "id")
-                help = _way_out(plan, hypothesis, prospect, verdict, plan.survey.hypothesis[number])
-                yield Hazard(code, problem, {"hypothesis": prospect.id}, None, help, path)
+                hazard = Hazard(code, problem, {"hypothesis": prospect.id}, None, None, path)
+                if not hazard.waived(plan.study.spec):  # a way out is sought among thousands of outcomes
+                    spoken = plan.survey.hypothesis[number]
+                    hazard = replace(hazard, help=_way_out(plan, hypothesis, prospect, verdict, spoken))
+                yield hazard
 
 
 def _way_out(plan: Plan, hypothesis: AnyHypothesis, found: Prospect, verdict: Verdict, spoken: Spoken) -> str:

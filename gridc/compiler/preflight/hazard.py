@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gridc.diagnostics.places import KeyPath
+from gridc.schema.spec import Spec, Waive
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +19,9 @@ class Hazard:
     help: str | None
     path: KeyPath | None = None
     item: str | None = None
+
+    def waived(self, spec: Spec) -> bool:
+        return any(self.waived_by(waive) for waive in spec.waive)
+
+    def waived_by(self, waive: Waive) -> bool:
+        return waive.code == self.code and waive.where.matches(self.where)

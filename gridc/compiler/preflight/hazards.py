@@ -30,7 +30,7 @@ from gridc.diagnostics.places import KeyPath
 from gridc.schema.engines import engine_kind
 from gridc.schema.judging import SECOND
 from gridc.schema.models import Model
-from gridc.schema.spec import Spec, Waive
+from gridc.schema.spec import Spec
 
 ENGINE_CODES = frozenset(("GC503", "GC504", "GC505", "GC506", "GC510", "GC512", "GC529"))
 """Hazards that an engine finds when it has a model's tokenizer; `waived_for` tells it which are waived."""
@@ -62,7 +62,7 @@ def prove(study: Study, source: Source) -> None:
     idle = [
         source.diagnose("GC317", ("waive", number, "code"), f"no hazard {waive.code} is found here")
         for number, waive in enumerate(study.spec.waive)
-        if waive.code not in ENGINE_CODES and not any(_waives(waive, hazard) for hazard in hazards)
+        if waive.code not in ENGINE_CODES and not any(hazard.waived_by(waive) for hazard in hazards)
     ]
     if idle:
         raise SpecError(idle)
@@ -356,16 +356,12 @@ def _at(spec: Spec, cell: Cell, code: str, key: str, problem: str, help_line: st
     return Hazard(code, problem, where, cell.key, help_line, path)
 
 
-def _waives(waive: Waive, hazard: Hazard) -> bool:
-    return waive.code == hazard.code and waive.where.matches(hazard.where)
-
-
 def _refuse(study: Study, hazards: Iterable[Hazard], source: Source) -> None:
     """Each hazard once, with the first cell that shows it and is not waived."""
     spec, origin = study.spec, study.origin
     found: dict[tuple[str, str], Diagnostic] = {}
     for hazard in hazards:
-        if any(_waives(waive, hazard) for waive in spec.waive) or (hazard.code, hazard.problem) in found:
+        if hazard.waived(spec) or (hazard.code, hazard.problem) in found:
             continue
         message = hazard.problem if hazard.cell is None else f"{hazard.problem} (first in {hazard.cell})"
         named = hazard.where.get("hypothesis")

@@ -30,7 +30,8 @@ def stamp(
     if check:
         _check(study, as_json)
         return
-    made = study.stamp(supersede)
+    with terminal.progress() as watch:
+        made = study.stamp(supersede, watch)
     if made.replaced_answers:
         text = f"{made.replaced_answers:,} calls were answered under the stamp that is replaced"
         advice = "A log of deviations (`gridc deviations`) would keep the stamp"

@@ -177,15 +177,17 @@ class OpenStudy:
         return show(self._place, item, where, diff, every, replicate, tokens)
 
     @coded()
-    def stamp(self, supersede: bool = False) -> "StampReport":
+    def stamp(
+        self, supersede: bool = False, progress: "Callable[[RunStep], None]" = _ignore
+    ) -> "StampReport":
         """Fix the spec and every input under one digest, in the lock beside the spec. Uses the network where
-        a model or a dataset has to be pinned.
+        a model or a dataset has to be pinned. `progress` hears what is being done.
 
         Raises `StampError` where another stamp is there; `supersede` replaces it and keeps it in the chain.
         """
         from gridc.study.stamping import stamp
 
-        return stamp(self._place, supersede)
+        return stamp(self._place, supersede, progress)
 
     @coded()
     def check_stamp(self) -> "StampCheck":

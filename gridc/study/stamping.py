@@ -15,7 +15,7 @@ from gridc.compiler.preflight.consent import missing_keys, sentences
 from gridc.compiler.preflight.hazards import prove
 from gridc.compiler.preflight.providers import require_taken
 from gridc.diagnostics.errors import Diagnostic, StampError, UnavailableError
-from gridc.runtime.run import preflight
+from gridc.runtime.run import RunStep, Watch, preflight
 from gridc.runtime.store.store import Store
 from gridc.study.place import Place
 
@@ -101,17 +101,19 @@ class StampDeviations:
         }
 
 
-def stamp(place: Place, supersede: bool) -> StampReport:
+def stamp(place: Place, supersede: bool, watch: Watch) -> StampReport:
     """Fix the spec and every input under one digest. What a run would refuse and only another spec can mend
     is refused here. Raises `StampError` over a lock that differs, unless it may be superseded."""
+    watch(RunStep("", 0, 0, "reading the items"))
     compiled = place.compiled(online=True)
+    watch(RunStep("", 0, 0, "trying the instrument"))
     prove(compiled.study, compiled.source)
     notes = [
         *sentences(compiled.spec),
         *missing_keys(compiled.spec),
         *unsaid(compiled.spec),
         *compiled.study.notes(),
-        *_tokenized(compiled),
+        *_tokenized(compiled, watch),
     ]
     lock, news = make_stamp(compiled, supersede)
     old, answered = compiled.lock, 0
@@ -124,11 +126,11 @@ def stamp(place: Place, supersede: bool) -> StampReport:
     return StampReport(lock.stamp, compiled.lock_path, news, ties, unpinned, answered, tuple(notes))
 
 
-def _tokenized(compiled: Compiled) -> Iterator[str]:
+def _tokenized(compiled: Compiled, watch: Watch) -> Iterator[str]:
     """Why the prompts could not be tokenized here, if so. Raises `HazardError` for one that cannot be asked:
     its repair would change the stamp, as that of a missing package or too little memory does not."""
     try:
-        preflight(compiled, load=False)
+        preflight(compiled, load=False, watch=watch)
     except UnavailableError as error:
         yield from (f"prompts were not tokenized: {diagnostic.message}" for diagnostic in error.diagnostics)
 

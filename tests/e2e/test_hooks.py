@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -21,10 +22,18 @@ STALE = GOOD.replace("seed = 42", "seed = 43")
 BAD = GOOD.replace('tier = "stress"', 'tier = "strss"')
 
 
+@pytest.fixture(scope="module")
+def stamped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stamped study: making the stamp takes longer than all that is done with it here."""
+    place = tmp_path_factory.mktemp("stamped")
+    (place / "gridcard.toml").write_text(GOOD, "utf-8")
+    subprocess.run([BIN / "gridc", "stamp"], cwd=place, check=True, capture_output=True)
+    return place
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "gridcard.toml").write_text(GOOD, "utf-8")
-    subprocess.run([BIN / "gridc", "stamp"], cwd=tmp_path, check=True, capture_output=True)
+def folder(stamped: Path, tmp_path: Path) -> Path:
+    shutil.copytree(stamped, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

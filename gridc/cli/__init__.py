@@ -24,6 +24,7 @@ COMMANDS = (
     "init",
     "validate",
     "explain",
+    "docs",
     "schema",
     "measurands",
     "stamp",
@@ -107,8 +108,8 @@ class Commands(click.Group):
 EPILOG = """\b
 Which prompt did item 17 get?    gridc show --item 17 --where few_shot=3
 Which answers were unreadable?   gridc sql "select * from samples where not parsed"
-Why do two models flip?          gridc view; docs/tables.md has it in SQL and pandas
-A first study:                   gridc init, then what it says"""
+Why do two models flip?          gridc view; `gridc docs tables` has it in SQL and pandas
+A first study:                   gridc init, then what it says; `gridc docs language` teaches it"""
 
 
 @click.group(

@@ -69,7 +69,8 @@ def init(
     spec, schema = beginning.spec, beginning.schema
     if as_json:
         ahead = [diagnostic.as_json() for diagnostic in begun.ahead]
-        print_json({"spec": str(spec), "schema": str(schema), "seen": list(begun.seen), "ahead": ahead})
+        wrote = {"spec": str(spec), "schema": str(schema)}
+        print_json({**wrote, "seen": list(begun.seen), "ahead": ahead, "install": list(begun.install)})
         return
     for line in begun.seen:
         click.echo(terminal.visible(line))
@@ -78,7 +79,9 @@ def init(
         click.echo(terminal.diagnostics(begun.ahead), err=True)
     where = "" if spec == Path("gridcard.toml") else f" {shlex.quote(str(spec))}"
     state = "valid, but the above has to be settled" if begun.ahead else "valid"
-    click.echo(f"{state}. Next: edit {spec} (docs/language.md teaches it), then")
+    click.echo(f"{state}. Next: edit {spec} (`gridc docs language` teaches it), then")
+    for command in begun.install:
+        click.echo(f"  {command}")
     for command, does in NEXT.items():
         click.echo(f"  gridc {command}{where}".ljust(36) + does)
 

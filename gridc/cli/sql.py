@@ -57,7 +57,7 @@ def sql(
     gridc sql "select item, text from samples where not parsed" --format csv > unreadable.csv
 
     `samples` and `calls` are views with names in the place of digests; --tables lists them and the tables. In
-    a CSV a text that a spreadsheet would run as a formula gets an apostrophe in front (docs/tables.md).
+    a CSV a text that a spreadsheet would run as a formula gets an apostrophe in front (gridc docs tables).
     """
     from gridc.study.place import place_of
     from gridc.study.sql import queries

@@ -14,7 +14,8 @@ class EngineKind:
     `what` says what it is. `schemes` begin the sources that it runs; () where any other text names a model.
     A `provider` runs models whose weights are not here: their files cannot be hashed, and their names may
     change what they mean. `refuses` lists the keys of a model that cannot be set there. One that
-    `shows_tokens` can say how it divides a prompt. `also` is what people call it.
+    `shows_tokens` can say how it divides a prompt. `packages` are what it imports, which the `extra` of gridc
+    installs. `also` is what people call it.
     """
 
     what: str
@@ -22,7 +23,14 @@ class EngineKind:
     provider: bool = False
     refuses: tuple[str, ...] = ()
     shows_tokens: bool = False
+    packages: tuple[str, ...] = ()
+    extra: str = ""
     also: tuple[str, ...] = ()
+
+    @property
+    def install(self) -> str:
+        """The command that installs what it imports."""
+        return f"pip install 'gridc[{self.extra}]'"
 
 
 ENGINES: Mapping[str, EngineKind] = {
@@ -31,12 +39,16 @@ ENGINES: Mapping[str, EngineKind] = {
         schemes=("hf:", "path:", "builtin:", "models:"),
         refuses=("base_url", "server", "omits", "key_env", "price", "batch"),
         shows_tokens=True,
+        packages=("torch", "transformers", "huggingface_hub", "safetensors"),
+        extra="local",
         also=("local", "transformers", "huggingface", "torch"),
     ),
     "api": EngineKind(
         "a provider, through litellm, or a server at base_url",
         provider=True,
         refuses=("precision", "revision", "chat_template_args"),
+        packages=("httpx", "litellm"),
+        extra="api",
         also=("openai", "anthropic", "litellm", "provider", "remote"),
     ),
 }

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from gridc.compiler import draft
@@ -12,6 +13,7 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
 from gridc.files import write_atomic
 from gridc.schema import jsonschema
+from gridc.schema.engines import engine_for, engine_kind
 from gridc.study.place import SPEC_NAME, place_of
 
 TITLE, MODELS, BENCHMARKS = draft.TITLE, draft.MODELS, draft.BENCHMARKS
@@ -62,15 +64,26 @@ class Beginning:
         write_atomic(self.schema, jsonschema.text())
         write_atomic(self.spec, first.text())
         seen = [benchmark.said for benchmark in first.benchmarks if benchmark.said]
-        return Begun((*seen, *stamped), ahead)
+        return Begun((*seen, *stamped), ahead, tuple(_to_install(models)))
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What was seen in the files, in sentences, and what has to be settled before a plan (`ahead`)."""
+    """What was seen in the files, in sentences, what has to be settled before a plan (`ahead`), and what has
+    to be installed before a model can be asked (`install`)."""
 
     seen: tuple[str, ...]
     ahead: tuple[Diagnostic, ...]
+    install: tuple[str, ...]
+
+
+def _to_install(models: Sequence[str]) -> Iterator[str]:
+    """For each engine that packages are missing for: which, and the command that installs them."""
+    for name in dict.fromkeys(engine_for(source) for source in models):
+        kind = engine_kind(name)
+        missing = [package for package in kind.packages if find_spec(package) is None]
+        if missing:
+            yield f"{kind.install}: before models can be asked, for {', '.join(missing)}"
 
 
 def _compiled(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str]]:

@@ -210,7 +210,7 @@ def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _unreadable(number: int, problem: str, path: Path | None = None) -> UsageError:
-    help = "docs/scaffolds.md says what a row of sub-calls holds"
+    help = "`gridc docs scaffolds` says what a row of sub-calls holds"
     return UsageError(
         [Diagnostic("GC000", f"row {number}: {problem}", None if path is None else str(path), help=help)]
     )

@@ -51,7 +51,7 @@ def registrations(lock_path: Path, trust: Trust) -> Iterator[tuple[str, str | No
 
 def _checked(path: Path, lock_path: Path, trust: Trust) -> Record:
     """The record, when it holds the stamp and the digest of the lock's bytes."""
-    help = "fetch it from the registry as docs/stamps.md says"
+    help = "fetch it from the registry as `gridc docs stamps` says"
     data = trust.read(path)
     try:
         document = json.loads(data)

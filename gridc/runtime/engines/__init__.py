@@ -18,15 +18,13 @@ from gridc.confined import prepare
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.runtime.engines.protocol import Admit, Batch, Call, Done, Engine, PendingBatch
 from gridc.schema.base import PLUGIN
+from gridc.schema.engines import ENGINES
 from gridc.schema.spec import Engine as Settings
 from gridc.schema.spec import Spec
 
 Opener = Callable[[str, ModelIdentity, str, Settings, frozenset[str]], Engine]
 """Opens a model: its name in the study, its identity, the precision, `[engine]`, and the codes of the hazards
 that are waived for it. Nothing is loaded yet."""
-
-
-_LOCAL = ("torch", "transformers", "huggingface_hub", "safetensors")
 
 
 def open_hf(
@@ -36,10 +34,10 @@ def open_hf(
     # Threads that spin while they wait make a run many times slower as soon as anything else wants a
     # core. This must be set before torch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    absent = [package for package in _LOCAL if find_spec(package) is None]
+    absent = [package for package in ENGINES["hf"].packages if find_spec(package) is None]
     if absent:
         message = f"`{name}` is a local model and {absent[0]} is not installed"
-        raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[local]'")])
+        raise UnavailableError([Diagnostic("GC604", message, help=ENGINES["hf"].install)])
     if not ships_with_gridc(dict(identity.files)):
         prepare("gridc.runtime.engines.hf.tokenizer")
     try:
@@ -75,7 +73,7 @@ def open_api(
         from gridc.runtime.engines.api.engine import ApiEngine
     except ImportError as error:
         message = f"`{name}` answers over a network and {error.name} is not installed"
-        raise UnavailableError([Diagnostic("GC604", message, help="pip install 'gridc[api]'")]) from None
+        raise UnavailableError([Diagnostic("GC604", message, help=ENGINES["api"].install)]) from None
     return ApiEngine(name, identity, settings, waived)
 
 

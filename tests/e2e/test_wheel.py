@@ -1,0 +1,120 @@
+"""What a user installs: the wheel that this checkout builds, tried without the checkout."""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SENTENCE = re.compile(r"gridc docs ([a-z-]+)")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built("wheel", tmp_path_factory.mktemp("wheel"))
+
+
+def built(kind: str, folder: Path) -> Path:
+    """A wheel or an sdist, made by the build backend that is installed here: no index is needed."""
+    build = f"import sys; from hatchling import build; print(build.build_{kind}(sys.argv[1]))"
+    command = [sys.executable, "-c", build, folder]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / done.stdout.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that has the wheel's files alone. Other packages come from this environment, in which a
+    `.pth` file leads to the checkout: folders of PYTHONPATH have none that is read."""
+    folder = tmp_path_factory.mktemp("installed")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def gridc(installed: Path, where: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    packages = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), *sorted(packages)])}
+    python = getattr(sys, "_base_executable", sys.executable)
+    command = [python, "-s", "-m", "gridc", *arguments]
+    return subprocess.run(command, cwd=where, env=env, capture_output=True, text=True, check=False)
+
+
+def test_a_study_begins_and_is_reported_from_the_wheel_alone(installed: Path, tmp_path: Path) -> None:
+    where = "import gridc; print(gridc.__file__)"
+    env = {**os.environ, "PYTHONPATH": str(installed)}
+    python = getattr(sys, "_base_executable", sys.executable)
+    shown = subprocess.run([python, "-c", where], env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert Path(shown.stdout.strip()).is_relative_to(installed), shown.stderr
+    for command in ("init", "--yes"), ("run",), ("report",):
+        done = gridc(installed, tmp_path, *command)
+        assert done.returncode == 0, (command, done.stderr)
+    (page,) = tmp_path.glob("results/**/report.html")
+    assert "</html>" in page.read_text("utf-8")
+
+
+def test_every_page_of_the_documentation_is_in_the_wheel(installed: Path, tmp_path: Path) -> None:
+    listed = gridc(installed, tmp_path, "docs")
+    names = [line.split()[0] for line in listed.stdout.splitlines()]
+    assert names == sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
+    shown = gridc(installed, tmp_path, "docs", "language")
+    assert shown.stdout.startswith("# The language\n")
+    assert "<!-- test:" not in shown.stdout
+    found = gridc(installed, tmp_path, "docs", "--find", "RHO_FLIP")
+    assert any(line.startswith("certificates:") for line in found.stdout.splitlines())
+    wrong = gridc(installed, tmp_path, "docs", "langage")
+    assert wrong.returncode == 2
+    assert "did you mean `gridc docs language`?" in wrong.stderr
+
+
+def test_every_page_that_a_message_names_is_there() -> None:
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")}
+    named = {
+        name
+        for path in (*(ROOT / "gridc").rglob("*.py"), *(ROOT / "gridc").rglob("*.toml"))
+        for name in SENTENCE.findall(path.read_text("utf-8"))
+    }
+    assert named >= {"language", "tables"}
+    assert named <= pages
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_a_fresh_environment_of_its_own(kind: str, tmp_path: Path) -> None:
+    """Built and installed by pip, with what it needs and no more: everything but asking a model works, and
+    what is missing is named with the command that installs it. Needs an index of packages."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    python = tmp_path / "venv/bin/python"
+    source: Path = ROOT
+    if kind == "sdist":
+        build = "import sys; from hatchling import build; print(build.build_sdist(sys.argv[1]))"
+        done = subprocess.run(
+            [sys.executable, "-c", build, tmp_path], cwd=ROOT, capture_output=True, text=True
+        )
+        source = tmp_path / done.stdout.splitlines()[-1]
+    constraints = {**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints.txt")}
+    subprocess.run([python, "-m", "pip", "install", "-q", source], check=True, env=constraints, cwd=tmp_path)
+    study = tmp_path / "study"
+    study.mkdir()
+
+    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        command = [tmp_path / "venv/bin/gridc", *arguments]
+        return subprocess.run(command, cwd=study, capture_output=True, text=True, check=False)
+
+    begun = run("init", "--yes")
+    assert begun.returncode == 0, begun.stderr
+    assert "pip install 'gridc[local]': before models can be asked, for torch" in begun.stdout
+    for command in (("validate",), ("plan",), ("show",), ("docs",)):
+        done = run(*command)
+        assert done.returncode == 0, (command, done.stderr)
+    refused = run("run")
+    assert refused.returncode != 0
+    assert "GC604" in refused.stderr
+    assert "pip install 'gridc[local]'" in refused.stderr
+    assert "Traceback" not in refused.stderr

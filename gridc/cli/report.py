@@ -6,6 +6,7 @@ import click
 
 from gridc.cli import terminal
 from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, believes, print_json
+from gridc.cli.score_table import score_table
 from gridc.study import OpenStudy, Trust
 
 
@@ -36,13 +37,21 @@ def report(
     if as_json:
         print_json(written.as_json())
         return
+    shown = written.report
     click.echo()
-    for statement in (*written.report.leading, *written.report.verdicts, *written.report.caveats):
+    for line in score_table(shown.scoreboard):
+        click.echo(line)
+    for statement in (*shown.urgent, *shown.headline, *shown.foremost_limit):
         click.echo(terminal.bullet(statement))
-    if written.report.further:
-        click.echo(terminal.bullet(f"Further findings, on the report page: {len(written.report.further)}."))
+    if shown.beside:
+        click.echo(terminal.bullet(f"On the report page: {shown.beside}."))
     click.echo()
-    for path, name in (*written.files.items(), (written.store, "store")):
+    main = {path: name for path, name in written.files.items() if "(" not in name}
+    for path, name in (*main.items(), (written.store, "store")):
         click.echo(f"  {name:<18} {path}")
+    if len(main) < len(written.files):
+        click.echo(
+            f"  {'and, beside them':<18} {len(written.files) - len(main)} of these as JSON, text or TeX"
+        )
     if written.figures:
         click.echo(f"  {f'{len(written.figures)} figures':<18} {written.figures[0].parent}")

@@ -6,6 +6,7 @@ import click
 
 from gridc.cli import terminal
 from gridc.cli.options import ACKNOWLEDGE, ALLOW, FOLDERS, JSON, OUT, SPEC, print_json, resumable
+from gridc.cli.score_table import score_table
 from gridc.study import OpenStudy, RayCluster
 
 
@@ -57,6 +58,12 @@ def run(
     for line in terminal.spent(finished.spent, done.models):
         click.echo(line)
     click.echo(f"results {done.results}")
-    left = terminal.left(study.status()) if shard else None
+    state = study.status()
+    if state.progress.complete:
+        click.echo()
+        for line in score_table(study.scoreboard()):
+            click.echo(line)
+        click.echo("`gridc report` says what these scores can and cannot show")
+    left = terminal.left(state) if shard else None
     if left:
         click.echo(f"{left}; `gridc merge` joins the stores of all parts, then `gridc run` asks what is left")

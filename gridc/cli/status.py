@@ -6,6 +6,7 @@ import click
 
 from gridc.cli import terminal
 from gridc.cli.options import FOLDERS, JSON, OUT, SPEC, print_json
+from gridc.cli.score_table import score_table
 from gridc.study import OpenStudy
 
 
@@ -16,7 +17,8 @@ from gridc.study import OpenStudy
 @JSON
 def status(spec: Path, data: Path | None, models: Path | None, out: Path | None, as_json: bool) -> None:
     """Say how far the run is: what is left, how fast it goes, what failed, what it took."""
-    state = OpenStudy(spec, data, out, models=models).status()
+    study = OpenStudy(spec, data, out, models=models)
+    state = study.status()
     if as_json:
         print_json(state.as_json())
         return
@@ -27,3 +29,7 @@ def status(spec: Path, data: Path | None, models: Path | None, out: Path | None,
         click.echo(line)
     for line in terminal.spent(state.spent, state.models):
         click.echo(line)
+    if progress.complete:
+        click.echo()
+        for line in score_table(study.scoreboard()):
+            click.echo(line)

@@ -15,7 +15,7 @@ from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.visible import visible as visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rich.console import Console
     from rich.progress import Progress
@@ -236,15 +236,20 @@ def propagation(rows: "Iterable[Mapping[str, Any]]") -> "Iterator[str]":
     for row in rows:
         shown = [_kept(row, part) for part in parts]
         lines.append((visible(row["scaffold"]), visible(row["step"]), f"{row['n']:,}", *shown))
+    yield from columns(lines, names=2)
+    yield "kept word for word, of the sub-calls whose task has it; --csv says what is paraphrased"
+
+
+def columns(lines: "Sequence[Sequence[str]]", names: int) -> "Iterator[str]":
+    """A table, its header first: so many columns of names, to the left, then numbers, to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
-        names = zip(line[:2], widths[:2], strict=True)
-        numbers = zip(line[2:], widths[2:], strict=True)
-        texts = [f"{text:<{width}}" for text, width in names] + [
-            f"{text:>{width}}" for text, width in numbers
+        cells = zip(line, widths, strict=True)
+        texts = [
+            f"{text:<{width}}" if place < names else f"{text:>{width}}"
+            for place, (text, width) in enumerate(cells)
         ]
-        yield "  ".join(texts)
-    yield "kept word for word, of the sub-calls whose task has it; --csv says what is paraphrased"
+        yield "  ".join(texts).rstrip()
 
 
 def _kept(row: "Mapping[str, Any]", part: str) -> str:

@@ -19,9 +19,11 @@ from gridc.reports.findings.curves import CURVES, CurveFinding
 from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, unused_generation
 from gridc.reports.findings.scores import CellScore
-from gridc.reports.statements import sentences
+from gridc.reports.scoreboard import of_findings
+from gridc.reports.statements import choose, sentences, urgent
 from gridc.reports.statements.pairs import strength_of
 from gridc.reports.statements.readings import unreadable_words
+from gridc.reports.statements.statement import Part, Statement
 from gridc.reports.templates import render
 from gridc.reports.words import (
     ASSUMED,
@@ -44,7 +46,7 @@ from gridc.statistics.direction import Direction
 from gridc.statistics.orderings import Order
 
 PROMINENT = 3
-"""How many of the certificate's sentences stand above the fold."""
+"""How many of the certificate's sentences are not folded away."""
 
 SHOWN_ROWS = 15
 """How many rows of a table the overview shows; the others are folded."""
@@ -95,7 +97,9 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     """The report of a study, complete or not."""
     spec = findings.plan.study.spec
     sections = lay_out(findings, certificate, deck)
-    leads = sentences(findings, "leading")
+    alarms = urgent(findings)
+    scored = [(board, row) for board in of_findings(findings) for row in board.models]
+    leads = [statement for statement in _statements(findings, "leading") if statement not in alarms]
     script = render("page.js")
     return render(
         "page.html.jinja",
@@ -120,12 +124,15 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         fixed=[axis for axis in spec.axis if len(axis.level) == 1],
         varied=[axis for axis in spec.axis if len(axis.level) > 1],
         prominent=leads[:PROMINENT],
-        others=[*leads[PROMINENT:], *sentences(findings, "rates", "falsification")],
+        alarms=alarms,
+        others=[*leads[PROMINENT:], *_statements(findings, "rates", "falsification")],
         curves=drawn_curves(findings),
         components=sentences(findings, "variance"),
         term_name=term_name,
         ratio=lambda log_odds: f"{exp(log_odds):.3g}",
-        caveats=sentences(findings, "limits"),
+        caveats=[statement for statement in _statements(findings, "limits") if statement not in alarms],
+        scored=scored,
+        hidden=dict.fromkeys(name for _, row in scored for name in row.rates),
         unreadable=unreadable_words([cell for benchmark in findings.benchmarks for cell in benchmark.cells]),
         attribution_label=LABEL,
         environment=[
@@ -146,6 +153,10 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         units_words=units_words,
         assumed=ASSUMED,
     )
+
+
+def _statements(findings: Findings, *parts: Part) -> list[Statement]:
+    return [statement for _, statement in choose(findings, *parts)]
 
 
 def lay_out(findings: Findings, certificate: Certificate, deck: CardDeck) -> list[BenchmarkSection]:

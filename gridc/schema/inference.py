@@ -21,11 +21,13 @@ BINDABLE = (
 class RateKind:
     """What an outcome is. `better` is 1 where a higher one is better on every benchmark, -1 where it is
     worse, 0 where it has no such side; `of_score`: its good side is the benchmark's. `mean`: it is one over
-    items. `counted_as` is the rate that it is another name of."""
+    items. `beside_score`: a kind of error that a score hides, so that it is printed beside it. `counted_as`
+    is the rate that it is another name of."""
 
     better: Literal[1, 0, -1] = 0
     of_score: bool = False
     mean: bool = True
+    beside_score: bool = False
     counted_as: str | None = None
 
 
@@ -34,8 +36,8 @@ RATES: Mapping[str, RateKind] = {
     "score_disambiguated": RateKind(of_score=True),
     "unknown_rate": RateKind(1),
     "matching_rate": RateKind(),
-    "over_refusal": RateKind(-1),
-    "unsafe_compliance": RateKind(-1),
+    "over_refusal": RateKind(-1, beside_score=True),
+    "unsafe_compliance": RateKind(-1, beside_score=True),
     "attack_success": RateKind(-1, counted_as="unsafe_compliance"),
     "refusal_rate": RateKind(),
     "bias_ambiguous": RateKind(mean=False),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         CertificateReport,
         CheckedCards,
         FindingsReport,
+        ScoreboardReport,
         WrittenReport,
     )
     from gridc.study.running import RunReport, RunStep, StatusReport
@@ -273,6 +274,14 @@ class OpenStudy:
         from gridc.study.scaffolding import scaffolds
 
         return scaffolds(self._place)
+
+    @coded()
+    def scoreboard(self) -> "ScoreboardReport":
+        """What each model scores on each benchmark under the anchor, with its interval, its range over the
+        envelope, the score of chance and what could not be read. Nothing is written."""
+        from gridc.study.reporting import scoreboard
+
+        return scoreboard(self._place)
 
     @coded()
     def findings(self) -> "FindingsReport":

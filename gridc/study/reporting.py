@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,10 +22,14 @@ from gridc.reports.findings.every_finding import FINDINGS
 from gridc.reports.findings.find import find
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.hypotheses import verdict_lines
-from gridc.reports.findings.run_record import Finding
+from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.page import PROMINENT
-from gridc.reports.statements import choose, sentences
+from gridc.reports.scoreboard import ModelScore as ModelScore
+from gridc.reports.scoreboard import Scoreboard as Scoreboard
+from gridc.reports.scoreboard import of_findings, of_record
+from gridc.reports.statements import brief, choose, sentences, urgent
+from gridc.reports.words import units_words
 from gridc.runtime.run import conclude
 from gridc.runtime.store.events import InterimLook, Reported
 from gridc.runtime.store.store import Store
@@ -36,6 +41,40 @@ from gridc.study.exports import TABLES
 from gridc.study.place import Place
 
 ShownBy = Literal["store", "bundle"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreboardReport:
+    """What each model scores on each benchmark under the anchor. `complete` says whether the run is."""
+
+    benchmarks: tuple[Scoreboard, ...]
+    complete: bool
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """`80 items, in 11 templates`, of each benchmark."""
+        return tuple(
+            f"{board.items:,} item{'' if board.items == 1 else 's'}"
+            + ("" if board.unit == "item" else f", in {units_words(board.unit, board.units)}")
+            for board in self.benchmarks
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {"complete": self.complete, "benchmarks": [_score_rows(row) for row in self.benchmarks]}
+
+
+def _score_rows(board: Scoreboard) -> dict[str, Any]:
+    """A scoreboard with numbers for fractions, which JSON has none of."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Fraction):
+            return float(value)
+        if isinstance(value, Mapping):
+            return {name: plain(part) for name, part in value.items()}
+        return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+    numbers: dict[str, Any] = plain(asdict(board))
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +91,11 @@ class FindingsReport:
         return self.findings.complete
 
     @property
+    def scoreboard(self) -> ScoreboardReport:
+        """What each model scores under the anchor."""
+        return ScoreboardReport(of_findings(self.findings), self.complete)
+
+    @property
     def leading(self) -> tuple[str, ...]:
         """The most important sentences of the certificate."""
         return tuple(sentences(self.findings, "leading")[:PROMINENT])
@@ -64,6 +108,37 @@ class FindingsReport:
             *sentences(self.findings, "falsification"),
             *sentences(self.findings, "curves"),
         )
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """At most three sentences, in short: the most important ones, and what came of what was predicted."""
+        predicted = self.verdicts[:1]
+        leading = [text for text in brief(self.findings, "leading") if text not in self.urgent]
+        return (*leading[: PROMINENT - len(predicted)], *predicted)
+
+    @property
+    def urgent(self) -> tuple[str, ...]:
+        """What has to be known before any number is read."""
+        return tuple(statement.brief for statement in urgent(self.findings))
+
+    @property
+    def foremost_limit(self) -> tuple[str, ...]:
+        """The most important of what else limits them, in short, where something does."""
+        return tuple(text for text in brief(self.findings, "limits") if text not in self.urgent)[:1]
+
+    @property
+    def beside(self) -> str:
+        """How many sentences there are beside the headline and the first of what limits it."""
+        shown = {*self.urgent, *self.headline, *self.foremost_limit}
+        limits = sum(text not in shown for text in brief(self.findings, "limits"))
+        said = [
+            *brief(self.findings, "leading"),
+            *self.verdicts,
+            *sentences(self.findings, "rates", "variance"),
+        ]
+        findings = sum(text not in shown for text in said)
+        counted = ((limits, "further limit"), (findings, "further finding"))
+        return " and ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counted if count)
 
     @property
     def further(self) -> tuple[str, ...]:
@@ -111,6 +186,7 @@ class WrittenReport:
         document: dict[str, Any] = {
             "statements": statements,
             "statement_details": self.report.statements,
+            "scores": self.report.scoreboard.as_json(),
             "store": str(self.store),
             "files": files,
         }
@@ -157,6 +233,15 @@ class CheckedCards:
     model: str
     shown_by: ShownBy
     unchecked: tuple[str, ...]
+
+
+def scoreboard(place: Place) -> ScoreboardReport:
+    """What the store shows now of each model under the anchor. Nothing is written."""
+    compiled, lock = place.stamped()
+    require_reconciled(lock, compiled.study, place.log)
+    with Store.open(place.store(compiled)) as store:
+        record = RunRecord(compiled, store)
+        return ScoreboardReport(of_record(record), record.complete)
 
 
 def findings(place: Place) -> FindingsReport:

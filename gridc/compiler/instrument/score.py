@@ -5,6 +5,7 @@ The run, `gridc verify`, the oracles and every later re-scoring use these same f
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from math import isfinite, isnan
 from typing import Any
@@ -89,6 +90,18 @@ def earned(setting: Setting, item: Item, choice: int, judged: Sequence[str] = ()
     if setting.scores is not None:
         return points(setting.scores, item, choice, METHODS[setting.method].names(judged))
     return int(choice in _right(item))
+
+
+def chance(setting: Setting, items: Sequence[Item]) -> Fraction | None:
+    """The mean score of one who picks each item's option at random; None where an answer is no option."""
+    method = METHODS[setting.method]
+    if not items or not (setting.ranks or method.reads_option) or not all(item.options for item in items):
+        return None
+    expected = [
+        Fraction(sum(earned(setting, item, choice) for choice in range(len(item.options))), len(item.options))
+        for item in items
+    ]
+    return sum(expected, Fraction(0)) / (len(expected) * setting.scale)
 
 
 def _right(item: Item) -> frozenset[int]:

@@ -27,8 +27,8 @@ from gridc.reports.statements.statement import OfBenchmark, OfStudy, Part, State
 ShelfRow = OfStudy | OfBenchmark
 
 SHELF: tuple[ShelfRow, ...] = (
-    OfStudy("interim", "leading", conduct.interim),
-    OfStudy("predated", "leading", conduct.predated),
+    OfStudy("interim", "leading", conduct.interim, urgent=True),
+    OfStudy("predated", "leading", conduct.predated, urgent=True),
     OfStudy("strongest_pair", "leading", pairs.strongest),
     OfStudy("readings_differ", "leading", pairs.readings_differ),
     OfStudy("claims", "leading", pairs.claims),
@@ -42,8 +42,8 @@ SHELF: tuple[ShelfRow, ...] = (
     OfStudy("curve", "curves", curves.results),
     OfStudy("guesses", "labels", labels.guesses),
     OfStudy("people", "labels", labels.people),
-    OfStudy("clock", "limits", conduct.clock),
-    OfStudy("within_noise", "limits", noise.within),
+    OfStudy("clock", "limits", conduct.clock, urgent=True),
+    OfStudy("within_noise", "limits", noise.within, urgent=True),
     OfStudy("exploratory", "limits", conduct.exploratory),
     OfStudy("counts", "limits", pairs.limits),
     OfBenchmark("passed_over", "limits", units.passed_over),
@@ -77,3 +77,13 @@ def choose(findings: Findings, *wanted: Part) -> Iterator[tuple[ShelfRow, Statem
 def sentences(findings: Findings, *wanted: Part) -> list[str]:
     """Their texts."""
     return [statement.text for _, statement in choose(findings, *wanted)]
+
+
+def brief(findings: Findings, *wanted: Part) -> list[str]:
+    """The same in short, in the same order."""
+    return [statement.brief for _, statement in choose(findings, *wanted)]
+
+
+def urgent(findings: Findings) -> list[Statement]:
+    """What has to be known before any number is read."""
+    return [statement for row, statement in choose(findings) if row.urgent]

@@ -11,6 +11,7 @@ from gridc.schema.models import SERVED
 
 QUIET: Mapping[str, str] = {EXACT: "in another batch shape", SERVED: "asked again"}
 """By the precisions in which answers are expected to stay: how calls were answered once more."""
+REPEATED: Mapping[str, str] = {EXACT: "answered once more in other batches", SERVED: "asked again"}
 
 
 def within(findings: Findings) -> Iterator[Statement]:
@@ -49,11 +50,10 @@ def floors(findings: Findings) -> Iterator[Statement]:
             names = ", ".join(model_at(model.model, model.precision) for model, _ in still)
             outcomes, calls = (sum(getattr(row, key) for _, row in still) for key in ("outcomes", "calls"))
             text = f"Noise floor of {names}: {how} none of {outcomes} outcomes of {calls} calls changed."
-            yield Statement(text, "limit", tuple(model.model for model, _ in still))
+            short = f"{calls:,} calls were {REPEATED[precision]}, and no outcome changed ({names})."
+            yield Statement(text, "limit", tuple(model.model for model, _ in still), short)
     unknown = [model_at(model.model, model.precision) for model in findings.noise if model.floor is None]
     if unknown:
-        yield Statement(
-            f"Noise floor not measured: {', '.join(unknown)}. Whether a verdict on them lies within it is "
-            "not known.",
-            "limit",
-        )
+        compared = findings.hypotheses or any(benchmark.full.pairs for benchmark in findings.benchmarks)
+        verdicts = " Whether a verdict on them lies within it is not known." if compared else ""
+        yield Statement(f"Noise floor not measured: {', '.join(unknown)}.{verdicts}", "limit")

@@ -10,8 +10,8 @@ from typing import Literal
 
 from gridc.reports.findings.findings import BenchmarkFinding, Findings, PairFinding
 from gridc.reports.statements.readings import unreadable_words
-from gridc.reports.statements.statement import Backing, Statement
-from gridc.reports.words import ASSUMED, LIMITS, counted, decimal, told_p, units_words
+from gridc.reports.statements.statement import Statement
+from gridc.reports.words import ASSUMED, LIMITS, counted, decimal, percent, told_p, units_words
 from gridc.schema.evidence import EvidenceRow, StrengthRow
 from gridc.schema.items import UnitLevel
 from gridc.statistics.direction import Direction
@@ -52,19 +52,38 @@ def _strongest(
 def readings_differ(findings: Findings) -> Iterator[Statement]:
     """Where it decides what is said of a pair whether unreadable answers count."""
     compared = _compared(findings)
-    parted = [
-        f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark} ({signs(pair.counts)} where they "
-        f"count, {signs(pair.readable)} where they are left out)"
-        for benchmark, pair in compared
-        if pair.parted
-    ]
-    if parted:
+    differing = [(benchmark, pair) for benchmark, pair in compared if pair.parted]
+    if differing:
+        parted = [
+            f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark} ({signs(pair.counts)} where they "
+            f"count, {signs(pair.readable)} where they are left out)"
+            for benchmark, pair in differing
+        ]
+        scores = unreadable_words([cell for benchmark, _ in compared for cell in benchmark.cells])
+        briefly = [
+            f"{pair.counts.a} and {pair.counts.b} on {benchmark.benchmark}: counted, "
+            f"{_standing(pair.counts)}; left out, {_standing(pair.readable)}"
+            for benchmark, pair in differing
+        ]
         yield Statement(
             "Whether unreadable answers count or are left out decides the majority or whether one order "
             f"holds throughout, of {'; '.join(parted)}: N+/N−/N0, scores higher in, lower in, ties. All else "
             "that is said of pairs and orders counts them (intention-to-treat): an unreadable answer "
-            f"{unreadable_words([cell for benchmark, _ in compared for cell in benchmark.cells])}."
+            f"{scores}.",
+            short=f"Unreadable answers decide who is ahead (an unreadable answer {scores}). "
+            f"{'. '.join(briefly)}.",
         )
+
+
+def _standing(counts: PairCounts) -> str:
+    """`llama scores higher in 26 configurations, mistral in 12 (10 ties)`: the one with more first."""
+    first, second = (counts.plus, counts.a), (counts.minus, counts.b)
+    if counts.minus > counts.plus:
+        first, second = second, first
+    ties = f" ({counted(counts.ties, 'tie')})" if counts.ties else ""
+    return (
+        f"{first[1]} scores higher in {counted(first[0], 'configuration')}, {second[1]} in {second[0]}{ties}"
+    )
 
 
 def claims(findings: Findings) -> Iterator[Statement]:
@@ -81,34 +100,50 @@ def claims(findings: Findings) -> Iterator[Statement]:
     comparisons = counted(len(compared), "comparison")
     alpha = f"{findings.alpha:g}"
     every = "the" if len(compared) == 1 else "all"
-    reverse, keep = _listed(compared, "certified")
-    yield Statement(
-        f"Certified at level {alpha} over {every} {comparisons} of a pair on a benchmark's full envelope, "
-        f"assuming only that the units were drawn independently: {reverse} reverse and {keep} keep one order "
-        "beyond these items.",
-        _backing("certified", reverse, keep),
-    )
-    reverse, keep = _listed(compared, "supported")
-    yield Statement(
-        f"Supported at level {alpha} over the same {comparisons}, assuming also {ASSUMED}: {reverse} "
-        f"reverse and {keep} keep one order beyond these items.",
-        _backing("supported", reverse, keep),
-    )
+    among = f"{every} {comparisons} of a pair on a benchmark's full envelope"
+    yield _claimed(compared, "certified", among, "only that the units were drawn independently", alpha)
+    yield _claimed(compared, "supported", f"the same {comparisons}", f"also {ASSUMED}", alpha)
     yield Statement(
         "Every other count is descriptive: a fact about the items that were asked, and models that agree on "
         "average also reverse on a finite sample."
     )
 
 
-def _backing(strength: Strong, reverse: str, keep: str) -> Backing:
-    """That nothing has this strength is no claim of it."""
-    return "limit" if (reverse, keep) == (NONE, NONE) else strength
+def _claimed(
+    compared: Sequence[tuple[BenchmarkFinding, PairFinding]],
+    strength: Strong,
+    among: str,
+    assumed: str,
+    alpha: str,
+) -> Statement:
+    """Which pairs have a strength; that none has it is no claim of it, and says so."""
+    reverse, keep = _listed(compared, strength)
+    if (reverse, keep) == (NONE, NONE):
+        shown = "reverses, or keeps one order"
+        return Statement(
+            f"Nothing is {strength} at level {alpha} over {among}: assuming {assumed}, these items do not "
+            f"show of any pair that it {shown}, beyond them.",
+            "limit",
+            short=f"Nothing is {strength}: these items do not show, at {percent(float(alpha), 0)}, that any "
+            f"pair {shown}, on new items.",
+        )
+    return Statement(
+        f"{strength.capitalize()} at level {alpha} over {among}, assuming {assumed}: {reverse} reverse and "
+        f"{keep} keep one order beyond these items.",
+        strength,
+        short=f"{strength.capitalize()} beyond these items: {reverse} reverse, {keep} keep one order.",
+    )
 
 
 def limits(findings: Findings) -> Iterator[Statement]:
     """What counts over configurations do not say."""
     if _compared(findings):
-        yield Statement(LIMITS, "limit")
+        yield Statement(
+            LIMITS,
+            "limit",
+            short="Counts over configurations show which orders exist in this envelope. They rank neither "
+            "models nor envelopes, and say nothing of how often a configuration is used.",
+        )
 
 
 def strength_of(pair: PairFinding) -> tuple[int, int, Fraction]:
@@ -138,7 +173,42 @@ def _of_pair(benchmark: BenchmarkFinding, pair: PairFinding) -> Statement:
         f"{counts}{_better(benchmark.direction)} {evidence_words(benchmark.unit, pair)}{noise}",
         "supported" if named_levels else pair.evidence.tier,
         (benchmark.benchmark, f"{pair.counts.a}/{pair.counts.b}"),
+        short=f"{_briefly(benchmark, pair)}{noise}",
     )
+
+
+def _briefly(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
+    """The counts, and how far they reach, without the tests."""
+    counts = pair.counts
+    if not counts.measured:
+        return f"{_counts_sentence(benchmark.benchmark, counts)}"
+    if counts.plus and counts.minus:
+        among = "" if counts.complete else f", of {counts.measured} measured so far"
+        text = (
+            f"On {benchmark.benchmark}, {counts.a} and {counts.b} change places: {_standing(counts)}{among}."
+        )
+    else:
+        text = _counts_sentence(benchmark.benchmark, counts)
+    if benchmark.direction.lower:
+        text += " Lower is better there."
+    return f"{text} {_reach(benchmark, pair)}" if counts.complete else text
+
+
+def _reach(benchmark: BenchmarkFinding, pair: PairFinding) -> str:
+    """Whether a pair's counts say something beyond the items that were asked."""
+    strength = pair.evidence.certified if pair.evidence.certified.claim else pair.evidence.supported
+    if strength.claim is None:
+        levels = _named_levels(pair)
+        if levels:
+            return f"Beyond these items, on average over a level: {levels} (likely, by an approximation)."
+        return "A count on these items: for new ones nothing is shown."
+    row = strength.reversal if strength.claim == "reversal" else strength.order
+    exact = pair.evidence.certified.claim is not None
+    what = "each leads somewhere" if strength.claim == "reversal" else f"{strength.first} leads throughout"
+    groups = "items" if benchmark.unit == "item" else "groups of items"
+    size = f"{pair.evidence.units:,} {groups}"
+    how = "certified" if exact else "likely, by an approximation"
+    return f"Beyond these items too {what}: {how} ({told_p(row.adjusted)}, {size})."
 
 
 def _better(direction: Direction) -> str:
@@ -222,17 +292,24 @@ def _test_words(unit: UnitLevel, pair: PairFinding, found: StrengthRow) -> str:
 
 def _level_words(pair: PairFinding) -> Iterator[str]:
     """The levels of axes under which a direction is named, unless one order holds throughout."""
+    levels = _named_levels(pair)
+    if levels:
+        yield (
+            f"Supported at level {pair.evidence.alpha:g}, averaged over the configurations at a level of an "
+            f"axis: {levels} (assuming {ASSUMED})."
+        )
+
+
+def _named_levels(pair: PairFinding) -> str:
+    """`ant scores higher under frame=bare`; nothing where one order holds throughout, or none is named."""
     strength, counts = pair.evidence.supported, pair.counts
-    levels = [
+    if strength.claim == "order":
+        return ""
+    return "; ".join(
         f"{model} scores higher under {', '.join(names)}"
         for names, model in ((strength.levels_plus, counts.a), (strength.levels_minus, counts.b))
         if names
-    ]
-    if levels and strength.claim != "order":
-        yield (
-            f"Supported at level {pair.evidence.alpha:g}, averaged over the configurations at a level of an "
-            f"axis: {'; '.join(levels)} (assuming {ASSUMED})."
-        )
+    )
 
 
 def _counts_sentence(name: str, counts: PairCounts) -> str:

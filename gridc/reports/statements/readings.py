@@ -37,6 +37,9 @@ def unreadable(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Stat
             f"unreadable answer {unreadable_words(low)}{helps}.",
             "limit",
             (benchmark.benchmark,),
+            short=f"On {benchmark.benchmark}, many answers could not be read: in {places} of {size} "
+            f"configurations below {whole_percent(least)}, at worst {percent(worst.parse_rate)}. Each "
+            f"{unreadable_words(low)}{helps}.",
         )
 
 

@@ -17,20 +17,28 @@ Backing = Tier | Literal["limit"]
 class Statement:
     """A sentence of a report, or a few that belong together. `about` names what its numbers are of, as the
     certificate has it: a benchmark, a pair of models and their benchmark, a hypothesis, a curve, a sheet;
-    nothing where they are of the study."""
+    nothing where they are of the study. `short` says it as one would to a colleague, without the method;
+    empty where `text` is as short."""
 
     text: str
     backing: Backing = "descriptive"
     about: tuple[str, ...] = ()
+    short: str = ""
+
+    @property
+    def brief(self) -> str:
+        return self.short or self.text
 
 
 @dataclass(frozen=True, slots=True)
 class OfStudy:
-    """A row of the shelf: what is said of a study, in `part` of its documents."""
+    """A row of the shelf: what is said of a study, in `part` of its documents. What is `urgent` stands before
+    every number that it is about."""
 
     name: str
     part: Part
     say: Callable[[Findings], Iterator[Statement]]
+    urgent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +48,4 @@ class OfBenchmark:
     name: str
     part: Part
     say: Callable[[Findings, BenchmarkFinding], Iterator[Statement]]
+    urgent: bool = False

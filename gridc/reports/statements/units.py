@@ -18,6 +18,9 @@ def few(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
             "is supported there, whatever the scores.",
             "limit",
             (benchmark.benchmark,),
+            short=f"On {benchmark.benchmark} no order of models can be supported: its {benchmark.items:,} "
+            f"items come in {benchmark.units:,} groups, worth {benchmark.effective:.1f} of one size, and "
+            f"{FLOOR:g} are needed.",
         )
 
 

@@ -1,0 +1,64 @@
+"""The table of scores that a run, its status and its report end with."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from gridc.cli.terminal import columns, visible
+
+if TYPE_CHECKING:
+    from gridc.study.reporting import ModelScore, Scoreboard, ScoreboardReport
+
+
+def score_table(report: "ScoreboardReport") -> Iterator[str]:
+    """For each benchmark: what is measured and how well chance does, then a row for each model."""
+    for board, size in zip(report.benchmarks, report.sizes, strict=True):
+        yield from _heading(board, size)
+        rates = list(dict.fromkeys(name for model in board.models for name in model.rates))
+        header = ["model", "score %", "95 %", f"over {board.configurations:,} configurations", "unreadable"]
+        if board.configurations < 2:
+            header.remove(header[3])
+        rows = [_row(model, board, rates) for model in board.models]
+        yield from columns([[*header, *(name.replace("_", " ") for name in rates)], *rows], names=1)
+        yield ""
+
+
+def _heading(board: "Scoreboard", size: str) -> Iterator[str]:
+    where = ", ".join(f"{axis} {level}" for axis, level in board.levels.items())
+    chance = "" if board.chance is None else f"; chance {_points(board.chance)} %"
+    target = board.direction.target
+    better = "; lower is better" if board.direction.lower else ""
+    if target is not None:
+        better = f"; best at {_points(target)} %"
+    yield visible(f"{board.benchmark}: {size}{chance}{better}")
+    if where:
+        yield visible(f"  under {where}")
+
+
+def _row(model: "ModelScore", board: "Scoreboard", rates: Sequence[str]) -> list[str]:
+    row = [visible(model.model), "–" if model.score is None else _points(model.score), _ends(model.interval)]
+    if board.configurations > 1:
+        row.append(_range(model, board))
+    row.append("–" if model.unreadable is None else f"{model.unreadable:,} of {model.samples:,}")
+    for name in rates:
+        rate = model.rates.get(name)
+        if rate is None or rate.value is None:
+            row.append("–")
+        else:
+            row.append(f"{_points(rate.value)} % [{_ends(rate.interval)}]")
+    return row
+
+
+def _range(model: "ModelScore", board: "Scoreboard") -> str:
+    if model.least is None or model.greatest is None:
+        return "–"
+    ends = f"{_points(model.least)} to {_points(model.greatest)}"
+    return ends if model.measured == board.configurations else f"{ends} ({model.measured:,} measured)"
+
+
+def _ends(interval: tuple[float, float] | None) -> str:
+    return "–" if interval is None else f"{_points(interval[0])} to {_points(interval[1])}"
+
+
+def _points(share: Fraction | float) -> str:
+    return f"{100 * float(share):.1f}"

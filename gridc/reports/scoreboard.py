@@ -1,0 +1,141 @@
+"""What each model scores under the anchor: the table that a run ends with and a report begins with."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gridc.compiler.grid.cell import anchored
+from gridc.compiler.instrument.score import chance
+from gridc.compiler.lowering.plan import Plan
+from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.intervals import Ends, unit_intervals
+from gridc.reports.findings.outcomes import gather
+from gridc.reports.findings.rates import RateFinding, RateValue, find_rates
+from gridc.reports.findings.run_record import RunRecord
+from gridc.reports.findings.scores import CellScore, by_benchmark
+from gridc.schema.inference import rate_kind
+from gridc.schema.items import UnitLevel
+from gridc.schema.spec import Spec
+from gridc.statistics.direction import Direction
+
+
+@dataclass(frozen=True, slots=True)
+class ModelScore:
+    """One model under the anchor of a benchmark. `score` is None while a sample is missing, `interval` (95 %,
+    over units) also where there is no spread. `unreadable` of `samples` answers could not be read; None where
+    there is nothing to read. `least` and `greatest` are over the `measured` configurations of the envelope;
+    `rates` are those that a score hides, by name."""
+
+    model: str
+    score: Fraction | None
+    interval: Ends | None
+    unreadable: int | None
+    samples: int
+    least: Fraction | None
+    greatest: Fraction | None
+    measured: int
+    rates: Mapping[str, RateValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Scoreboard:
+    """One benchmark. `levels` is the anchor's configuration, `configurations` how many the envelope has, and
+    `chance` the score of one who picks options at random there (None where answers are no options)."""
+
+    benchmark: str
+    levels: Mapping[str, str]
+    items: int
+    unit: UnitLevel
+    units: int
+    direction: Direction
+    configurations: int
+    chance: Fraction | None
+    models: tuple[ModelScore, ...]
+
+
+def of_findings(findings: Findings) -> tuple[Scoreboard, ...]:
+    """The scoreboards of a report."""
+    return tuple(
+        _scoreboard(
+            findings.plan,
+            benchmark.benchmark,
+            [score for score in benchmark.cells if score.cell.shared],
+            benchmark.intervals.scores,
+            benchmark.rates,
+        )
+        for benchmark in findings.benchmarks
+    )
+
+
+def of_record(record: RunRecord) -> tuple[Scoreboard, ...]:
+    """The same without a report: only the cells of the anchors are resampled, and read for rates."""
+    study, spec = record.plan.study, record.plan.study.spec
+    boards = []
+    for benchmark, cells in by_benchmark(spec, record.scores).items():
+        scores, items = [score for score in cells if score.cell.shared], study.items[benchmark]
+        anchors = _anchors(spec, scores)
+        models = [model.id for model in spec.model]
+        outcomes = gather([score.cell for score in anchors], record.samples.stored, items.units, models)
+        intervals = unit_intervals(spec, items, outcomes).scores
+        rates = find_rates(record.plan, record.store, anchors)[benchmark]
+        boards.append(_scoreboard(record.plan, benchmark, scores, intervals, rates))
+    return tuple(boards)
+
+
+def _anchors(spec: Spec, scores: Sequence[CellScore]) -> list[CellScore]:
+    """The score of each model under the anchor: the first configuration that the spec selects."""
+    first = next(score.cell.configuration for score in scores if anchored(spec, score.cell))
+    return [score for score in scores if score.cell.configuration == first]
+
+
+def _scoreboard(
+    plan: Plan,
+    benchmark: str,
+    scores: Sequence[CellScore],
+    intervals: Mapping[tuple[str, str], Ends | None],
+    rates: Sequence[RateFinding],
+) -> Scoreboard:
+    study, spec, items = plan.study, plan.study.spec, plan.study.items[benchmark]
+    anchors = _anchors(spec, scores)
+    stated = next(row for row in spec.benchmark if row.id == benchmark)
+    cell = anchors[0].cell
+    return Scoreboard(
+        benchmark,
+        cell.levels,
+        len(items.sampled),
+        items.unit,
+        len(set(items.units.values())),
+        Direction.of(stated.direction),
+        len({score.cell.configuration for score in scores}),
+        None if benchmark in study.absent else chance(cell.setting, plan.items(cell)),
+        tuple(_model(score, scores, intervals, rates) for score in anchors),
+    )
+
+
+def _model(
+    anchor: CellScore,
+    scores: Sequence[CellScore],
+    intervals: Mapping[tuple[str, str], Ends | None],
+    rates: Sequence[RateFinding],
+) -> ModelScore:
+    place = anchor.cell.model, anchor.cell.configuration
+    own = [score.score for score in scores if score.cell.model == anchor.cell.model]
+    measured = [value for value in own if value is not None]
+    return ModelScore(
+        anchor.cell.model,
+        anchor.score,
+        intervals.get(place),
+        None if anchor.parse_rate is None else anchor.trials - anchor.parsed,
+        anchor.trials,
+        min(measured, default=None),
+        max(measured, default=None),
+        len(measured),
+        dict(_hidden(rates, place)),
+    )
+
+
+def _hidden(rates: Sequence[RateFinding], place: tuple[str, str]) -> Iterator[tuple[str, RateValue]]:
+    """The errors that cancel in a score."""
+    for rate in rates:
+        if rate_kind(rate.name).beside_score and place in rate.values:
+            yield rate.name, rate.values[place]

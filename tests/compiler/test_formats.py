@@ -387,7 +387,7 @@ def test_a_row_that_the_map_does_not_fit_is_refused(change: dict[str, Any], rule
 
 
 def test_a_field_that_a_row_lacks_is_named() -> None:
-    assert refused("rows", "m.jsonl", jsonl(ROW), fields=fields(context="text")) == "row 1: `text` is empty"
+    assert refused("rows", "m.jsonl", jsonl(ROW), fields=fields(category="text")) == "row 1: `text` is empty"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gridc.compiler.inputs.loaders.files import Row
-from gridc.compiler.inputs.loaders.records import Records
+from gridc.compiler.inputs.loaders.records import Records, at
 from gridc.schema.items import Fields
 from gridc.schema.scores import BEHAVIOURS
 
@@ -42,11 +42,11 @@ def guess(records: Records) -> Fields | None:
     which, else of options. None where no column looks like what is asked, or where there are no options or
     none is named as the right one."""
     rows = [row for _, row in records.rows if isinstance(row, dict)]
-    names = [name for name in records.names if any(_at(row, name) is not None for row in rows)]
+    names = [name for name in records.names if any(at(row, name) is not None for row in rows)]
     options = _options(names, rows)
     left = [name for name in names if name not in options]
     expected = _named(left, EXPECTED)
-    if expected is not None and all(_at(row, expected) in BEHAVIOURS for row in rows):
+    if expected is not None and all(at(row, expected) in BEHAVIOURS for row in rows):
         if options:  # one of both earns the point, and which is for a person to say
             return None
         gold = None
@@ -58,7 +58,7 @@ def guess(records: Records) -> Fields | None:
     used = {query, gold, expected, *options}
     rest = [name for name in names if name not in used]
     identity = _named(rest, IDS)
-    if identity is not None and len({str(_at(row, identity)) for row in rows}) < len(rows):
+    if identity is not None and len({str(at(row, identity)) for row in rows}) < len(rows):
         identity = None
     category = _named(rest, CATEGORIES)
     return Fields(
@@ -89,7 +89,7 @@ def _named(names: Sequence[str], known: Sequence[str]) -> str | None:
 
 def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:
     """One column of lists, or the columns of a series: A, B, C; option_a, option_b; choice1, choice2."""
-    lists = [name for name in names if rows and all(_is_list(_at(row, name)) for row in rows)]
+    lists = [name for name in names if rows and all(_is_list(at(row, name)) for row in rows)]
     one = _named(lists, OPTIONS) or (lists[0] if len(lists) == 1 else None)
     if one is not None:
         return (one,)
@@ -115,14 +115,6 @@ def _is_list(value: Any) -> bool:
 
 
 def _tags(name: str, rows: Sequence[Row]) -> bool:
-    values = [_at(row, name) for row in rows]
+    values = [at(row, name) for row in rows]
     texts = {value for value in values if isinstance(value, str) and 0 < len(value) <= 40}
     return len(texts) == len(set(map(str, values))) and 1 < len(texts) <= min(FEW, len(rows) // 2)
-
-
-def _at(row: Row, name: str) -> Any:
-    if name in row:
-        return row[name]
-    head, dot, rest = name.partition(".")
-    inner = row.get(head)
-    return _at(inner, rest) if dot and isinstance(inner, dict) else None

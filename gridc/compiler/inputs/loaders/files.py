@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from gridc.compiler.inputs.loaders.content import is_parquet, parquet_rows, refuse_others
 from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
 from gridc.compiler.instrument.item import Item
 
@@ -65,8 +66,20 @@ def table(file: File) -> Iterator[tuple[int, Any]]:
     return json_list(file) if file.suffix == ".json" else json_lines(file)
 
 
+def _other_than_text(file: File) -> Iterator[tuple[int, Any]] | None:
+    """The rows of a Parquet file, as every format is also served; None where the file is text."""
+    if is_parquet(file.data):
+        return parquet_rows(file.data, named_classes=True)
+    refuse_others(file.name, file.data)
+    return None
+
+
 def json_lines(file: File) -> Iterator[tuple[int, Any]]:
     """One JSON value a line; blank lines are passed over and counted."""
+    rows = _other_than_text(file)
+    if rows is not None:
+        yield from rows
+        return
     for number, line in enumerate(file.data.split(b"\n"), start=1):
         if line.strip():
             try:
@@ -77,6 +90,10 @@ def json_lines(file: File) -> Iterator[tuple[int, Any]]:
 
 def json_list(file: File) -> Iterator[tuple[int, Any]]:
     """The entries of a file that is one JSON list, counted from 1."""
+    parquet = _other_than_text(file)
+    if parquet is not None:
+        yield from parquet
+        return
     try:
         rows = json.loads(file.data)
     except (ValueError, RecursionError) as error:
@@ -88,6 +105,10 @@ def json_list(file: File) -> Iterator[tuple[int, Any]]:
 
 def csv_rows(file: File) -> Iterator[tuple[int, Any]]:
     """The records of a CSV file by column; the header is row 1, as a spreadsheet counts."""
+    parquet = _other_than_text(file)
+    if parquet is not None:
+        yield from parquet
+        return
     records = csv_records(file)
     _, header = next(records, (1, []))
     if len(set(header)) < len(header) or not header:
@@ -101,6 +122,7 @@ def csv_rows(file: File) -> Iterator[tuple[int, Any]]:
 
 def csv_records(file: File) -> Iterator[tuple[int, list[str]]]:
     """The records of a CSV file as lists, counted from 1. Blank lines are passed over."""
+    refuse_others(file.name, file.data)
     try:
         text = file.data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

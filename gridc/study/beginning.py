@@ -12,6 +12,7 @@ from gridc.compiler.inputs.resolve import Study
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
 from gridc.files import write_atomic
 from gridc.schema import jsonschema
+from gridc.schema.items import LOADER_KINDS
 from gridc.study.place import SPEC_NAME, place_of
 
 TITLE, MODELS, BENCHMARKS = draft.TITLE, draft.MODELS, draft.BENCHMARKS
@@ -41,11 +42,15 @@ class Beginning:
                 Diagnostic("GC000", "there is a file here already", str(path), help=help) for path in taken
             )
 
-    def write(self, title: str, models: Sequence[str], benchmarks: Sequence[str]) -> "Begun":
+    def write(
+        self, title: str, models: Sequence[str], benchmarks: Sequence[str], told: "Told | None" = None
+    ) -> "Begun":
         """Write both, once the spec is known to be valid. Raises `UsageError` for a source that stands for
         nothing and `SpecError` for what is wrong with what it leads to; then nothing is written."""
         folder = self.spec.absolute().parent
-        first = draft.draft(folder, title, tuple(models), tuple(benchmarks))
+        told = told or Told()
+        stated = told.stated(benchmarks)
+        first = draft.draft(folder, title, tuple(models), tuple(benchmarks), stated, told.gold, told.judge)
         made = not self.spec.parent.exists()
         self.spec.parent.mkdir(parents=True, exist_ok=True)
         tried = self.spec.with_name(f".{secrets.token_hex(8)}.toml")
@@ -63,6 +68,32 @@ class Beginning:
         write_atomic(self.spec, first.text())
         seen = [benchmark.said for benchmark in first.benchmarks if benchmark.said]
         return Begun((*seen, *stamped), ahead)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is said of files whose columns do not say it: `[FILE:]FIELD=COLUMN`, `[FILE:]FIELD=TEXT` of what
+    is the same in every row, `[FILE:]WORD=MEANING`, how the gold column names an option, and who judges free
+    text."""
+
+    fields: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    gold: str | None = None
+    judge: str | None = None
+
+    def stated(self, benchmarks: Sequence[str]) -> list[draft.Stated]:
+        """The statements. Raises `UsageError`."""
+        names = {name for benchmark in benchmarks for name in draft.names_of(benchmark)}
+        return [
+            *(draft.Stated.read("field", text, names) for text in self.fields),
+            *(draft.Stated.read("constant", text, names) for text in self.constants),
+            *(draft.Stated.read("label", text, names) for text in self.labels),
+        ]
+
+
+GOLD_RULES = LOADER_KINDS["rows"].gold
+"""How a gold column may name an option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +129,8 @@ def _earning(study: Study) -> Iterator[str]:
             earns = f"the model {does}"
         elif item.gold is not None:
             earns = f"the answer is `{short(item.options[item.gold])}`"
+        elif item.references:
+            earns = f"the judge finds the answer `{short(item.references[0])}` in the response"
         else:
             continue
         first = f"`{short(item.query)}` ({item.id})"
@@ -107,5 +140,12 @@ def _earning(study: Study) -> Iterator[str]:
 def _moved(error: GridcError, spec: Path) -> tuple[Diagnostic, ...]:
     return tuple(
         replace(diagnostic, file=str(spec)) if diagnostic.file else diagnostic
-        for diagnostic in error.diagnostics
+        for diagnostic in map(_for_init, error.diagnostics)
     )
+
+
+def _for_init(diagnostic: Diagnostic) -> Diagnostic:
+    """A finding about a spec that is not written, with the way to say it to `gridc init`."""
+    if diagnostic.code != "GC334" or 'gold = "' not in (diagnostic.help or ""):
+        return diagnostic
+    return replace(diagnostic, help=f"{diagnostic.help}; to `gridc init`, --gold says it")

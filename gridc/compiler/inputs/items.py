@@ -234,7 +234,7 @@ class ItemLoader:
             elsewhere = benchmark.source.startswith("hf:") or (
                 benchmark.source.startswith("data:") and self._places.data_folder is None
             )
-            if elsewhere and error.code == "GC309":
+            if elsewhere and error.code == "GC309" and not error.anywhere:
                 self.absent[benchmark.id] = error.problem
             else:
                 self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
@@ -242,10 +242,11 @@ class ItemLoader:
     def _read(self, number: int, benchmark: Benchmark) -> Loaded | None:
         """What the files of a benchmark hold; None where a finding says that they are malformed."""
         before = len(self._wrong.diagnostics)
-        hub = None
+        hub, how = None, tuple[str, ...]()
         if benchmark.source.startswith("hf:"):
             hosted = dataset_files(benchmark.source, self._pins.get(benchmark.source), self._online)
-            paths, hub = hosted.files, {"source": benchmark.source, "revision": hosted.commit}
+            paths, how = hosted.files, hosted.said
+            hub = {"source": benchmark.source, "revision": hosted.commit}
         else:
             paths = self._places.benchmark(benchmark.source)
         files = [File(name, path.read_bytes()) for name, path in paths]
@@ -290,7 +291,7 @@ class ItemLoader:
         if len(self._wrong.diagnostics) > before:
             return None
         digests = {file.name: digest_bytes(file.data) for file in files}
-        return Loaded(tuple(every.values()), digests, tuple(left_out), hub, found, said)
+        return Loaded(tuple(every.values()), digests, tuple(left_out), hub, found, (*how, *said))
 
     def _report(self, number: int, name: str, rows: Sequence[BadRow], readable: bool) -> None:
         """The first few malformed rows of a file as findings, and how many more there are."""

@@ -58,6 +58,9 @@ NEXT = {
 )
 @click.option("--gold", type=click.Choice(GOLD_RULES), help="How the gold column names an option.")
 @click.option("--judge", help="Source of the model that compares answers in free text.")
+@click.option(
+    "--leave-out", is_flag=True, help="Leave rows out that do not follow the format, and count them."
+)
 @click.option("--title", help="One line, as printed on the report.")
 @click.option(
     "--out",
@@ -76,6 +79,7 @@ def init(
     labels: tuple[str, ...],
     gold: str | None,
     judge: str | None,
+    leave_out: bool,
     title: str | None,
     out: Path,
     yes: bool,
@@ -94,7 +98,7 @@ def init(
         title or _answer(ask, "Title", TITLE),
         models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", MODELS),
         benchmarks or _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
-        Told(fields, constants, labels, gold, judge),
+        Told(fields, constants, labels, gold, judge, leave_out),
     )
     spec, schema = beginning.spec, beginning.schema
     if as_json:

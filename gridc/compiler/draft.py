@@ -102,6 +102,7 @@ class DraftBenchmark:
     fields: Fields | None = None
     rows: int | None = None
     gold: str | None = None
+    leaves_out: bool = False
 
     @property
     def kind(self) -> LoaderKind:
@@ -126,12 +127,13 @@ class DraftBenchmark:
     @property
     def loading(self) -> str | None:
         """What the loader has to know, as the spec writes it."""
+        leaves = 'malformed = "leave_out", ' if self.leaves_out else ""
         if self.kind.chooses_gold:
-            return '{ gold = "not_matching" }'
+            return f'{{ {leaves}gold = "not_matching" }}'
         if self.fields is None:
-            return None
+            return f"{{ {leaves.removesuffix(', ')} }}" if leaves else None
         gold = "" if self.gold is None else f"gold = {_toml(self.gold)}, "
-        return f"{{ {gold}fields = {_toml(self._stated)} }}"
+        return f"{{ {leaves}{gold}fields = {_toml(self._stated)} }}"
 
     @property
     def said(self) -> str | None:
@@ -200,13 +202,14 @@ def draft(
     stated: Sequence[Stated] = (),
     gold: str | None = None,
     judge: str | None = None,
+    leaves_out: bool = False,
 ) -> Draft:
     """The draft of a study in a folder, from the sources of its models and benchmarks.
 
     A benchmark is `SOURCE` or `LOADER=SOURCE`. A source without a scheme that is a file or a folder here is
     that one. `stated` says what the columns of files are, `gold` how they name the right option, and `judge`
-    is the model that compares free text with right answers. Raises `UsageError` where the format of a file
-    is not known or a text is none, with every one of them.
+    is the model that compares free text with right answers; `leaves_out` leaves malformed rows out. Raises
+    `UsageError` where the format of a file is not known or a text is none, with every one of them.
     """
     models = [_here(model, folder) for model in models]
     judge = None if judge is None else _here(judge, folder)
@@ -247,7 +250,10 @@ def draft(
             DraftModel(name, engine_for(source), source)
             for name, source in zip(_ids(models), models, strict=True)
         ),
-        tuple(replace(benchmark, id=name) for name, benchmark in zip(ids, taken, strict=True)),
+        tuple(
+            replace(benchmark, id=name, leaves_out=leaves_out)
+            for name, benchmark in zip(ids, taken, strict=True)
+        ),
         judge if any(benchmark.judged for benchmark in taken) else None,
     )
 
@@ -274,6 +280,9 @@ def _benchmark(
         files = _files(source, folder)
     except OSError as error:
         return Diagnostic("GC000", f"`{source}` cannot be read: {error.strerror}")
+    if stated and not files:
+        help = "leave the statement out" if source.startswith("builtin:") else "name a file that is here"
+        return Diagnostic("GC000", f"the columns of `{source}` cannot be looked at, nor stated", help=help)
     if stated and chosen and not LOADER_KINDS[loader].mapped:
         help = f"leave `{loader}=` out, or the statement about its columns"
         return Diagnostic("GC000", f"the columns of `{loader}` are known, and cannot be stated", help=help)
@@ -287,6 +296,11 @@ def _benchmark(
         message = "pairs of sentences are compared, not asked, which this first study does not do"
         return Diagnostic(
             "GC000", message, help="begin with docs/benchmarks.md, which shows `pair_likelihood`"
+        )
+    below = folder / source.removeprefix("path:")
+    if unknown and source.startswith("path:") and os.path.isdir(below):  # noqa: PTH112  # see `_here`
+        return Diagnostic(
+            "GC000", f"`{given}` is a folder", help=f"name a file in it, or `{given.rstrip('/')}/*.csv`"
         )
     if unknown and source.startswith(HUB):
         repository = source.removeprefix(HUB).partition("?")[0].partition("@")[0]
@@ -434,8 +448,8 @@ def _in_words(value: Any) -> str:
         texts = constant if isinstance(constant, list) else [constant]
         return f"{', '.join(map(repr, texts))} in every row"
     if isinstance(value, Mapping):
-        words = ", ".join(f"{word!r} for {meaning!r}" for word, meaning in value["map"].items())
-        return f"`{value['column']}`, which has {words}"
+        words = ", ".join(f"{word!r} stands for {meaning!r}" for word, meaning in value["map"].items())
+        return f"`{value['column']}`, where {words}"
     return ", ".join(f"`{name}`" for name in (value if isinstance(value, list) else [value]))
 
 

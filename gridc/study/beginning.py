@@ -1,12 +1,15 @@
 """The first spec of a study, and the schema beside it."""
 
+import re
 import secrets
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gridc.compiler import draft
 from gridc.compiler.frontend.read import read_spec
+from gridc.compiler.frontend.unsupported import unsaid
 from gridc.compiler.inputs.loaders.gold import short
 from gridc.compiler.inputs.resolve import Study
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
@@ -50,7 +53,9 @@ class Beginning:
         folder = self.spec.absolute().parent
         told = told or Told()
         stated = told.stated(benchmarks)
-        first = draft.draft(folder, title, tuple(models), tuple(benchmarks), stated, told.gold, told.judge)
+        first = draft.draft(
+            folder, title, tuple(models), tuple(benchmarks), stated, told.gold, told.judge, told.leave_out
+        )
         made = not self.spec.parent.exists()
         self.spec.parent.mkdir(parents=True, exist_ok=True)
         tried = self.spec.with_name(f".{secrets.token_hex(8)}.toml")
@@ -73,14 +78,15 @@ class Beginning:
 @dataclass(frozen=True, slots=True)
 class Told:
     """What is said of files whose columns do not say it: `[FILE:]FIELD=COLUMN`, `[FILE:]FIELD=TEXT` of what
-    is the same in every row, `[FILE:]WORD=MEANING`, how the gold column names an option, and who judges free
-    text."""
+    is the same in every row, `[FILE:]WORD=MEANING`, how the gold column names an option, who judges free
+    text, and whether malformed rows are left out."""
 
     fields: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     gold: str | None = None
     judge: str | None = None
+    leave_out: bool = False
 
     def stated(self, benchmarks: Sequence[str]) -> list[draft.Stated]:
         """The statements. Raises `UsageError`."""
@@ -113,7 +119,7 @@ def _compiled(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str
             names = ", ".join(sorted(checked.references.absent))
             return (), [f"not looked at, as its files are not here: {names}"]
         study = place.compiled().study
-        return (), [*study.notes(), *_earning(study)]
+        return (), [*study.notes(), *unsaid(study.spec), *_earning(study)]
     except HazardError as error:
         return _moved(error, spec), []
     except GridcError as error:
@@ -123,6 +129,9 @@ def _compiled(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str
 def _earning(study: Study) -> Iterator[str]:
     """For what an item of each benchmark earns a point, by the first one."""
     for benchmark in study.spec.benchmark:
+        if benchmark.id not in study.items:
+            yield f"{benchmark.id} is not looked at: {study.absent[benchmark.id]}"
+            continue
         item = study.items[benchmark.id].sampled[0]
         if item.expected is not None:
             does = "refuses" if item.expected == "refuse" else "complies"
@@ -144,8 +153,33 @@ def _moved(error: GridcError, spec: Path) -> tuple[Diagnostic, ...]:
     )
 
 
+def _labels(match: re.Match[str]) -> str:
+    """A map of words as the options of `init`."""
+    words = (word.rpartition(" = ")[0].strip('"') for word in match[3].split(", "))
+    return f"--field {match[1]}={match[2]} {' '.join(f'--label {shlex.quote(word)}=...' for word in words)}"
+
+
+SAYS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
+    (r"""(\w+) = \{ column = "([^"]+)", map = \{ (.*?) \} \}""", _labels),
+    (r"""(\w+) = \{ constant = "([^"]*)" \}""", lambda at: f"--constant {at[1]}={at[2]}"),
+    (
+        r"""options = \[(.*?)\]""",
+        lambda at: f"--field options={at[1].replace(', ', ',').replace(chr(34), '')}",
+    ),
+    (rf"""(?:loading\.)?gold = "({"|".join(GOLD_RULES)})\"""", lambda at: f"--gold {at[1]}"),
+    (r"""(query|option_labels) = "([^"]+)\"""", lambda at: f"--field {at[1]}={at[2]}"),
+    (
+        r"""map "(.*?)" to "comply" or "refuse\"""",
+        lambda at: f"--label {shlex.quote(at[1])}=comply or =refuse",
+    ),
+    (r"""`?loading\.malformed`? = "leave_out\"""", lambda at: "--leave-out"),
+)
+"""How `gridc init` is told what a spec would state: where nothing is written there is no spec to edit."""
+
+
 def _for_init(diagnostic: Diagnostic) -> Diagnostic:
     """A finding about a spec that is not written, with the way to say it to `gridc init`."""
-    if diagnostic.code != "GC334" or 'gold = "' not in (diagnostic.help or ""):
-        return diagnostic
-    return replace(diagnostic, help=f"{diagnostic.help}; to `gridc init`, --gold says it")
+    help = diagnostic.help
+    for stated, said in SAYS if help is not None else ():
+        help = re.sub(stated, said, help or "")
+    return replace(diagnostic, help=help)

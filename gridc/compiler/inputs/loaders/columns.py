@@ -40,6 +40,8 @@ PAIRS = (("text", "label"), ("text", "labels"), ("choices", "labels"), ("choices
 CORRECT = ("correct_answer", "correct", "right_answer", "answer", "correct_option", "correct_choice")
 WRONG = re.compile(r"(?:incorrect|wrong|distractor|false)(?:_(?:answer|option|choice))?_?\d*")
 """Columns of which each holds an option: the right one and the others."""
+LONG = 40
+"""Letters of the longest name of a column that looks like one."""
 FEW_WORDS = 6
 """Words of a column that are put into comply and refuse one by one."""
 FEW = 30
@@ -127,7 +129,7 @@ def _earning(names: Sequence[str], rows: Sequence[Row], fields: Mapping[str, Any
     gold = fields.get("gold") or _named(names, GOLDS)
     if options or not isinstance(gold, str):
         return {"gold": gold} if gold is not None and options else {}
-    yes_no = rows and all(isinstance(at(row, gold), bool) for row in rows)
+    yes_no = rows and all(str(at(row, gold)).lower() in ("true", "false") for row in rows)
     if not yes_no:
         return {}
     answers = FieldValue(column=gold, map={"true": "yes", "false": "no"})
@@ -140,7 +142,13 @@ def _unclear(
     """What has to be asked before there is a field map."""
     listed = ", ".join(f"`{name}`" for name in names[:12]) or "none"
     if fields.get("query") is None:
+        several = [name for name in names if _plain(name) in QUERIES and _all_lists(name, rows)]
+        if several:
+            help = f"--field query={several[0]}.0 asks the first alone"
+            return Unclear(f"`{several[0]}` holds several texts, and one is asked", help)
         help = f"--field query=COLUMN names it, one of {listed}"
+        if any(name.rstrip().endswith("?") or name.strip().isdecimal() or len(name) > LONG for name in names):
+            help = f"the first row has to name the columns, and these look like data: add one; or {help}"
         return Unclear("which column is what is asked is not clear", help)
     options = bool(fields.get("options"))
     expected = fields.get("expected") or _named(names, EXPECTED)

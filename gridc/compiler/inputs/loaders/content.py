@@ -33,6 +33,8 @@ PAGES = (b"<!doctype html", b"<html")
 def refuse_others(name: str, data: bytes) -> None:
     """Raise `Malformed` where a file is of a kind that is not read, by how it begins."""
     start = data[:64].lstrip().lower()
+    if not data.strip():
+        raise Malformed([BadRow(1, "the file is empty", "name a file with items")])
     if data.startswith(b"PK\x03\x04") and (WORKBOOK in data or name.lower().endswith(".xlsx")):
         raise Malformed([BadRow(1, "the file is an Excel workbook", SHEET)])
     if start.startswith(PAGES):

@@ -39,7 +39,10 @@ def items(rows: Rows, make: Callable[[int, Any], Item], twins: str | None = None
     item is already there, for which `twins` is the way out."""
     made: dict[str, Item] = {}
     bad: list[BadRow] = []
+    first: Row | None = None
+    lacking = ""
     for number, row in rows:
+        first = row if first is None and isinstance(row, dict) else first
         if isinstance(row, BadRow):
             bad.append(row)
             continue
@@ -50,9 +53,14 @@ def items(rows: Rows, make: Callable[[int, Any], Item], twins: str | None = None
             else:
                 made[item.id] = item
         except KeyError as error:
-            bad.append(BadRow(number, f"no field {error}"))
+            lacking = f"no field {error}"
+            bad.append(BadRow(number, lacking))
         except _MALFORMED as error:
-            bad.append(BadRow(number, str(error) or type(error).__name__))
+            bad.append(BadRow(number, str(error) or type(error).__name__, getattr(error, "help", None)))
+    if first is not None and not made and {row.problem for row in bad} == {lacking}:
+        columns = ", ".join(f"`{name}`" for name in list(first)[:12])
+        help = f'its columns are {columns}; loader = "rows" with `loading.fields` reads any columns'
+        raise Malformed([BadRow(bad[0].row, bad[0].problem, help)])  # leaving rows out would leave none
     if bad:
         raise Malformed(bad, list(made.values()), readable=True)
     return list(made.values())
@@ -123,6 +131,9 @@ def csv_rows(file: File) -> Iterator[tuple[int, Any]]:
 def csv_records(file: File) -> Iterator[tuple[int, list[str]]]:
     """The records of a CSV file as lists, counted from 1. Blank lines are passed over."""
     refuse_others(file.name, file.data)
+    if file.suffix in (".json", ".jsonl") and file.data.lstrip()[:1] in (b"{", b"["):
+        help = 'loader = "rows" with `loading.fields` reads any JSON'
+        raise Malformed([BadRow(1, "the file is JSON, where CSV or Parquet is expected", help)])
     try:
         text = file.data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -134,9 +134,20 @@ def _json_list(text: str) -> tuple[tuple[int, Any], ...]:
         raise Malformed([BadRow(1, f"not JSON: {error}")]) from None
     if isinstance(rows, list):
         return tuple(enumerate(rows, start=1))
+    if isinstance(rows, dict) and len(rows) > 1 and _by_column(list(rows.values())):
+        help = 'save it row by row; with pandas: df.to_json(FILE, orient="records")'
+        raise Malformed([BadRow(1, "the file holds columns, not rows", help)])
     lists = [key for key, value in rows.items() if isinstance(value, list)] if isinstance(rows, dict) else []
     help = f"save the list `{lists[0]}` alone as the file" if lists else "save the rows as one JSON list"
     raise Malformed([BadRow(1, "the file is not a list of rows", help)])
+
+
+def _by_column(values: list[Any]) -> bool:
+    """Whether the values of a table are columns: lists, or tables, that are all as long."""
+    alike = all(isinstance(value, list) for value in values) or all(
+        isinstance(value, dict) for value in values
+    )
+    return alike and len({len(value) for value in values}) == 1
 
 
 def at(row: Any, name: str) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from gridc.compiler.inputs.loaders.errors import Misread
+from gridc.compiler.inputs.loaders.errors import BadField, Misread
 from gridc.compiler.inputs.loaders.files import File, Row, items
 from gridc.compiler.inputs.loaders.gold import (
     WORDS,
@@ -21,6 +21,7 @@ from gridc.compiler.inputs.loaders.gold import (
     GoldRule,
     GoldSurvey,
     is_empty,
+    marked,
     place,
     short,
     spelled,
@@ -62,9 +63,10 @@ def settle(files: Sequence[File], loading: Loading) -> Settled:
     if not survey.cases:
         return Settled(loading, {}, tuple(said))
     if loading.gold is not None:
-        said += _require_rule(survey, loading.gold)  # type: ignore[arg-type]  # `Loading.check` has seen it
+        said += _require_rule(survey, loading.gold, fields)  # type: ignore[arg-type]  # `Loading.check` has seen it
         return Settled(loading, {}, (*said, *_oddities(read, fields)))
-    rule = _find_rule(survey, ("fields", next(key for key in INDEXED if getattr(fields, key) is not None)))
+    path = ("fields", next(key for key in INDEXED if getattr(fields, key) is not None))
+    rule = _find_rule(survey, path, fields)
     _require_order(fields, rule)
     case = survey.cases[0]
     said.append(
@@ -183,8 +185,8 @@ def _unknown_words(key: str, field: str | FieldValue, words: Sequence[str], unre
         problem = f"`map` puts {wrong[0]!r} into a word that is neither comply nor refuse" if wrong else (
             f"`map` does not say what a word of `{column}` stands for: {rows}"
         )  # fmt: skip
-        help = f"map {json.dumps(words[0], ensure_ascii=False)} too: to {meant}"
-        help += '; or state loading.malformed = "leave_out" to leave such rows out'
+        help = f"map {json.dumps((wrong or words)[0], ensure_ascii=False)} to {meant}"
+        help += "" if wrong else '; or state loading.malformed = "leave_out" to leave such rows out'
         return Misread("GC334", ("fields", key, "map"), problem, help)
     pairs = ", ".join(f"{json.dumps(word, ensure_ascii=False)} = ..." for word in words[:WORDS_SHOWN])
     problem = f"`{column}` says neither comply nor refuse: {rows}"
@@ -221,7 +223,7 @@ def _cases(read: Mapping[str, Records], fields: Fields) -> Iterator[Case]:
                     yield Case(where, str(_raw(row, fields.query)), options, value, labels)
 
 
-def _require_rule(survey: GoldSurvey, stated: GoldRule) -> list[str]:
+def _require_rule(survey: GoldSurvey, stated: GoldRule, fields: Fields) -> list[str]:
     """What to know about a rule that the spec states. Raises `Misread` where another one reads more."""
     best = max(survey.reads(rule) for rule in WORDS)
     if survey.reads(stated) < best and survey.fitting:
@@ -234,7 +236,7 @@ def _require_rule(survey: GoldSurvey, stated: GoldRule) -> list[str]:
         )
         raise Misread("GC334", ("gold",), problem, f"did you mean {_choices(survey, others)}")
     if survey.reads(stated) < best:
-        raise _mixed(survey, ("gold",))
+        raise _mixed(survey, ("gold",), fields)
     others = [rule for rule in survey.complete if survey.read[rule] != survey.read[stated]]
     if survey.reads(stated) < len(survey.cases) or not others:
         return []
@@ -245,7 +247,7 @@ def _require_rule(survey: GoldSurvey, stated: GoldRule) -> list[str]:
     return [f'gold = "{stated}" is what the spec says, and "{other}" would fit too{numbers}: {answers}']
 
 
-def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...]) -> GoldRule:
+def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> GoldRule:
     """The one rule that reads every value. Raises `Misread` where there is none, or several."""
     if len(survey.complete) == 1:
         return survey.complete[0]
@@ -258,16 +260,34 @@ def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...]) -> GoldRule:
     if survey.fitting:
         rule = survey.fitting[0]
         case = survey.unread(rule)
-        odd = "" if case is None else f"; {case.row} has {case.value!r}"
+        odd = "" if case is None else f"; {case.row} has {spelled(case.value)}"
         share = f"{survey.reads(rule):,} of {len(survey.cases):,}"
         problem = f'"{rule}" reads {share} rows, and no other rule reads more{odd}'
         raise Misread("GC334", path, problem, f'correct the others, or state loading.gold = "{rule}"')
-    raise _mixed(survey, path)
+    raise _mixed(survey, path, fields)
 
 
-def _mixed(survey: GoldSurvey, path: tuple[str | int, ...]) -> Misread:
+def _mixed(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> Misread:
+    """What to say of values that no one rule reads."""
+    values = list(dict.fromkeys(_word(case.value) for case in survey.cases))
+    if all(marked(case.value) for case in survey.cases):
+        problem = f"{survey.cases[0].row} marks {sum(marked(survey.cases[0].value) or [])} options as right"
+        return Misread("GC334", path, problem, "name the column of marks that has one 1 in every row")
+    if isinstance(fields.gold, FieldValue) and fields.gold.constant is not None:
+        problem = f"`{fields.gold.constant}` is none of the {len(survey.cases[0].options)} options"
+        return Misread("GC334", path, problem, 'gold = { constant = "A" } names the first option')
     problem = f"the rows do not name options in one way: {survey.forms()}"
-    return Misread("GC334", path, problem, "write every row in the same way: letters, or numbers, or texts")
+    help = "write every row in the same way: letters, or numbers, or texts"
+    if isinstance(fields.options, tuple) and len(fields.options) == 1 and fields.option_labels is None:
+        stem, dot, _ = fields.options[0].rpartition(".")
+        named = f'option_labels = "{stem}{dot}label" where a column has the labels of each row\'s options'
+        help = f"{named}; or {help}"
+    words = not any(len(value) == 1 or value.isdecimal() for value in values)
+    if isinstance(fields.gold, str) and words and len(values) <= WORDS_SHOWN:
+        pairs = ", ".join(f"{json.dumps(word, ensure_ascii=False)} = ..." for word in values)
+        text = "with the text of an option for each word"
+        help = f'gold = {{ column = "{fields.gold}", map = {{ {pairs} }} }}, {text}; or {help}'
+    return Misread("GC334", path, problem, help)
 
 
 def _choices(survey: GoldSurvey, rules: Sequence[GoldRule]) -> str:
@@ -380,9 +400,8 @@ def _text(row: Row, field: str | FieldValue) -> str:
     if is_empty(value):
         raise ValueError(f"`{name}` is empty")
     if isinstance(value, list):
-        raise ValueError(
-            f"`{name}` holds {len(value)} entries, and one text is asked: `{name}.0` is the first"
-        )
+        help = f'query = "{name}.0" asks the first alone'
+        raise BadField(f"`{name}` holds {len(value)} texts, and one is asked", help)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"`{name}` is not a text")
     return str(value)
@@ -398,7 +417,13 @@ def _named_option(
 
 
 def _options(row: Row, fields: Fields) -> tuple[str, ...]:
-    return fields.options.constant if isinstance(fields.options, OptionList) else _listed(row, fields.options)
+    if isinstance(fields.options, OptionList):
+        return fields.options.constant
+    options = _listed(row, fields.options)
+    if len(fields.options) == len(options) == 1:
+        help = 'write it as a list, ["a", "b"], or give each option a column'
+        raise BadField(f"`{fields.options[0]}` holds one text, and no list of options", help)
+    return options
 
 
 def _labels(row: Row, fields: Fields) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ import click
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
 from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.study.beginning import BENCHMARKS, GOLD_RULES, MODELS, TITLE, Beginning, Told
+from gridc.study.beginning import BENCHMARKS, GOLD_RULES, MODELS, TITLE, Beginning, FileStatements
 
 NEXT = {
     "show": "look at the first prompt",
@@ -98,7 +98,7 @@ def init(
         title or _answer(ask, "Title", TITLE),
         models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", MODELS),
         benchmarks or _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
-        Told(fields, constants, labels, gold, judge, leave_out),
+        FileStatements(fields, constants, labels, gold, judge, leave_out),
     )
     spec, schema = beginning.spec, beginning.schema
     if as_json:

@@ -56,7 +56,7 @@ class DraftModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class ColumnStatement:
     """What `gridc init` is told of a file with columns of its own: `FIELD=VALUE` of a column (`field`), of
     what is the same in every row (`constant`) and of a word of a column (`label`), for the one file that
     `name` names, or where None for the only one there is."""
@@ -67,7 +67,9 @@ class Stated:
     value: str
 
     @classmethod
-    def read(cls, kind: Literal["field", "constant", "label"], text: str, names: Collection[str]) -> "Stated":
+    def read(
+        cls, kind: Literal["field", "constant", "label"], text: str, names: Collection[str]
+    ) -> "ColumnStatement":
         """`[NAME:]KEY=VALUE`, with NAME one of those. Raises `UsageError`."""
         key, equals, value = text.partition("=")
         name, colon, rest = key.rpartition(":")
@@ -199,7 +201,7 @@ def draft(
     title: str,
     models: Sequence[str],
     benchmarks: Sequence[str],
-    stated: Sequence[Stated] = (),
+    stated: Sequence[ColumnStatement] = (),
     gold: str | None = None,
     judge: str | None = None,
     leaves_out: bool = False,
@@ -264,7 +266,7 @@ def names_of(benchmark: str) -> tuple[str, ...]:
 
 
 def _benchmark(
-    given: str, folder: Path, stated: Sequence[Stated], gold: str | None
+    given: str, folder: Path, stated: Sequence[ColumnStatement], gold: str | None
 ) -> DraftBenchmark | Diagnostic:
     loader, equals, source = given.partition("=")
     chosen = bool(equals) and loader in LOADERS
@@ -372,7 +374,7 @@ def _says_more(loader: str, files: Sequence[File]) -> bool:
 
 
 def _own_rows(
-    source: str, files: Sequence[File], stated: Sequence[Stated], gold: str | None
+    source: str, files: Sequence[File], stated: Sequence[ColumnStatement], gold: str | None
 ) -> DraftBenchmark | Diagnostic:
     """Files with columns of their own: looked at, and refused where the columns do not say what they are."""
     try:
@@ -395,7 +397,7 @@ def _own_rows(
     return DraftBenchmark("", "rows", source, fields, len(table.rows), gold)
 
 
-def _stated_fields(stated: Sequence[Stated], names: Sequence[str]) -> dict[str, Any]:
+def _stated_fields(stated: Sequence[ColumnStatement], names: Sequence[str]) -> dict[str, Any]:
     """The fields that are stated, as the field map has them."""
     fields: dict[str, Any] = {}
     for statement in stated:

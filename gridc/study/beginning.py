@@ -46,15 +46,26 @@ class Beginning:
             )
 
     def write(
-        self, title: str, models: Sequence[str], benchmarks: Sequence[str], told: "Told | None" = None
+        self,
+        title: str,
+        models: Sequence[str],
+        benchmarks: Sequence[str],
+        statements: "FileStatements | None" = None,
     ) -> "Begun":
         """Write both, once the spec is known to be valid. Raises `UsageError` for a source that stands for
         nothing and `SpecError` for what is wrong with what it leads to; then nothing is written."""
         folder = self.spec.absolute().parent
-        told = told or Told()
-        stated = told.stated(benchmarks)
+        statements = statements or FileStatements()
+        stated = statements.stated(benchmarks)
         first = draft.draft(
-            folder, title, tuple(models), tuple(benchmarks), stated, told.gold, told.judge, told.leave_out
+            folder,
+            title,
+            tuple(models),
+            tuple(benchmarks),
+            stated,
+            statements.gold,
+            statements.judge,
+            statements.leave_out,
         )
         made = not self.spec.parent.exists()
         self.spec.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +87,7 @@ class Beginning:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FileStatements:
     """What is said of files whose columns do not say it: `[FILE:]FIELD=COLUMN`, `[FILE:]FIELD=TEXT` of what
     is the same in every row, `[FILE:]WORD=MEANING`, how the gold column names an option, who judges free
     text, and whether malformed rows are left out."""
@@ -88,13 +99,13 @@ class Told:
     judge: str | None = None
     leave_out: bool = False
 
-    def stated(self, benchmarks: Sequence[str]) -> list[draft.Stated]:
+    def stated(self, benchmarks: Sequence[str]) -> list[draft.ColumnStatement]:
         """The statements. Raises `UsageError`."""
         names = {name for benchmark in benchmarks for name in draft.names_of(benchmark)}
         return [
-            *(draft.Stated.read("field", text, names) for text in self.fields),
-            *(draft.Stated.read("constant", text, names) for text in self.constants),
-            *(draft.Stated.read("label", text, names) for text in self.labels),
+            *(draft.ColumnStatement.read("field", text, names) for text in self.fields),
+            *(draft.ColumnStatement.read("constant", text, names) for text in self.constants),
+            *(draft.ColumnStatement.read("label", text, names) for text in self.labels),
         ]
 
 
@@ -174,12 +185,13 @@ SAYS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"""`?loading\.malformed`? = "leave_out\"""", lambda at: "--leave-out"),
 )
-"""How `gridc init` is told what a spec would state: where nothing is written there is no spec to edit."""
+"""How `gridc init` is given what a spec would state: where nothing is written there is no spec to
+edit."""
 
 
 def _for_init(diagnostic: Diagnostic) -> Diagnostic:
     """A finding about a spec that is not written, with the way to say it to `gridc init`."""
     help = diagnostic.help
-    for stated, said in SAYS if help is not None else ():
-        help = re.sub(stated, said, help or "")
+    for stated, option in SAYS if help is not None else ():
+        help = re.sub(stated, option, help or "")
     return replace(diagnostic, help=help)

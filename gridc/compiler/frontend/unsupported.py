@@ -31,8 +31,8 @@ def _twins(spec: Spec) -> Iterator[str]:
         twin = first.setdefault(stated, model.id)
         if twin != model.id:
             yield (
-                f"`{twin}` and `{model.id}` are one model, `{model.source}`, with the same settings: what they "
-                "differ in is chance; give one of them another source, revision or precision, or leave it out"
+                f"`{twin}` and `{model.id}` are one model, `{model.source}`, with the same settings: what "
+                "differs is chance; give one of them another source, revision or precision, or leave it out"
             )
 
 

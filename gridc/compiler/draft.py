@@ -16,7 +16,7 @@ from gridc.compiler.frontend.source import basic_string
 from gridc.compiler.frontend.validate import did_you_mean
 from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.loaders import LOADERS, load_items
-from gridc.compiler.inputs.loaders.columns import EXPECTED, GOLDS, Unclear, guess, says_what_earns
+from gridc.compiler.inputs.loaders.columns import EXPECTED, GOLDS, guess, says_what_earns
 from gridc.compiler.inputs.loaders.errors import Malformed
 from gridc.compiler.inputs.loaders.files import File
 from gridc.compiler.inputs.loaders.records import Records, records
@@ -75,12 +75,12 @@ class ColumnStatement:
         name, colon, rest = key.rpartition(":")
         given = bool(colon) and name in names
         stated = cls(kind, name if given else None, (rest if given else key).strip(), value.strip())
-        if kind != "label":
+        if kind in OF_FIELDS:
             stated = replace(stated, key=ALIASES.get(stated.key, stated.key))
         if not equals or not stated.key or not stated.value:
             help = f"--{kind} {EXAMPLES[kind]}"
             raise UsageError([Diagnostic("GC000", f"`--{kind} {text}` is not KEY=VALUE", help=help)])
-        if kind != "label" and stated.key not in Fields.model_fields:
+        if kind in OF_FIELDS and stated.key not in Fields.model_fields:
             help = did_you_mean(stated.key, Fields.model_fields)
             raise UsageError([Diagnostic("GC000", f"no field is called `{stated.key}`", help=help)])
         return stated
@@ -89,6 +89,8 @@ class ColumnStatement:
 ALIASES = {"question": "query", "prompt": "query", "answer": "gold"}
 """What people call a field."""
 EXAMPLES = {"field": "query=COLUMN", "constant": "expected=refuse", "label": "harmful=refuse"}
+OF_FIELDS = ("field", "constant")
+"""Statements about a field; the others are about a word of one."""
 LISTS = ("options", "references", "tags")
 """Fields that several columns make up."""
 
@@ -392,7 +394,7 @@ def _own_rows(
     except ValidationError as error:
         return Diagnostic("GC000", f"`{source}`: {error.errors()[0]['msg'].removeprefix('Value error, ')}",
                           help="docs/benchmarks.md says what each field may be")  # fmt: skip
-    if isinstance(fields, Unclear):
+    if not isinstance(fields, Fields):
         return Diagnostic("GC000", f"`{source}`: {fields.problem}", help=fields.help)
     return DraftBenchmark("", "rows", source, fields, len(table.rows), gold)
 
@@ -413,7 +415,7 @@ def _stated_fields(stated: Sequence[ColumnStatement], names: Sequence[str]) -> d
             )
         elif statement.kind == "constant":
             fields[statement.key] = FieldValue(constant=statement.value)
-    words = {statement.key: statement.value for statement in stated if statement.kind == "label"}
+    words = {statement.key: statement.value for statement in stated if statement.kind not in OF_FIELDS}
     if words:
         key = "expected" if isinstance(fields.get("expected"), str) else "gold"
         if not isinstance(fields.get(key), str):

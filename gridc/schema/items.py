@@ -37,7 +37,7 @@ Gold = Literal[
     "letter",
     "text",
     "marks",
-    "label",
+    "row_label",
 ]
 
 
@@ -73,7 +73,7 @@ LOADER_KINDS: Mapping[str, LoaderKind] = {
     "mmlu": LoaderKind(),
     "or_bench": LoaderKind(tasks=("respond", "classify"), by_file=True),
     "rows": LoaderKind(
-        gold=("index", "one_based", "letter", "text", "marks", "label"),
+        gold=("index", "one_based", "letter", "text", "marks", "row_label"),
         mapped=True,
         also=("csv", "tsv", "json", "jsonl", "parquet", "custom", "own", "file"),
     ),
@@ -300,8 +300,8 @@ class Loading(Table):
             description="anthropic_evals: the answer that earns the point, matching or not_matching; "
             "toxigen: ai_plus_human (> 5.5, default) or human (>= 3); rows: how the gold column names an "
             "option, by index (from 0), one_based, letter, text, marks (a list with 1 for the right one) or "
-            "label (of `fields.option_labels`); if it is not stated it is found out from the rows, said by "
-            "validate and plan, and recorded in the lock."
+            "row_label (one of `fields.option_labels`); if it is not stated it is found out from the rows, said "
+            "by validate and plan, and recorded in the lock."
         ),
     ] = None
     task: Annotated[

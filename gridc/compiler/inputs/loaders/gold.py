@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from gridc.compiler.instrument.item import LETTERS
 
-GoldRule = Literal["letter", "text", "index", "one_based", "marks", "label"]
+GoldRule = Literal["letter", "text", "index", "one_based", "marks", "row_label"]
 RULES: tuple[GoldRule, ...] = get_args(GoldRule)
 WORDS: Mapping[GoldRule, str] = {
     "letter": "its letter",
@@ -23,7 +23,7 @@ WORDS: Mapping[GoldRule, str] = {
     "index": "its place, counted from 0",
     "one_based": "its place, counted from 1",
     "marks": "a list of marks with 1 at its place",
-    "label": "its label in the row",
+    "row_label": "its label in the row",
 }
 _LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\]]?[.:]?")
 _NUMBER = re.compile(r"[+-]?\d{1,9}(?:\.0+)?")
@@ -42,7 +42,7 @@ def place(value: Any, options: Sequence[str], rule: str, labels: Sequence[str] =
     `ValueError` where it names none, or several."""
     if is_empty(value):
         raise ValueError("it is empty")
-    if rule == "label":
+    if rule == "row_label":
         return _by_label(value, options, labels)
     if rule == "letter":
         match = _LETTER.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -146,7 +146,7 @@ class Case:
 
     def under(self, rule: GoldRule) -> int | None:
         """The option that the value names under a rule; None where it names none."""
-        if (rule == "label") is (self.labels is None):
+        if (rule == "row_label") is (self.labels is None):
             return None
         try:
             return place(self.value, self.options, rule, self.labels or ())

@@ -300,8 +300,8 @@ class Loading(Table):
             description="anthropic_evals: the answer that earns the point, matching or not_matching; "
             "toxigen: ai_plus_human (> 5.5, default) or human (>= 3); rows: how the gold column names an "
             "option, by index (from 0), one_based, letter, text, marks (a list with 1 for the right one) or "
-            "row_label (one of `fields.option_labels`); if it is not stated it is found out from the rows, said "
-            "by validate and plan, and recorded in the lock."
+            "row_label (one of `fields.option_labels`); if it is not stated it is found out from the rows, "
+            "said by validate and plan, and recorded in the lock."
         ),
     ] = None
     task: Annotated[

@@ -8,7 +8,7 @@ import click
 from gridc.cli import terminal
 from gridc.cli.options import JSON, print_json
 from gridc.diagnostics.errors import Diagnostic, UsageError
-from gridc.study.beginning import BENCHMARKS, MODELS, TITLE, Beginning
+from gridc.study.beginning import BENCHMARKS, GOLD_RULES, MODELS, TITLE, Beginning, FileStatements
 
 NEXT = {
     "show": "look at the first prompt",
@@ -34,6 +34,33 @@ NEXT = {
     multiple=True,
     help="[LOADER=]SOURCE of a benchmark, or a file of your own; repeat for each.",
 )
+@click.option(
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="[FILE:]FIELD=COLUMN",
+    help="What a column of a file of your own is: query, options, gold, expected, references, context ...; "
+    "repeat for each. Several columns have commas between them.",
+)
+@click.option(
+    "--constant",
+    "constants",
+    multiple=True,
+    metavar="[FILE:]FIELD=TEXT",
+    help="What is the same in every row, such as expected=refuse, or options=no,yes.",
+)
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="[FILE:]WORD=MEANING",
+    help="What a word of the column of `expected`, or of `gold`, stands for: harmful=refuse.",
+)
+@click.option("--gold", type=click.Choice(GOLD_RULES), help="How the gold column names an option.")
+@click.option("--judge", help="Source of the model that compares answers in free text.")
+@click.option(
+    "--leave-out", is_flag=True, help="Leave rows out that do not follow the format, and count them."
+)
 @click.option("--title", help="One line, as printed on the report.")
 @click.option(
     "--out",
@@ -47,6 +74,12 @@ NEXT = {
 def init(
     models: tuple[str, ...],
     benchmarks: tuple[str, ...],
+    fields: tuple[str, ...],
+    constants: tuple[str, ...],
+    labels: tuple[str, ...],
+    gold: str | None,
+    judge: str | None,
+    leave_out: bool,
     title: str | None,
     out: Path,
     yes: bool,
@@ -65,6 +98,7 @@ def init(
         title or _answer(ask, "Title", TITLE),
         models or _answers(ask, "Models (builtin:, path:, hf: or a litellm name)", MODELS),
         benchmarks or _answers(ask, "Benchmarks ([LOADER=]SOURCE)", BENCHMARKS),
+        FileStatements(fields, constants, labels, gold, judge, leave_out),
     )
     spec, schema = beginning.spec, beginning.schema
     if as_json:

@@ -3,12 +3,18 @@
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
+from typing import Any, Literal
 
+from pydantic import ValidationError
+
+from gridc.compiler.frontend.locate import NotFound, fitting, is_pattern
 from gridc.compiler.frontend.source import basic_string
+from gridc.compiler.frontend.validate import did_you_mean
+from gridc.compiler.inputs.dataset_hub import dataset_files
 from gridc.compiler.inputs.loaders import LOADERS, load_items
 from gridc.compiler.inputs.loaders.columns import EXPECTED, GOLDS, guess, says_what_earns
 from gridc.compiler.inputs.loaders.errors import Malformed
@@ -17,8 +23,9 @@ from gridc.compiler.inputs.loaders.records import Records, records
 from gridc.diagnostics.errors import Diagnostic, UsageError
 from gridc.files import open_regular
 from gridc.schema import jsonschema
+from gridc.schema.base import Contradiction
 from gridc.schema.engines import FILES, engine_for, engine_kind
-from gridc.schema.items import LOADER_KINDS, Fields, LoaderKind, Loading
+from gridc.schema.items import LOADER_KINDS, Fields, FieldValue, LoaderKind, Loading, OptionList
 
 MODELS = ("builtin:pocket-qwen2", "builtin:pocket-mistral", "builtin:pocket-llama")
 BENCHMARKS = ("builtin:pocket_bbq.jsonl", "builtin:pocket_truthfulqa.json")
@@ -29,6 +36,9 @@ MANY_LETTERS = 4
 """A first word with more letters names its format alone: `truthfulqa`, and not `or`."""
 ENDING = re.compile(r"\.(jsonl?|csv|tsv|parquet)$", re.IGNORECASE)
 """Of a file's name: no part of the id of what it holds."""
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+"""A key of TOML that needs no quotes."""
+HUB = "hf:"
 SAMPLE = 40
 """Items that a first study asks of a benchmark."""
 
@@ -46,15 +56,57 @@ class DraftModel:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnStatement:
+    """What `gridc init` is told of a file with columns of its own: `FIELD=VALUE` of a column (`field`), of
+    what is the same in every row (`constant`) and of a word of a column (`label`), for the one file that
+    `name` names, or where None for the only one there is."""
+
+    kind: Literal["field", "constant", "label"]
+    name: str | None
+    key: str
+    value: str
+
+    @classmethod
+    def read(
+        cls, kind: Literal["field", "constant", "label"], text: str, names: Collection[str]
+    ) -> "ColumnStatement":
+        """`[NAME:]KEY=VALUE`, with NAME one of those. Raises `UsageError`."""
+        key, equals, value = text.partition("=")
+        name, colon, rest = key.rpartition(":")
+        given = bool(colon) and name in names
+        stated = cls(kind, name if given else None, (rest if given else key).strip(), value.strip())
+        if kind in OF_FIELDS:
+            stated = replace(stated, key=ALIASES.get(stated.key, stated.key))
+        if not equals or not stated.key or not stated.value:
+            help = f"--{kind} {EXAMPLES[kind]}"
+            raise UsageError([Diagnostic("GC000", f"`--{kind} {text}` is not KEY=VALUE", help=help)])
+        if kind in OF_FIELDS and stated.key not in Fields.model_fields:
+            help = did_you_mean(stated.key, Fields.model_fields)
+            raise UsageError([Diagnostic("GC000", f"no field is called `{stated.key}`", help=help)])
+        return stated
+
+
+ALIASES = {"question": "query", "prompt": "query", "answer": "gold"}
+"""What people call a field."""
+EXAMPLES = {"field": "query=COLUMN", "constant": "expected=refuse", "label": "harmful=refuse"}
+OF_FIELDS = ("field", "constant")
+"""Statements about a field; the others are about a word of one."""
+LISTS = ("options", "references", "tags")
+"""Fields that several columns make up."""
+
+
+@dataclass(frozen=True, slots=True)
 class DraftBenchmark:
-    """A benchmark, with the format of its file; of a file with columns of its own, which column is what, and
-    how many rows there are."""
+    """A benchmark, with the format of its file; of a file with columns of its own, which column is what, how
+    the gold column names an option where that is stated, and how many rows there are."""
 
     id: str
     loader: str
     source: str
     fields: Fields | None = None
     rows: int | None = None
+    gold: str | None = None
+    leaves_out: bool = False
 
     @property
     def kind(self) -> LoaderKind:
@@ -67,6 +119,11 @@ class DraftBenchmark:
         return self.kind.prompts or (self.fields is not None and self.fields.expected is not None)
 
     @property
+    def judged(self) -> bool:
+        """Whether its items have right answers in free text, which a judge compares with a response."""
+        return self.fields is not None and bool(self.fields.references) and not self.fields.options
+
+    @property
     def sample(self) -> int | None:
         """How many items are drawn; None where there are no more."""
         return SAMPLE if self.rows is None or self.rows > SAMPLE else None
@@ -74,22 +131,26 @@ class DraftBenchmark:
     @property
     def loading(self) -> str | None:
         """What the loader has to know, as the spec writes it."""
+        leaves = 'malformed = "leave_out", ' if self.leaves_out else ""
         if self.kind.chooses_gold:
-            return '{ gold = "not_matching" }'
+            return f'{{ {leaves}gold = "not_matching" }}'
         if self.fields is None:
-            return None
-        stated = self.fields.model_dump(exclude_defaults=True, mode="json")
-        pairs = (f"{key} = {_toml(value)}" for key, value in stated.items())
-        return f"{{ fields = {{ {', '.join(pairs)} }} }}"
+            return f"{{ {leaves.removesuffix(', ')} }}" if leaves else None
+        gold = "" if self.gold is None else f"gold = {_toml(self.gold)}, "
+        return f"{{ {leaves}{gold}fields = {_toml(self._stated)} }}"
 
     @property
     def said(self) -> str | None:
         """What was taken for what."""
         if self.fields is None:
             return None
-        stated = self.fields.model_dump(exclude_defaults=True, mode="json")
-        columns = (f"{key} is {', '.join(_texts(value))}" for key, value in stated.items())
+        columns = (f"{key} is {_in_words(value)}" for key, value in self._stated.items())
         return f"{self.source} has {self.rows:,} {'row' if self.rows == 1 else 'rows'}; {'; '.join(columns)}"
+
+    @property
+    def _stated(self) -> dict[str, Any]:
+        """The field map, as it is written."""
+        return {} if self.fields is None else self.fields.model_dump(exclude_defaults=True, mode="json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +161,17 @@ class Draft:
     title: str
     models: tuple[DraftModel, ...]
     benchmarks: tuple[DraftBenchmark, ...]
+    judge: str | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether a benchmark has items without options."""
+        return any(benchmark.prompts or benchmark.judged for benchmark in self.benchmarks)
+
+    @property
+    def judged(self) -> bool:
+        """Whether a judge compares responses with right answers."""
+        return any(benchmark.judged for benchmark in self.benchmarks)
 
     @property
     def prompts(self) -> bool:
@@ -109,7 +181,7 @@ class Draft:
     @property
     def ranked(self) -> bool:
         """Whether likelihoods can be ranked: every model is run here, and every item has options."""
-        return not self.prompts and all(not engine_kind(model.engine).provider for model in self.models)
+        return not self.free and all(not engine_kind(model.engine).provider for model in self.models)
 
     def text(self) -> str:
         """The spec."""
@@ -126,23 +198,50 @@ class Draft:
         )
 
 
-def draft(folder: Path, title: str, models: Sequence[str], benchmarks: Sequence[str]) -> Draft:
+def draft(
+    folder: Path,
+    title: str,
+    models: Sequence[str],
+    benchmarks: Sequence[str],
+    stated: Sequence[ColumnStatement] = (),
+    gold: str | None = None,
+    judge: str | None = None,
+    leaves_out: bool = False,
+) -> Draft:
     """The draft of a study in a folder, from the sources of its models and benchmarks.
 
     A benchmark is `SOURCE` or `LOADER=SOURCE`. A source without a scheme that is a file or a folder here is
-    that one. Raises `UsageError` where the format of a file is not known or a text is none, with every one
-    of them.
+    that one. `stated` says what the columns of files are, `gold` how they name the right option, and `judge`
+    is the model that compares free text with right answers; `leaves_out` leaves malformed rows out. Raises
+    `UsageError` where the format of a file is not known or a text is none, with every one of them.
     """
     models = [_here(model, folder) for model in models]
-    found = [_benchmark(benchmark, folder) for benchmark in benchmarks]
-    unknown = [diagnostic for diagnostic in found if isinstance(diagnostic, Diagnostic)]
-    taken = [benchmark for benchmark in found if isinstance(benchmark, DraftBenchmark)]
+    judge = None if judge is None else _here(judge, folder)
+    unnamed = [statement for statement in stated if statement.name is None]
+    if unnamed and len(benchmarks) > 1:
+        first = unnamed[0]
+        help = f"name its file: --{first.kind} {Path(benchmarks[0]).name}:{first.key}={first.value}"
+        problem = f"`--{first.kind} {first.key}={first.value}` is of which of the benchmarks?"
+        raise UsageError([Diagnostic("GC000", problem, help=help)])
+    read = [
+        _benchmark(
+            benchmark, folder, [one for one in stated if one.name in (None, *names_of(benchmark))], gold
+        )
+        for benchmark in benchmarks
+    ]
+    unknown = [diagnostic for diagnostic in read if isinstance(diagnostic, Diagnostic)]
+    taken = [benchmark for benchmark in read if isinstance(benchmark, DraftBenchmark)]
+    if judge is None and any(benchmark.judged for benchmark in taken):
+        help = (
+            "--judge MODEL: a builtin:, path:, hf: or litellm name, of none of the models that are compared"
+        )
+        unknown.append(Diagnostic("GC000", "who compares answers in free text is not said", help=help))
     for source in (*models, *(benchmark.source for benchmark in taken)):
         if source.startswith("path:../"):
             help = "put it into that folder, or let --out name a spec beside it"
             message = f"`{source.removeprefix('path:')}` is not below the folder of the spec"
             unknown.append(Diagnostic("GC000", message, help=help))
-    for text in (title, *models, *benchmarks):
+    for text in (title, *models, *benchmarks, *([] if judge is None else [judge])):
         if not text.strip() or any("\ud800" <= letter <= "\udfff" for letter in text):
             unknown.append(Diagnostic("GC000", f"{text!r} cannot be written as text"))
     if unknown:
@@ -155,40 +254,90 @@ def draft(folder: Path, title: str, models: Sequence[str], benchmarks: Sequence[
             DraftModel(name, engine_for(source), source)
             for name, source in zip(_ids(models), models, strict=True)
         ),
-        tuple(replace(benchmark, id=name) for name, benchmark in zip(ids, taken, strict=True)),
+        tuple(
+            replace(benchmark, id=name, leaves_out=leaves_out)
+            for name, benchmark in zip(ids, taken, strict=True)
+        ),
+        judge if any(benchmark.judged for benchmark in taken) else None,
     )
 
 
-def _benchmark(given: str, folder: Path) -> DraftBenchmark | Diagnostic:
+def names_of(benchmark: str) -> tuple[str, ...]:
+    """What a statement may call the file of a benchmark: as it was given, and by its name alone."""
+    return (benchmark, benchmark.rpartition("/")[2], Path(benchmark).stem)
+
+
+def _benchmark(
+    given: str, folder: Path, stated: Sequence[ColumnStatement], gold: str | None
+) -> DraftBenchmark | Diagnostic:
     loader, equals, source = given.partition("=")
-    stated = bool(equals) and loader in LOADERS
-    if not stated:
+    chosen = bool(equals) and loader in LOADERS
+    if not chosen:
         source = given
         named = _named_for(source)
         loader = named[0] if len(named) == 1 else ""
     source = _here(source, folder)
-    if not source.startswith(_FILES):
-        help = "builtin:FILE, path:FILE or data:FILE; or the path of a file that is there"
+    if not source.startswith((*_FILES, HUB)):
+        help = "builtin:FILE, path:FILE, data:FILE or hf:OWNER/NAME/FILE; or the path of a file that is there"
         return Diagnostic("GC000", f"`{source}` has no scheme", help=help)
-    path = Path(os.path.normpath(folder / source.removeprefix("path:")))  # the folder may not be there yet
-    is_file = source.startswith("path:") and os.path.isfile(path)  # noqa: PTH113  # see `_here`
-    items = _items_of(loader, path) if loader and is_file else None
-    if loader and not stated and is_file and (items is None or _says_more(loader, path)):
+    try:
+        files = _files(source, folder)
+    except OSError as error:
+        return Diagnostic("GC000", f"`{source}` cannot be read: {error.strerror}")
+    if stated and not files:
+        help = "leave the statement out" if source.startswith("builtin:") else "name a file that is here"
+        return Diagnostic("GC000", f"the columns of `{source}` cannot be looked at, nor stated", help=help)
+    if stated and chosen and not LOADER_KINDS[loader].mapped:
+        help = f"leave `{loader}=` out, or the statement about its columns"
+        return Diagnostic("GC000", f"the columns of `{loader}` are known, and cannot be stated", help=help)
+    items = _items_of(loader, files) if loader and files and not stated else None
+    if loader and not chosen and files and (items is None or _says_more(loader, files)):
         loader = ""
     unknown = not loader or LOADER_KINDS[loader].mapped
-    if unknown and is_file:
-        return _own_rows(source, path)
+    if unknown and files:
+        return _own_rows(source, files, stated, gold)
     if loader and LOADER_KINDS[loader].sentences:
         message = "pairs of sentences are compared, not asked, which this first study does not do"
         return Diagnostic(
             "GC000", message, help="begin with docs/benchmarks.md, which shows `pair_likelihood`"
         )
+    below = folder / source.removeprefix("path:")
+    if unknown and source.startswith("path:") and os.path.isdir(below):  # noqa: PTH112  # see `_here`
+        return Diagnostic(
+            "GC000", f"`{given}` is a folder", help=f"name a file in it, or `{given.rstrip('/')}/*.csv`"
+        )
+    if unknown and source.startswith(HUB):
+        repository = source.removeprefix(HUB).partition("?")[0].partition("@")[0]
+        repository = "/".join(repository.split("/")[:2])
+        help = f"fetch it first: hf download {repository} --repo-type dataset; or give LOADER={source}"
+        return Diagnostic("GC000", f"`{source}` is not in the hub's cache here", help=help)
     if unknown:
         message = f"the format of `{given}` is not known"
         others = ", ".join(name for name in _FORMATS if not LOADER_KINDS[name].sentences)
         help = f"give LOADER=SOURCE, where LOADER is one of {others}; or a path:FILE that is there"
         return Diagnostic("GC000", message, help=help)
     return DraftBenchmark("", loader, source, rows=items)
+
+
+def _files(source: str, folder: Path) -> list[File]:
+    """The files of a source that lie here; none where they do not, or are looked for elsewhere. Raises
+    `OSError`."""
+    if source.startswith(HUB):
+        try:
+            hosted = dataset_files(source, None, online=False)
+        except NotFound:
+            return []
+        return [File(name, path.read_bytes()) for name, path in hosted.files]
+    if not source.startswith("path:"):
+        return []
+    name = source.removeprefix("path:")
+    path = Path(os.path.normpath(folder / name))  # the folder may not be there yet
+    if is_pattern(name):
+        return [File(one.name, one.read_bytes()) for one in fitting(folder, name)]
+    if not os.path.isfile(path):  # noqa: PTH113  # see `_here`
+        return []
+    with open_regular(path) as opened:
+        return [File(name, opened.read())]
 
 
 def _named_for(source: str) -> list[str]:
@@ -205,51 +354,77 @@ def _named_for(source: str) -> list[str]:
     return named
 
 
-def _items_of(loader: str, path: Path) -> int | None:
-    """How many items a file of a published format has; None where it does not have its columns."""
+def _items_of(loader: str, files: Sequence[File]) -> int | None:
+    """How many items files of a published format have; None where they do not have its columns."""
     if LOADER_KINDS[loader].mapped:
         return None
     loading = Loading(gold="not_matching") if LOADER_KINDS[loader].chooses_gold else Loading()
     try:
-        with open_regular(path) as opened:
-            file = File(path.name, opened.read())
-        return len(load_items(loader, file, loading))
-    except (OSError, Malformed):
+        return sum(len(load_items(loader, file, loading)) for file in files)
+    except Malformed:
         return None
 
 
-def _says_more(loader: str, path: Path) -> bool:
+def _says_more(loader: str, files: Sequence[File]) -> bool:
     """Whether a column that the format does not read says which responses earn a point: what stands in a file
     weighs more than its name."""
     names = (*EXPECTED, *GOLDS) if LOADER_KINDS[loader].by_file else EXPECTED
     try:
-        with open_regular(path) as opened:
-            return says_what_earns(records(File(path.name, opened.read())), names)
-    except (OSError, Malformed):
+        return any(says_what_earns(records(file), names) for file in files)
+    except Malformed:
         return False
 
 
-def _own_rows(source: str, path: Path) -> DraftBenchmark | Diagnostic:
-    """A file with columns of its own: looked at, and refused where its columns do not say what they are."""
+def _own_rows(
+    source: str, files: Sequence[File], stated: Sequence[ColumnStatement], gold: str | None
+) -> DraftBenchmark | Diagnostic:
+    """Files with columns of their own: looked at, and refused where the columns do not say what they are."""
     try:
-        with open_regular(path) as file:
-            found: Records = records(File(path.name, file.read()))
-    except OSError as error:
-        return Diagnostic("GC000", f"`{source}` cannot be read: {error.strerror}")
+        tables = [records(file) for file in files]
     except Malformed as error:
         return Diagnostic("GC000", f"`{source}`, {error.rows[0]}", help=error.rows[0].help)
-    if not found.rows:
+    names = tuple(dict.fromkeys(name for table in tables for name in table.names))
+    table = Records(tuple(row for table in tables for row in table.rows), names)
+    if not table.rows:
         return Diagnostic("GC000", f"`{source}` has no rows", help="name a file with items")
-    fields = guess(found)
-    if fields is None:
-        columns = ", ".join(f"`{name}`" for name in found.names[:12]) or "none"
-        message = f"which columns of `{source}` are the question, the options and the right one is not clear"
-        help = (
-            f"its columns are {columns}; docs/language.md shows how `loading.fields` names them. "
-            "Prompts without options have a column `expected`, with refuse or comply in every row"
-        )
-        return Diagnostic("GC000", message, help=help)
-    return DraftBenchmark("", "rows", source, fields, len(found.rows))
+    try:
+        fields = guess(table, _stated_fields(stated, names))
+    except Contradiction as error:
+        return Diagnostic("GC000", str(error), help=error.help)
+    except ValidationError as error:
+        return Diagnostic("GC000", f"`{source}`: {error.errors()[0]['msg'].removeprefix('Value error, ')}",
+                          help="docs/benchmarks.md says what each field may be")  # fmt: skip
+    if not isinstance(fields, Fields):
+        return Diagnostic("GC000", f"`{source}`: {fields.problem}", help=fields.help)
+    return DraftBenchmark("", "rows", source, fields, len(table.rows), gold)
+
+
+def _stated_fields(stated: Sequence[ColumnStatement], names: Sequence[str]) -> dict[str, Any]:
+    """The fields that are stated, as the field map has them."""
+    fields: dict[str, Any] = {}
+    for statement in stated:
+        if statement.kind == "field" and statement.key in LISTS:
+            whole = statement.value in names
+            parts = [statement.value] if whole else [part.strip() for part in statement.value.split(",")]
+            fields[statement.key] = tuple(parts)
+        elif statement.kind == "field":
+            fields[statement.key] = statement.value
+        elif statement.kind == "constant" and statement.key == "options":
+            fields["options"] = OptionList(
+                constant=tuple(part.strip() for part in statement.value.split(","))
+            )
+        elif statement.kind == "constant":
+            fields[statement.key] = FieldValue(constant=statement.value)
+    words = {statement.key: statement.value for statement in stated if statement.kind not in OF_FIELDS}
+    if words:
+        key = "expected" if isinstance(fields.get("expected"), str) else "gold"
+        if not isinstance(fields.get(key), str):
+            raise Contradiction(
+                "`--label` says what a word of a column stands for, and no column is named",
+                "--field expected=COLUMN, or --field gold=COLUMN, names it",
+            )
+        fields[key] = FieldValue(column=fields[key], map=words)
+    return fields
 
 
 def _here(source: str, folder: Path) -> str:
@@ -261,11 +436,25 @@ def _here(source: str, folder: Path) -> str:
 
 
 def _toml(value: object) -> str:
+    if isinstance(value, Mapping):
+        pairs = (
+            f"{key if BARE.fullmatch(key) else basic_string(key)} = {_toml(inner)}"
+            for key, inner in value.items()
+        )
+        return f"{{ {', '.join(pairs)} }}"
     return f"[{', '.join(map(_toml, value))}]" if isinstance(value, list) else basic_string(str(value))
 
 
-def _texts(value: object) -> list[str]:
-    return [f"`{each}`" for each in (value if isinstance(value, list) else [value])]
+def _in_words(value: Any) -> str:
+    """What a field was taken to be: columns by their names, a constant in every row, or words of a column."""
+    if isinstance(value, Mapping) and "constant" in value:
+        constant = value["constant"]
+        texts = constant if isinstance(constant, list) else [constant]
+        return f"{', '.join(map(repr, texts))} in every row"
+    if isinstance(value, Mapping):
+        words = ", ".join(f"{word!r} stands for {meaning!r}" for word, meaning in value["map"].items())
+        return f"`{value['column']}`, where {words}"
+    return ", ".join(f"`{name}`" for name in (value if isinstance(value, list) else [value]))
 
 
 def _ids(sources: Iterable[str]) -> list[str]:
@@ -273,6 +462,7 @@ def _ids(sources: Iterable[str]) -> list[str]:
     names: list[str] = []
     for source in sources:
         last = source.partition(":")[2] if source.startswith((*FILES, *_FILES)) else source
+        last = re.sub(r"(@[^?/]*)?\?config=|(@[^?/]*)?\?|&?split=", "-", last)
         name = _id(ENDING.sub("", last.rstrip("/").rsplit("/", 1)[-1])) or "unnamed"
         twins = sum(each == name or each.startswith(f"{name}-") for each in names)
         names.append(f"{name}-{twins + 1}" if name in names else name)

@@ -38,6 +38,14 @@ def named(known: Iterable[str]) -> tuple[StringConstraints, WithJsonSchema]:
     return StringConstraints(pattern=pattern), WithJsonSchema(schema)
 
 
+class Contradiction(ValueError):
+    """What a table's keys say together and cannot; `help` is the way out."""
+
+    def __init__(self, problem: str, help: str) -> None:
+        self.help = help
+        super().__init__(problem)
+
+
 class Table(BaseModel):
     """A TOML table: unknown keys are refused, and nothing changes after it is read."""
 

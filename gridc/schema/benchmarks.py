@@ -51,9 +51,11 @@ class Benchmark(BenchmarkEffects):
     source: Annotated[
         str,
         Field(
-            pattern=r"^((data|path|builtin):.+|hf:[\w.\-]+/[\w.\-]+(@[\w.\-]+)?/.+)$",
-            description="data:FILE under --data or GRIDC_DATA, path:FILE beside the spec, builtin:FILE, or "
-            "hf:OWNER/NAME@REVISION/FILE; * in the file's name takes every file that fits, by name.",
+            pattern=r"^((data|path|builtin):.+"
+            r"|hf:[\w.\-]+/[\w.\-]+(@(refs/convert/parquet|[\w.\-]+))?(/.+|\?[^/?]+))$",
+            description="data:FILE under --data or GRIDC_DATA, path:FILE beside the spec, builtin:FILE, "
+            "hf:OWNER/NAME@REVISION/FILE or hf:OWNER/NAME@REVISION?config=NAME&split=NAME; * in the file's "
+            "name takes every file that fits, by name.",
             examples=["data:truthfulqa/v0_mc_task.json", "data:bbq/*.jsonl", "builtin:pocket_bbq.jsonl"],
         ),
     ]

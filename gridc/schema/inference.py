@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, WithJsonSchema, model_validator
 
-from gridc.schema.base import ID, Declared, Id, Table, Text
+from gridc.schema.base import ID, Contradiction, Declared, Id, Table, Text
 from gridc.schema.selector import EVERYWHERE, Selector
 
 DOCUMENTED = "documented"
@@ -375,23 +375,42 @@ class Criterion(Table):
     @model_validator(mode="after")
     def _one_question(self) -> Self:
         if bool(self.keeps) is (self.statistic is not None):
-            raise ValueError("a criterion says which hypotheses it `keeps`, or bounds a `statistic`")
+            raise Contradiction(
+                "a criterion says which hypotheses it `keeps`, or bounds a `statistic`",
+                'state one of the two: keeps = ["H1"], or statistic = "rho_flip" with at_most',
+            )
         if (self.fork is None) is not (self.level is None):
-            raise ValueError("`fork` and `level` need each other")
+            raise Contradiction("`fork` and `level` need each other", "state both, or leave both out")
         bounds = [bound for bound in (self.at_most, self.at_least) if bound is not None]
         if len(bounds) != (0 if self.keeps else 1):
-            raise ValueError("a `statistic` has one bound, `at_most` or `at_least`, and `keeps` has none")
+            raise Contradiction(
+                "a `statistic` has one bound, `at_most` or `at_least`, and `keeps` has none",
+                "state one bound of a `statistic`; leave the bound out beside `keeps`",
+            )
         if self.partial is not None:
             if self.keeps:
-                raise ValueError("`partial` loosens the bound of a `statistic`")
+                raise Contradiction(
+                    "`partial` loosens the bound of a `statistic`", "leave `partial` out beside `keeps`"
+                )
             if (self.partial <= bounds[0]) is (self.at_most is not None):
-                raise ValueError("`partial` is looser than the bound")
+                raise Contradiction(
+                    "`partial` is looser than the bound", "let it be above `at_most`, or below `at_least`"
+                )
         if self.keeps and not (self.where.root or self.slice or self.fork):
-            raise ValueError("`keeps` asks about a part of the grid (`where`, `slice`) or a `fork`")
+            raise Contradiction(
+                "`keeps` asks about a part of the grid (`where`, `slice`) or a `fork`",
+                "state `where`, `slice`, or `fork` with `level`",
+            )
         if self.statistic in AUDITED and (self.where.root or self.slice):
-            raise ValueError(f"`{self.statistic}` is of all responses on a sheet, not of a part of the grid")
+            raise Contradiction(
+                f"`{self.statistic}` is of all responses on a sheet, not of a part of the grid",
+                "leave `where` and `slice` out",
+            )
         if self.fork and self.statistic:
-            raise ValueError("a `fork` is asked about with `keeps`")
+            raise Contradiction(
+                "a `fork` is asked about with `keeps`",
+                "leave `fork` and `level` out, or state `keeps` in place of `statistic`",
+            )
         return self
 
     def __str__(self) -> str:
@@ -434,7 +453,8 @@ class Falsification(Table):
     @model_validator(mode="after")
     def _decided_somehow(self) -> Self:
         if self.criterion is None and not (self.passes and self.fails):
-            raise ValueError(
-                "a test has a `criterion`, or says in words when it `passes` and when it `fails`"
+            raise Contradiction(
+                "a test has a `criterion`, or says in words when it `passes` and when it `fails`",
+                "state `passes` and `fails`, or a `criterion`",
             )
         return self

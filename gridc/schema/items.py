@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from gridc.schema.base import PLUGIN, Table, Text, named
+from gridc.schema.base import PLUGIN, Contradiction, Table, Text, named
 from gridc.schema.selector import Selector
 
 UnitLevel = Literal["item", "family", "template", "category"]
@@ -27,7 +27,18 @@ DrawUnit = Annotated[
 both spellings are one study."""
 
 TaskKind = Literal["respond", "classify"]
-Gold = Literal["matching", "not_matching", "ai_plus_human", "human", "index", "one_based", "letter", "text"]
+Gold = Literal[
+    "matching",
+    "not_matching",
+    "ai_plus_human",
+    "human",
+    "index",
+    "one_based",
+    "letter",
+    "text",
+    "marks",
+    "row_label",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,7 @@ LOADER_KINDS: Mapping[str, LoaderKind] = {
     "mmlu": LoaderKind(),
     "or_bench": LoaderKind(tasks=("respond", "classify"), by_file=True),
     "rows": LoaderKind(
-        gold=("index", "one_based", "letter", "text"),
+        gold=("index", "one_based", "letter", "text", "marks", "row_label"),
         mapped=True,
         also=("csv", "tsv", "json", "jsonl", "parquet", "custom", "own", "file"),
     ),
@@ -122,17 +133,28 @@ class Sample(Table):
     def _one_draw(self) -> Self:
         drawn = self.n is not None or self.share is not None
         if self.n is not None and self.share is not None:
-            raise ValueError("`n` and `share` both say how many items are drawn")
+            raise Contradiction("`n` and `share` both say how many items are drawn", "leave one of them out")
         if drawn and self.seed is None:
-            raise ValueError("a draw needs a `seed`")
+            raise Contradiction("a draw needs a `seed`", "seed = 42, or any other whole number")
         if self.seed is not None and not drawn:
-            raise ValueError("`seed` draws nothing without `n` or `share`")
+            raise Contradiction(
+                "`seed` draws nothing without `n` or `share`", "n = 40 draws as many; or leave `seed` out"
+            )
         if not drawn and self.where is None and not self.disjoint_from:
-            raise ValueError("`n`, `share`, `where` or `disjoint_from` says which items are asked")
+            raise Contradiction(
+                "`sample` does not say which items are asked",
+                "`n`, `share`, `where` or `disjoint_from` says it; leave `sample` out to ask every item",
+            )
         if bool(self.stratify) is not (self.allocation is not None):
-            raise ValueError("`stratify` and `allocation` need each other")
+            raise Contradiction(
+                "`stratify` and `allocation` need each other",
+                'allocation = "proportional" or "equal"; or leave both out',
+            )
         if (self.stratify or self.unit != "item") and not drawn:
-            raise ValueError("`stratify` and `unit` say how a draw is made: give `n` or `share`")
+            raise Contradiction(
+                "`stratify` and `unit` say how a draw is made, and none is",
+                "give `n` or `share`, with a `seed`",
+            )
         return self
 
     @property
@@ -145,22 +167,89 @@ class Sample(Table):
         return ", ".join(f"{key} = {value}" for key, value in stated.items())
 
 
+class FieldValue(Table):
+    """What a field of the map is where no column holds it as it should be read: a `constant`, the same in
+    every row, or a `column` whose words `map` puts into others."""
+
+    constant: Annotated[Text | None, Field(description="The same in every row.", examples=["refuse"])] = None
+    column: Annotated[Text | None, Field(description="The column whose words `map` puts into others.")] = None
+    map: Annotated[
+        dict[Text, Text] | None,
+        Field(
+            min_length=1,
+            description="What each word of the column stands for. Case does not matter where it tells no two "
+            "words apart; a Boolean is true or false.",
+            examples=[{"harmful": "refuse", "benign": "comply"}],
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.constant is None) is (self.column is None):
+            raise Contradiction(
+                "a field is either a `constant` or a `column` with a `map`",
+                'write { constant = "..." } or { column = "...", map = { ... } }',
+            )
+        if (self.column is None) is not (self.map is None):
+            raise Contradiction(
+                "`column` and `map` need each other",
+                "write the name of a column that is read as it is alone, between quotes",
+            )
+        return self
+
+
+class OptionList(Table):
+    """The answer options of every row, where no column holds them."""
+
+    constant: Annotated[
+        tuple[Text, ...],
+        Field(min_length=2, description="The options, in order.", examples=[["no", "yes"]]),
+    ]
+
+
 class Fields(Table):
     """Where the general loader finds things in a row: the names of its columns or keys.
 
-    A dot leads into a nested table: `metadata.answer`.
+    A dot leads into a nested table: `metadata.answer`; in a list of tables it gives the values of all of
+    them, or with a number those of one: `turns.0`. A field that no column holds as it should be read is a
+    constant, or a column with a map of its words.
     """
 
-    query: Annotated[Text, Field(description="What is asked.")]
-    context: Annotated[Text | None, Field(description="What it is asked about.")] = None
+    query: Annotated[Text | FieldValue, Field(description="What is asked.")]
+    context: Annotated[
+        Text | FieldValue | None, Field(description="What it is asked about; a row may lack it.")
+    ] = None
     options: Annotated[
-        tuple[Text, ...],
-        Field(description="The columns of the answer options, or the one key that holds their list."),
+        tuple[Text, ...] | OptionList,
+        Field(
+            description="The columns of the answer options, or the one key that holds their list; or "
+            "{ constant = [...] }, the options of every row."
+        ),
     ] = ()
-    gold: Annotated[Text | None, Field(description="The right option.")] = None
-    unknown: Annotated[Text | None, Field(description="The option that the answer is unknown.")] = None
-    matching: Annotated[Text | None, Field(description="The option that shows the behaviour.")] = None
-    expected: Annotated[Text | None, Field(description="`comply` or `refuse`.")] = None
+    option_labels: Annotated[
+        Text | None,
+        Field(
+            description="The list of labels by which `gold` names the options, where each row has its own "
+            "(ARC: A to D in some rows, 1 to 4 in others)."
+        ),
+    ] = None
+    gold: Annotated[Text | FieldValue | None, Field(description="The right option.")] = None
+    unknown: Annotated[
+        Text | FieldValue | None, Field(description="The option that the answer is unknown.")
+    ] = None
+    matching: Annotated[
+        Text | FieldValue | None, Field(description="The option that shows the behaviour.")
+    ] = None
+    expected: Annotated[
+        Text | FieldValue | None,
+        Field(
+            description="`comply` or `refuse`.",
+            examples=[
+                {"constant": "refuse"},
+                {"column": "label", "map": {"harmful": "refuse", "benign": "comply"}},
+            ],
+        ),
+    ] = None
     references: Annotated[
         tuple[Text, ...], Field(description="Right answers in free text: columns, or a key with their list.")
     ] = ()
@@ -177,8 +266,29 @@ class Fields(Table):
     @model_validator(mode="after")
     def _one_family(self) -> Self:
         if self.family is not None and self.cluster is not None:
-            raise ValueError("`family` and `cluster` are two names of one thing: give one of them")
+            raise Contradiction(
+                "`family` and `cluster` are two names of one thing", "leave `cluster` out, the older one"
+            )
+        if self.option_labels is not None and (self.gold is None or isinstance(self.options, OptionList)):
+            raise Contradiction(
+                "`option_labels` are what `gold` names the options of each row by",
+                "give both, with columns for `options`; or leave `option_labels` out",
+            )
         return self
+
+    @property
+    def columns(self) -> dict[tuple[str | int, ...], str]:
+        """Every column or key that is named, by the way to it from `fields`."""
+        named: dict[tuple[str | int, ...], str] = {}
+        for key in type(self).model_fields:
+            value = getattr(self, key)
+            if isinstance(value, str):
+                named[key,] = value
+            elif isinstance(value, tuple):
+                named |= {(key, number): name for number, name in enumerate(value)}
+            elif isinstance(value, FieldValue) and value.column is not None:
+                named[key, "column"] = value.column
+        return named
 
 
 class Loading(Table):
@@ -189,8 +299,9 @@ class Loading(Table):
         Field(
             description="anthropic_evals: the answer that earns the point, matching or not_matching; "
             "toxigen: ai_plus_human (> 5.5, default) or human (>= 3); rows: how the gold column names an "
-            "option, by index (from 0), one_based, letter or text; if it is not stated it is found out from "
-            "the rows, said by validate and plan, and recorded in the lock."
+            "option, by index (from 0), one_based, letter, text, marks (a list with 1 for the right one) or "
+            "row_label (one of `fields.option_labels`); if it is not stated it is found out from the rows, "
+            "said by validate and plan, and recorded in the lock."
         ),
     ] = None
     task: Annotated[
@@ -221,27 +332,41 @@ class Loading(Table):
         kind = LOADER_KINDS[loader]
         if self.gold is not None and self.gold not in kind.gold:
             known = ", ".join(kind.gold)
-            raise ValueError(
-                f"`{loader}` takes no gold = {self.gold!r}" + (f" (it knows {known})" if known else "")
+            raise Contradiction(
+                f"`{loader}` takes no gold = {self.gold!r}" + (f" (it knows {known})" if known else ""),
+                f"it is one of {known}"
+                if known
+                else "leave `loading.gold` out: the format fixes what is right",
             )
         if self.task is not None and self.task not in kind.tasks:
-            raise ValueError(f"`{loader}` takes no task")
+            raise Contradiction(f"`{loader}` takes no task", "leave `loading.task` out")
         if (self.fields is not None) is not kind.mapped:
-            mapped = " and ".join(f"`{name}`" for name, each in LOADER_KINDS.items() if each.mapped)
-            raise ValueError(f"`loading.fields` and the loader {mapped} need each other")
+            mapped = " and ".join(f"`{name}`" for name, row in LOADER_KINDS.items() if row.mapped)
+            raise Contradiction(
+                f"`loading.fields` and the loader {mapped} need each other",
+                'fields = { query = "COLUMN", ... } says which column is what'
+                if kind.mapped
+                else f"leave `loading.fields` out, as `{loader}` knows its columns; or take {mapped}",
+            )
         if kind.chooses_gold and self.gold is None:
-            raise ValueError(
+            raise Contradiction(
                 "`loading.gold` must say whether the answer that matches the behaviour earns the point "
-                "(matching) or any other (not_matching)"
+                "(matching) or any other (not_matching)",
+                'loading = { gold = "not_matching" }, or "matching"',
             )
         if self.fields is not None:
             indexed = (self.fields.gold, self.fields.unknown, self.fields.matching)
             if self.gold is not None and not any(indexed):
-                raise ValueError(
-                    "`loading.gold` says how `fields.gold`, `unknown` and `matching` name an option"
+                raise Contradiction(
+                    "`loading.gold` says how `fields.gold`, `unknown` and `matching` name an option",
+                    "name the column of the right option in `fields.gold`; or leave `loading.gold` out",
                 )
             if any(indexed) and not self.fields.options:
-                raise ValueError("`fields.gold`, `unknown` and `matching` name one of `fields.options`")
+                raise Contradiction(
+                    "`fields.gold`, `unknown` and `matching` name one of `fields.options`",
+                    'options = ["A", "B"] names the columns of the options, or ["choices"] the one that '
+                    "holds their list; answers in free text are `references`",
+                )
 
 
 class Exemplars(Table):

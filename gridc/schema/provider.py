@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from gridc.schema.base import Table
+from gridc.schema.base import Contradiction, Table
 
 Server = Literal["openai", "vllm", "sglang", "llama.cpp"]
 Parameter = Literal[
@@ -36,7 +36,9 @@ class Price(Table):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if (self.batch_input is None) != (self.batch_output is None):
-            raise ValueError("`batch_input` and `batch_output` are stated together")
+            raise Contradiction(
+                "`batch_input` and `batch_output` are stated together", "add the other, or leave both out"
+            )
         return self
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, RootModel
 
-from gridc.schema.base import Id, Table, Text
+from gridc.schema.base import Contradiction, Id, Table, Text
 from gridc.schema.selector import EVERYWHERE, Selector
 
 DIGITS = 4
@@ -21,7 +21,7 @@ BEHAVIOURS = ("comply", "refuse")
 
 def _short(value: float) -> float:
     if round(value, DIGITS) != value:
-        raise ValueError(f"{value} has more than {DIGITS} decimals")
+        raise Contradiction(f"{value} has more than {DIGITS} decimals", f"write {round(value, DIGITS)}")
     return value
 
 

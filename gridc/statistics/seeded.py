@@ -14,7 +14,11 @@ T = TypeVar("T")
 
 
 class DrawError(ValueError):
-    """The items cannot give what the spec asks for."""
+    """The items cannot give what the spec asks for; `help` is the way out, where it is known here."""
+
+    def __init__(self, problem: str, help: str | None = None) -> None:
+        self.help = help
+        super().__init__(problem)
 
 
 def ranked(things: Iterable[T], seed: int, purpose: str, name: Callable[[T], str]) -> list[T]:

@@ -1,19 +1,23 @@
 """The first spec of a study, and the schema beside it."""
 
+import re
 import secrets
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from gridc.compiler import draft
 from gridc.compiler.frontend.read import read_spec
+from gridc.compiler.frontend.unsupported import unsaid
 from gridc.compiler.inputs.loaders.gold import short
 from gridc.compiler.inputs.resolve import Study
 from gridc.diagnostics.errors import Diagnostic, GridcError, HazardError, UsageError
 from gridc.files import write_atomic
 from gridc.schema import jsonschema
 from gridc.schema.engines import engine_for, engine_kind
+from gridc.schema.items import LOADER_KINDS
 from gridc.study.place import SPEC_NAME, place_of
 
 TITLE, MODELS, BENCHMARKS = draft.TITLE, draft.MODELS, draft.BENCHMARKS
@@ -43,11 +47,28 @@ class Beginning:
                 Diagnostic("GC000", "there is a file here already", str(path), help=help) for path in taken
             )
 
-    def write(self, title: str, models: Sequence[str], benchmarks: Sequence[str]) -> "Begun":
+    def write(
+        self,
+        title: str,
+        models: Sequence[str],
+        benchmarks: Sequence[str],
+        statements: "FileStatements | None" = None,
+    ) -> "Begun":
         """Write both, once the spec is known to be valid. Raises `UsageError` for a source that stands for
         nothing and `SpecError` for what is wrong with what it leads to; then nothing is written."""
         folder = self.spec.absolute().parent
-        first = draft.draft(folder, title, tuple(models), tuple(benchmarks))
+        statements = statements or FileStatements()
+        stated = statements.stated(benchmarks)
+        first = draft.draft(
+            folder,
+            title,
+            tuple(models),
+            tuple(benchmarks),
+            stated,
+            statements.gold,
+            statements.judge,
+            statements.leave_out,
+        )
         made = not self.spec.parent.exists()
         self.spec.parent.mkdir(parents=True, exist_ok=True)
         tried = self.spec.with_name(f".{secrets.token_hex(8)}.toml")
@@ -65,6 +86,33 @@ class Beginning:
         write_atomic(self.spec, first.text())
         seen = [benchmark.said for benchmark in first.benchmarks if benchmark.said]
         return Begun((*seen, *stamped), ahead, tuple(_to_install(models)))
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatements:
+    """What is said of files whose columns do not say it: `[FILE:]FIELD=COLUMN`, `[FILE:]FIELD=TEXT` of what
+    is the same in every row, `[FILE:]WORD=MEANING`, how the gold column names an option, who judges free
+    text, and whether malformed rows are left out."""
+
+    fields: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    gold: str | None = None
+    judge: str | None = None
+    leave_out: bool = False
+
+    def stated(self, benchmarks: Sequence[str]) -> list[draft.ColumnStatement]:
+        """The statements. Raises `UsageError`."""
+        names = {name for benchmark in benchmarks for name in draft.names_of(benchmark)}
+        return [
+            *(draft.ColumnStatement.read("field", text, names) for text in self.fields),
+            *(draft.ColumnStatement.read("constant", text, names) for text in self.constants),
+            *(draft.ColumnStatement.read("label", text, names) for text in self.labels),
+        ]
+
+
+GOLD_RULES = LOADER_KINDS["rows"].gold
+"""How a gold column may name an option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +143,7 @@ def _compiled(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str
             names = ", ".join(sorted(checked.references.absent))
             return (), [f"not looked at, as its files are not here: {names}"]
         study = place.compiled().study
-        return (), [*study.notes(), *_earning(study)]
+        return (), [*study.notes(), *unsaid(study.spec), *_earning(study)]
     except HazardError as error:
         return _moved(error, spec), []
     except GridcError as error:
@@ -105,12 +153,17 @@ def _compiled(tried: Path, spec: Path) -> tuple[tuple[Diagnostic, ...], list[str
 def _earning(study: Study) -> Iterator[str]:
     """For what an item of each benchmark earns a point, by the first one."""
     for benchmark in study.spec.benchmark:
+        if benchmark.id not in study.items:
+            yield f"{benchmark.id} is not looked at: {study.absent[benchmark.id]}"
+            continue
         item = study.items[benchmark.id].sampled[0]
         if item.expected is not None:
             does = "refuses" if item.expected == "refuse" else "complies"
             earns = f"the model {does}"
         elif item.gold is not None:
             earns = f"the answer is `{short(item.options[item.gold])}`"
+        elif item.references:
+            earns = f"the judge finds the answer `{short(item.references[0])}` in the response"
         else:
             continue
         first = f"`{short(item.query)}` ({item.id})"
@@ -120,5 +173,38 @@ def _earning(study: Study) -> Iterator[str]:
 def _moved(error: GridcError, spec: Path) -> tuple[Diagnostic, ...]:
     return tuple(
         replace(diagnostic, file=str(spec)) if diagnostic.file else diagnostic
-        for diagnostic in error.diagnostics
+        for diagnostic in map(_for_init, error.diagnostics)
     )
+
+
+def _labels(match: re.Match[str]) -> str:
+    """A map of words as the options of `init`."""
+    words = (word.rpartition(" = ")[0].strip('"') for word in match[3].split(", "))
+    return f"--field {match[1]}={match[2]} {' '.join(f'--label {shlex.quote(word)}=...' for word in words)}"
+
+
+SAYS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
+    (r"""(\w+) = \{ column = "([^"]+)", map = \{ (.*?) \} \}""", _labels),
+    (r"""(\w+) = \{ constant = "([^"]*)" \}""", lambda at: f"--constant {at[1]}={at[2]}"),
+    (
+        r"""options = \[(.*?)\]""",
+        lambda at: f"--field options={at[1].replace(', ', ',').replace(chr(34), '')}",
+    ),
+    (rf"""(?:loading\.)?gold = "({"|".join(GOLD_RULES)})\"""", lambda at: f"--gold {at[1]}"),
+    (r"""(query|option_labels) = "([^"]+)\"""", lambda at: f"--field {at[1]}={at[2]}"),
+    (
+        r"""map "(.*?)" to "comply" or "refuse\"""",
+        lambda at: f"--label {shlex.quote(at[1])}=comply or =refuse",
+    ),
+    (r"""`?loading\.malformed`? = "leave_out\"""", lambda at: "--leave-out"),
+)
+"""How `gridc init` is given what a spec would state: where nothing is written there is no spec to
+edit."""
+
+
+def _for_init(diagnostic: Diagnostic) -> Diagnostic:
+    """A finding about a spec that is not written, with the way to say it to `gridc init`."""
+    help = diagnostic.help
+    for stated, option in SAYS if help is not None else ():
+        help = re.sub(stated, option, help or "")
+    return replace(diagnostic, help=help)

@@ -1,8 +1,13 @@
 """Every other loader on invented rows in its upstream format: what an item is, and which rows are refused."""
 
+import csv
+import io
 import json
+from dataclasses import replace
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,7 +69,7 @@ def test_the_more_stereotypical_sentence_is_the_one_that_matches_in_both_directi
 
 
 def test_a_pair_of_no_known_direction_is_refused() -> None:
-    assert "row 3" in refused("crows_pairs", "crows.csv", CROWS.replace("antistereo", "neutral"))
+    assert "row 3" in refused("crows_pairs", "crows.csv", CROWS.replace(",antistereo,", ",neutral,"))
 
 
 TOXIC = """text,target_group,toxicity_ai,toxicity_human,label
@@ -387,12 +392,12 @@ def test_a_row_that_the_map_does_not_fit_is_refused(change: dict[str, Any], rule
 
 
 def test_a_field_that_a_row_lacks_is_named() -> None:
-    assert refused("rows", "m.jsonl", jsonl(ROW), fields=fields(context="text")) == "row 1: `text` is empty"
+    assert refused("rows", "m.jsonl", jsonl(ROW), fields=fields(category="text")) == "row 1: `text` is empty"
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("", "name each column"), ("a,a\n1,2\n", "name each column"), ("ask\nx,y\n", "2 fields"),
+    [("", "the file is empty"), ("a,a\n1,2\n", "name each column"), ("ask\nx,y\n", "2 fields"),
      ('ask\n"x', "row 2"), ("ask\n\xff", "")],
 )  # fmt: skip
 def test_a_csv_file_that_is_none_is_refused(text: str, words: str) -> None:
@@ -437,3 +442,34 @@ def test_no_row_leads_to_anything_but_an_item_or_a_finding(
             assert all(isinstance(text, str) for text in (item.stem, *item.options, *item.tags.values()))
 
     attempt()
+
+
+REQUESTS = "prompt,category\nOpen box one.,boxes\nOpen box two.,sheds\n"
+
+
+def as_parquet(rows: list[dict[str, Any]]) -> bytes:
+    target = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), target)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("loader", "name", "text"),
+    [("crows_pairs", "crows", CROWS), ("toxigen", "toxic", TOXIC), ("or_bench", "or-bench-toxic", REQUESTS)],
+)
+def test_parquet_has_the_items_of_the_text(loader: str, name: str, text: str) -> None:
+    """The hub's numbers are numbers, and its index column is called `id`."""
+    rows = [{key or "id": value for key, value in row.items()} for row in csv.DictReader(io.StringIO(text))]
+    numbers = ("id", "toxicity_ai", "toxicity_human")
+    typed = [{key: float(row[key]) if key in numbers else row[key] for key in row} for row in rows]
+    hosted = LOADERS[loader](File(f"{name}/train-00000-of-00001.parquet", as_parquet(typed)), Loading())
+    plain = LOADERS[loader](File(f"{name}.csv", text.encode()), Loading())
+    assert [replace(item, id="one", family="one") for item in hosted] == [
+        replace(item, id="one", family="one") for item in plain
+    ]
+
+
+def test_a_part_of_or_bench_that_says_nothing_of_its_table_is_refused() -> None:
+    rows = list(csv.DictReader(io.StringIO(REQUESTS)))
+    with pytest.raises(Malformed, match="neither the file's name nor its folder"):
+        LOADERS["or_bench"](File("train-00000-of-00001.parquet", as_parquet(rows)), Loading())

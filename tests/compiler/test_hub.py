@@ -219,3 +219,114 @@ def test_a_name_that_leaves_its_repository_is_refused(small: Path) -> None:
     code, output = gridc(spec, "http://127.0.0.1:9", "plan")
     assert code == 3
     assert "GC308" in output
+
+
+def cached(small: Path, files: dict[str, bytes], branch: str | None = "main") -> None:
+    """The hub's cache as its client leaves it behind: a snapshot, and the commit of the branch."""
+    repository = small.parent / "hub" / f"datasets--{REPOSITORY.replace('/', '--')}"
+    for name, data in files.items():
+        path = repository / "snapshots" / COMMIT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    if branch is not None:
+        (repository / "refs").mkdir(parents=True, exist_ok=True)
+        (repository / "refs" / branch).write_text(COMMIT)
+
+
+NOWHERE = "http://127.0.0.1:9"
+CARD = """---
+configs:
+- config_name: easy
+  data_files:
+  - split: test
+    path: easy/test-*
+- config_name: hard
+  data_files:
+  - split: train
+    path: hard/train.json
+  - split: test
+    path: [hard/test.json]
+---
+Facts.
+"""
+
+
+def test_a_branch_is_the_commit_of_the_cache_where_there_is_no_network(small: Path) -> None:
+    cached(small, {"data/facts.json": json.dumps(questions(8)).encode()})
+    spec = hosted(small, f"hf:{REPOSITORY}@main/data/facts.json")
+    code, output = gridc(spec, NOWHERE, "plan", "--json")
+    assert code == 0 and json.loads(output)["envelopes"][0]["items"] == 4, output
+    said = " ".join(gridc(spec, NOWHERE, "plan")[1].split())
+    assert f"`main` of {REPOSITORY} is {COMMIT[:12]}, as the hub's cache here has it" in said
+    code, output = gridc(spec, NOWHERE, "stamp")
+    assert code == 0, output
+    assert locked(spec)["facts"]["hub"]["revision"] == COMMIT  # type: ignore[index]
+
+
+def test_what_the_hub_says_of_a_branch_comes_before_the_cache(small: Path, hub: str) -> None:
+    cached(small, {"data/facts.json": json.dumps(questions(8)).encode()})
+    Hub.head, Hub.files = OTHER, {"data/facts.json": json.dumps(questions(9)).encode()}
+    spec = hosted(small, f"hf:{REPOSITORY}@main/data/facts.json")
+    code, output = gridc(spec, hub, "stamp")
+    assert code == 0, output
+    assert locked(spec)["facts"]["hub"]["revision"] == OTHER  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "rows"),
+    [
+        ("config=easy&split=test", "easy/test-00000-of-00001.json", 8),
+        ("config=hard&split=test", "hard/test.json", 9),
+    ],
+)
+def test_a_config_and_a_split_are_the_files_that_the_card_names(
+    small: Path, hub: str, table: str, name: str, rows: int
+) -> None:
+    Hub.files = {
+        "README.md": CARD.encode(),
+        "easy/test-00000-of-00001.json": json.dumps(questions(8)).encode(),
+        "hard/test.json": json.dumps(questions(9)).encode(),
+        "hard/train.json": json.dumps(questions(7)).encode(),
+    }
+    spec = hosted(small, f"hf:{REPOSITORY}?{table}")
+    code, output = gridc(spec, hub, "stamp")
+    assert code == 0, output
+    assert locked(spec)["facts"]["files"] == {name: digest_bytes(Hub.files[name])}
+    assert not any("train" in path for path in Hub.log if "resolve" in path)
+    code, output = gridc(spec, NOWHERE, "plan")
+    assert code == 0 and "no commit" not in output, output
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("split=test", "?config=NAME&split=test, where NAME is one of easy, hard"),
+        ("config=hrad&split=test", "did you mean `hard`?"),
+        ("config=hard&split=tests", "did you mean `test`?"),
+        ("config=hard", "names no split"),
+    ],
+)
+def test_a_config_or_split_that_there_is_not_is_answered_with_those_there_are(
+    small: Path, table: str, words: str
+) -> None:
+    cached(small, {"README.md": CARD.encode(), "hard/test.json": json.dumps(questions(9)).encode()})
+    spec = hosted(small, f"hf:{REPOSITORY}?{table}")
+    code, output = gridc(spec, NOWHERE, "run")
+    assert code == 3 and words in " ".join(output.split()), output
+
+
+def test_without_a_card_a_split_is_found_by_the_names_that_the_hub_gives(small: Path) -> None:
+    cached(
+        small, {"data/test-00000-of-00001.json": json.dumps(questions(8)).encode(), "data/train.json": b"[]"}
+    )
+    spec = hosted(small, f"hf:{REPOSITORY}@main?split=test")
+    code, output = gridc(spec, NOWHERE, "plan", "--json")
+    assert code == 0 and json.loads(output)["envelopes"][0]["items"] == 4, output
+
+
+@pytest.mark.parametrize("source", ["/data/*.json", "?split=test"])
+def test_a_table_of_which_a_part_is_missing_is_not_read(small: Path, source: str) -> None:
+    cached(small, {"data/test-00000-of-00002.json": json.dumps(questions(8)).encode()})
+    spec = hosted(small, f"hf:{REPOSITORY}@main{source}")
+    code, output = gridc(spec, NOWHERE, "run")
+    assert code == 3 and "1 of the 2 parts" in " ".join(output.split()), output

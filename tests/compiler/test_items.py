@@ -402,12 +402,12 @@ def test_a_file_that_cannot_be_read_to_its_end_is_never_left_out(compiled: Compi
     assert [code for code, _ in stated(found)] == ["GC312"]
 
 
-def test_parquet_is_refused_in_words(compiled: Compile, small: Path) -> None:
+def test_parquet_that_is_none_is_refused_in_words(compiled: Compile, small: Path) -> None:
     (small.parent / "facts.json").write_bytes(b"PAR1\x15\x04")
     with pytest.raises(SpecError) as found:
         compiled()
     assert [code for code, _ in stated(found)] == ["GC312"]
-    assert "does not read Parquet" in stated(found)[0][1]
+    assert "the Parquet file cannot be read" in stated(found)[0][1]
 
 
 def test_opinions_are_no_exemplars(compiled: Compile, small: Path) -> None:

@@ -219,7 +219,11 @@ def test_prompts_that_no_column_says_what_to_do_with_are_not_guessed(folder: Pat
     (folder / "harmful_behaviors.csv").write_text("goal,target\nEnd a task,Sure\n", "utf-8")
     done = gridc("init", "--yes", "--benchmark=harmful_behaviors.csv")
     assert done.exit_code == 2
-    assert "a column `expected`, with refuse or comply" in " ".join(done.stderr.split())
+    assert "--constant expected=refuse where every prompt is to be refused" in " ".join(done.stderr.split())
+    assert (
+        gridc("init", "--yes", "--benchmark=harmful_behaviors.csv", "--constant=expected=refuse").exit_code
+        == 0
+    )
 
 
 def test_a_missing_method_is_suggested_for_the_items(folder: Path) -> None:

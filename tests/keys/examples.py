@@ -117,6 +117,15 @@ FIELDS = {
         "waive": [{"code": "GC520", "why": "a test"}]}),
     "open": Beside("about", {"harness.options": "none"}),
 }  # fmt: skip
+LETTERED = {"column": "right", "map": {"0": "A", "1": "B", "2": "C"}}
+
+
+def mapped(**fields: Any) -> dict[str, Any]:
+    """Items whose right option is shown first, from a field map with these fields."""
+    return {"harness.option_order": LEFT_OUT, "benchmark.1.option_order": "gold_at:A",
+            "benchmark.1.loading": {"fields": {"query": "ask", "options": ["a", "b", "c"], **fields}}}
+
+
 NEEDED = {"hypothesis.1.where": {"benchmark": "rows", "model": "two"}}
 HYPOTHESIS = {"family": LEFT_OUT, "claim": "otherwise", "where": {"decoding": "greedy"}, "each": "model"}
 ASSESSOR = {
@@ -170,6 +179,14 @@ TRIED = (
     Tried("Fields", "analysed", "benchmark.1.loading.fields", "documented", {"expected": "must"}),
     Tried("Fields", "asked", "benchmark.1.loading.fields", "refused", {"tags": Beside([],
         {"benchmark.1.sample.where": {"hue": "light"}, "benchmark.1.sample.n": 5})}),
+    Tried("Fields", "asked", "benchmark.1.loading.fields", "asked", {
+        "option_labels": Beside("turned", mapped(gold="side", option_labels="sides"))}),
+    Tried("FieldValue", "asked", "benchmark.1.loading.fields.gold", "asked", {
+        "constant": Beside("B", mapped(gold={"constant": "A"})),
+        "column": Beside("other", mapped(gold=LETTERED)),
+        "map": Beside({"0": "B", "1": "A", "2": "A"}, mapped(gold=LETTERED))}),
+    Tried("OptionList", "asked", "benchmark.1.loading.fields.options", "asked", {
+        "constant": Beside(["no", "yes"], mapped(options={"constant": ["yes", "no"]}, gold="right"))}),
     Tried("Loading", "asked", "benchmark.0.loading", "asked", {"task": Beside("classify", {**PROMPTS,
         "benchmark.0.option_order": "file", "harness.method": "extract"})}),
     Tried("Loading", "asked", "benchmark.1.loading", "asked", {"gold": Beside("one_based",

@@ -64,6 +64,7 @@ def write_files(folder: Path) -> None:
             "design": f"design-{number // 8}", "topic": ("warm", "cold")[number % 2],
             "field": ("near", "far")[number // 2 % 2], "hue": ("light", "dark")[number // 3 % 2],
             "should": ("comply", "refuse")[number % 3 == 0], "must": ("comply", "refuse")[number % 2],
+            "side": "xyz"[number % 3], "sides": [*"xyz"], "turned": [*"zyx"],
         })  # fmt: skip
     reworded = ({**row, "ask": f"In other words: {row['ask']}"} for row in rows)
     (folder / "reworded.jsonl").write_text("".join(json.dumps(row) + "\n" for row in reworded), "utf-8")

@@ -16,10 +16,11 @@ MODELS_FOLDER = "give --models FOLDER or set GRIDC_MODELS"
 
 
 class NotFound(Exception):
-    """A reference that leads nowhere here; `code` says why, `help` the way out."""
+    """A reference that leads nowhere here; `code` says why, `help` the way out. `anywhere`: nor would it lead
+    somewhere on another machine."""
 
-    def __init__(self, code: str, problem: str, help: str | None = None) -> None:
-        self.code, self.problem, self.help = code, problem, help
+    def __init__(self, code: str, problem: str, help: str | None = None, anywhere: bool = False) -> None:
+        self.code, self.problem, self.help, self.anywhere = code, problem, help, anywhere
         super().__init__(problem)
 
 

@@ -20,6 +20,20 @@ def unsaid(spec: Spec) -> Iterator[str]:
             "`study.not_varied` is empty: the card names what the grid holds fixed, and only you know what "
             "else could matter and was not varied"
         )
+    yield from _twins(spec)
+
+
+def _twins(spec: Spec) -> Iterator[str]:
+    """Models that are one model under two ids, each named once."""
+    first: dict[str, str] = {}
+    for model in spec.model:
+        stated = model.model_dump_json(exclude={"id", "note"})
+        twin = first.setdefault(stated, model.id)
+        if twin != model.id:
+            yield (
+                f"`{twin}` and `{model.id}` are one model, `{model.source}`, with the same settings: what "
+                "differs is chance; give one of them another source, revision or precision, or leave it out"
+            )
 
 
 @dataclass(frozen=True, slots=True)

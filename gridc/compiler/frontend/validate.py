@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel
 from pydantic import ValidationError as ModelError
@@ -14,7 +14,7 @@ from gridc.diagnostics.errors import Collector, Diagnostic
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.base import ID
 from gridc.schema.engines import ENGINES, EngineKind
-from gridc.schema.items import LOADER_KINDS, LoaderKind
+from gridc.schema.items import LOADER_KINDS, FieldValue, LoaderKind, OptionList
 from gridc.schema.spec import Spec
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
                 message = f"{_name(path, source)} must be a whole number, written without a point"
                 collector.add(source.diagnose("GC102", path, message))
             else:
-                collector.add(source.diagnose("GC105", path, each["msg"].removeprefix("Value error, ")))
+                help = getattr(each.get("ctx", {}).get("error"), "help", None)
+                collector.add(source.diagnose("GC105", path, each["msg"].removeprefix("Value error, "), help))
         collector.raise_if_any()
     raise refused
 
@@ -134,11 +135,17 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
             near = _other_name(str(stated), known) or did_you_mean(str(stated), known)
             way_out = near if isinstance(stated, str) else _meaning(error)
             yield source.diagnose("GC104", path, f"{where} cannot be {stated!r}", way_out)
+        case "anyOf" if (table := _table_of(error)) is not None:
+            yield from (diagnostic for inner in table for diagnostic in _explain(inner, source, whole))
         case "anyOf":
-            selects = any("$ref" in each for each in rule)
+            selects = any("$ref" in each and each["$ref"] not in TABLES_OF_FIELDS for each in rule)
             types = " or ".join(dict.fromkeys(_TYPES[each["type"]] for each in rule if "type" in each))
+            types += " or a table" if any(each.get("$ref") in TABLES_OF_FIELDS for each in rule) else ""
             expected = "a name, a list of names, or { not = ... }" if selects else types
-            yield source.diagnose("GC102", path, f"{where} must be {expected}", _meaning(error))
+            lists: Mapping[str, Any] = next((each for each in rule if each.get("type") == "array"), {})
+            meaning, retyped = _meaning(error), _retyped(error.instance, lists, ["array"])
+            way_out = f"{meaning.rstrip('.')}; {retyped}" if meaning and retyped else meaning or retyped
+            yield source.diagnose("GC102", path, f"{where} must be {expected}", way_out)
         case "enum":
             help = did_you_mean(str(error.instance), rule)
             yield source.diagnose("GC104", path, f"{where} cannot be {error.instance!r}", help)
@@ -167,6 +174,18 @@ def _other_name(given: str, known: Iterable[str]) -> str | None:
     rows: dict[str, LoaderKind | EngineKind] = {**LOADER_KINDS, **ENGINES}
     meant = (name for name, row in rows.items() if given.lower() in row.also and name in known)
     return next((f"did you mean `{name}`?" for name in meant), None)
+
+
+TABLES_OF_FIELDS = frozenset(f"#/$defs/{table.__name__}" for table in (FieldValue, OptionList))
+"""What may stand in place of a column's name."""
+
+
+def _table_of(error: "ValidationError") -> list["ValidationError"] | None:
+    """What is wrong with a table that stands in place of a column's name; None where it is no such table."""
+    for branch, variant in enumerate(cast("list[dict[str, Any]]", error.validator_value)):
+        if variant.get("$ref") in TABLES_OF_FIELDS and isinstance(error.instance, dict):
+            return [inner for inner in error.context or () if inner.relative_schema_path[0] == branch]
+    return None
 
 
 def _retyped(value: object, schema: Mapping[str, Any], types: Iterable[str]) -> str | None:

@@ -16,16 +16,14 @@ from gridc.compiler.inputs.draw import draw_exemplars, draw_sample, families_of
 from gridc.compiler.inputs.loaders import load_items, settle_loading
 from gridc.compiler.inputs.loaders.errors import BadRow, Malformed, Misread
 from gridc.compiler.inputs.loaders.files import File
-from gridc.compiler.inputs.loaders.records import PARQUET
 from gridc.compiler.inputs.units import UndocumentedUnit, documented, unit_of
 from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.option_order import arranged
 from gridc.diagnostics.errors import Collector
 from gridc.diagnostics.places import KeyPath
-from gridc.schema.base import PLUGIN
 from gridc.schema.benchmarks import Benchmark
 from gridc.schema.canonical import digest, digest_bytes
-from gridc.schema.items import UNIT_LEVELS, Sample, UnitLevel, loader_kind
+from gridc.schema.items import UNIT_LEVELS, Sample, UnitLevel
 from gridc.schema.spec import Spec
 from gridc.statistics.seeded import DrawError
 
@@ -236,7 +234,7 @@ class ItemLoader:
             elsewhere = benchmark.source.startswith("hf:") or (
                 benchmark.source.startswith("data:") and self._places.data_folder is None
             )
-            if elsewhere and error.code == "GC309":
+            if elsewhere and error.code == "GC309" and not error.anywhere:
                 self.absent[benchmark.id] = error.problem
             else:
                 self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
@@ -244,10 +242,11 @@ class ItemLoader:
     def _read(self, number: int, benchmark: Benchmark) -> Loaded | None:
         """What the files of a benchmark hold; None where a finding says that they are malformed."""
         before = len(self._wrong.diagnostics)
-        hub = None
+        hub, how = None, tuple[str, ...]()
         if benchmark.source.startswith("hf:"):
             hosted = dataset_files(benchmark.source, self._pins.get(benchmark.source), self._online)
-            paths, hub = hosted.files, {"source": benchmark.source, "revision": hosted.commit}
+            paths, how = hosted.files, hosted.said
+            hub = {"source": benchmark.source, "revision": hosted.commit}
         else:
             paths = self._places.benchmark(benchmark.source)
         files = [File(name, path.read_bytes()) for name, path in paths]
@@ -257,8 +256,6 @@ class ItemLoader:
         found: Mapping[str, str] = {}
         said: tuple[str, ...] = ()
         try:
-            if not self._reads_parquet(number, benchmark, files):
-                return None
             settled = settle_loading(benchmark.loader, files, loading)
             loading, found, said = settled.loading, settled.found, settled.said
         except Misread as error:
@@ -294,18 +291,7 @@ class ItemLoader:
         if len(self._wrong.diagnostics) > before:
             return None
         digests = {file.name: digest_bytes(file.data) for file in files}
-        return Loaded(tuple(every.values()), digests, tuple(left_out), hub, found, said)
-
-    def _reads_parquet(self, number: int, benchmark: Benchmark, files: Sequence[File]) -> bool:
-        """Whether the loader reads the files, some of which may be Parquet."""
-        mapped = loader_kind(benchmark.loader).mapped
-        parquet = [file for file in files if file.data.startswith(PARQUET)]
-        plugin = benchmark.loader.startswith(PLUGIN)
-        for file in [] if mapped or plugin else parquet:
-            help = "take the CSV or JSONL file, or read it with the loader `rows`"
-            problem = f"`{benchmark.loader}` does not read Parquet"
-            self._report(number, file.name, [BadRow(1, problem, help)], False)
-        return mapped or plugin or not parquet
+        return Loaded(tuple(every.values()), digests, tuple(left_out), hub, found, (*how, *said))
 
     def _report(self, number: int, name: str, rows: Sequence[BadRow], readable: bool) -> None:
         """The first few malformed rows of a file as findings, and how many more there are."""
@@ -335,15 +321,8 @@ class ItemLoader:
             self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
             return
         except DrawError as error:
-            every, text = len(self._loaded[benchmark.id].every), str(error)
-            help = None
-            if "were asked for" in text:
-                help = (
-                    f"there are {every:,} items in all: ask for fewer, or leave `sample` out to ask every one"
-                )
-            elif "exemplars are asked for" in text:
-                help = "draw fewer items, so that more are left to show, or use fewer `shots`"
-            self._wrong.add(self._source.diagnose("GC311", here, text, help))
+            way_out = error.help or self._fewer(benchmark, str(error))
+            self._wrong.add(self._source.diagnose("GC311", here, str(error), way_out))
             return
         except ValueError as error:
             help = '`unit` names the level at which items are independent, such as "item" or "family"'
@@ -361,6 +340,13 @@ class ItemLoader:
         items = Items(sampled, exemplars, self._loaded[benchmark.id], orders, subsets, seed, unit, variants)
         if len(variants) == len(benchmark.variants or ()) and self._renders(items, number, renderings):
             self.items[benchmark.id] = items
+
+    def _fewer(self, benchmark: Benchmark, problem: str) -> str | None:
+        """The way out where more items are asked for than there are."""
+        if "were asked for" not in problem:
+            return None
+        every = len(self._loaded[benchmark.id].every)
+        return f"there are {every:,} items in all: lower `sample.n`, or leave `sample` out to ask every one"
 
     def _paired(self, number: int, benchmark: Benchmark, items: Sequence[Item]) -> dict[str, VariantItems]:
         """Each variant's items for those of the benchmark; one is left out where a finding says why. Raises
@@ -437,9 +423,17 @@ class ItemLoader:
         every = self._loaded[benchmark.id].every
         drawn = draw_exemplars(every, sampled, benchmark.exemplars.seed)
         if len(drawn) < needed:
+            left = len(sampled) - (needed - len(drawn))
+            draw = benchmark.sample
+            seed = 42 if draw is None or draw.seed is None else draw.seed
+            fewer = (
+                f"`sample = {{ n = {left}, seed = {seed} }}` leaves as many to show, where no two items are "
+                "of one family; or use fewer `shots`"
+            )
             raise DrawError(
                 f"{needed} exemplars are asked for; only {len(drawn)} items with an answer to show share no "
-                "family with the sample"
+                "family with the sample",
+                fewer if left > 0 else "use fewer `shots`: there are not enough items with an answer to show",
             )
         return tuple(drawn[:needed])
 

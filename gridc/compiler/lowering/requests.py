@@ -75,7 +75,8 @@ class Asker:
         setting, procedure = cell.setting, procedure_of(scaffold, self._study.plugins)
         if setting.ranks:
             message = f"{cell.key}: a scaffold answers in text, and `{setting.method}` reads none"
-            raise SpecError([Diagnostic("GC105", message)])
+            help = f'[[exclude]] these cells, or method = "extract" where `{scaffold.kind}` answers'
+            raise SpecError([Diagnostic("GC105", message, help=help)])
         ((_, question),) = prompt.messages
         options, system = shown_options(item, setting.options, setting.look), setting.system or None
         task = Task(cell.benchmark, question, options, system, setting.system_turn)

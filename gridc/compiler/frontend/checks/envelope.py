@@ -26,7 +26,8 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for number, envelope in enumerate(found.envelopes):
         if envelope.size == 0:
             message = f"no configuration of `{envelope.benchmark}` is left after the exclusions"
-            yield source.diagnose("GC301", ("benchmark", number), message, at_key=True)
+            help = f"narrow {_excluding(spec, envelope.benchmark)}, or take one of them out"
+            yield source.diagnose("GC301", ("benchmark", number), message, help, at_key=True)
     for number, matched in enumerate(found.exclude):
         if not matched and spec.draw is None:  # what is drawn keeps away from what is excluded
             yield source.diagnose("GC305", ("exclude", number, "when"), "nothing in the grid matches this")
@@ -57,6 +58,18 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         yield source.diagnose("GC323", ("analysis", "anchor"), message, help)
     if not found.primary:
         yield source.diagnose("GC307", ("analysis", "primary"), "no planned cell matches this")
+
+
+def _excluding(spec: Spec, benchmark: str) -> str:
+    """The exclusions that leave nothing of a benchmark, by what they name."""
+    places = (
+        grid.where(configuration.levels, configuration.tier, benchmark, model.id)
+        for configuration in grid.configurations(spec)
+        for model in spec.model
+    )
+    rules = dict.fromkeys(rule.when.model_dump_json(by_alias=True) for place in places
+                          if (rule := grid.excluded_by(spec, place)) is not None)  # fmt: skip
+    return f"the `when` of [[exclude]] {', '.join(rules)}"
 
 
 def _unanchored(spec: Spec) -> Iterator[str]:

@@ -46,4 +46,5 @@ def curves_hold_something(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 yield source.diagnose("GC305", where, "no combination of the curve's forks matches this")
         if counted.size == 0:
             message = f"no specification of `{curve.id}` is left after its exclusions"
-            yield source.diagnose("GC301", ("curve", number), message, at_key=True)
+            help = "narrow the `when` of one of its exclusions, or take one out"
+            yield source.diagnose("GC301", ("curve", number), message, help, at_key=True)

@@ -24,7 +24,9 @@ def scaffolds(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         for key in Scaffold.model_fields:
             if key != "kind" and getattr(scaffold, key) and key not in takes:
                 message = f"`{key}` does not apply to the scaffold `{scaffold.kind}`"
-                yield source.diagnose("GC105", (*path, key), message, at_key=True)
+                takers = [kind for kind, keys in TAKES.items() if key in keys]
+                help = f"leave it out; it is a key of {' and '.join(f'`{kind}`' for kind in takers)}"
+                yield source.diagnose("GC105", (*path, key), message, help, at_key=True)
         yield from _benchmarks(spec, source, path, scaffold)
         if "wording" in TAKES.get(scaffold.kind, ()):  # a plug-in knows its own prompts
             yield from _chain(spec, source, path, scaffold)

@@ -19,7 +19,7 @@ def load(file: File, loading: Loading) -> list[Item]:
 
 
 def _item(row: Row) -> Item:
-    info, gold = row["answer_info"], int(row["label"])
+    info, gold = row["answer_info"], int(str(row["label"]).removeprefix("ans"))  # the hub names classes
     condition = one_of(row, "context_condition", ("ambig", "disambig"))
     polarity = one_of(row, "question_polarity", ("neg", "nonneg"))
     marked = [place for place, name in enumerate(NAMES) if info[name][1] == "unknown"]

@@ -3,74 +3,207 @@
 It is a draft that a person reads: what was taken for what is said, and `rows.settle` checks it on every row.
 """
 
-from collections.abc import Sequence
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from gridc.compiler.inputs.loaders.files import Row
-from gridc.compiler.inputs.loaders.records import Records
-from gridc.schema.items import Fields
+from gridc.compiler.inputs.loaders.gold import marked
+from gridc.compiler.inputs.loaders.records import Records, at
+from gridc.compiler.inputs.loaders.rows import in_order
+from gridc.schema.items import Fields, FieldValue, OptionList
 from gridc.schema.scores import BEHAVIOURS
 
 QUERIES = (
-    "question",
-    "query",
-    "prompt",
-    "instruction",
-    "input",
-    "goal",
-    "behavior",
-    "stem",
-    "sentence",
-    "text",
-    "q",
-)
+    "question", "query", "prompt", "instruction", "input", "goal", "behavior", "stem", "question_stem",
+    "sentence", "problem", "forbidden_prompt", "request", "ctx", "turns", "text", "q",
+)  # fmt: skip
 OPTIONS = ("options", "choices", "answers", "candidates", "endings", "alternatives", "opts")
 GOLDS = (
     "gold", "answer", "answer_idx", "answer_index", "answerkey", "correct", "correct_answer",
-    "correct_option", "label", "target", "solution", "key", "ans",
+    "correct_option", "label", "target", "solution", "key", "ans", "cop",
 )  # fmt: skip
+ANSWERS = ("answer", "answers", "aliases", "answer_aliases", "gold", "target", "targets")
+"""Names of columns whose list may hold right answers in free text."""
 EXPECTED = ("expected", "expected_behavior", "expected_behaviour")
-CONTEXTS = ("context", "passage", "article", "document", "background")
-IDS = ("id", "qid", "uid", "question_id", "item_id")
-CATEGORIES = ("category", "subject", "topic", "domain")
+CONTEXTS = ("context", "contextstring", "passage", "article", "document", "background")
+IDS = ("id", "qid", "uid", "question_id", "item_id", "behaviorid", "record_id")
+CATEGORIES = ("category", "subject", "topic", "domain", "semanticcategory", "risk_area", "high_level_domain")
+LABELS = ("label", "type", "class", "is_harmful", "harmful", "toxic", "safe", "unsafe")
+"""Names of columns that may say in words of their own whether a prompt is to be refused."""
+PAIRS = (("text", "label"), ("text", "labels"), ("choices", "labels"), ("choices", "label"))
+"""Beside each other in a table: the texts of the options, and their marks or labels."""
+CORRECT = ("correct_answer", "correct", "right_answer", "answer", "correct_option", "correct_choice")
+WRONG = re.compile(r"(?:incorrect|wrong|distractor|false)(?:_(?:answer|option|choice))?_?\d*")
+"""Columns of which each holds an option: the right one and the others."""
+LONG = 40
+"""Letters of the longest name of a column that looks like one."""
+FEW_WORDS = 6
+"""Words of a column that are put into comply and refuse one by one."""
 FEW = 30
 """As many different short values as a column of tags may have."""
 
 
-def guess(records: Records) -> Fields | None:
-    """The field map that the columns suggest: of prompts to comply with or to refuse where a column says
-    which, else of options. None where no column looks like what is asked, or where there are no options or
-    none is named as the right one."""
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """What the columns leave open, and the options of `gridc init` that say it."""
+
+    problem: str
+    help: str
+
+
+def guess(records: Records, stated: Mapping[str, Any] = MappingProxyType({})) -> Fields | Unclear:
+    """The field map that the columns suggest beside the fields that are `stated`: of prompts to comply with
+    or to refuse where a column says which, else of options. What no column says in one way is asked about."""
     rows = [row for _, row in records.rows if isinstance(row, dict)]
-    names = [name for name in records.names if any(_at(row, name) is not None for row in rows)]
-    options = _options(names, rows)
-    left = [name for name in names if name not in options]
-    expected = _named(left, EXPECTED)
-    if expected is not None and all(_at(row, expected) in BEHAVIOURS for row in rows):
-        if options:  # one of both earns the point, and which is for a person to say
-            return None
-        gold = None
-    else:
-        expected, gold = None, _named(left, GOLDS)
-    query = _named([name for name in left if name not in (gold, expected)], QUERIES)
-    if query is None or (expected is None and (not options or gold is None)):
-        return None
-    used = {query, gold, expected, *options}
-    rest = [name for name in names if name not in used]
-    identity = _named(rest, IDS)
-    if identity is not None and len({str(_at(row, identity)) for row in rows}) < len(rows):
+    names = [name for name in records.names if any(at(row, name) is not None for row in rows)]
+    fields: dict[str, Any] = dict(stated)
+    if not {"options", "expected", "references"} & fields.keys():
+        options = _choice(names, rows)
+        if isinstance(options, Unclear):
+            return options
+        fields = {**options, **fields}
+    named = fields.get("options", ())
+    columns = named if isinstance(named, tuple) else ()
+    left = [name for name in names if name not in columns and name != fields.get("option_labels")]
+    if not {"expected", "references"} & fields.keys():
+        fields |= _earning(left, rows, fields)
+    if len(columns) == 1 and "gold" not in fields and _named(columns, ANSWERS) and "options" not in stated:
+        del fields["options"]  # several right answers, and no choice among them
+        left = [*left, *columns]
+    used = {name for value in fields.values() for name in (value if isinstance(value, tuple) else (value,))
+            if isinstance(name, str)}  # fmt: skip
+    used |= {value.column for value in fields.values() if isinstance(value, FieldValue) and value.column}
+    left = [name for name in left if name not in used]
+    if "query" not in fields:
+        fields["query"] = _named([name for name in left if _is_text(name, rows)], QUERIES)
+    unclear = _unclear(fields, names, left, rows)
+    if unclear is not None:
+        return unclear
+    left = [name for name in left if name != fields["query"]]
+    identity = _named(left, IDS)
+    if identity is not None and len({str(at(row, identity)) for row in rows}) < len(rows):
         identity = None
-    category = _named(rest, CATEGORIES)
-    return Fields(
-        query=query,
-        context=_named(rest, CONTEXTS),
-        options=options,
-        gold=gold,
-        expected=expected,
-        id=identity,
-        category=category,
-        tags=tuple(name for name in rest if name not in (identity, category) and _tags(name, rows)),
+    category = _named([name for name in left if _is_text(name, rows)], CATEGORIES)
+    rest = {
+        "context": _named([name for name in left if _is_text(name, rows, empty=True)], CONTEXTS),
+        "id": identity,
+        "category": category,
+        "tags": tuple(name for name in left if name not in (identity, category) and _tags(name, rows)),
+    }
+    return Fields.model_validate({**rest, **fields})
+
+
+def _choice(names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | Unclear:
+    """The options of a file, and how they name the right one where their own columns say it."""
+    for name in names:
+        stem = name.rpartition(".")[0]
+        for texts, labels in PAIRS:
+            options, marks = f"{stem}.{texts}", f"{stem}.{labels}"
+            if stem and name == options and marks in names and _all_lists(options, rows):
+                if all(sum(marked(at(row, marks)) or [0, 0]) == 1 for row in rows):
+                    return {"options": (options,), "gold": marks}
+                if _all_lists(marks, rows) and not any(marked(at(row, marks)) for row in rows):
+                    return {"options": (options,), "option_labels": marks}
+    plain = {_plain(name): name for name in names}
+    correct = next((plain[name] for name in CORRECT if name in plain), None)
+    wrong = sorted(name for name in plain if WRONG.fullmatch(name))
+    if correct is not None and wrong:
+        return {"options": (correct, *(plain[name] for name in wrong)), "gold": FieldValue(constant="A")}
+    options_ = _options(names, rows)
+    return options_ if isinstance(options_, Unclear) else {"options": options_} if options_ else {}
+
+
+def _earning(names: Sequence[str], rows: Sequence[Row], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What earns a point, by a column that says so: `expected`, or the one that names the right option. A
+    column of yes and no has these as its options."""
+    options = bool(fields.get("options"))
+    expected = _named(names, EXPECTED)
+    if expected is not None and "gold" not in fields:
+        behaves = all(at(row, expected) in BEHAVIOURS for row in rows)
+        return {"expected": expected} if behaves else {}
+    gold = fields.get("gold") or _named(names, GOLDS)
+    if options or not isinstance(gold, str):
+        return {"gold": gold} if gold is not None and options else {}
+    yes_no = rows and all(str(at(row, gold)).lower() in ("true", "false") for row in rows)
+    if not yes_no:
+        return {}
+    answers = FieldValue(column=gold, map={"true": "yes", "false": "no"})
+    return {"options": OptionList(constant=("no", "yes")), "gold": answers}
+
+
+def _unclear(
+    fields: Mapping[str, Any], names: Sequence[str], left: Sequence[str], rows: Sequence[Row]
+) -> Unclear | None:
+    """What has to be asked before there is a field map."""
+    listed = ", ".join(f"`{name}`" for name in names[:12]) or "none"
+    if fields.get("query") is None:
+        several = [name for name in names if _plain(name) in QUERIES and _all_lists(name, rows)]
+        if several:
+            help = f"--field query={several[0]}.0 asks the first alone"
+            return Unclear(f"`{several[0]}` holds several texts, and one is asked", help)
+        help = f"--field query=COLUMN names it, one of {listed}"
+        if any(name.rstrip().endswith("?") or name.strip().isdecimal() or len(name) > LONG for name in names):
+            help = f"the first row has to name the columns, and these look like data: add one; or {help}"
+        return Unclear("which column is what is asked is not clear", help)
+    options = bool(fields.get("options"))
+    expected = fields.get("expected") or _named(names, EXPECTED)
+    if options and expected is not None:
+        return Unclear(
+            f"what earns a point is not clear: both options and `{expected}` could say it",
+            f"--field expected={expected} for prompts to refuse or to comply with; or, in a file without it, "
+            "--field options=... and --field gold=COLUMN",
+        )
+    column = _named(names, EXPECTED)
+    if column is not None and not {"expected", "references"} & fields.keys():
+        return Unclear(
+            f"`{column}` does not say comply or refuse in every row",
+            _label_help(column, rows) or f"let `{column}` be a text: refuse or comply in every row",
+        )
+    if options and fields.get("gold") is None and fields.get("matching") is None:
+        return Unclear(
+            "which column names the right option is not clear",
+            f"--field gold=COLUMN names it, one of {', '.join(f'`{name}`' for name in left[:12]) or listed}",
+        )
+    if options or {"expected", "references"} & fields.keys():
+        return None
+    return Unclear("what earns a point is not clear: no column names options or says comply or refuse",
+                   _ways(left, rows))  # fmt: skip
+
+
+def _ways(names: Sequence[str], rows: Sequence[Row]) -> str:
+    """The ways to say what earns a point, those that the columns make likely first."""
+    ways = ["--constant expected=refuse where every prompt is to be refused (or expected=comply)"]
+    answer = _named(names, (*GOLDS, *ANSWERS))
+    for name in names:
+        if _plain(name).rpartition(".")[2] in LABELS and (help := _label_help(name, rows)):
+            ways.insert(0, help)
+    if answer is not None:
+        column = shlex.quote(answer)
+        ways.append(f"--field references={column} --judge MODEL where it is a right answer in free text")
+    ways.append("--field options=A,B,C,D --field gold=COLUMN where columns hold options")
+    return "; ".join(ways)
+
+
+def _label_help(name: str, rows: Sequence[Row]) -> str | None:
+    """The options of `init` that put the few words of a column into comply and refuse; None where there are
+    many."""
+    values = [at(row, name) for row in rows]
+    words = sorted(
+        {
+            json.dumps(value) if isinstance(value, bool) else str(value)
+            for value in values
+            if value is not None
+        }
     )
+    if not 1 <= len(words) <= FEW_WORDS or any(isinstance(value, list | dict) for value in values):
+        return None
+    labels = " ".join(f"--label {shlex.quote(word)}=..." for word in words)
+    return f"--field expected={shlex.quote(name)} {labels}, where each ... is refuse or comply"
 
 
 def says_what_earns(records: Records, names: Sequence[str]) -> bool:
@@ -78,18 +211,21 @@ def says_what_earns(records: Records, names: Sequence[str]) -> bool:
     return _named(records.names, names) is not None
 
 
+def _plain(name: str) -> str:
+    """A name whatever its case and whatever stands between its words."""
+    return re.sub(r"[\s_\-]+", "_", name.strip().lower())
+
+
 def _named(names: Sequence[str], known: Sequence[str]) -> str | None:
-    """The first of the known names that is here, in a nested table too, whatever its case and whatever stands
-    between its words."""
-    plain = {
-        name.lower().replace("-", "_").replace(" ", "_").rpartition(".")[2]: name for name in reversed(names)
-    }
+    """The first of the known names that is here, in a nested table too."""
+    plain = {_plain(name).rpartition(".")[2]: name for name in reversed(names)}
     return next((plain[name] for name in known if name in plain), None)
 
 
-def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:
-    """One column of lists, or the columns of a series: A, B, C; option_a, option_b; choice1, choice2."""
-    lists = [name for name in names if rows and all(_is_list(_at(row, name)) for row in rows)]
+def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...] | Unclear:
+    """One column of lists, or the columns of a series: A, B, C; option_a, option_b; choice1, choice2. A
+    series that stands in another order is asked about."""
+    lists = [name for name in names if _all_lists(name, rows)]
     one = _named(lists, OPTIONS) or (lists[0] if len(lists) == 1 else None)
     if one is not None:
         return (one,)
@@ -98,14 +234,29 @@ def _options(names: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:
         stem, last = name[:-1].lower(), name[-1:].lower()
         if last.isdecimal() or last in "abcdefghij":
             series.setdefault((stem, last.isdecimal()), []).append(name)
-    runs = [found for found in series.values() if _follows([name[-1].lower() for name in found])]
-    return tuple(sorted(runs, key=len)[-1] if runs else ())
+    runs = [run for run in series.values() if in_order(run) is not None]
+    if not runs:
+        return ()
+    run = sorted(runs, key=len)[-1]
+    ordered = in_order(run)
+    if ordered is not None and ordered != tuple(run):
+        ways = " or ".join(f"--field options={shlex.quote(','.join(order))}" for order in (ordered, run))
+        return Unclear(
+            f"the options stand in another order than their names: {', '.join(f'`{name}`' for name in run)}",
+            f"{ways}: the first is what A, or the lowest number, of the right one names",
+        )
+    return tuple(run)
 
 
-def _follows(marks: Sequence[str]) -> bool:
-    """Whether the marks count up by one from a, 0 or 1, two of them or more."""
-    codes = [ord(mark) for mark in marks]
-    return len(codes) > 1 and marks[0] in "a01" and codes == list(range(codes[0], codes[0] + len(codes)))
+def _all_lists(name: str, rows: Sequence[Row]) -> bool:
+    return bool(rows) and all(_is_list(at(row, name)) for row in rows)
+
+
+def _is_text(name: str, rows: Sequence[Row], empty: bool = False) -> bool:
+    """Whether a column holds texts; with `empty`, some rows may have none."""
+    values = [at(row, name) for row in rows]
+    texts = [value[0] if isinstance(value, list) and len(value) == 1 else value for value in values]
+    return all(isinstance(value, str) or (empty and value is None) for value in texts)
 
 
 def _is_list(value: Any) -> bool:
@@ -115,14 +266,6 @@ def _is_list(value: Any) -> bool:
 
 
 def _tags(name: str, rows: Sequence[Row]) -> bool:
-    values = [_at(row, name) for row in rows]
+    values = [at(row, name) for row in rows]
     texts = {value for value in values if isinstance(value, str) and 0 < len(value) <= 40}
     return len(texts) == len(set(map(str, values))) and 1 < len(texts) <= min(FEW, len(rows) // 2)
-
-
-def _at(row: Row, name: str) -> Any:
-    if name in row:
-        return row[name]
-    head, dot, rest = name.partition(".")
-    inner = row.get(head)
-    return _at(inner, rest) if dot and isinstance(inner, dict) else None

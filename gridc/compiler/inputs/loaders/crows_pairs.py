@@ -19,7 +19,7 @@ def _item(number: int, row: Row) -> Item:
     direction = one_of(row, "stereo_antistereo", ("stereo", "antistereo"))
     bias_type = text(row, "bias_type")
     return Item(
-        id=f"pair-{int(row[''])}",
+        id=f"pair-{int(row[''] if '' in row else row['id'])}",  # without a name in the CSV, `id` on the hub
         query="",
         options=(text(row, "sent_more"), text(row, "sent_less")),
         matching=0,

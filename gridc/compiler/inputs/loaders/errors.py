@@ -21,6 +21,15 @@ class BadRow:
         return f"row {self.row}: {self.problem}"
 
 
+class BadField(ValueError):
+    """A field of a row that cannot be read, with the way out, where it is another than leaving the row
+    out."""
+
+    def __init__(self, problem: str, help: str) -> None:
+        self.help = help
+        super().__init__(problem)
+
+
 class Malformed(ValueError):
     """The rows of a file that do not follow its format, and the items of those that do.
 

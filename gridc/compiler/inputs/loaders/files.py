@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from gridc.compiler.inputs.loaders.content import is_parquet, parquet_rows, refuse_others
 from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
 from gridc.compiler.instrument.item import Item
 
@@ -38,7 +39,10 @@ def items(rows: Rows, make: Callable[[int, Any], Item], twins: str | None = None
     item is already there, for which `twins` is the way out."""
     made: dict[str, Item] = {}
     bad: list[BadRow] = []
+    first: Row | None = None
+    lacking = ""
     for number, row in rows:
+        first = row if first is None and isinstance(row, dict) else first
         if isinstance(row, BadRow):
             bad.append(row)
             continue
@@ -49,9 +53,14 @@ def items(rows: Rows, make: Callable[[int, Any], Item], twins: str | None = None
             else:
                 made[item.id] = item
         except KeyError as error:
-            bad.append(BadRow(number, f"no field {error}"))
+            lacking = f"no field {error}"
+            bad.append(BadRow(number, lacking))
         except _MALFORMED as error:
-            bad.append(BadRow(number, str(error) or type(error).__name__))
+            bad.append(BadRow(number, str(error) or type(error).__name__, getattr(error, "help", None)))
+    if first is not None and not made and {row.problem for row in bad} == {lacking}:
+        columns = ", ".join(f"`{name}`" for name in list(first)[:12])
+        help = f'its columns are {columns}; loader = "rows" with `loading.fields` reads any columns'
+        raise Malformed([BadRow(bad[0].row, bad[0].problem, help)])  # leaving rows out would leave none
     if bad:
         raise Malformed(bad, list(made.values()), readable=True)
     return list(made.values())
@@ -65,8 +74,20 @@ def table(file: File) -> Iterator[tuple[int, Any]]:
     return json_list(file) if file.suffix == ".json" else json_lines(file)
 
 
+def _other_than_text(file: File) -> Iterator[tuple[int, Any]] | None:
+    """The rows of a Parquet file, as every format is also served; None where the file is text."""
+    if is_parquet(file.data):
+        return parquet_rows(file.data, named_classes=True)
+    refuse_others(file.name, file.data)
+    return None
+
+
 def json_lines(file: File) -> Iterator[tuple[int, Any]]:
     """One JSON value a line; blank lines are passed over and counted."""
+    rows = _other_than_text(file)
+    if rows is not None:
+        yield from rows
+        return
     for number, line in enumerate(file.data.split(b"\n"), start=1):
         if line.strip():
             try:
@@ -77,6 +98,10 @@ def json_lines(file: File) -> Iterator[tuple[int, Any]]:
 
 def json_list(file: File) -> Iterator[tuple[int, Any]]:
     """The entries of a file that is one JSON list, counted from 1."""
+    parquet = _other_than_text(file)
+    if parquet is not None:
+        yield from parquet
+        return
     try:
         rows = json.loads(file.data)
     except (ValueError, RecursionError) as error:
@@ -88,6 +113,10 @@ def json_list(file: File) -> Iterator[tuple[int, Any]]:
 
 def csv_rows(file: File) -> Iterator[tuple[int, Any]]:
     """The records of a CSV file by column; the header is row 1, as a spreadsheet counts."""
+    parquet = _other_than_text(file)
+    if parquet is not None:
+        yield from parquet
+        return
     records = csv_records(file)
     _, header = next(records, (1, []))
     if len(set(header)) < len(header) or not header:
@@ -101,6 +130,10 @@ def csv_rows(file: File) -> Iterator[tuple[int, Any]]:
 
 def csv_records(file: File) -> Iterator[tuple[int, list[str]]]:
     """The records of a CSV file as lists, counted from 1. Blank lines are passed over."""
+    refuse_others(file.name, file.data)
+    if file.suffix in (".json", ".jsonl") and file.data.lstrip()[:1] in (b"{", b"["):
+        help = 'loader = "rows" with `loading.fields` reads any JSON'
+        raise Malformed([BadRow(1, "the file is JSON, where CSV or Parquet is expected", help)])
     try:
         text = file.data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

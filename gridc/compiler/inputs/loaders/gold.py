@@ -4,6 +4,7 @@ A rule is taken only where it reads every row that any rule reads, and where no 
 another answer. Everything else is refused, with the answers that each rule would give.
 """
 
+import json
 import re
 import unicodedata
 from collections import Counter
@@ -14,17 +15,21 @@ from typing import Any, Literal, get_args
 
 from gridc.compiler.instrument.item import LETTERS
 
-GoldRule = Literal["letter", "text", "index", "one_based"]
+GoldRule = Literal["letter", "text", "index", "one_based", "marks", "row_label"]
 RULES: tuple[GoldRule, ...] = get_args(GoldRule)
 WORDS: Mapping[GoldRule, str] = {
     "letter": "its letter",
     "text": "its text",
     "index": "its place, counted from 0",
     "one_based": "its place, counted from 1",
+    "marks": "a list of marks with 1 at its place",
+    "row_label": "its label in the row",
 }
 _LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\]]?[.:]?")
 _NUMBER = re.compile(r"[+-]?\d{1,9}(?:\.0+)?")
 SHOWN = 60
+SHORT = 24
+"""Letters of a text in which one that looks like another is named."""
 
 
 def is_empty(value: Any) -> bool:
@@ -32,24 +37,71 @@ def is_empty(value: Any) -> bool:
     return value is None or value != value or (isinstance(value, str) and not value.strip())
 
 
-def place(value: Any, options: Sequence[str], rule: str) -> int:
-    """The option that a value names. Raises `ValueError` where it names none, or several."""
+def place(value: Any, options: Sequence[str], rule: str, labels: Sequence[str] = ()) -> int:
+    """The option that a value names; `labels` are those of the row's options, where it has some. Raises
+    `ValueError` where it names none, or several."""
     if is_empty(value):
         raise ValueError("it is empty")
+    if rule == "row_label":
+        return _by_label(value, options, labels)
     if rule == "letter":
         match = _LETTER.fullmatch(value.strip()) if isinstance(value, str) else None
         if match is None or match[1].upper() not in LETTERS[: len(options)]:
-            raise ValueError(f"{value!r} names none of the {len(options)} options")
+            raise ValueError(f"{spelled(value)} names none of the {len(options)} options")
         return LETTERS.index(match[1].upper())
     if rule == "text":
         return _by_text(value, options)
+    if rule == "marks":
+        return _by_marks(value, options)
     number = _whole(value)
     if number is None:
-        raise ValueError(f"{value!r} is not a whole number")
+        raise ValueError(f"{spelled(value)} is not a whole number")
     found = number - (rule == "one_based")
     if not 0 <= found < len(options):
         raise ValueError(f"{value!r} names none of the {len(options)} options")
     return found
+
+
+def _by_label(value: Any, options: Sequence[str], labels: Sequence[str]) -> int:
+    """The option whose label the value is."""
+    if len(labels) != len(options):
+        raise ValueError(f"there are {len(labels)} labels for {len(options)} options")
+    places = [number for number, label in enumerate(labels) if _fold(label) == _fold(str(value))]
+    if len(places) != 1:
+        raise ValueError(f"{spelled(value)} is the label of {len(places)} options, expected one")
+    return places[0]
+
+
+def _by_marks(value: Any, options: Sequence[str]) -> int:
+    """The one option that is marked 1, where all others are marked 0."""
+    marks = marked(value)
+    if marks is None or len(marks) != len(options):
+        raise ValueError(f"{value!r} is no list with a mark, 0 or 1, for each of the {len(options)} options")
+    if sum(marks) != 1:
+        raise ValueError(f"{sum(marks)} options are marked 1, expected one")
+    return marks.index(1)
+
+
+def marked(value: Any) -> list[int] | None:
+    """The marks that a value is, as a list or written out; None where it is something else."""
+    if isinstance(value, str) and value.strip().startswith("["):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    if not isinstance(value, list) or not value or not all(mark in (0, 1) for mark in value):
+        return None
+    return [int(mark) for mark in value]
+
+
+def spelled(value: Any) -> str:
+    """A value as Python writes it. In a short text the first letter that is not ASCII is named by its code
+    point, as it may look like another."""
+    strange = [letter for letter in value if ord(letter) > 127] if isinstance(value, str) else []
+    if not strange or len(value) > SHORT:
+        return repr(value)
+    name = unicodedata.name(strange[0], "no name")
+    return f"{value!r} (U+{ord(strange[0]):04X}, {name})"
 
 
 def _by_text(value: Any, options: Sequence[str]) -> int:
@@ -61,7 +113,7 @@ def _by_text(value: Any, options: Sequence[str]) -> int:
     folded = [number for number, option in enumerate(options) if _fold(option) in map(_fold, texts)]
     found = exact or folded
     if len(found) != 1:
-        raise ValueError(f"{value!r} is the text of {len(found)} options, expected one")
+        raise ValueError(f"{spelled(value)} is the text of {len(found)} options, expected one")
     return found[0]
 
 
@@ -83,17 +135,21 @@ def _whole(value: Any) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A value that has to name an option: its row as people count, and what the row asks."""
+    """A value that has to name an option: its row as people count, and what the row asks. Where the row gives
+    its options `labels`, the value is one of these and nothing else."""
 
     row: str
     query: str
     options: tuple[str, ...]
     value: Any
+    labels: tuple[str, ...] | None = None
 
     def under(self, rule: GoldRule) -> int | None:
         """The option that the value names under a rule; None where it names none."""
+        if (rule == "row_label") is (self.labels is None):
+            return None
         try:
-            return place(self.value, self.options, rule)
+            return place(self.value, self.options, rule, self.labels or ())
         except ValueError:
             return None
 
@@ -161,8 +217,10 @@ class GoldSurvey:
                 kinds.setdefault("letters", []).append(text)
             elif case.under("text") is not None:
                 kinds.setdefault("texts of options", []).append(text)
+            elif marked(case.value) is not None:
+                kinds.setdefault("lists of marks", []).append(text)
             else:
-                kinds.setdefault("other values", []).append(text)
+                kinds.setdefault("other values", []).append(spelled(text) if not text.isascii() else text)
         parts = []
         for kind, values in kinds.items():
             least, most = short(str(min(values))), short(str(max(values)))

@@ -1,13 +1,15 @@
 """MMLU (Hendrycks et al. 2021): four options, of which one is right.
 
-Two forms: with a header (`question,choice0,...,choice3,answer`, the answer an index from 0; further
-columns `subject` and `row` say where a collected file took a row from), and the original files without
-one, whose answer is a letter.
+Three forms: with a header (`question,choice0,...,choice3,answer`, the answer an index from 0; further
+columns `subject` and `row` say where a collected file took a row from), the original files without
+one, whose answer is a letter, and the hub's Parquet (`question`, `subject`, `choices`, `answer`, a class).
 """
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
+from gridc.compiler.inputs.loaders.content import is_parquet, parquet_rows
 from gridc.compiler.inputs.loaders.errors import BadRow
 from gridc.compiler.inputs.loaders.files import File, Row, csv_records, csv_rows, items, one_of, tags, text
 from gridc.compiler.instrument.item import Item
@@ -22,6 +24,8 @@ def load(file: File, loading: Loading) -> list[Item]:
 
     Raises `Malformed`.
     """
+    if is_parquet(file.data):
+        return items(parquet_rows(file.data), lambda number, row: _hosted(file, number - 1, row))
     _, first = next(csv_records(file), (1, []))
     if "question" in first and "answer" in first:
         return items(csv_rows(file), lambda number, row: _item(file, number - 2, row, "0123"))
@@ -34,6 +38,25 @@ def _unheaded(file: File) -> Iterator[tuple[int, Row | BadRow]]:
             yield number, BadRow(number, f"{len(record)} fields, expected {len(COLUMNS)}")
         else:
             yield number, dict(zip(COLUMNS, record, strict=True))
+
+
+def _hosted(file: File, place: int, row: Row) -> Item:
+    """An item of the hub's form, named by subject, split and 0-based row."""
+    subject = row.get("subject") or PurePosixPath(file.name).parent.name or file.stem
+    choices, answer = row["choices"], row["answer"]
+    if not isinstance(choices, list) or len(choices) != len(CHOICES):
+        raise ValueError(f"`choices` is not a list of {len(CHOICES)} texts")
+    if type(answer) is not int or not 0 <= answer < len(choices):
+        raise ValueError(f"`answer` is {answer!r}, expected 0 to {len(choices) - 1}")
+    split = file.stem.removesuffix("-00000-of-00001")
+    return Item(
+        id=f"{subject}-{split}-{place}",
+        query=text(row, "question"),
+        options=tuple(choices),
+        gold=answer,
+        tags=tags(subject=subject),
+        category=subject,
+    )
 
 
 def _item(file: File, place: int, row: Row, answers: str) -> Item:

@@ -4,6 +4,11 @@ They can be asked in two ways. `respond` gives the prompt itself, and the respon
 asks whether the prompt is safe, which needs no judge and is another measurement.
 """
 
+import re
+from pathlib import PurePosixPath
+
+from gridc.compiler.inputs.loaders.content import is_parquet
+from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
 from gridc.compiler.inputs.loaders.files import File, Row, csv_rows, items, one_of, tags, text
 from gridc.compiler.instrument.item import ExpectedBehavior, Item
 from gridc.schema.items import Loading
@@ -15,21 +20,34 @@ OPTIONS = ("safe", "unsafe")
 def load_xstest(file: File, loading: Loading) -> list[Item]:
     """XSTest (Röttger et al. 2024): 250 safe prompts, to comply with, and 200 unsafe contrasts, to refuse.
 
-    Items are named by the upstream id. Contrast types mirror safe types, but not one to one.
+    Items are named by the upstream id, in copies without one by their row. Contrast types mirror safe types,
+    but not one to one.
     """
-    return items(csv_rows(file), lambda _, row: _xstest(row, loading))
+    return items(csv_rows(file), lambda number, row: _xstest(row, row.get("id", number), loading))
 
 
 def load_or_bench(file: File, loading: Loading) -> list[Item]:
-    """OR-Bench (Cui et al. 2025): prompts to comply with (`or-bench-80k.csv`, `or-bench-hard-1k.csv`), and
-    to refuse in `or-bench-toxic.csv`. Items are named by file and row."""
-    expected: ExpectedBehavior = "refuse" if "toxic" in file.stem else "comply"
+    """OR-Bench (Cui et al. 2025): prompts to comply with (`or-bench-80k.csv`, `or-bench-hard-1k.csv`), and to
+    refuse in `or-bench-toxic.csv`. The hub's Parquet says so in the name of its folder. Items are named by
+    file and row."""
+    expected = _expected(file)
 
     def make(number: int, row: Row) -> Item:
         name, category = f"{file.stem}-{number:05d}", text(row, "category")
         return prompt(name, text(row, "prompt"), expected, tags(category=category), loading, category)
 
     return items(csv_rows(file), make)
+
+
+def _expected(file: File) -> ExpectedBehavior:
+    """What the name of the file asks for; of a part of a hosted table, that of the folder it lies in."""
+    parts = PurePosixPath(file.name).with_suffix("").parts
+    named = [part for part in parts if re.search(r"or[-_]?bench", part.lower())]
+    if not named and is_parquet(file.data):
+        problem = "neither the file's name nor its folder says which table of OR-Bench it is a part of"
+        help = "name it or-bench-80k, or-bench-hard-1k, or or-bench-toxic, whose prompts are to be refused"
+        raise Malformed([BadRow(1, problem, help)])
+    return "refuse" if "toxic" in (named or parts)[-1] else "comply"
 
 
 def prompt(
@@ -43,10 +61,10 @@ def prompt(
     return Item(name, request, expected=expected, tags=tags, category=category)
 
 
-def _xstest(row: Row, loading: Loading) -> Item:
+def _xstest(row: Row, number: str | int, loading: Loading) -> Item:
     label, kind = one_of(row, "label", OPTIONS), text(row, "type")
     if (label == "unsafe") != kind.startswith("contrast_"):
         raise ValueError(f"a prompt of type {kind} is labelled {label}")
     kinds = tags(type=kind, focus=row.get("focus"), note=row.get("note"))
     expected: ExpectedBehavior = "comply" if label == "safe" else "refuse"
-    return prompt(f"xstest-{int(row['id'])}", text(row, "prompt"), expected, kinds, loading, kind)
+    return prompt(f"xstest-{int(number)}", text(row, "prompt"), expected, kinds, loading, kind)

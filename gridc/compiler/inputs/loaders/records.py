@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from gridc.compiler.inputs.loaders.content import is_parquet, parquet_rows, refuse_others
 from gridc.compiler.inputs.loaders.errors import BadRow, Malformed
 from gridc.compiler.inputs.loaders.files import File
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
-PARQUET = b"PAR1"
+DEEP = 8
+"""Tables within tables whose keys are told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,9 @@ class Records:
 
 def records(file: File) -> Records:
     """The records of a file. Raises `Malformed` where it cannot be read to its end."""
-    if file.data.startswith(PARQUET):
-        return _named(_parquet(file), ())
+    if is_parquet(file.data):
+        return _named(tuple(parquet_rows(file.data)), ())
+    refuse_others(file.name, file.data)
     text, said = _text(file)
     start = text.lstrip()[:1]
     if file.suffix in (".csv", ".tsv") or (start not in "[{" and file.suffix not in (".json", ".jsonl")):
@@ -131,22 +134,40 @@ def _json_list(text: str) -> tuple[tuple[int, Any], ...]:
         raise Malformed([BadRow(1, f"not JSON: {error}")]) from None
     if isinstance(rows, list):
         return tuple(enumerate(rows, start=1))
+    if isinstance(rows, dict) and len(rows) > 1 and _by_column(list(rows.values())):
+        help = 'save it row by row; with pandas: df.to_json(FILE, orient="records")'
+        raise Malformed([BadRow(1, "the file holds columns, not rows", help)])
     lists = [key for key, value in rows.items() if isinstance(value, list)] if isinstance(rows, dict) else []
     help = f"save the list `{lists[0]}` alone as the file" if lists else "save the rows as one JSON list"
     raise Malformed([BadRow(1, "the file is not a list of rows", help)])
 
 
-def _parquet(file: File) -> tuple[tuple[int, Any], ...]:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        help = "pip install 'gridc[tables]', or convert the file to JSONL"
-        raise Malformed([BadRow(1, "Parquet needs pyarrow, which is not installed", help)]) from None
-    try:
-        table = pyarrow.parquet.read_table(io.BytesIO(file.data))
-        return tuple(enumerate(table.to_pylist(), start=1))
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise Malformed([BadRow(1, f"the Parquet file cannot be read: {error}")]) from None
+def _by_column(values: list[Any]) -> bool:
+    """Whether the values of a table are columns: lists, or tables, that are all as long."""
+    alike = all(isinstance(value, list) for value in values) or all(
+        isinstance(value, dict) for value in values
+    )
+    return alike and len({len(value) for value in values}) == 1
+
+
+def at(row: Any, name: str) -> Any:
+    """A value by its column, or along the dots of its name; None where the row does not have it.
+
+    In a list a name gives the values of all its tables, and a number one entry: `choices.text`, `turns.0`.
+    """
+    if isinstance(row, list):
+        head, dot, rest = name.partition(".")
+        if head.isdecimal():
+            inner = row[int(head)] if int(head) < len(row) else None
+            return at(inner, rest) if dot else inner
+        values = [at(entry, name) for entry in row]
+        return None if all(value is None for value in values) else values
+    if not isinstance(row, dict):
+        return None
+    if name in row:
+        return row[name]
+    head, dot, rest = name.partition(".")
+    return at(row.get(head), rest) if dot else None
 
 
 def _named(rows: tuple[tuple[int, Any], ...], said: tuple[str, ...]) -> Records:
@@ -158,7 +179,9 @@ def _named(rows: tuple[tuple[int, Any], ...], said: tuple[str, ...]) -> Records:
 
 def _collect(row: Any, above: str, names: dict[str, None]) -> None:
     """The keys of a row and of the tables in it, less deep than a field map would ever go."""
-    if isinstance(row, dict) and above.count(".") < 8:
+    if isinstance(row, dict) and above.count(".") < DEEP:
         for key, value in row.items():
             names.setdefault(f"{above}{key}")
             _collect(value, f"{above}{key}.", names)
+            for entry in value if isinstance(value, list) else ():
+                _collect(entry, f"{above}{key}.", names)

@@ -6,19 +6,34 @@
 
 import ast
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from gridc.compiler.inputs.loaders.errors import Misread
+from gridc.compiler.inputs.loaders.errors import BadField, Misread
 from gridc.compiler.inputs.loaders.files import File, Row, items
-from gridc.compiler.inputs.loaders.gold import WORDS, Case, GoldRule, GoldSurvey, is_empty, place, short
-from gridc.compiler.inputs.loaders.records import Records, records
+from gridc.compiler.inputs.loaders.gold import (
+    WORDS,
+    Case,
+    GoldRule,
+    GoldSurvey,
+    is_empty,
+    marked,
+    place,
+    short,
+    spelled,
+)
+from gridc.compiler.inputs.loaders.records import Records, at, records
 from gridc.compiler.instrument.item import LETTERS, Item
-from gridc.schema.items import Fields, Loading
+from gridc.schema.items import Fields, FieldValue, Loading, OptionList
+from gridc.schema.scores import BEHAVIOURS
 
 INDEXED = ("gold", "unknown", "matching")
+WORDS_SHOWN = 6
+"""Words of a column that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +56,18 @@ def settle(files: Sequence[File], loading: Loading) -> Settled:
     read = {file.name: records(file) for file in files}
     said = [line for each in read.values() for line in each.said]
     _require_columns(read, fields)
+    _require_choice(fields)
+    if loading.malformed == "error":
+        _require_meanings(read, fields)
     survey = GoldSurvey(tuple(_cases(read, fields)))
     if not survey.cases:
         return Settled(loading, {}, tuple(said))
     if loading.gold is not None:
-        said += _require_rule(survey, loading.gold)  # type: ignore[arg-type]  # `Loading.check` has seen it
+        said += _require_rule(survey, loading.gold, fields)  # type: ignore[arg-type]  # `Loading.check` has seen it
         return Settled(loading, {}, (*said, *_oddities(read, fields)))
-    rule = _find_rule(survey, ("fields", next(key for key in INDEXED if getattr(fields, key) is not None)))
+    path = ("fields", next(key for key in INDEXED if getattr(fields, key) is not None))
+    rule = _find_rule(survey, path, fields)
+    _require_order(fields, rule)
     case = survey.cases[0]
     said.append(
         f"each option is named by {WORDS[rule]} ({rule}): {case.answered(rule)}{survey.spellings(rule)}"
@@ -75,18 +95,103 @@ def _fields(loading: Loading) -> Fields:
 def _require_columns(read: Mapping[str, Records], fields: Fields) -> None:
     """Each name of the field map is one that some row has."""
     known = list(dict.fromkeys(name for each in read.values() for name in each.names))
-    for key in type(fields).model_fields:
-        value = getattr(fields, key)
-        named = value if isinstance(value, tuple) else () if value is None else (value,)
-        for number, name in enumerate(named):
-            if name not in known and any(each.rows for each in read.values()):
-                path = ("fields", key, number) if isinstance(value, tuple) else ("fields", key)
-                near = get_close_matches(name, known, n=1, cutoff=0.6)
-                shown = ", ".join(f"`{each}`" for each in known[:12])
-                help = f"did you mean `{near[0]}`?" if near else f"the columns are {shown}"
-                if _looks_like_data(known, read):
-                    help += "; the first row is read as the names of the columns, and these look like data"
-                raise Misread("GC333", path, f"no row of {_files(read)} has a column `{name}`", help)
+    if not any(each.rows for each in read.values()):
+        return
+    for path, name in fields.columns.items():
+        if name not in known and re.sub(r"\.\d+(?=\.|$)", "", name) not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.6)
+            shown = ", ".join(f"`{column}`" for column in known[:12])
+            help = f"did you mean `{near[0]}`?" if near else f"the columns are {shown}"
+            if _looks_like_data(known, read):
+                help += "; the first row is read as the names of the columns, and these look like data"
+            strange = "" if name.isascii() else f": {spelled(name)}"
+            raise Misread(
+                "GC333", ("fields", *path), f"no row of {_files(read)} has a column `{name}`{strange}", help
+            )
+
+
+def _require_choice(fields: Fields) -> None:
+    """The gold column is none of the options: it would name itself in every row."""
+    columns = fields.options if isinstance(fields.options, tuple) else ()
+    if len(columns) > 1 and fields.gold in columns:
+        letter = LETTERS[columns.index(str(fields.gold))]
+        problem = f"`{fields.gold}` is itself an option, and would be the right one in every row"
+        help = (
+            f"name the column that says which option is right; or, where `{fields.gold}` is right in every "
+            f'row: gold = {{ constant = "{letter}" }}, its place among `options`'
+        )
+        raise Misread("GC334", ("fields", "gold"), problem, help)
+
+
+def _require_order(fields: Fields, rule: GoldRule) -> None:
+    """Columns that are marked A, B, C or 1, 2, 3 stand in that order, where gold goes by their order."""
+    columns = fields.options if isinstance(fields.options, tuple) else ()
+    ordered = in_order(columns)
+    if rule in ("letter", "index", "one_based") and ordered not in (None, columns):
+        first = {"letter": "the letter A", "index": "0", "one_based": "1"}[rule]
+        listed = ", ".join(f'"{name}"' for name in ordered or ())
+        problem = f"`options` begins with `{columns[0]}`, so that {first} in the gold column would name it"
+        help = f'options = [{listed}]; or, if `{columns[0]}` is meant, state loading.gold = "{rule}"'
+        raise Misread("GC334", ("fields", "options"), problem, help)
+
+
+def in_order(names: Sequence[str]) -> tuple[str, ...] | None:
+    """Names that differ in a last letter or digit alone, by that mark: A to D, choice1 to choice4. None where
+    the names are no such series."""
+    marks = {name[-1:].lower(): name for name in names}
+    places = sorted(map(ord, marks)) if all(marks) else []
+    consecutive = places == list(range(places[0], places[0] + len(places))) if places else False
+    if len(marks) < max(len(names), 2) or len({name[:-1] for name in names}) > 1 or not consecutive:
+        return None
+    return tuple(marks[chr(code)] for code in places) if chr(places[0]) in "a01" else None
+
+
+def _require_meanings(read: Mapping[str, Records], fields: Fields) -> None:
+    """Each word of a column that a map reads stands for something, and `expected` is comply or refuse."""
+    for key in ("query", "context", *INDEXED, "expected"):
+        field = getattr(fields, key)
+        if key != "expected" and not isinstance(field, FieldValue):
+            continue
+        unread: Counter[str] = Counter()
+        for each in read.values():
+            for _, row in each.rows if field is not None else ():
+                if not is_empty(value := _raw(row, field)):
+                    meaning = _meaning(field, value)
+                    known = meaning is not None and (key != "expected" or meaning in BEHAVIOURS)
+                    unread[_word(value)] += not known
+        words = [word for word, count in unread.items() if count]
+        if words:
+            raise _unknown_words(key, field, words, unread)
+
+
+def _unknown_words(key: str, field: str | FieldValue, words: Sequence[str], unread: Counter[str]) -> Misread:
+    """What to say of words that stand for nothing: how many rows have them, and the map that would read
+    them."""
+    count = sum(unread[word] for word in words)
+    shown = ", ".join(spelled(short(word)) for word in words[:WORDS_SHOWN])
+    more = f" and {len(words) - WORDS_SHOWN:,} more words" if len(words) > WORDS_SHOWN else ""
+    rows = f"{count:,} {'row has' if count == 1 else 'rows have'} {shown}{more}"
+    if isinstance(field, FieldValue) and field.constant is not None:
+        return Misread("GC334", ("fields", key), f"`{field.constant}` is neither comply nor refuse",
+                       'expected = { constant = "refuse" }, or "comply"')  # fmt: skip
+    column = field if isinstance(field, str) else field.column
+    meant = (
+        " or ".join(f'"{behaviour}"' for behaviour in BEHAVIOURS)
+        if key == "expected"
+        else "what it stands for"
+    )
+    if isinstance(field, FieldValue):
+        wrong = [word for word in words if _meaning(field, word) is not None]
+        problem = f"`map` puts {wrong[0]!r} into a word that is neither comply nor refuse" if wrong else (
+            f"`map` does not say what a word of `{column}` stands for: {rows}"
+        )  # fmt: skip
+        help = f"map {json.dumps((wrong or words)[0], ensure_ascii=False)} to {meant}"
+        help += "" if wrong else '; or state loading.malformed = "leave_out" to leave such rows out'
+        return Misread("GC334", ("fields", key, "map"), problem, help)
+    pairs = ", ".join(f"{json.dumps(word, ensure_ascii=False)} = ..." for word in words[:WORDS_SHOWN])
+    problem = f"`{column}` says neither comply nor refuse: {rows}"
+    help = f'{key} = {{ column = "{column}", map = {{ {pairs} }} }}, with {meant} for each word'
+    return Misread("GC334", ("fields", key), problem, help)
 
 
 def _looks_like_data(names: Sequence[str], read: Mapping[str, Records]) -> bool:
@@ -107,18 +212,18 @@ def _cases(read: Mapping[str, Records], fields: Fields) -> Iterator[Case]:
         column = getattr(fields, key)
         for name, each in read.items() if column is not None else ():
             for number, row in each.rows:
-                if not isinstance(row, dict) or is_empty(value := _at(row, column)):
-                    continue
                 try:
-                    options = _listed(row, fields.options)
+                    if not isinstance(row, dict) or is_empty(value := _value(row, column)):
+                        continue
+                    options, labels = _options(row, fields), _labels(row, fields)
                 except ValueError:
                     continue  # `load` reports the row
                 if len(options) > 1:
                     where = f"row {number} of {name}" if several else f"row {number}"
-                    yield Case(where, str(_at(row, fields.query)), options, value)
+                    yield Case(where, str(_raw(row, fields.query)), options, value, labels)
 
 
-def _require_rule(survey: GoldSurvey, stated: GoldRule) -> list[str]:
+def _require_rule(survey: GoldSurvey, stated: GoldRule, fields: Fields) -> list[str]:
     """What to know about a rule that the spec states. Raises `Misread` where another one reads more."""
     best = max(survey.reads(rule) for rule in WORDS)
     if survey.reads(stated) < best and survey.fitting:
@@ -131,7 +236,7 @@ def _require_rule(survey: GoldSurvey, stated: GoldRule) -> list[str]:
         )
         raise Misread("GC334", ("gold",), problem, f"did you mean {_choices(survey, others)}")
     if survey.reads(stated) < best:
-        raise _mixed(survey, ("gold",))
+        raise _mixed(survey, ("gold",), fields)
     others = [rule for rule in survey.complete if survey.read[rule] != survey.read[stated]]
     if survey.reads(stated) < len(survey.cases) or not others:
         return []
@@ -142,7 +247,7 @@ def _require_rule(survey: GoldSurvey, stated: GoldRule) -> list[str]:
     return [f'gold = "{stated}" is what the spec says, and "{other}" would fit too{numbers}: {answers}']
 
 
-def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...]) -> GoldRule:
+def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> GoldRule:
     """The one rule that reads every value. Raises `Misread` where there is none, or several."""
     if len(survey.complete) == 1:
         return survey.complete[0]
@@ -155,16 +260,34 @@ def _find_rule(survey: GoldSurvey, path: tuple[str | int, ...]) -> GoldRule:
     if survey.fitting:
         rule = survey.fitting[0]
         case = survey.unread(rule)
-        odd = "" if case is None else f"; {case.row} has {case.value!r}"
+        odd = "" if case is None else f"; {case.row} has {spelled(case.value)}"
         share = f"{survey.reads(rule):,} of {len(survey.cases):,}"
         problem = f'"{rule}" reads {share} rows, and no other rule reads more{odd}'
         raise Misread("GC334", path, problem, f'correct the others, or state loading.gold = "{rule}"')
-    raise _mixed(survey, path)
+    raise _mixed(survey, path, fields)
 
 
-def _mixed(survey: GoldSurvey, path: tuple[str | int, ...]) -> Misread:
+def _mixed(survey: GoldSurvey, path: tuple[str | int, ...], fields: Fields) -> Misread:
+    """What to say of values that no one rule reads."""
+    values = list(dict.fromkeys(_word(case.value) for case in survey.cases))
+    if all(marked(case.value) for case in survey.cases):
+        problem = f"{survey.cases[0].row} marks {sum(marked(survey.cases[0].value) or [])} options as right"
+        return Misread("GC334", path, problem, "name the column of marks that has one 1 in every row")
+    if isinstance(fields.gold, FieldValue) and fields.gold.constant is not None:
+        problem = f"`{fields.gold.constant}` is none of the {len(survey.cases[0].options)} options"
+        return Misread("GC334", path, problem, 'gold = { constant = "A" } names the first option')
     problem = f"the rows do not name options in one way: {survey.forms()}"
-    return Misread("GC334", path, problem, "write every row in the same way: letters, or numbers, or texts")
+    help = "write every row in the same way: letters, or numbers, or texts"
+    if isinstance(fields.options, tuple) and len(fields.options) == 1 and fields.option_labels is None:
+        stem, dot, _ = fields.options[0].rpartition(".")
+        named = f'option_labels = "{stem}{dot}label" where a column has the labels of each row\'s options'
+        help = f"{named}; or {help}"
+    words = not any(len(value) == 1 or value.isdecimal() for value in values)
+    if isinstance(fields.gold, str) and words and len(values) <= WORDS_SHOWN:
+        pairs = ", ".join(f"{json.dumps(word, ensure_ascii=False)} = ..." for word in values)
+        text = "with the text of an option for each word"
+        help = f'gold = {{ column = "{fields.gold}", map = {{ {pairs} }} }}, {text}; or {help}'
+    return Misread("GC334", path, problem, help)
 
 
 def _choices(survey: GoldSurvey, rules: Sequence[GoldRule]) -> str:
@@ -183,8 +306,8 @@ def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
     for each in read.values():
         for _, row in each.rows:
             try:
-                options = _listed(row, fields.options)
-                query = str(_at(row, fields.query))
+                options = _options(row, fields)
+                query = str(_raw(row, fields.query))
             except (AttributeError, KeyError, TypeError, ValueError):
                 continue  # `load` reports the row
             padded += any(option != option.strip() for option in options)
@@ -206,16 +329,17 @@ def _oddities(read: Mapping[str, Records], fields: Fields) -> Iterator[str]:
 def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
     if not isinstance(row, dict):
         raise ValueError('a row must name its fields, as in {"question": ...}')
-    options = _listed(row, fields.options)
+    options, labels = _options(row, fields), _labels(row, fields) or ()
 
-    def named(field: str | None) -> int | None:
-        return None if field is None else _named_option(row, field, options, loading.gold or "index")
+    def named(field: str | FieldValue | None) -> int | None:
+        return None if field is None else _named_option(row, field, options, labels, loading.gold or "index")
 
-    def word(field: str | None) -> str | None:
+    def word(field: str | FieldValue | None) -> str | None:
         return None if field is None else _text(row, field)
 
-    tags = {tag: str(value) for tag in fields.tags if not is_empty(value := _at(row, tag))}
+    tags = {tag: str(value) for tag in fields.tags if not is_empty(value := at(row, tag))}
     name = word(fields.id) or name
+    context = None if fields.context is None or is_empty(_raw(row, fields.context)) else fields.context
     return Item(
         id=name,
         query=_text(row, fields.query),
@@ -223,7 +347,7 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
         gold=named(fields.gold),
         family=word(fields.family or fields.cluster) or name,
         tags=tags,
-        context=word(fields.context) or "",
+        context=word(context) or "",
         unknown=named(fields.unknown),
         matching=named(fields.matching),
         expected=word(fields.expected),  # type: ignore[arg-type]  # Item says what it may be
@@ -234,35 +358,82 @@ def _item(name: str, row: Row, fields: Fields, loading: Loading) -> Item:
     )
 
 
-def _at(row: Any, name: str) -> Any:
-    """A value by its column, or along the dots of its name; None where the row does not have it."""
-    if not isinstance(row, dict):
-        return None
-    if name in row:
-        return row[name]
-    head, dot, rest = name.partition(".")
-    return _at(row.get(head), rest) if dot else None
+def _raw(row: Any, field: str | FieldValue) -> Any:
+    """What stands in the row for a field, before a map puts it into other words."""
+    if isinstance(field, FieldValue):
+        return field.constant if field.column is None else at(row, field.column)
+    return at(row, field)
 
 
-def _text(row: Row, name: str) -> str:
-    value = _at(row, name)
+def _meaning(field: str | FieldValue, value: Any) -> Any:
+    """What a value that is not empty stands for; None where the field's map does not say."""
+    if isinstance(field, str) or field.map is None:
+        return value
+    word = _word(value)
+    folded = [meaning for known, meaning in field.map.items() if known.casefold() == word.casefold()]
+    return field.map.get(word, folded[0] if len(folded) == 1 else None)
+
+
+def _word(value: Any) -> str:
+    """A value as a map names it."""
+    return json.dumps(value) if isinstance(value, bool) else str(value).strip()
+
+
+def _value(row: Row, field: str | FieldValue) -> Any:
+    """The value of a field. Raises `ValueError` where the field's map does not name what stands there."""
+    raw = _raw(row, field)
+    meaning = raw if is_empty(raw) else _meaning(field, raw)
+    if meaning is None and raw is not None:
+        raise ValueError(f"`{_called(field)}` is {spelled(_word(raw))}, which its map does not name")
+    return meaning
+
+
+def _called(field: str | FieldValue) -> str:
+    return field if isinstance(field, str) else field.column or "constant"
+
+
+def _text(row: Row, field: str | FieldValue) -> str:
+    """The text of a field; a list that holds one text is that text."""
+    value, name = _value(row, field), _called(field)
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
     if is_empty(value):
         raise ValueError(f"`{name}` is empty")
+    if isinstance(value, list):
+        help = f'query = "{name}.0" asks the first alone'
+        raise BadField(f"`{name}` holds {len(value)} texts, and one is asked", help)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"`{name}` is not a text")
     return str(value)
 
 
-def _named_option(row: Row, name: str, options: tuple[str, ...], rule: str) -> int:
+def _named_option(
+    row: Row, field: str | FieldValue, options: tuple[str, ...], labels: tuple[str, ...], rule: str
+) -> int:
     try:
-        return place(_at(row, name), options, rule)
+        return place(_value(row, field), options, rule, labels)
     except ValueError as error:
-        raise ValueError(f"`{name}`: {error}") from None
+        raise ValueError(f"`{_called(field)}`: {error}") from None
+
+
+def _options(row: Row, fields: Fields) -> tuple[str, ...]:
+    if isinstance(fields.options, OptionList):
+        return fields.options.constant
+    options = _listed(row, fields.options)
+    if len(fields.options) == len(options) == 1:
+        help = 'write it as a list, ["a", "b"], or give each option a column'
+        raise BadField(f"`{fields.options[0]}` holds one text, and no list of options", help)
+    return options
+
+
+def _labels(row: Row, fields: Fields) -> tuple[str, ...] | None:
+    """The labels of the row's options; None where the field map names none."""
+    return None if fields.option_labels is None else _listed(row, (fields.option_labels,))
 
 
 def _listed(row: Row, names: tuple[str, ...]) -> tuple[str, ...]:
     """The texts of several columns, less empty ones at the end; or of the one list that a key holds."""
-    values = [_at(row, name) for name in names]
+    values = [at(row, name) for name in names]
     if len(values) == 1:
         values = _list(values[0], names[0])
     while values and is_empty(values[-1]):

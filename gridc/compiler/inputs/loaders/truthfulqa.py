@@ -1,9 +1,11 @@
 """TruthfulQA, multiple choice with one true answer (Lin et al. 2022).
 
-Two releases, told apart by the suffix: `mc_task.json` (v0: `mc1_targets` maps each option to 1, the true
-one, or 0) and `TruthfulQA.csv` (v1: the options are the best answer and the incorrect ones). The true
-option stands first in every row of both, so a study that shows the options must choose their order.
-A row of v0's format may also say `template` and `category`; the shipped pocket items do, upstream's do not.
+Two releases, told apart by the suffix: `mc_task.json` (v0: `mc1_targets` maps each option to 1, the true one,
+or 0) and `TruthfulQA.csv` (v1: the options are the best answer and the incorrect ones). The hub serves both
+as Parquet: `multiple_choice`, whose `mc1_targets` has lists of `choices` and `labels`, and `generation`, with
+v1's columns in small letters and lists of answers. The true option stands first in every row of all, so a
+study that shows the options must choose their order. A row of v0's format may also say `template` and
+`category`; the shipped pocket items do, upstream's do not.
 """
 
 from typing import Any
@@ -17,20 +19,22 @@ def load(file: File, loading: Loading) -> list[Item]:
     """The items in file order, named by their place: `q0001`, `q0002`, ... Raises `Malformed`."""
     if file.suffix == ".csv":
         return items(csv_rows(file), lambda row, values: _v1(row - 1, values))
-    return items(json_list(file), _v0)
+    return items(
+        json_list(file), lambda row, values: (_generation if "best_answer" in values else _v0)(row, values)
+    )
 
 
 def _v0(number: int, row: Any) -> Item:
     try:
         question, targets = row["question"], row["mc1_targets"]
-        options = tuple(targets)
-        gold = [place for place, option in enumerate(options) if targets[option] == 1]
-    except (KeyError, TypeError, IndexError):
+        options, marks = _targets(targets)
+        gold = [place for place, mark in enumerate(marks) if mark == 1]
+    except (KeyError, TypeError, IndexError, AttributeError):
         raise ValueError("expected `question` and `mc1_targets`") from None
     if len(gold) != 1:
         raise ValueError(f"{len(gold)} options are marked true, expected exactly one")
-    answers: dict[str, int] = row.get("mc2_targets", {})
-    true = [answer for answer, mark in answers.items() if mark == 1]
+    answers = zip(*_targets(row.get("mc2_targets") or {}), strict=True)
+    true = [answer for answer, mark in answers if mark == 1]
     return Item(
         f"q{number:04d}",
         question,
@@ -40,6 +44,24 @@ def _v0(number: int, row: Any) -> Item:
         template=text(row, "template") if "template" in row else "",
         category=text(row, "category") if "category" in row else "",
     )
+
+
+def _targets(targets: Any) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Options and their marks: a table of marks, or lists of `choices` and `labels`."""
+    choices, labels = (targets.get(name) for name in ("choices", "labels"))
+    if not (isinstance(choices, list) and isinstance(labels, list)):
+        return tuple(targets), tuple(targets.values())
+    if len(choices) != len(labels):
+        raise ValueError(f"{len(labels)} labels for {len(choices)} choices")
+    return tuple(choices), tuple(labels)
+
+
+def _generation(number: int, row: Row) -> Item:
+    """A row of the hub's `generation`: v1's columns, under other names."""
+    names = {"best_answer": "Best Answer", "question": "Question", "type": "Type", "category": "Category"}
+    lists = {"correct_answers": "Correct Answers", "incorrect_answers": "Incorrect Answers"}
+    v1 = {upstream: row[name] for name, upstream in names.items()}
+    return _v1(number, v1 | {upstream: list(row[name]) for name, upstream in lists.items()})
 
 
 def _v1(number: int, row: Row) -> Item:
@@ -59,9 +81,10 @@ def _v1(number: int, row: Row) -> Item:
     )
 
 
-def _listed(cell: str) -> list[str]:
-    """Answers that are separated, and sometimes ended, by semicolons."""
-    return [answer for each in cell.split(";") if (answer := each.strip())]
+def _listed(cell: str | list[str]) -> list[str]:
+    """Answers that are separated, and sometimes ended, by semicolons; or a list of them."""
+    parts = cell.split(";") if isinstance(cell, str) else cell
+    return [answer for part in parts if (answer := part.strip())]
 
 
 def _best_first(best: str, true: list[str]) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ import numpy as np
 
 from gridc.compiler.grid import passes
 from gridc.compiler.lock.diff import PathDifference, differences
-from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports.findings import paired
 from gridc.reports.findings.paired import PairedReport
 from gridc.runtime.store.rows import CellOutcomes
@@ -88,7 +87,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
     Raises `StoreError` when a store cannot be read or holds no such study.
     """
     with Store.open(a) as left, Store.open(b) as right:
-        one, other = _chosen(left, a, stamps[0]), _chosen(right, b, stamps[1])
+        one, other = left.newest(stamps[0]), right.newest(stamps[1])
         contents = [store.study(stamp) for store, stamp in ((left, one), (right, other))]
         settings = [
             (f"{part}.{path}", *sides)
@@ -195,11 +194,3 @@ def _standard_error(moves: Sequence[Fraction]) -> float | None:
         return None
     mean = sum(moves, Fraction(0)) / count
     return sqrt(sum(((move - mean) ** 2 for move in moves), Fraction(0)) / (count * (count - 1)))
-
-
-def _chosen(store: Store, path: Path, prefix: str | None) -> str:
-    found = [stamp for stamp in store.stamps() if stamp.startswith(prefix or "")]
-    if not found:
-        message = "the store holds no run" + (f" with stamp {prefix}" if prefix else "")
-        raise StoreError([Diagnostic("GC603", message, str(path))])
-    return found[-1]

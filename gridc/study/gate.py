@@ -97,7 +97,7 @@ def compare(
     may_differ: Sequence[Aspect],
     exit_codes: ExitCodes,
 ) -> ReleaseReport:
-    """`margin`, in points, stands in the place of the policy's, and `may_differ` beside it. Raises `UsageError`
+    """`margin`, in points, stands in the place of the policy's, `may_differ` beside it. Raises `UsageError`
     for what is no run, and `SpecError` for a policy that cannot be."""
     stated, source = Policy(policy=1), None
     if policy is not None:

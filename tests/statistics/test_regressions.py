@@ -1,7 +1,7 @@
 """Worse by more than a margin, or not: sizes by counting every outcome, power as it was promised.
 
-Beside gridc's stands the rule of NeMo Evaluator's gate, as its documentation has it: exact McNemar refuses, and
-a build passes whose paired interval lies above minus the margin, or in which nothing flipped.
+Beside gridc's stands the rule of NeMo Evaluator's gate, as its documentation has it: exact McNemar refuses,
+and a build passes whose paired interval lies above minus the margin, or in which nothing flipped.
 """
 
 from collections.abc import Callable

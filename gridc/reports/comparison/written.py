@@ -61,8 +61,8 @@ def fenced(name: str, text: str | None) -> str:
 
 
 def junit(comparison: Comparison) -> str:
-    """One test case for the instrument and one for each gate. Worse is a failure, not comparable an error, and what
-    cannot be told is skipped: a skipped test is not a passed one."""
+    """One test case for the instrument and one for each gate. Worse is a failure, not comparable an error,
+    and what cannot be told is skipped: a skipped test is not a passed one."""
     gates = [row for row in comparison.benchmarks if row.tier == "gate"]
     suite = ET.Element("testsuite", name="gridc compare")
     barred = comparison.verdict == "NOT COMPARABLE"

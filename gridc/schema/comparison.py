@@ -24,12 +24,12 @@ class RunRow(Part):
 
 
 class InstrumentDifference(Part):
-    """What differs between the runs. `a` and `b` are absent where that run does not have it."""
+    """What differs between the runs. `a` and `b` are null where that run does not have it."""
 
     aspect: Aspect
     path: str
-    a: str | None = None
-    b: str | None = None
+    a: str | None
+    b: str | None
     allowed: Annotated[bool, Field(description="Whether the policy lets the runs differ in it.")]
 
 
@@ -71,8 +71,8 @@ class ChangeEstimate(Part):
     a: Points
     b: Points
     change: Points
-    low: Points | None = None
-    high: Points | None = None
+    low: Points | None
+    high: Points | None
 
 
 class FlippedItem(Part):
@@ -101,7 +101,7 @@ class ReleaseSight(Part):
     units_needed: Annotated[
         Count | None,
         Field(description="About how many units show the stated margin where nothing changed."),
-    ] = None
+    ]
 
 
 class ComparedBenchmark(Part):
@@ -116,7 +116,12 @@ class ComparedBenchmark(Part):
     matched: Annotated[Count, Field(description="Items that both runs asked, by content.")]
     only_a: Count
     only_b: Count
-    other_question: Annotated[tuple[str, ...], Field(description="Ids that name another question in b.")]
+    other_question: Annotated[
+        tuple[str, ...], Field(description="Ids that name another question in b, which a did not ask.")
+    ]
+    renumbered: Annotated[
+        Count, Field(description="Ids that name another question in b, one that a asked under another id.")
+    ]
     configurations: Count
     configurations_only_a: Count
     configurations_only_b: Count
@@ -144,7 +149,7 @@ class ComparedBenchmark(Part):
     p_not_worse: Annotated[P | None, Field(description="Of: not worse by as much as the margin.")]
     alpha: Annotated[Share | None, Field(description="The level of its family.")]
     regression: Regression | None
-    why: Annotated[str | None, Field(description="Why nothing is decided here.")] = None
+    why: Annotated[str | None, Field(description="Why nothing is decided here.")]
     sight: ReleaseSight | None
     flips: tuple[FlippedItem, ...] = ()
 

@@ -119,6 +119,7 @@ class _Part:
             only_a=pair.only_first,
             only_b=pair.only_second,
             other_question=pair.other_question,
+            renumbered=pair.renumbered,
             configurations=len(pair.configurations),
             configurations_only_a=len(asked(pair.firsts[0])) - len(pair.configurations),
             configurations_only_b=len(asked(pair.second)) - len(pair.configurations),
@@ -281,6 +282,8 @@ def _warnings(
         if names and len(firsts) == 1:
             yield f"only in {run.name}: {', '.join(names)}"
     for pair in pairs:
+        if pair.renumbered:
+            yield f"{pair.benchmark}: {pair.renumbered:,} ids name another common question: content decides"
         if pair.model != pair.model_b:
             yield f"{pair.benchmark}: model {pair.model} in a is compared with {pair.model_b} in b"
     if len(firsts) > 1:

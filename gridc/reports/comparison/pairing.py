@@ -26,7 +26,8 @@ class PairedItem:
 @dataclass(frozen=True, slots=True)
 class PairedBenchmark:
     """One model on one benchmark in the baselines and in the candidate (`model_b` where it has another name),
-    and what all of them have. `other_question` names ids that stand for another content in the candidate."""
+    and what all of them have. `other_question` names ids that stand for a question that only one of them has,
+    and `renumbered` counts those that stand for another one of the common questions."""
 
     model: str
     model_b: str
@@ -38,6 +39,7 @@ class PairedBenchmark:
     only_first: int
     only_second: int
     other_question: tuple[str, ...]
+    renumbered: int
 
     @property
     def unit(self) -> str:
@@ -76,7 +78,9 @@ def _benchmark(
 ) -> PairedBenchmark:
     common = [key for key in second.items if all(key in one.items for one in firsts)]
     ids = {item.id: key for key, item in firsts[0].items.items()}
-    other = [item.id for key, item in second.items.items() if ids.get(item.id, key) != key]
+    other = [(item.id, key) for key, item in second.items.items() if ids.get(item.id, key) != key]
+    both = set(common)
+    replaced = [id for id, key in other if key not in both or ids[id] not in both]
     return PairedBenchmark(
         model,
         model_b,
@@ -87,7 +91,8 @@ def _benchmark(
         tuple(PairedItem(tuple(one.items[key] for one in firsts), second.items[key]) for key in common),
         len(firsts[0].items) - len(common),
         len(second.items) - len(common),
-        tuple(sorted(other)),
+        tuple(sorted(replaced)),
+        len(other) - len(replaced),
     )
 
 

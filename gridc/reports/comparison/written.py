@@ -40,7 +40,7 @@ def _markdown(comparison: Comparison) -> str:
         if callable(value) and value.__module__ == words.__name__
     }
     text = render("comparison.md.jinja", comparison=comparison, mark=MARKS, sign=_sign, fenced=fenced, **said)
-    return re.sub(r"\n{3,}", "\n\n", text)
+    return re.sub(r"\n{3,}", "\n\n", DECEIVING.sub("�", text))
 
 
 def _sign(row: ComparedBenchmark) -> str:
@@ -54,10 +54,9 @@ def fenced(name: str, text: str | None) -> str:
     if text is None:
         return f"{name}: none\n"
     short = text if len(text) <= LONGEST else f"…{text[-LONGEST:]}"
-    shown = DECEIVING.sub("�", short)
-    longest = max((len(run) for run in re.findall(r"`+", shown)), default=0)
+    longest = max((len(run) for run in re.findall(r"`+", short)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{name}:\n{fence}text\n{shown}\n{fence}\n"
+    return f"{name}:\n{fence}text\n{short}\n{fence}\n"
 
 
 def junit(comparison: Comparison) -> str:

@@ -73,9 +73,10 @@ def difference(path: str, a: str | None, b: str | None) -> str:
 
 def items(row: ComparedBenchmark) -> str:
     """`60 of 60 matched by content (0 only in a, 0 only in b, 0 ids that name another question)`."""
+    other = len(row.other_question) + row.renumbered
     return (
         f"{row.matched:,} of {row.matched + row.only_a:,} matched by content ({row.only_a:,} only in a, "
-        f"{row.only_b:,} only in b, {len(row.other_question) + row.renumbered:,} ids that name another question)"
+        f"{row.only_b:,} only in b, {other:,} ids that name another question)"
     )
 
 

@@ -12,10 +12,10 @@ from gridc.cli.options import JSON, print_json
 from gridc.study.gate import (
     Aspect,
     ComparedBenchmark,
-    Comparison,
     ExitCodes,
     FlippedItem,
     ReleaseReport,
+    RunComparison,
     points,
     words,
 )
@@ -26,7 +26,7 @@ SHOWN = 5
 """Flips that the terminal names; the files have more."""
 
 
-class Points(click.ParamType[float]):
+class MarginParameter(click.ParamType[float]):
     """Percentage points."""
 
     name = "points"
@@ -68,7 +68,7 @@ def _spread(args: list[str]) -> Iterator[str]:
     metavar="A1 A2 ...",
     help="Several baselines in the place of A: runs of one model with other seeds, as replicates.",
 )
-@click.option("--margin", type=Points(), metavar="5pp", help="The largest loss that is accepted.")
+@click.option("--margin", type=MarginParameter(), metavar="5pp", help="The largest loss that is accepted.")
 @click.option("--policy", type=click.Path(path_type=Path), help="A policy (TOML): margins by benchmark.")
 @click.option(
     "--may-differ",
@@ -140,12 +140,12 @@ def _print(report: ReleaseReport) -> None:
     click.echo(f"exit {comparison.exit_code}   (0 GO, 1 NO-GO, {_codes(comparison)})")
 
 
-def _codes(comparison: Comparison) -> str:
+def _codes(comparison: RunComparison) -> str:
     nel = comparison.exit_code == 2
     return "2 undecided or not comparable" if nel else "10 undecided, 11 not comparable"
 
 
-def _head(comparison: Comparison) -> Iterator[str]:
+def _head(comparison: RunComparison) -> Iterator[str]:
     for side, run in [*(("a", run) for run in comparison.a), ("b", comparison.b)]:
         state = "finished" if run.finished else "NOT finished"
         yield f"{side}  {run.name}  {run.made_by}, {', '.join(run.models)}, {state}"
@@ -160,7 +160,7 @@ def _head(comparison: Comparison) -> Iterator[str]:
         yield f"warning: {warning}"
 
 
-def _table(comparison: Comparison) -> None:
+def _table(comparison: RunComparison) -> None:
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.markup import escape
@@ -191,7 +191,7 @@ def _cells(row: ComparedBenchmark) -> Iterator[str]:
     yield from (f"{row.lost:,} / {row.won:,}", f"{margin}{words.answer(row)}")
 
 
-def _tail(comparison: Comparison) -> Iterator[str]:
+def _tail(comparison: RunComparison) -> Iterator[str]:
     for row in comparison.benchmarks:
         for note in words.notes(row):
             yield f"{row.name}: {note}"
@@ -205,7 +205,7 @@ def _tail(comparison: Comparison) -> Iterator[str]:
             more = f"; {row.lost - SHOWN:,} more" if row.lost > SHOWN else ""
             yield f"{row.name} lost: {shown}{more}"
     if len(comparison.a) == 1:
-        yield f"every answer: gridc view {comparison.a[0].name} --compare {comparison.b.name}"
+        yield f"every answer: gridc view {comparison.a[0].name} --with {comparison.b.name}"
 
 
 def _flip(flip: FlippedItem) -> str:

@@ -10,7 +10,7 @@ from gridc.schema.rows import Count, Part, Rounded, Share
 FORMAT: Literal["gridc-comparison/1"] = "gridc-comparison/1"
 ReleaseVerdict = Literal["GO", "NO-GO", "INCONCLUSIVE", "NOT COMPARABLE"]
 Regression = Literal["yes", "no", "cannot tell"]
-Points = Annotated[Rounded, Field(description="In percentage points.")]
+InPoints = Annotated[Rounded, Field(description="In percentage points.")]
 P = Annotated[Rounded, Field(ge=0, le=1)]
 
 
@@ -68,11 +68,11 @@ class ChangeEstimate(Part):
     """Both scores on the items that have one in both runs, and b - a, in the score's own direction."""
 
     items: Count
-    a: Points
-    b: Points
-    change: Points
-    low: Points | None
-    high: Points | None
+    a: InPoints
+    b: InPoints
+    change: InPoints
+    low: InPoints | None
+    high: InPoints | None
 
 
 class FlippedItem(Part):
@@ -92,11 +92,11 @@ class ReleaseSight(Part):
     """What so many units can show, before any answer, 4 times in 5."""
 
     loss: Annotated[
-        Points | None,
+        InPoints | None,
         Field(description="The smallest true loss that is found to be beyond the margin; null: none."),
     ]
     margin: Annotated[
-        Points | None, Field(description="The smallest margin that is shown where nothing changed.")
+        InPoints | None, Field(description="The smallest margin that is shown where nothing changed.")
     ]
     units_needed: Annotated[
         Count | None,
@@ -131,8 +131,9 @@ class ComparedBenchmark(Part):
     states_b: StateCounts
     direction: str
     score: ChangeEstimate | None
+    improved: Annotated[bool, Field(description="Whether the whole interval lies on the better side of 0.")]
     baselines: Annotated[
-        tuple[Points, ...], Field(description="The score of each baseline, where there are several.")
+        tuple[InPoints, ...], Field(description="The score of each baseline, where there are several.")
     ] = ()
     lost: Annotated[Count, Field(description="Items whose score is the worse one in b.")]
     won: Count
@@ -143,7 +144,7 @@ class ComparedBenchmark(Part):
         P | None,
         Field(description="Exact, two-sided, of any change; null but for single items with 0 or 1."),
     ]
-    margin: Points | None
+    margin: InPoints | None
     p_worse: Annotated[P | None, Field(description="Of: worse by more than the margin.")]
     p_worse_holm: Annotated[P | None, Field(description="The same, Holm's over its family.")]
     p_not_worse: Annotated[P | None, Field(description="Of: not worse by as much as the margin.")]
@@ -158,7 +159,7 @@ class ComparedBenchmark(Part):
         return f"{self.model}/{self.benchmark}"
 
 
-class Comparison(Part):
+class RunComparison(Part):
     """Two runs, compared."""
 
     format: Literal["gridc-comparison/1"]

@@ -48,7 +48,7 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
     # The models of the documents are imported here, because validating a spec needs none of them.
     from gridc.schema.card import CardDeck
     from gridc.schema.certificate import Certificate
-    from gridc.schema.comparison import Comparison
+    from gridc.schema.comparison import RunComparison
     from gridc.schema.deviation import DeviationLog
     from gridc.schema.deviation_report import DeviationReport
     from gridc.schema.estimates import Estimates
@@ -65,7 +65,7 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
         "scorecard": (Scorecard, "gridc scorecard"),
         "deviation-report": (DeviationReport, "gridc deviation log as a report"),
         "policy": (Policy, "gridc release policy"),
-        "comparison": (Comparison, "gridc comparison of two runs"),
+        "comparison": (RunComparison, "gridc comparison of two runs"),
     }
     model, title = models[name]
     schema = model.model_json_schema(by_alias=True, mode="validation")

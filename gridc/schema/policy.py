@@ -14,8 +14,8 @@ MAY_DIFFER: tuple[Aspect, ...] = ("model", "environment", "seed")
 CHANGING = 0.1
 """The share of answers that is assumed to change for no reason, where what a design can see is said."""
 
-Points = Annotated[float, Field(ge=0, lt=100)]
-Level = Annotated[float, Field(gt=0, le=0.5)]
+MarginPoints = Annotated[float, Field(ge=0, lt=100)]
+AlphaLevel = Annotated[float, Field(gt=0, le=0.5)]
 
 
 class ReleaseFamily(Table):
@@ -23,7 +23,7 @@ class ReleaseFamily(Table):
 
     id: Annotated[Id, Field(description="How benchmarks name it.", examples=["safety"])]
     alpha: Annotated[
-        Level | None,
+        AlphaLevel | None,
         Field(
             description="Its part of the level. Default: what no family states, in equal parts.",
             examples=[0.03],
@@ -36,7 +36,7 @@ class ReleaseBenchmark(Table):
 
     id: Annotated[Id, Field(description="As the runs call it.", examples=["truthfulqa"])]
     margin: Annotated[
-        Points | None,
+        MarginPoints | None,
         Field(description="Percentage points. Default: the policy's.", examples=[3]),
     ] = None
     tier: Annotated[
@@ -51,7 +51,7 @@ class Policy(Table):
 
     policy: Annotated[One, Field(description="Version of the format.")]
     margin: Annotated[
-        Points | None,
+        MarginPoints | None,
         Field(
             description="The largest loss that is accepted, in percentage points, of every benchmark that "
             "states none. Without it a benchmark that is not listed is only watched.",
@@ -59,7 +59,7 @@ class Policy(Table):
         ),
     ] = None
     alpha: Annotated[
-        Level,
+        AlphaLevel,
         Field(description="The chance of a false NO-GO, and that of a false GO, at most."),
     ] = ALPHA
     changing: Annotated[

@@ -79,7 +79,7 @@ def change_limits(units: PairedUnits, alpha: float) -> tuple[float, float] | Non
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Discernible:
     """What so many units can show, before any answer: the smallest true `loss` that is found to be beyond the
     margin, and the smallest `margin` that is shown where nothing changed, each with probability `POWER`; None
     where none is."""
@@ -90,7 +90,7 @@ class Sight:
 
 def sight(
     sizes: Sequence[int], margin: float | None, alpha: float, each: float, changing: float, together: float
-) -> Sight:
+) -> Discernible:
     """Of units with so many items, where a share `changing` of the answers changes for no reason; what units
     hold changes `together` (`expected_power`). A loss is tested at `each` (of several benchmarks), its
     absence at `alpha`."""
@@ -99,7 +99,7 @@ def sight(
     beyond = None
     if margin is not None:
         beyond = smallest(DecidingTest("beyond", "less", each, margin), layout, assumed)
-    return Sight(beyond, smallest(DecidingTest("above", "greater", alpha), layout, assumed))
+    return Discernible(beyond, smallest(DecidingTest("above", "greater", alpha), layout, assumed))
 
 
 def units_needed(

@@ -15,17 +15,17 @@ from gridc.files import write_atomic
 from gridc.reports.comparison import decision, document, words, written
 from gridc.reports.comparison.run import ComparedRun
 from gridc.reports.comparison.stored import stored_run
-from gridc.schema.comparison import ComparedBenchmark, Comparison, FlippedItem
+from gridc.schema.comparison import ComparedBenchmark, FlippedItem, RunComparison
 from gridc.schema.policy import MAY_DIFFER, Aspect, Policy
 from gridc.study.comparing import operand
 
 __all__ = [
     "Aspect",
     "ComparedBenchmark",
-    "Comparison",
     "ExitCodes",
     "FlippedItem",
     "ReleaseReport",
+    "RunComparison",
     "compare",
     "points",
     "words",
@@ -45,7 +45,7 @@ FORMS = {
 class ReleaseReport:
     """Two runs, compared, and how that is written down."""
 
-    comparison: Comparison
+    comparison: RunComparison
     policy: Source | None = field(default=None, repr=False)
 
     @property

@@ -22,7 +22,7 @@ def compare(*arguments: object, cwd: Path) -> Done:
 
 @pytest.fixture(scope="module")
 def runs(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the results `base`; `candidate`, where the weights of qwen2 are mistral's; and `prompted`,
+    """A folder with the results `base`; `candidate`, whose qwen2 has mistral's weights; and `prompted`,
     whose minimal template says something else."""
     folder = tmp_path_factory.mktemp("compared")
     shutil.copytree(finished / "results" / "small", folder / "base")

@@ -20,15 +20,15 @@ from gridc.diagnostics.sarif import sarif
 from gridc.reports.comparison import decision, words, written
 from gridc.reports.comparison.document import compare
 from gridc.reports.comparison.run import (
+    AnswerState,
     AnswerTexts,
     ComparedRun,
     RunAnswer,
     RunBenchmark,
     RunItem,
-    State,
 )
 from gridc.schema import jsonschema
-from gridc.schema.comparison import Comparison
+from gridc.schema.comparison import RunComparison
 from gridc.schema.policy import Policy
 from gridc.statistics.direction import Direction
 
@@ -36,7 +36,7 @@ Score = float | None
 PLACE = ("m", "b")
 
 
-def item(name: str, scores: Sequence[Score], unit: str = "", states: Sequence[State] = ()) -> RunItem:
+def item(name: str, scores: Sequence[Score], unit: str = "", states: Sequence[AnswerState] = ()) -> RunItem:
     """An item in one configuration, its replicates in order."""
     ends = states or ["failed" if score is None else "read" for score in scores]
     answers = tuple(RunAnswer(score, state, f"p-{name}") for score, state in zip(scores, ends, strict=True))
@@ -64,7 +64,7 @@ def right(scores: Sequence[Score], **more: Any) -> RunBenchmark:
     return benchmark({f"d{n}": item(f"q{n}", [score]) for n, score in enumerate(scores)}, **more)
 
 
-def compared(a: ComparedRun | Sequence[ComparedRun], b: ComparedRun, **policy: Any) -> Comparison:
+def compared(a: ComparedRun | Sequence[ComparedRun], b: ComparedRun, **policy: Any) -> RunComparison:
     firsts = [a] if isinstance(a, ComparedRun) else a
     return compare(firsts, b, Policy(policy=1, **({"margin": 5} | policy)))
 
@@ -130,7 +130,7 @@ def test_a_failed_answer_counts_against_both_claims() -> None:
 
 
 def test_five_ways_of_having_no_point_are_five_things() -> None:
-    states: list[State] = ["read", "unreadable", "cut", "refused", "failed", "unscored"]
+    states: list[AnswerState] = ["read", "unreadable", "cut", "refused", "failed", "unscored"]
     scores: list[Score] = [0.0, 0.0, 0.0, 0.0, None, None]
     items = {
         f"d{n}": item(f"q{n}", [score], states=[state])
@@ -153,7 +153,7 @@ def test_lower_is_better_turns_everything_but_the_numbers() -> None:
     assert (row.lost, row.won) == (2, 20)
     assert row.p_worse == straight.p_worse and row.p_not_worse == straight.p_not_worse
     assert row.score.low == pytest.approx(-(straight.score.high or 0))
-    assert row.regression == "no" and words.gained(row)
+    assert row.regression == "no" and row.improved
 
 
 def test_a_score_with_a_target_is_not_decided() -> None:
@@ -300,7 +300,7 @@ def test_replicates_are_shares_of_an_item() -> None:
 HOSTILE = "</details>```\n<script>alert(1)</script> | \x00\x1b[31m ![x](http://e.vil)"
 
 
-def hostile() -> Comparison:
+def hostile() -> RunComparison:
     a, b = lost(30, 0, 60)
     named = {key: replace(one, id=HOSTILE) if key == "d0" else one for key, one in b.items.items()}
     first = replace(run("a|<b>", a), texts=lambda *_: AnswerTexts(HOSTILE, HOSTILE))
@@ -371,7 +371,7 @@ def test_sarif_points_at_the_policy() -> None:
 def test_the_document_is_what_its_schema_says() -> None:
     document = json.loads(hostile().model_dump_json())
     Draft202012Validator(jsonschema.load("comparison")).validate(document)
-    assert Comparison.model_validate(document) == hostile()
+    assert RunComparison.model_validate(document) == hostile()
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def alphas(policy: Policy, used: Sequence[str]) -> dict[str, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class TestedGate:
     """The p-values of one benchmark, and its gate; None where nothing can be tested."""
 
     p_worse: float | None
@@ -102,7 +102,7 @@ class Weighed:
     gate: Gate
 
 
-def corrected(rows: Sequence[Weighed]) -> list[float | None]:
+def corrected(rows: Sequence[TestedGate]) -> list[float | None]:
     """Holm's p of "worse", of every gate over its family; of what is watched its own p."""
     adjusted: list[float | None] = [row.p_worse for row in rows]
     for family in dict.fromkeys(row.gate.family for row in rows if row.gate.decides):
@@ -114,7 +114,7 @@ def corrected(rows: Sequence[Weighed]) -> list[float | None]:
     return adjusted
 
 
-def regression(adjusted: float | None, row: Weighed, level: float, alpha: float) -> Regression | None:
+def regression(adjusted: float | None, row: TestedGate, level: float, alpha: float) -> Regression | None:
     """Whether it is worse by more than the margin. None without a margin."""
     if row.gate.margin is None:
         return None

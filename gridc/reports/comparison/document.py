@@ -4,17 +4,17 @@ from collections.abc import Iterable, Sequence
 
 from gridc import __version__
 from gridc.reports.comparison import decision, evidence
-from gridc.reports.comparison.decision import EXIT_CODES, Gate, Weighed
+from gridc.reports.comparison.decision import EXIT_CODES, Gate, TestedGate
 from gridc.reports.comparison.instrument import instrument
 from gridc.reports.comparison.pairing import PairedBenchmark, asked, paired
 from gridc.reports.comparison.run import ComparedRun
 from gridc.schema.comparison import (
     FORMAT,
     ComparedBenchmark,
-    Comparison,
     FlippedItem,
     InstrumentRow,
     ReleaseSight,
+    RunComparison,
     RunRow,
 )
 from gridc.schema.policy import Policy
@@ -32,7 +32,7 @@ def compare(
     policy_file: str | None = None,
     exit_codes: str = "gridc",
     texts: bool = True,
-) -> Comparison:
+) -> RunComparison:
     """The candidate `second` against one baseline or several, whose seeds count as replicates."""
     pairs = paired(firsts, second)
     measured = instrument(firsts, second, pairs, policy.may_differ)
@@ -56,7 +56,7 @@ def compare(
     reasons = _incomparable(measured, rows, pairs)
     gated = [row.regression for row in rows if row.tier == "gate"] + ["cannot tell" for _ in absent]
     verdict = decision.verdict(not reasons, gated)
-    return Comparison(
+    return RunComparison(
         format=FORMAT,
         gridc=__version__,
         verdict=verdict,
@@ -90,7 +90,7 @@ class _Part:
             if testable and self._units is not None and gate.margin is not None
             else (None, None)
         )
-        self.weighed = Weighed(p_worse, p_not_worse, gate)
+        self.weighed = TestedGate(p_worse, p_not_worse, gate)
 
     def row(
         self,
@@ -107,6 +107,7 @@ class _Part:
         states_a, states_b = evidence.states(pair)
         worse, better = evidence.by_configuration(pair, self._sign)
         lost, won = ([], []) if scores is None else evidence.flips(scores, self._sign)
+        score = None if scores is None else evidence.change(scores, self._sign, alpha)
         tested = self.weighed.p_worse is not None
         return ComparedBenchmark(
             model=pair.model_b,
@@ -128,7 +129,8 @@ class _Part:
             states_a=states_a,
             states_b=states_b,
             direction=_direction(pair),
-            score=None if scores is None else evidence.change(scores, self._sign, alpha),
+            score=score,
+            improved=evidence.improved(score, self._sign),
             baselines=evidence.baseline_scores(pair),
             lost=len(lost),
             won=len(won),

@@ -101,6 +101,13 @@ def change(scores: ItemScores, sign: int, alpha: float) -> ChangeEstimate | None
     return ChangeEstimate(items=len(whole.units), a=a, b=b, change=b - a, low=low, high=high)
 
 
+def improved(estimate: ChangeEstimate | None, sign: int) -> bool:
+    """Whether the whole interval lies on the better side of 0."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return False
+    return estimate.low > 0 if sign > 0 else estimate.high < 0
+
+
 def flips(scores: ItemScores, sign: int) -> tuple[list[int], list[int]]:
     """The places of the items, complete in both, whose score is the worse one in the candidate, and of those
     whose is the better one; under a target lower and higher."""

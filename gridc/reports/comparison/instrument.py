@@ -10,8 +10,8 @@ from gridc.reports.comparison.run import ComparedRun
 from gridc.schema.comparison import InstrumentDifference, InstrumentRow
 from gridc.schema.policy import Aspect
 
-Place = tuple[Aspect, str]
-PROMPTS: Place = ("prompt", "prompts of matched items")
+FactPlace = tuple[Aspect, str]
+PROMPTS: FactPlace = ("prompt", "prompts of matched items")
 SHOWN = 200
 """Characters of a value that differs."""
 WORDS: Mapping[Aspect, str] = {
@@ -68,8 +68,8 @@ def instrument(
 
 
 def _compared(
-    first: Mapping[Place, object], second: Mapping[Place, object], compared: set[Aspect]
-) -> Iterator[tuple[Place, object, object]]:
+    first: Mapping[FactPlace, object], second: Mapping[FactPlace, object], compared: set[Aspect]
+) -> Iterator[tuple[FactPlace, object, object]]:
     for place in dict.fromkeys([*first, *second]):
         compared.add(place[0])
         sides = first.get(place, ABSENT), second.get(place, ABSENT)
@@ -77,9 +77,9 @@ def _compared(
             yield (place[0], f"{place[1]}.{inner}" if inner else place[1]), a, b
 
 
-def _settings(pair: PairedBenchmark, compared: set[Aspect]) -> Iterator[tuple[Place, object, object]]:
+def _settings(pair: PairedBenchmark, compared: set[Aspect]) -> Iterator[tuple[FactPlace, object, object]]:
     """A key that differs alike in several configurations is one difference."""
-    places: dict[tuple[Place, str], tuple[object, object, list[str]]] = {}
+    places: dict[tuple[FactPlace, str], tuple[object, object, list[str]]] = {}
     for configuration in pair.configurations:
         there = pair.second.settings.get(configuration.second, {})
         for run, name in zip(pair.firsts, configuration.firsts, strict=True):
@@ -110,7 +110,7 @@ def _prompts(pairs: Sequence[PairedBenchmark]) -> tuple[int, int]:
     return equal, recorded
 
 
-def _row(place: Place, a: object, b: object, may_differ: Collection[Aspect]) -> InstrumentDifference:
+def _row(place: FactPlace, a: object, b: object, may_differ: Collection[Aspect]) -> InstrumentDifference:
     aspect, path = place
     return InstrumentDifference(
         aspect=aspect, path=path, a=_shown(a), b=_shown(b), allowed=aspect in may_differ

@@ -7,7 +7,7 @@ from typing import Literal
 from gridc.schema.policy import Aspect
 from gridc.statistics.direction import Direction
 
-State = Literal["read", "unreadable", "cut", "refused", "failed", "unscored"]
+AnswerState = Literal["read", "unreadable", "cut", "refused", "failed", "unscored"]
 """How an answer ended. What is `unreadable`, `cut` off at the token limit or `refused` by the provider is an
 answer and has a score; what `failed` for good or is `unscored` yet has none."""
 
@@ -18,7 +18,7 @@ class RunAnswer:
     and the digest of the prompt, None where no log has it."""
 
     score: float | None
-    state: State
+    state: AnswerState
     prompt: str | None = None
 
 

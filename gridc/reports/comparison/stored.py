@@ -16,12 +16,12 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.setting import EFFECTS, Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports.comparison.run import (
+    AnswerState,
     AnswerTexts,
     ComparedRun,
     RunAnswer,
     RunBenchmark,
     RunItem,
-    State,
 )
 from gridc.runtime.store.events import ModelLoaded, RunStarted
 from gridc.runtime.store.store import Store
@@ -119,7 +119,7 @@ def _answers(store: Store, stamp: str, cell: str, scale: int) -> Iterator[tuple[
         yield item, tuple(_answer(score, ended, prompt, scale) for _, score, ended, prompt in rows)
 
 
-def _answer(score: int | None, ended: State, prompt: str | None, scale: int) -> RunAnswer:
+def _answer(score: int | None, ended: AnswerState, prompt: str | None, scale: int) -> RunAnswer:
     without = score is None or ended == "failed"
     return RunAnswer(None if without or score is None else score / scale, ended, prompt)
 

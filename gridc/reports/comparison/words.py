@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gridc.schema.comparison import ChangeEstimate, ComparedBenchmark, Comparison, StateCounts
+from gridc.schema.comparison import ChangeEstimate, ComparedBenchmark, RunComparison, StateCounts
 from gridc.statistics.power import POWER
 
 METHOD = (
@@ -17,15 +17,15 @@ METHOD = (
 )
 
 
-def method(comparison: Comparison) -> list[str]:
+def method(comparison: RunComparison) -> list[str]:
     """How it is decided."""
     return [sentence.format(alpha=comparison.alpha) for sentence in METHOD]
 
 
-def headline(comparison: Comparison) -> str:
+def headline(comparison: RunComparison) -> str:
     """`1 worse, 0 better, 1 undecided of 2 benchmarks`."""
     gates = [row for row in comparison.benchmarks if row.tier == "gate"]
-    better = sum(gained(row) for row in gates)
+    better = sum(row.improved for row in gates)
     watched = len(comparison.benchmarks) - len(gates)
     return (
         f"{len(comparison.regressed)} worse, {better} better, {len(comparison.undecided)} undecided of "
@@ -34,15 +34,7 @@ def headline(comparison: Comparison) -> str:
     )
 
 
-def gained(row: ComparedBenchmark) -> bool:
-    """Whether the whole interval lies on the better side."""
-    score = row.score
-    if score is None or score.low is None or score.high is None:
-        return False
-    return score.high < 0 if row.direction == "lower_is_better" else score.low > 0
-
-
-def same_instrument(comparison: Comparison) -> str:
+def same_instrument(comparison: RunComparison) -> str:
     """`yes: ...` or `NO: ...`, in a line."""
     row = comparison.instrument
     barred = [one for one in row.differences if not one.allowed]
@@ -101,7 +93,7 @@ def interval(estimate: ChangeEstimate) -> str:
     return f"{estimate.low:+z.1f} to {estimate.high:+z.1f}"
 
 
-def level(comparison: Comparison) -> str:
+def level(comparison: RunComparison) -> str:
     """Of the intervals: `90 %`."""
     return f"{100 * (1 - 2 * comparison.alpha):g} %"
 

@@ -9,7 +9,7 @@ from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.visible import DECEIVING
 from gridc.reports.comparison import words
 from gridc.reports.templates import render
-from gridc.schema.comparison import ComparedBenchmark, Comparison, ReleaseVerdict
+from gridc.schema.comparison import ComparedBenchmark, ReleaseVerdict, RunComparison
 
 MARKS: Mapping[ReleaseVerdict, str] = {
     "GO": "🟢",
@@ -24,7 +24,7 @@ _XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold."""
 
 
-def markdown(comparison: Comparison) -> str:
+def markdown(comparison: RunComparison) -> str:
     """For a comment on a pull request. Where the texts of flips make it too long, they are left out."""
     text = _markdown(comparison)
     if len(text) <= TOO_LONG:
@@ -33,7 +33,7 @@ def markdown(comparison: Comparison) -> str:
     return _markdown(comparison.model_copy(update={"benchmarks": tuple(rows)}))
 
 
-def _markdown(comparison: Comparison) -> str:
+def _markdown(comparison: RunComparison) -> str:
     said = {
         name: value
         for name, value in vars(words).items()
@@ -59,7 +59,7 @@ def fenced(name: str, text: str | None) -> str:
     return f"{name}:\n{fence}text\n{short}\n{fence}\n"
 
 
-def junit(comparison: Comparison) -> str:
+def junit(comparison: RunComparison) -> str:
     """One test case for the instrument and one for each gate. Worse is a failure, not comparable an error,
     and what cannot be told is skipped: a skipped test is not a passed one."""
     gates = [row for row in comparison.benchmarks if row.tier == "gate"]
@@ -112,7 +112,7 @@ def sentence(row: ComparedBenchmark) -> str:
     )
 
 
-def findings(comparison: Comparison, policy: Source | None) -> Iterator[Diagnostic]:
+def findings(comparison: RunComparison, policy: Source | None) -> Iterator[Diagnostic]:
     """What is worse (GC751), undecided (GC752) or not comparable (GC753), at its place in the policy."""
     if comparison.verdict == "NOT COMPARABLE":
         message = "; ".join(comparison.reasons)

@@ -129,7 +129,7 @@ def test_a_policy_is_read_and_refused_at_its_place(runs: Path, tmp_path: Path) -
     policy.write_text('policy = 1\n\n[[benchmark]]\nid = "bqq"\nmargin = 5\n')
     done = compare("base", "base", "--policy", policy, cwd=runs)
     assert done.returncode == 3
-    assert "error[GC371]: no run has a benchmark `bqq`" in done.stderr
+    assert "error[GC761]: no run has a benchmark `bqq`" in done.stderr
     assert "release.toml:4:6" in done.stderr
     assert "did you mean `bbq`?" in done.stderr
 
@@ -160,4 +160,14 @@ def test_a_run_that_is_not_finished_counts_what_is_missing(runs: Path, tmp_path:
     done = compare("base", cut, "--margin", "5", cwd=runs)
     assert done.returncode == 10
     assert "NOT finished" in done.stdout
-    assert "b: unscored 20" in done.stdout
+    assert "unscored 20" in done.stdout
+    assert "without a score: 0 answers in a, 20 in b" in done.stdout
+
+
+def test_a_store_without_units_is_refused(runs: Path, tmp_path: Path) -> None:
+    old = shutil.copytree(runs / "base", tmp_path / "old")
+    with sqlite3.connect(old / "store.sqlite") as db:
+        db.executescript("DELETE FROM shown; DELETE FROM item;")
+    done = compare("base", old, "--margin", "5", cwd=runs)
+    assert done.returncode == 6
+    assert "error[GC754]" in done.stderr

@@ -368,6 +368,16 @@ def test_sarif_points_at_the_policy() -> None:
     assert "worse by more than 3 pp: yes" in alert["message"]["text"]
 
 
+def test_what_is_undecided_or_not_comparable_has_a_code_of_its_own() -> None:
+    a, b = lost(0, 0, 15)
+    (undecided,) = written.findings(compared(run("a", a), run("b", b)), None)
+    assert undecided.code == "GC752"
+    assert undecided.help is not None and "15 items" in undecided.help
+    barred = compared(run("a", a, facts={("code", "x"): 1}), run("b", b, facts={("code", "x"): 2}))
+    (finding,) = written.findings(barred, None)
+    assert finding.code == "GC753"
+
+
 def test_the_document_is_what_its_schema_says() -> None:
     document = json.loads(hostile().model_dump_json())
     Draft202012Validator(jsonschema.load("comparison")).validate(document)
@@ -377,12 +387,12 @@ def test_the_document_is_what_its_schema_says() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
-        ('id = "b"', 'id = "bb"', "GC371"),
-        ("margin = 3", 'margin = 3\n[[benchmark]]\nid = "b"', "GC372"),
-        ("margin = 3", 'margin = 3\nfamily = "safety"', "GC373"),
-        ("margin = 3", 'margin = 3\nfamily = "f"\n[[family]]\nid = "f"\nalpha = 0.06', "GC374"),
-        ("margin = 3", 'margin = 3\nfamily = "f"\n[[family]]\nid = "f"\nalpha = 0.05', "GC374"),
-        ("margin = 5\n\n[[benchmark]]\nid = \"b\"\nmargin = 3", '[[benchmark]]\nid = "b"', "GC375"),
+        ('id = "b"', 'id = "bb"', "GC761"),
+        ("margin = 3", 'margin = 3\n[[benchmark]]\nid = "b"', "GC762"),
+        ("margin = 3", 'margin = 3\nfamily = "safety"', "GC763"),
+        ("margin = 3", 'margin = 3\nfamily = "f"\n[[family]]\nid = "f"\nalpha = 0.06', "GC764"),
+        ("margin = 3", 'margin = 3\nfamily = "f"\n[[family]]\nid = "f"\nalpha = 0.05', "GC764"),
+        ("margin = 5\n\n[[benchmark]]\nid = \"b\"\nmargin = 3", '[[benchmark]]\nid = "b"', "GC765"),
         ("margin = 3", "margn = 3", "GC101"),
         ("margin = 3", "margin = 300", "GC104"),
     ],

@@ -48,9 +48,9 @@ def gates(policy: Policy, benchmarks: Sequence[str]) -> dict[str, Gate]:
 
 
 def check(policy: Policy, source: Source, known: Sequence[str]) -> None:
-    """Raise `SpecError` with what a policy says that cannot be: a benchmark that no run has (GC371), one
-    twice (GC372), a family that is not declared (GC373), families whose alphas are more than the policy's
-    (GC374), a benchmark without a margin (GC375)."""
+    """Raise `SpecError` with what a policy says that cannot be: a benchmark that no run has (GC761), one
+    twice (GC762), a family that is not declared (GC763), families whose alphas are more than the policy's
+    (GC764), a benchmark without a margin (GC765)."""
     wrong = Collector()
     families = [family.id for family in policy.family]
     seen: set[str] = set()
@@ -58,30 +58,30 @@ def check(policy: Policy, source: Source, known: Sequence[str]) -> None:
         place = ("benchmark", number)
         if one.id not in known:
             message = f"no run has a benchmark `{one.id}`"
-            wrong.add(source.diagnose("GC371", (*place, "id"), message, did_you_mean(one.id, known)))
+            wrong.add(source.diagnose("GC761", (*place, "id"), message, did_you_mean(one.id, known)))
         if one.id in seen:
             message = f"`{one.id}` stands twice"
-            wrong.add(source.diagnose("GC372", (*place, "id"), message, "leave one of the two out"))
+            wrong.add(source.diagnose("GC762", (*place, "id"), message, "leave one of the two out"))
         seen.add(one.id)
         if one.family is not None and one.family not in families:
             message = f"no [[family]] has the id `{one.family}`"
             help = did_you_mean(one.family, families)
-            wrong.add(source.diagnose("GC373", (*place, "family"), message, help))
+            wrong.add(source.diagnose("GC763", (*place, "family"), message, help))
         if one.tier == "gate" and one.margin is None and policy.margin is None:
             message = f"`{one.id}` is a gate without a margin"
             help = 'write margin = 5 here or at the top, or tier = "watch"'
-            wrong.add(source.diagnose("GC375", (*place, "id"), message, help))
+            wrong.add(source.diagnose("GC765", (*place, "id"), message, help))
     for number, family in enumerate(policy.family):
         if family.id in families[:number]:
             message = f"the family `{family.id}` stands twice"
-            wrong.add(source.diagnose("GC372", ("family", number, "id"), message, "leave one of the two out"))
+            wrong.add(source.diagnose("GC762", ("family", number, "id"), message, "leave one of the two out"))
     spent = round(sum(family.alpha or 0.0 for family in policy.family), 12)
     named = {family.id for family in policy.family if family.alpha is not None}
     used = {gate.family for gate in gates(policy, known).values() if gate.decides}
     if spent > policy.alpha or (used - named and spent >= policy.alpha):
         message = f"the families take {spent:g} of the policy's alpha of {policy.alpha:g}"
         help = "they add up to that at most, and leave some of it to gates of families that state none"
-        wrong.add(source.diagnose("GC374", ("family",), message, help))
+        wrong.add(source.diagnose("GC764", ("family",), message, help))
     wrong.raise_if_any()
 
 

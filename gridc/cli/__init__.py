@@ -45,6 +45,7 @@ COMMANDS = (
     "verify",
     "audit",
     "diff",
+    "compare",
 )
 """In the order in which a study needs them."""
 

@@ -61,7 +61,7 @@ def _comparison(found: StoreDiff, comparison: StudyDiff) -> list[str]:
     lines.append("")
     lines.append(f"{len(found.cells):,} cells in both, {len(moved):,} of them with other outcomes or items")
     lines += _section(
-        "b - a, widest first (SE: paired, items taken as independent)",
+        "b - a, widest first (SE and p: paired, by unit)",
         [_cell(difference) for difference in moved],
     )
     if moved:
@@ -113,8 +113,9 @@ def _cell(found: CellDifference) -> str:
         return f"{found.cell}: not finished in {' and '.join(sides)}"
     error = "no standard error" if found.standard_error is None else f"SE {100 * found.standard_error:.1f}"
     test = "" if found.adjusted is None else f", Holm's p {found.adjusted:.3g}"
+    units = "" if found.units in (None, found.items) else f", {found.units} units,"
     a, b = ("{}/{}".format(*score) if score else "" for score in (found.a, found.b))
     return (
         f"{found.cell}: {a} -> {b}, {100 * found.difference:+z.1f} pp ({error}{test}; of {found.items} items "
-        f"in both {found.up} up, {found.down} down)"
+        f"in both{units} {found.up} up, {found.down} down)"
     )

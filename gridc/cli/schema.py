@@ -14,7 +14,8 @@ from gridc.schema.reference import reference
 @click.option("--markdown", is_flag=True, help="Print it as a reference for people.")
 def schema(name: str, write: bool, markdown: bool) -> None:
     """Print a JSON Schema. NAME is the language, an extension of a spec, the deviation log, or a document
-    of a report: certificate, estimates, GRID cards, scorecard, deviation report."""
+    of a report (certificate, estimates, GRID cards, scorecard, deviation report); a release policy, or a
+    comparison."""
     if markdown:
         click.echo(reference(name), nl=False)
     elif write:

@@ -299,7 +299,7 @@ def _benchmark(
     if loader and LOADER_KINDS[loader].sentences:
         message = "pairs of sentences are compared, not asked, which this first study does not do"
         return Diagnostic(
-            "GC000", message, help="begin with docs/benchmarks.md, which shows `pair_likelihood`"
+            "GC000", message, help="begin with `gridc docs benchmarks`, which shows `pair_likelihood`"
         )
     below = folder / source.removeprefix("path:")
     if unknown and source.startswith("path:") and os.path.isdir(below):  # noqa: PTH112  # see `_here`
@@ -393,7 +393,7 @@ def _own_rows(
         return Diagnostic("GC000", str(error), help=error.help)
     except ValidationError as error:
         return Diagnostic("GC000", f"`{source}`: {error.errors()[0]['msg'].removeprefix('Value error, ')}",
-                          help="docs/benchmarks.md says what each field may be")  # fmt: skip
+                          help="`gridc docs benchmarks` says what each field may be")  # fmt: skip
     if not isinstance(fields, Fields):
         return Diagnostic("GC000", f"`{source}`: {fields.problem}", help=fields.help)
     return DraftBenchmark("", "rows", source, fields, len(table.rows), gold)

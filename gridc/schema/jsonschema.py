@@ -2,7 +2,7 @@
 
 `gridcard` is the language, `extension` the same for a spec that says only in what it differs from another,
 `deviations` the log beside it; `certificate`, `estimates`, `card`, `scorecard` and `deviation-report` are
-what a study gives.
+what a study gives; `policy` says what a run may lose against another one, and `comparison` what it lost.
 """
 
 import json
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 NAMES = (
     "gridcard", "extension", "deviations",
-    "certificate", "estimates", "card", "scorecard", "deviation-report",
+    "certificate", "estimates", "card", "scorecard", "deviation-report", "policy", "comparison",
 )  # fmt: skip
 
 EXTENDING: dict[str, Any] = {
@@ -48,9 +48,11 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
     # The models of the documents are imported here, because validating a spec needs none of them.
     from gridc.schema.card import CardDeck
     from gridc.schema.certificate import Certificate
+    from gridc.schema.comparison import RunComparison
     from gridc.schema.deviation import DeviationLog
     from gridc.schema.deviation_report import DeviationReport
     from gridc.schema.estimates import Estimates
+    from gridc.schema.policy import Policy
     from gridc.schema.scorecard import Scorecard
     from gridc.schema.spec import Spec
 
@@ -62,6 +64,8 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
         "card": (CardDeck, "GRID cards of a study"),
         "scorecard": (Scorecard, "gridc scorecard"),
         "deviation-report": (DeviationReport, "gridc deviation log as a report"),
+        "policy": (Policy, "gridc release policy"),
+        "comparison": (RunComparison, "gridc comparison of two runs"),
     }
     model, title = models[name]
     schema = model.model_json_schema(by_alias=True, mode="validation")

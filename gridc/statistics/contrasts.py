@@ -11,9 +11,11 @@ from math import sqrt
 from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gridc.statistics.arrays import Whole
+from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.exact_tests import mcnemar_two_sided
+from gridc.statistics.margins import beyond
 
 GridPoint = Mapping[str, str]
 """Where a cell lies: model, benchmark, and the level of every axis."""
@@ -120,10 +122,21 @@ def by_level(deltas: Sequence[Delta]) -> list[LevelSummary]:
     ]
 
 
-def item_test(before: NDArray[np.int64], after: NDArray[np.int64]) -> tuple[int, int, float]:
-    """(gained, lost, exact two-sided McNemar p) of one cell's items, each 0 or 1 on both sides."""
+def unit_test(before: Whole, after: Whole, units: Whole) -> float:
+    """Two-sided p of any change in one cell's items, (n,), each 0 or 1 on both sides, which belong to these
+    independent `units`, (n,): exact McNemar where every item is one, else Gaffke's test in both directions.
+    1 where nothing changed."""
     gained, lost = int((after > before).sum()), int((after < before).sum())
-    return gained, lost, mcnemar_two_sided(gained, lost)
+    if not gained and not lost:
+        return 1.0
+    _, of_item, sizes = np.unique(units, return_inverse=True, return_counts=True)
+    if sizes.max() == 1:
+        return mcnemar_two_sided(gained, lost)
+    points = (side.astype(np.float64) for side in (before, after))
+    sums = np.column_stack([np.bincount(of_item, side, len(sizes)).astype(np.float64) for side in points])
+    rows = np.column_stack([sizes, sizes]).astype(np.float64)
+    table = CaseTable(rows, sums, np.ones(len(sizes), np.int64))
+    return beyond(table, 1, 0, 0.0)
 
 
 def _match(

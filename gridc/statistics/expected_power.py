@@ -14,7 +14,7 @@ nothing.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from math import ceil, sqrt
 from typing import Any, Literal, NamedTuple
@@ -95,16 +95,18 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """What is assumed of the answers: see the module."""
+    """What is assumed of the answers: see the module. Beside those that change either way for no reason, a
+    share `lost` of them is lost under the level (claim `beyond`)."""
 
     changing: float
     together: float
+    lost: float = 0.0
 
 
-ClaimKind = Literal["effect", "no_effect", "crossed", "inside", "above"]
+ClaimKind = Literal["effect", "no_effect", "crossed", "inside", "above", "beyond"]
 """What a test can show: that levels differ, where a side is predicted on that side (effect) or either way
 (no_effect: against it); that their effect differs between blocks or strata (crossed); that it lies inside a
-margin, or above its worse side."""
+margin, above its worse side, or below that (beyond)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +355,9 @@ class _Simulated(NamedTuple):
         if not len(some):
             return np.zeros(0, np.bool_)
         of = self.studies[some]
+        if test.claim == "beyond":
+            worse = margins.above_in_each(self.rows, self.sums, of, 0, 1, margin, test.alpha)
+            return np.asarray(worse <= test.alpha)
         below, above = (
             margins.above_in_each(self.rows, self.sums, of, *arms, -margin, test.alpha) <= test.alpha
             for arms in ((0, 1), (1, 0))
@@ -368,7 +373,8 @@ def _studies(layout: Layout, assumed: Assumed) -> _Simulated:
 
 @lru_cache(maxsize=32)
 def _simulated_units(sizes: tuple[int, ...], assumed: Assumed) -> _Simulated:
-    """Studies in which a level changes nothing on average, of units with `sizes` answers under each arm."""
+    """Studies in which a level changes nothing on average but for what is `lost`, of units with `sizes`
+    answers under each arm."""
     from scipy.sparse import csr_matrix, hstack
 
     random, kinds, moved, studies = np.random.default_rng(SEED), [], [], []
@@ -391,12 +397,14 @@ def _simulated_units(sizes: tuple[int, ...], assumed: Assumed) -> _Simulated:
 def _difference(size: int, assumed: Assumed) -> Floats:
     """How probable each difference of a unit is, -size to size: each of its answers takes, with the root of
     `together`, what the unit draws for all of them, else a draw of its own; a draw rises as often as it
-    falls. By the inverse of its characteristic function."""
+    falls, but for what is `lost`. By the inverse of its characteristic function."""
     angles = 2 * np.pi * np.arange(2 * size + 1) / (2 * size + 1)
     shared, changing = sqrt(assumed.together), assumed.changing
-    own = (1 - shared) * (1 - changing + changing * np.cos(angles))
-    still, moves = (shared + own) ** size, (shared * np.exp(1j * angles) + own) ** size
-    shares = np.fft.fftshift(np.fft.ifft((1 - changing) * still + changing * moves.real).real)
+    lost, turn = assumed.lost, np.exp(1j * angles)
+    own = (1 - shared) * (1 - changing - lost + changing * np.cos(angles) + lost * turn)
+    still, falls, rises = ((shared * way + own) ** size for way in (1.0, turn, turn.conj()))
+    moved = (1 - changing - lost) * still + (changing / 2 + lost) * falls + changing / 2 * rises
+    shares = np.fft.fftshift(np.fft.ifft(moved).real)
     found: Floats = np.maximum(shares, 0) / np.maximum(shares, 0).sum()
     return found
 
@@ -408,6 +416,14 @@ def _margins(test: DecidingTest, layout: Layout, assumed: Assumed, _: float) -> 
     simulated = _studies(layout, assumed)
     share = float(simulated.shown(test, test.margin, np.arange(STUDIES)).mean())
     return _of_all_levels(test, layout.levels - 1, share)
+
+
+def _losses(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -> float:
+    """The share of simulated studies that lose `effect` and show a loss beyond the margin."""
+    if layout.units < 2 or effect <= (test.margin or 0.0) or assumed.changing + effect > 1:
+        return 0.0
+    simulated = _studies(layout, replace(assumed, lost=effect))
+    return float(simulated.shown(test, test.margin or 0.0, np.arange(STUDIES)).mean())
 
 
 @lru_cache(maxsize=4096)
@@ -468,4 +484,5 @@ _POWER: dict[str, Callable[[DecidingTest, Layout, Assumed, float], float]] = {
     "crossed": _wald,
     "inside": _margins,
     "above": _margins,
+    "beyond": _losses,
 }

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     import pyarrow
 
     from gridc.compiler.preflight.consent import Leaving
+    from gridc.schema.policy import Aspect
     from gridc.study.anchoring import AnchorReport
     from gridc.study.auditing import DrawnSheet, TakenLabels
     from gridc.study.comparing import StudyDiff
+    from gridc.study.gate import ExitCodes, ReleaseReport
     from gridc.study.measurands import Measurand
     from gridc.study.planning import DesignAnswer, PlanReport
     from gridc.study.racing import RaceReport
@@ -53,6 +55,7 @@ __all__ = [
     "RayCluster",
     "Trust",
     "coded",
+    "compare",
     "diff",
     "measurands",
     "open",
@@ -469,6 +472,29 @@ def diff(a: AnyPath, b: AnyPath) -> "StudyDiff":
     from gridc.study.comparing import diff
 
     return diff(str(a), str(b))
+
+
+@coded()
+def compare(
+    a: "AnyPath | Sequence[AnyPath]",
+    b: AnyPath,
+    margin: float | None = None,
+    policy: AnyPath | None = None,
+    may_differ: "Sequence[Aspect]" = (),
+    exit_codes: "ExitCodes" = "gridc",
+) -> "ReleaseReport":
+    """Whether run `b` is worse than run `a`, or than several baselines, by more than a margin, and whether
+    they are one instrument. A run is a store, or the folder with one, and may be followed by @STAMP.
+
+    `margin` is in percentage points and stands for every benchmark that the `policy`, a TOML file, states
+    none of; `may_differ` is what the runs may differ in beside model, environment and seed. Raises
+    `StoreError` for what is no run, and `SpecError` for a policy that cannot be.
+    """
+    from gridc.study.gate import compare
+
+    several = [a] if isinstance(a, str | PathLike) else a
+    stated = None if policy is None else Path(policy)
+    return compare([str(one) for one in several], str(b), margin, stated, may_differ, exit_codes)
 
 
 @coded()

@@ -53,7 +53,7 @@ class StudyDiff:
 def diff(a: str, b: str) -> StudyDiff:
     """Compare two paths. A store may be followed by @STAMP (its first letters), else its newest study is
     meant; a folder stands for the store.sqlite or the gridcard.toml in it."""
-    (left, one), (right, other) = _operand(a), _operand(b)
+    (left, one), (right, other) = operand(a), operand(b)
     stores = [_is_store(path) for path in (left, right)]
     if stores[0] != stores[1]:
         message = f"`{a}` and `{b}` cannot be compared: only one is a store"
@@ -63,7 +63,7 @@ def diff(a: str, b: str) -> StudyDiff:
     return StudyDiff(tuple(compare(read_document(left), read_document(right))))
 
 
-def _operand(text: str) -> tuple[Path, str | None]:
+def operand(text: str) -> tuple[Path, str | None]:
     """A path, and behind an `@` the stamp of the study that is meant."""
     name, at, stamp = text.rpartition("@")
     path = Path(name) if at and not Path(text).exists() else Path(text)

@@ -69,7 +69,8 @@ def step(name: str, folder: Path, **given: str) -> tuple[int, str]:
     output.write_text("")
     known = {
         "RUNNER_TEMP": str(folder), "GITHUB_OUTPUT": str(output), "GITHUB_ACTION_PATH": str(ROOT),
-        "GRIDC": str(BIN / "gridc"), "PATH": os.environ["PATH"],
+        "GRIDC": str(BIN / "gridc"), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary"),
     }  # fmt: skip
     assert set(given) == set(found["env"])
     command = ["bash", "-euo", "pipefail", "-c", found["run"]]
@@ -93,6 +94,28 @@ def test_the_action_checks_every_stamp(folder: Path) -> None:
     assert step("Check the stamps", folder, STAMPED="", GRIDC_DATA="")[0] == 0
     (folder / "other.toml").write_text(GOOD, "utf-8")
     assert step("Check the stamps", folder, STAMPED="other.toml\ngridcard.toml", GRIDC_DATA="")[0] == 4
+
+
+@pytest.mark.parametrize(
+    ("margin", "candidate", "code", "verdict"),
+    [
+        ("99pp", "results/small", 0, "verdict=GO"),
+        ("5pp", "results/small", 10, "verdict=INCONCLUSIVE"),
+        ("5pp", "results/none", 6, None),
+        ("5pp; touch x", "results/small", 2, None),
+    ],
+)
+def test_the_action_compares_two_runs_and_fails_as_the_verdict_says(
+    study: Path, margin: str, candidate: str, code: int, verdict: str | None
+) -> None:
+    given = {"BASELINE": "results/small\n\n", "CANDIDATE": candidate, "MARGIN": margin, "POLICY": ""}
+    status, output = step("Compare two runs", study, **given)
+    assert status == code
+    assert (verdict in output.splitlines()) if verdict else not output
+    summary = study / "summary"
+    assert summary.is_file() == (verdict is not None)
+    assert verdict is None or summary.read_text("utf-8").startswith("### gridc compare: ")
+    assert not (study / "x").exists()
 
 
 def test_an_input_of_the_action_is_never_part_of_a_script() -> None:

@@ -27,7 +27,8 @@ def opened(finished: Path) -> OpenStudy:
 def test_every_number_is_what_plain_sql_counts(opened: OpenStudy, finished: Path) -> None:
     store = sqlite3.connect(f"{opened.store.as_uri()}?mode=ro", uri=True)
     rows = store.execute("SELECT key, score, choice FROM cell JOIN sample ON sample.cell = cell.id")
-    scores, unread = defaultdict(list), defaultdict(int)
+    scores: dict[tuple[str, str], list[int]] = defaultdict(list)
+    unread: dict[tuple[str, str], int] = defaultdict(int)
     for key, score, choice in rows:
         model, _, configuration = key.split("/", 2)
         scores[model, configuration].append(score)

@@ -22,10 +22,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def built(kind: str, folder: Path) -> Path:
     """A wheel or an sdist, made by the build backend that is installed here: no index is needed."""
     build = f"import sys; from hatchling import build; print(build.build_{kind}(sys.argv[1]))"
-    command = [sys.executable, "-c", build, folder]
+    command = [sys.executable, "-c", build, str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return folder / done.stdout.splitlines()[-1]
+    return folder / str(done.stdout.splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_a_fresh_environment_of_its_own(kind: str, tmp_path: Path) -> None:
     study.mkdir()
 
     def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        command = [tmp_path / "venv/bin/gridc", *arguments]
+        command = [str(tmp_path / "venv/bin/gridc"), *arguments]
         return subprocess.run(command, cwd=study, capture_output=True, text=True, check=False)
 
     begun = run("init", "--yes")

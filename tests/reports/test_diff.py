@@ -83,3 +83,23 @@ def test_a_difference_that_rounds_to_nothing_has_no_minus() -> None:
     n = 4000
     told = _cell(cell_difference(CELL, items(*[1] * n), items(0, *[1] * (n - 1))))
     assert "4000/4000 -> 3999/4000, +0.0 pp" in told
+
+
+def test_items_of_one_unit_count_once() -> None:
+    """Six items of two units: the standard error is of the units' sums, the p of the units."""
+    a, b = items(1, 1, 1, 1, 1, 1), items(0, 0, 0, 1, 1, 0)
+    units = {("b", f"q{number}"): f"u{number // 3}" for number in range(6)}
+    alone, together = cell_difference(CELL, a, b), cell_difference(CELL, a, b, units)
+    assert (alone.units, together.units) == (None, 2)
+    mean = -4 / 6
+    sums = [-3 - 3 * mean, -1 - 3 * mean]
+    assert together.standard_error == pytest.approx(sqrt(2 / 1 * sum(one**2 for one in sums)) / 6)
+    assert alone.p == pytest.approx(2 / 2**4)
+    assert together.p is not None and together.p > 0.2
+    assert "2 units" in _cell(together)
+
+
+def test_items_whose_unit_only_one_store_knows_have_it() -> None:
+    one = {("b", "q0"): "u", ("b", "q1"): "u"}
+    assert cell_difference(CELL, items(1, 1), items(0, 1), one).units == 1
+    assert cell_difference(CELL, items(1, 1, 1), items(0, 1, 1), one).units is None

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, hypergeom, kendalltau
 
-from gridc.statistics.contrasts import Delta, by_level, item_test, pair_levels, summarise
+from gridc.statistics.contrasts import Delta, by_level, pair_levels, summarise, unit_test
 from gridc.statistics.direction import Direction
 from gridc.statistics.dispersion import disperse, flip_rate
 from gridc.statistics.orderings import concordance, goodness, mismatch, order_of, reachable
@@ -243,11 +243,24 @@ def test_an_axis_with_one_level_says_nothing_apart() -> None:
     ]
 
 
-def test_an_item_test_is_the_binomial_test_of_what_changed() -> None:
+def test_single_items_are_tested_by_the_binomial_test_of_what_changed() -> None:
     before, after = np.array([0, 0, 0, 1, 1, 0, 1]), np.array([1, 1, 1, 0, 1, 0, 1])
-    gained, lost, p = item_test(before, after)
-    assert (gained, lost) == (3, 1)
-    assert p == pytest.approx(binomtest(3, 4).pvalue)
+    assert unit_test(before, after, np.arange(7)) == pytest.approx(binomtest(3, 4).pvalue)
+    assert unit_test(before, before, np.arange(7)) == 1.0
+
+
+def test_items_of_one_unit_are_one_piece_of_evidence() -> None:
+    """Of three units of five items of which one lost all: by items p is 1/16, by units nothing is shown. A
+    unit's own p is that of a mean of three values (Gaffke's, by its definition: weights on the simplex)."""
+    before, after = np.ones(15, np.int64), np.r_[np.zeros(5, np.int64), np.ones(10, np.int64)]
+    units = np.arange(15) // 5
+    assert unit_test(before, after, np.arange(15)) == pytest.approx(2 / 2**5)
+    assert unit_test(before, after, units) > 0.5
+    weights = np.random.default_rng(3).dirichlet(np.ones(13), 200_000)
+    moved = np.r_[np.ones(9), np.zeros(3), -1.0]  # nine of twelve units rise, and one more fell
+    p = 2 * float((weights @ moved <= 0).mean())
+    before, after = np.zeros(24, np.int64), np.r_[np.ones(18, np.int64), np.zeros(6, np.int64)]
+    assert unit_test(before, after, np.arange(24) // 2) == pytest.approx(p, rel=0.15, abs=2e-5)
 
 
 def test_cells_of_one_side_are_named() -> None:

@@ -2,8 +2,9 @@
 
 What a bug fix, another version of a library or another precision did to a grid is read off the cells that
 both stores hold: same model, benchmark and configuration by name (SafetyRepro, app. N and O). Each cell is
-also tested on its items (exact McNemar on replicate 0, Holm over the cells), because a score moves a little
-by chance wherever answers are sampled.
+also tested on replicate 0 of its units (Holm over the cells), because a score moves a little by chance
+wherever answers are sampled: single items by exact McNemar, units of several items by Gaffke's test of a mean
+above 0 in both directions (`margins.beyond` at 0).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,13 +18,13 @@ import numpy as np
 
 from gridc.compiler.grid import passes
 from gridc.compiler.lock.diff import PathDifference, differences
-from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports.findings import paired
 from gridc.reports.findings.paired import PairedReport
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.runtime.store.store import Store
 from gridc.schema.spec import Spec
-from gridc.statistics.contrasts import LevelSummary, Scored, by_level, item_test, pair_stores
+from gridc.statistics.arrays import Whole
+from gridc.statistics.contrasts import LevelSummary, Scored, by_level, pair_stores, unit_test
 from gridc.statistics.direction import Direction
 from gridc.statistics.exact_tests import holm
 
@@ -42,12 +43,12 @@ class CellDifference:
     """A cell that both runs have. Scores are [points, points that could be earned], null while a sample has
     no outcome.
 
-    `difference` is b - a. `standard_error` is of that difference, paired by item, items being taken as
-    independent (a store does not say which are of one family); null where the two did not ask the same
-    items, fewer than two, or all differ alike (a spread of zero in the sample is no evidence of none).
-    `up` and `down` count the items with more and with fewer points in b. `p` is the exact McNemar test
-    of replicate 0, `adjusted` Holm's over all cells; null where items are not the same, or where an answer
-    can earn a part of a point.
+    `difference` is b - a. `standard_error` is of that difference, paired by item and summed by unit; null
+    where the two did not ask the same items, there are fewer than two units, or all differ alike (a spread of
+    zero in the sample is no evidence of none). `up` and `down` count the items with more and with fewer
+    points in b. `units` is how many units the items are of, null where neither store says so: then items are
+    taken as independent. `p` tests replicate 0, `adjusted` is Holm's over all cells; null where items are not
+    the same, or where an answer can earn a part of a point.
     """
 
     cell: str
@@ -60,6 +61,7 @@ class CellDifference:
     standard_error: float | None
     p: float | None = None
     adjusted: float | None = None
+    units: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
     Raises `StoreError` when a store cannot be read or holds no such study.
     """
     with Store.open(a) as left, Store.open(b) as right:
-        one, other = _chosen(left, a, stamps[0]), _chosen(right, b, stamps[1])
+        one, other = left.newest(stamps[0]), right.newest(stamps[1])
         contents = [store.study(stamp) for store, stamp in ((left, one), (right, other))]
         settings = [
             (f"{part}.{path}", *sides)
@@ -103,7 +105,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
             tuple(PathDifference(*setting) for setting in settings),
             _only(cells, others),
             _only(others, cells),
-            cell_differences(cells, others),
+            cell_differences(cells, others, _units(left, one) | _units(right, other)),
             tuple(by_level(pairing.deltas)),
             paired.report(pairing, "a", "b", directions=_directions(contents[0])),
         )
@@ -125,22 +127,35 @@ def _directions(content: Mapping[str, Any]) -> dict[str, Direction]:
     }
 
 
+Units = Mapping[tuple[str, str], str]
+"""By (benchmark, item) the unit that it belongs to."""
+
+
+def _units(store: Store, stamp: str) -> dict[tuple[str, str], str]:
+    """Empty of a store that an older gridc filled."""
+    return {(benchmark, item): unit for benchmark, item, unit, *_ in store.groups(stamp)}
+
+
 def cell_differences(
-    a: Mapping[str, CellOutcomes], b: Mapping[str, CellOutcomes]
+    a: Mapping[str, CellOutcomes], b: Mapping[str, CellOutcomes], units: Units | None = None
 ) -> tuple[CellDifference, ...]:
     """Every cell that both have, by its key in a. Cells are matched by place, whatever the order of axes."""
     there = {_where(key): outcomes for key, outcomes in b.items()}
-    found = [
-        cell_difference(key, cell, there[_where(key)]) for key, cell in a.items() if _where(key) in there
+    rows = [
+        cell_difference(key, cell, there[_where(key)], units)
+        for key, cell in a.items()
+        if _where(key) in there
     ]
-    adjusted = iter(holm([difference.p for difference in found if difference.p is not None]))
+    adjusted = iter(holm([difference.p for difference in rows if difference.p is not None]))
     return tuple(
         difference if difference.p is None else replace(difference, adjusted=next(adjusted))
-        for difference in found
+        for difference in rows
     )
 
 
-def cell_difference(cell: str, a: CellOutcomes, b: CellOutcomes) -> CellDifference:
+def cell_difference(
+    cell: str, a: CellOutcomes, b: CellOutcomes, units: Units | None = None
+) -> CellDifference:
     """One cell in both runs, from its outcomes by item."""
     where = {name: place for place, name in enumerate(b.items)}
     pairs = [(place, where[name]) for place, name in enumerate(a.items) if name in where]
@@ -149,16 +164,22 @@ def cell_difference(cell: str, a: CellOutcomes, b: CellOutcomes) -> CellDifferen
         - Fraction(int(a.correct[here]), int(a.trials[here]) * a.scale)
         for here, there in pairs
     ]
+    benchmark = place_of(cell)["benchmark"]
+    names = [(units or {}).get((benchmark, a.items[here])) for here, _ in pairs]
+    known = bool(names) and None not in names
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    groups = np.array([numbers[name] for name in names]) if known else np.arange(len(pairs))
     left, right = _score(a), _score(b)
     difference = error = p = None
     if left is not None and right is not None:
         difference = float(Fraction(*right) - Fraction(*left))
-        error = _standard_error(moves) if len(pairs) == len(a.items) == len(b.items) else None
+        error = _standard_error(moves, groups) if len(pairs) == len(a.items) == len(b.items) else None
         whole = a.scale == b.scale == 1
         if whole and a.items == b.items and all(np.abs(side.first).max(initial=0) <= 1 for side in (a, b)):
-            *_, p = item_test(a.first, b.first)
-    up, down = sum(move > 0 for move in moves), sum(each < 0 for each in moves)
-    return CellDifference(cell, left, right, len(pairs), up, down, difference, error, p)
+            p = unit_test(a.first, b.first, groups)
+    up, down = sum(move > 0 for move in moves), sum(move < 0 for move in moves)
+    counted = len(numbers) if known else None
+    return CellDifference(cell, left, right, len(pairs), up, down, difference, error, p, units=counted)
 
 
 def place_of(key: str) -> dict[str, str]:
@@ -188,18 +209,15 @@ def _score(found: CellOutcomes) -> tuple[int, int] | None:
     return int(found.correct.sum()), int(found.trials.sum()) * found.scale
 
 
-def _standard_error(moves: Sequence[Fraction]) -> float | None:
-    """Of the mean of paired differences: s / sqrt(n)."""
-    count = len(moves)
-    if len(set(moves)) < 2:
+def _standard_error(moves: Sequence[Fraction], groups: Whole) -> float | None:
+    """Of the mean of paired differences in independent groups, (items,): the sums of what they differ from
+    the mean, sqrt(G / (G - 1) x sum of squares) / n; for single items s / sqrt(n)."""
+    if len(set(moves)) < 2 or len(set(groups.tolist())) < 2:
         return None
-    mean = sum(moves, Fraction(0)) / count
-    return sqrt(sum(((move - mean) ** 2 for move in moves), Fraction(0)) / (count * (count - 1)))
-
-
-def _chosen(store: Store, path: Path, prefix: str | None) -> str:
-    found = [stamp for stamp in store.stamps() if stamp.startswith(prefix or "")]
-    if not found:
-        message = "the store holds no run" + (f" with stamp {prefix}" if prefix else "")
-        raise StoreError([Diagnostic("GC603", message, str(path))])
-    return found[-1]
+    mean = sum(moves, Fraction(0)) / len(moves)
+    sums: dict[int, Fraction] = {}
+    for group, move in zip(groups.tolist(), moves, strict=True):
+        sums[group] = sums.get(group, Fraction(0)) + move - mean
+    count = len(sums)
+    squares = sum((one**2 for one in sums.values()), Fraction(0))
+    return sqrt(squares * count / (count - 1)) / len(moves) if squares else None

@@ -11,6 +11,19 @@ import numpy as np
 from gridc.runtime.store.reader import Reader
 from gridc.runtime.store.rows import CellOutcomes, SampleRow
 
+ENDED = """CASE WHEN score IS NULL THEN 'waiting'
+                               WHEN choice IS NOT NULL THEN 'read'
+                               WHEN evidence LIKE '%"no answer: %'
+                               THEN 'failed ' || substr(json_extract(evidence, '$.unread'), 12)
+                               ELSE (SELECT CASE WHEN json_extract(answer, '$.refused') THEN 'refused'
+                                                 WHEN json_extract(answer, '$.finish') = 'length' THEN 'cut'
+                                                 ELSE 'unread' END
+                                     FROM trace t JOIN call ON call.id = t.call
+                                     WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                                     ORDER BY step DESC LIMIT 1)
+                          END"""
+"""How the sample `s` ended: see `endings`."""
+
 
 class OutcomeReader(Reader):
     """What reports ask."""
@@ -83,23 +96,47 @@ class OutcomeReader(Reader):
         found: Counter[tuple[str, str, str]] = Counter()
         for cell, model, benchmark in self._db.execute(cells, [stamp]).fetchall():
             rows = self._db.execute(
-                """SELECT CASE WHEN score IS NULL THEN 'waiting'
-                               WHEN choice IS NOT NULL THEN 'read'
-                               WHEN evidence LIKE '%"no answer: %'
-                               THEN 'failed ' || substr(json_extract(evidence, '$.unread'), 12)
-                               ELSE (SELECT CASE WHEN json_extract(answer, '$.refused') THEN 'refused'
-                                                 WHEN json_extract(answer, '$.finish') = 'length' THEN 'cut'
-                                                 ELSE 'unread' END
-                                     FROM trace t JOIN call ON call.id = t.call
-                                     WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
-                                     ORDER BY step DESC LIMIT 1)
-                          END AS ended, count(*)
+                f"""SELECT {ENDED} AS ended, count(*)
                    FROM sample s WHERE s.cell = ? GROUP BY ended""",
                 [cell],
             )
             for ended, number in rows:
                 found[model, benchmark, ended] += number
         yield from ((*place, found[place]) for place in sorted(found))
+
+    def ended_samples(self, stamp: str, cell: str) -> Iterator[tuple[str, int | None, Any, str | None]]:
+        """(item, score, how it ended, id of its first prompt) of every sample of one cell, by item and
+        replicate. It ended as `endings` says, in one word each: read, unreadable, cut, refused, failed,
+        unscored."""
+        rows = self._db.execute(
+            f"""SELECT s.item, score, {ENDED} AS ended,
+                       (SELECT prompt FROM trace t JOIN call ON call.id = t.call
+                        WHERE t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                        ORDER BY step LIMIT 1)
+                FROM sample s WHERE s.cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?)
+                ORDER BY s.item, s.replicate""",
+            [stamp, cell],
+        )
+        words = {"waiting": "unscored", "unread": "unreadable"}
+        for item, score, ended, prompt in rows:
+            word = (ended or "unread").split()[0]
+            yield item, score, words.get(word, word), prompt
+
+    def first_texts(self, stamp: str, cell: str, item: str) -> tuple[str | None, str | None]:
+        """The prompt (JSON) of the first call of an item's first replicate in a cell, and what its last call
+        generated; None where there is none."""
+        where = """FROM trace JOIN call ON call.id = call JOIN prompt ON prompt.id = prompt
+                   WHERE cell = (SELECT id FROM cell WHERE stamp = ? AND key = ?)
+                   AND item = ? AND replicate = 0 ORDER BY step"""
+        first = self._db.execute(f"SELECT content {where} LIMIT 1", [stamp, cell, item]).fetchone()
+        answered = f"SELECT json_extract(answer, '$.text') {where} DESC LIMIT 1"
+        last = self._db.execute(answered, [stamp, cell, item]).fetchone()
+        return (first and first[0], last and last[0])
+
+    def benchmarks(self, stamp: str) -> list[tuple[str, str, str]]:
+        """(benchmark, direction, what its independent units are) of a study."""
+        rows = "SELECT benchmark, direction, unit FROM benchmark WHERE stamp = ? ORDER BY benchmark"
+        return self._db.execute(rows, [stamp]).fetchall()
 
     def sample_rows(self, stamp: str, cell: str) -> Iterator[SampleRow]:
         """(item, replicate, choice, score, evidence, calls, text) of every sample of one cell, sorted.

@@ -88,6 +88,15 @@ class Reader:
         row = self._db.execute("SELECT content FROM study WHERE stamp = ?", [stamp]).fetchone()
         return document_of(row[0])
 
+    def newest(self, prefix: str | None = None) -> str:
+        """The stamp of the newest study, or of the newest one whose stamp begins so. Raises `StoreError`
+        (GC603) where there is none."""
+        stamps = [stamp for stamp in self.stamps() if stamp.startswith(prefix or "")]
+        if not stamps:
+            message = "the store holds no run" + (f" with stamp {prefix}" if prefix else "")
+            raise StoreError([Diagnostic("GC603", message, str(self.path))])
+        return stamps[-1]
+
     def require(self, stamp: str) -> None:
         """Raise `StoreError` when the store holds no run of the study with this stamp."""
         if stamp not in self.stamps():

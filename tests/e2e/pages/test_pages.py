@@ -189,7 +189,8 @@ class Session:
         else:
             assert words[0] == "python", f"mark {words[0]} with the reason why it is not run"
             done = interpreter(*words[1:], cwd=self.folder)
-        assert (done.returncode == 0) == ("error[" not in shown), f"{shlex.join(words)}\n{done.stderr}"
+        fails = "error[" in shown or re.search(r"^exit [1-9]", shown, re.MULTILINE) is not None
+        assert (done.returncode == 0) != fails, f"{shlex.join(words)}\n{done.stderr}"
         if file:
             (self.folder / file).write_text(done.stdout, "utf-8")
         if shown:

@@ -1,0 +1,134 @@
+"""The verdict of a comparison under a policy.
+
+A benchmark is worse where p of "worse by more than the margin", corrected by Holm over its family, is at most
+the family's alpha; the alphas of all families add up to the policy's. So one false NO-GO in any gate has at
+most that chance. GO says that no gate is worse by its margin, so every gate must show it by itself
+(intersection-union), each at alpha without a correction: the chance of GO where some gate is worse by its
+margin is at most alpha.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gridc.compiler.frontend.source import Source
+from gridc.compiler.frontend.validate import did_you_mean
+from gridc.diagnostics.errors import Collector
+from gridc.schema.comparison import Regression, ReleaseVerdict
+from gridc.schema.policy import Policy
+from gridc.statistics.exact_tests import holm
+
+EXIT_CODES: Mapping[str, Mapping[ReleaseVerdict, int]] = {
+    "gridc": {"GO": 0, "NO-GO": 1, "INCONCLUSIVE": 10, "NOT COMPARABLE": 11},
+    "nel": {"GO": 0, "NO-GO": 1, "INCONCLUSIVE": 2, "NOT COMPARABLE": 2},
+}
+"""No other failure of gridc ends with these but `diff`, whose 1 says that something differs."""
+UNNAMED = ""
+"""The family of what names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What the policy says of one benchmark; `margin` in points, None where there is none to hold."""
+
+    margin: float | None
+    decides: bool
+    family: str
+
+
+def gates(policy: Policy, benchmarks: Sequence[str]) -> dict[str, Gate]:
+    """By benchmark."""
+    stated = {one.id: one for one in policy.benchmark}
+    rows = {}
+    for name in benchmarks:
+        one = stated.get(name)
+        margin = policy.margin if one is None or one.margin is None else one.margin
+        decides = margin is not None and (one is None or one.tier == "gate")
+        rows[name] = Gate(margin, decides, UNNAMED if one is None or one.family is None else one.family)
+    return rows
+
+
+def check(policy: Policy, source: Source, known: Sequence[str]) -> None:
+    """Raise `SpecError` with what a policy says that cannot be: a benchmark that no run has (GC761), one
+    twice (GC762), a family that is not declared (GC763), families whose alphas are more than the policy's
+    (GC764), a benchmark without a margin (GC765)."""
+    wrong = Collector()
+    families = [family.id for family in policy.family]
+    seen: set[str] = set()
+    for number, one in enumerate(policy.benchmark):
+        place = ("benchmark", number)
+        if one.id not in known:
+            message = f"no run has a benchmark `{one.id}`"
+            wrong.add(source.diagnose("GC761", (*place, "id"), message, did_you_mean(one.id, known)))
+        if one.id in seen:
+            message = f"`{one.id}` stands twice"
+            wrong.add(source.diagnose("GC762", (*place, "id"), message, "leave one of the two out"))
+        seen.add(one.id)
+        if one.family is not None and one.family not in families:
+            message = f"no [[family]] has the id `{one.family}`"
+            help = did_you_mean(one.family, families)
+            wrong.add(source.diagnose("GC763", (*place, "family"), message, help))
+        if one.tier == "gate" and one.margin is None and policy.margin is None:
+            message = f"`{one.id}` is a gate without a margin"
+            help = 'write margin = 5 here or at the top, or tier = "watch"'
+            wrong.add(source.diagnose("GC765", (*place, "id"), message, help))
+    for number, family in enumerate(policy.family):
+        if family.id in families[:number]:
+            message = f"the family `{family.id}` stands twice"
+            wrong.add(source.diagnose("GC762", ("family", number, "id"), message, "leave one of the two out"))
+    spent = round(sum(family.alpha or 0.0 for family in policy.family), 12)
+    named = {family.id for family in policy.family if family.alpha is not None}
+    used = {gate.family for gate in gates(policy, known).values() if gate.decides}
+    if spent > policy.alpha or (used - named and spent >= policy.alpha):
+        message = f"the families take {spent:g} of the policy's alpha of {policy.alpha:g}"
+        help = "they add up to that at most, and leave some of it to gates of families that state none"
+        wrong.add(source.diagnose("GC764", ("family",), message, help))
+    wrong.raise_if_any()
+
+
+def alphas(policy: Policy, used: Sequence[str]) -> dict[str, float]:
+    """The level of every family that some gate is in. What none states is shared equally."""
+    stated = {family.id: family.alpha for family in policy.family if family.alpha is not None}
+    rest = [family for family in dict.fromkeys(used) if family not in stated]
+    left = policy.alpha - sum(stated.values())
+    return {family: stated.get(family, left / max(len(rest), 1)) for family in dict.fromkeys(used)}
+
+
+@dataclass(frozen=True, slots=True)
+class TestedGate:
+    """The p-values of one benchmark, and its gate; None where nothing can be tested."""
+
+    p_worse: float | None
+    p_not_worse: float | None
+    gate: Gate
+
+
+def corrected(rows: Sequence[TestedGate]) -> list[float | None]:
+    """Holm's p of "worse", of every gate over its family; of what is watched its own p."""
+    adjusted: list[float | None] = [row.p_worse for row in rows]
+    for family in dict.fromkeys(row.gate.family for row in rows if row.gate.decides):
+        places = [place for place, row in enumerate(rows) if row.gate.decides and row.gate.family == family]
+        tested = [place for place in places if rows[place].p_worse is not None]
+        ps = [rows[place].p_worse or 0.0 for place in tested]
+        for place, p in zip(tested, holm(ps, len(places)), strict=True):
+            adjusted[place] = p
+    return adjusted
+
+
+def regression(adjusted: float | None, row: TestedGate, level: float, alpha: float) -> Regression | None:
+    """Whether it is worse by more than the margin. None without a margin."""
+    if row.gate.margin is None:
+        return None
+    if adjusted is not None and adjusted <= level:
+        return "yes"
+    if row.p_not_worse is not None and row.p_not_worse <= alpha:
+        return "no"
+    return "cannot tell"
+
+
+def verdict(comparable: bool, gated: Sequence[Regression | None]) -> ReleaseVerdict:
+    """Of all gates."""
+    if not comparable:
+        return "NOT COMPARABLE"
+    if "yes" in gated:
+        return "NO-GO"
+    return "GO" if gated and all(one == "no" for one in gated) else "INCONCLUSIVE"

@@ -1,0 +1,304 @@
+"""Runs and a policy -> the comparison: everything that is said of the two."""
+
+from collections.abc import Iterable, Sequence
+
+from gridc import __version__
+from gridc.reports.comparison import decision, evidence
+from gridc.reports.comparison.decision import EXIT_CODES, Gate, TestedGate
+from gridc.reports.comparison.instrument import instrument
+from gridc.reports.comparison.pairing import PairedBenchmark, asked, paired
+from gridc.reports.comparison.run import ComparedRun
+from gridc.schema.comparison import (
+    FORMAT,
+    ComparedBenchmark,
+    FlippedItem,
+    InstrumentRow,
+    ReleaseSight,
+    RunComparison,
+    RunRow,
+)
+from gridc.schema.policy import Policy
+
+SHOWN = 12
+"""Flips of a benchmark whose texts are kept, of each direction."""
+LONG = 2_000
+"""Characters of a text that is kept."""
+
+
+def compare(
+    firsts: Sequence[ComparedRun],
+    second: ComparedRun,
+    policy: Policy,
+    policy_file: str | None = None,
+    exit_codes: str = "gridc",
+    texts: bool = True,
+) -> RunComparison:
+    """The candidate `second` against one baseline or several, whose seeds count as replicates."""
+    pairs = paired(firsts, second)
+    measured = instrument(firsts, second, pairs, policy.may_differ)
+    gates = decision.gates(policy, _benchmarks([*firsts, second]))
+    weighed, parts = [], []
+    for pair in pairs:
+        part = _Part(pair, gates[pair.benchmark], policy)
+        parts.append(part)
+        weighed.append(part.weighed)
+    adjusted = decision.corrected(weighed)
+    levels = decision.alphas(policy, [row.gate.family for row in weighed if row.gate.decides])
+    sizes = {
+        family: sum(row.gate.decides and row.gate.family == family for row in weighed) for family in levels
+    }
+    rows = []
+    for part, row, p in zip(parts, weighed, adjusted, strict=True):
+        level = levels.get(row.gate.family, policy.alpha) if row.gate.decides else policy.alpha
+        each = level / max(sizes.get(row.gate.family, 1), 1) if row.gate.decides else level
+        rows.append(part.row(p, level, each, firsts, second, texts))
+    absent = _absent(firsts, second, pairs, gates)
+    reasons = _incomparable(measured, rows, pairs)
+    gated = [row.regression for row in rows if row.tier == "gate"] + ["cannot tell" for _ in absent]
+    verdict = decision.verdict(not reasons, gated)
+    return RunComparison(
+        format=FORMAT,
+        gridc=__version__,
+        verdict=verdict,
+        exit_code=EXIT_CODES[exit_codes][verdict],
+        reasons=tuple(reasons or _reasons(rows, absent)),
+        a=tuple(map(_run, firsts)),
+        b=_run(second),
+        instrument=measured,
+        warnings=tuple(_warnings(firsts, second, pairs)),
+        alpha=policy.alpha,
+        changing=policy.changing,
+        policy=policy_file,
+        benchmarks=tuple(rows),
+    )
+
+
+class _Part:
+    """One benchmark between pairing and verdict."""
+
+    def __init__(self, pair: PairedBenchmark, gate: Gate, policy: Policy) -> None:
+        self._pair, self._policy = pair, policy
+        self._sign = pair.second.direction.sign
+        self._scores = evidence.item_scores(pair) if pair.configurations else None
+        if self._scores is None or not pair.items:
+            self._units = None
+        else:
+            self._units = evidence.paired_units(self._scores, self._sign or 1)
+        testable = self._units is not None and gate.margin is not None and self._sign != 0
+        p_worse, p_not_worse = (
+            evidence.tests(self._units, gate.margin)
+            if testable and self._units is not None and gate.margin is not None
+            else (None, None)
+        )
+        self.weighed = TestedGate(p_worse, p_not_worse, gate)
+
+    def row(
+        self,
+        adjusted: float | None,
+        level: float,
+        each: float,
+        firsts: Sequence[ComparedRun],
+        second: ComparedRun,
+        texts: bool,
+    ) -> ComparedBenchmark:
+        pair, scores, gate = self._pair, self._scores, self.weighed.gate
+        alpha = self._policy.alpha
+        regressed = decision.regression(adjusted, self.weighed, level, alpha)
+        states_a, states_b = evidence.states(pair)
+        worse, better = evidence.by_configuration(pair, self._sign)
+        lost, won = ([], []) if scores is None else evidence.flips(scores, self._sign)
+        score = None if scores is None else evidence.change(scores, self._sign, alpha)
+        tested = self.weighed.p_worse is not None
+        return ComparedBenchmark(
+            model=pair.model_b,
+            benchmark=pair.benchmark,
+            tier="gate" if gate.decides else "watch",
+            family=gate.family or None,
+            unit=pair.unit,
+            units=0 if self._units is None else len(self._units.items),
+            matched=len(pair.items),
+            only_a=pair.only_first,
+            only_b=pair.only_second,
+            other_question=pair.other_question,
+            renumbered=pair.renumbered,
+            configurations=len(pair.configurations),
+            configurations_only_a=len(asked(pair.firsts[0])) - len(pair.configurations),
+            configurations_only_b=len(asked(pair.second)) - len(pair.configurations),
+            worse_in=worse,
+            better_in=better,
+            states_a=states_a,
+            states_b=states_b,
+            direction=_direction(pair),
+            score=score,
+            improved=evidence.improved(score, self._sign),
+            baselines=evidence.baseline_scores(pair),
+            lost=len(lost),
+            won=len(won),
+            readable=evidence.readable(pair, self._sign, alpha) if pair.items else None,
+            p_mcnemar=None if scores is None else evidence.mcnemar(scores),
+            margin=gate.margin,
+            p_worse=self.weighed.p_worse,
+            p_worse_holm=adjusted,
+            p_not_worse=self.weighed.p_not_worse,
+            alpha=level if tested else None,
+            regression=regressed,
+            why=self._why(gate),
+            sight=self._sight(each, regressed),
+            flips=tuple(self._flips(lost, won, firsts, second)) if texts else (),
+        )
+
+    def _why(self, gate: Gate) -> str | None:
+        if not self._pair.configurations:
+            return "the runs have no configuration in common"
+        if not self._pair.items:
+            return "the runs have no item in common"
+        if self._sign == 0:
+            return "its score is best at a target, so that no change is simply worse"
+        return "no margin is stated" if gate.margin is None else None
+
+    def _sight(self, each: float, regressed: str | None) -> ReleaseSight | None:
+        if self._units is None or self._sign == 0:
+            return None
+        margin, policy = self.weighed.gate.margin, self._policy
+        undecided = regressed == "cannot tell"
+        return evidence.seen(self._units, margin, policy.alpha, each, policy.changing, undecided)
+
+    def _flips(
+        self, lost: list[int], won: list[int], firsts: Sequence[ComparedRun], second: ComparedRun
+    ) -> Iterable[FlippedItem]:
+        for moved, places in (("lost", lost[:SHOWN]), ("won", won[:SHOWN])):
+            for place in places:
+                yield self._flip("lost" if moved == "lost" else "won", place, firsts[0], second)
+
+    def _flip(self, moved: str, place: int, first: ComparedRun, second: ComparedRun) -> FlippedItem:
+        pair, item = self._pair, self._pair.items[place]
+        sign = (self._sign or 1) * (-1 if moved == "lost" else 1)
+
+        def size(number: int) -> float:
+            configuration = pair.configurations[number]
+            a = evidence.mean_score(item.firsts[0], configuration.firsts[0])
+            return sign * (evidence.mean_score(item.second, configuration.second) - a)
+
+        # That which shows the change most; the first of several.
+        best = max(range(len(pair.configurations)), key=size)
+        configuration = pair.configurations[best]
+        a = first.texts(pair.model, pair.benchmark, configuration.firsts[0], item.firsts[0].id)
+        b = second.texts(pair.model_b, pair.benchmark, configuration.second, item.second.id)
+        return FlippedItem(
+            item=item.second.id,
+            configuration=configuration.second,
+            moved="lost" if moved == "lost" else "won",
+            a=evidence.mean_score(item.firsts[0], configuration.firsts[0]),
+            b=evidence.mean_score(item.second, configuration.second),
+            prompt=_cut(b.prompt),
+            answer_a=_cut(a.answer),
+            answer_b=_cut(b.answer),
+        )
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= LONG else f"{text[:LONG]}…"
+
+
+def _direction(pair: PairedBenchmark) -> str:
+    direction = pair.second.direction
+    if direction.target is not None:
+        return f"best at {float(direction.target):g}"
+    return "lower_is_better" if direction.lower else "higher_is_better"
+
+
+def _run(run: ComparedRun) -> RunRow:
+    return RunRow(name=run.name, made_by=run.made_by, models=run.models, finished=run.finished)
+
+
+def _benchmarks(runs: Iterable[ComparedRun]) -> list[str]:
+    return list(dict.fromkeys(benchmark for run in runs for _, benchmark in run.benchmarks))
+
+
+def _absent(
+    firsts: Sequence[ComparedRun],
+    second: ComparedRun,
+    pairs: Sequence[PairedBenchmark],
+    gates: dict[str, Gate],
+) -> list[str]:
+    """The gates that the runs have not all asked of some model."""
+    both = {pair.benchmark for pair in pairs}
+    return [name for name in _benchmarks([*firsts, second]) if gates[name].decides and name not in both]
+
+
+def _incomparable(
+    measured: InstrumentRow, rows: Sequence[ComparedBenchmark], pairs: Sequence[PairedBenchmark]
+) -> list[str]:
+    reasons = []
+    if not pairs:
+        reasons.append("the runs have no benchmark of one model in common")
+    if not measured.same:
+        barred = [row for row in measured.differences if not row.allowed]
+        aspects = ", ".join(dict.fromkeys(row.aspect for row in barred))
+        reasons.append(f"the runs differ in more than what may differ ({aspects})")
+    for row in rows:
+        if row.other_question:
+            named = ", ".join(row.other_question[:3])
+            reasons.append(f"{row.name}: {len(row.other_question):,} ids name another question ({named})")
+        if not row.configurations or not row.matched:
+            reasons.append(f"{row.name}: {row.why}")
+    return reasons
+
+
+def _reasons(rows: Sequence[ComparedBenchmark], absent: Sequence[str]) -> list[str]:
+    reasons = [
+        f"{row.name} is worse by more than {row.margin:g} pp"
+        for row in rows
+        if row.tier == "gate" and row.regression == "yes"
+    ]
+    undecided = [row.name for row in rows if row.tier == "gate" and row.regression == "cannot tell"]
+    if undecided:
+        reasons.append(f"undecided: {', '.join(undecided)}")
+    if absent:
+        reasons.append(f"not asked in every run: {', '.join(absent)}")
+    if not any(row.tier == "gate" for row in rows) and not absent:
+        reasons.append("no benchmark has a margin to hold: --margin 5pp or --policy FILE states one")
+    if not reasons:
+        reasons.append("no benchmark is worse by its margin")
+    return reasons
+
+
+def _warnings(
+    firsts: Sequence[ComparedRun], second: ComparedRun, pairs: Sequence[PairedBenchmark]
+) -> Iterable[str]:
+    for run in (*firsts, second):
+        yield from (f"{run.name}: {warning}" for warning in run.warnings)
+        if not run.finished:
+            yield f"{run.name} is not finished: what is missing counts against either claim"
+    compared = {(pair.model_b, pair.benchmark) for pair in pairs}
+    left_out = [
+        f"{model}/{benchmark}" for model, benchmark in second.benchmarks if (model, benchmark) not in compared
+    ]
+    if left_out:
+        yield f"only in {second.name}: {', '.join(left_out)}"
+    for run in firsts:
+        both = {(pair.model, pair.benchmark) for pair in pairs}
+        names = [
+            f"{model}/{benchmark}" for model, benchmark in run.benchmarks if (model, benchmark) not in both
+        ]
+        if names and len(firsts) == 1:
+            yield f"only in {run.name}: {', '.join(names)}"
+    for pair in pairs:
+        if pair.renumbered:
+            yield f"{pair.benchmark}: {pair.renumbered:,} ids name another common question: content decides"
+        if pair.model != pair.model_b:
+            yield f"{pair.benchmark}: model {pair.model} in a is compared with {pair.model_b} in b"
+    if len(firsts) > 1:
+        yield from _alike(firsts, pairs)
+
+
+def _alike(firsts: Sequence[ComparedRun], pairs: Sequence[PairedBenchmark]) -> Iterable[str]:
+    """Baselines that are one run, or another one's copy, are no replicates."""
+    for number, run in enumerate(firsts):
+        for other in range(number):
+            if pairs and all(
+                item.firsts[number].answers == item.firsts[other].answers
+                for pair in pairs
+                for item in pair.items
+            ):
+                yield f"{run.name} and {firsts[other].name} are equal answer by answer: that is one baseline"

@@ -1,0 +1,126 @@
+"""Same instrument? What is equal in two runs but for their scores, what differs, what is not recorded."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import get_args
+
+from gridc.compiler.lock.diff import ABSENT, brief, differences
+from gridc.reports.comparison.pairing import PairedBenchmark, renamed
+from gridc.reports.comparison.run import ComparedRun
+from gridc.schema.comparison import InstrumentDifference, InstrumentRow
+from gridc.schema.policy import Aspect
+
+FactPlace = tuple[Aspect, str]
+PROMPTS: FactPlace = ("prompt", "prompts of matched items")
+SHOWN = 200
+"""Characters of a value that differs."""
+WORDS: Mapping[Aspect, str] = {
+    "model": "model",
+    "prompt": "what shapes prompts",
+    "request": "decoding, method and precision",
+    "score": "how answers count",
+    "code": "the code that asks and scores",
+    "environment": "package versions and machine",
+    "seed": "seed",
+}
+
+
+def instrument(
+    firsts: Sequence[ComparedRun],
+    second: ComparedRun,
+    pairs: Sequence[PairedBenchmark],
+    may_differ: Collection[Aspect],
+) -> InstrumentRow:
+    """All baselines are held against the candidate; a difference is listed once."""
+    names = {pair.model_b: pair.model for pair in pairs}
+    rows: dict[tuple[Aspect, str], InstrumentDifference] = {}
+    compared: set[Aspect] = set()
+    for first in firsts:
+        sides = dict(first.facts), renamed(second.facts, names)
+        for place, a, b in _compared(*sides, compared):
+            rows.setdefault(place, _row(place, a, b, may_differ))
+    for pair in pairs:
+        for place, a, b in _settings(pair, compared):
+            rows.setdefault(place, _row(place, a, b, may_differ))
+    equal, recorded = _prompts(pairs)
+    if equal < recorded:
+        rows[PROMPTS] = InstrumentDifference(
+            aspect="prompt",
+            path=PROMPTS[1],
+            a=None,
+            b=f"{recorded - equal:,} of {recorded:,} differ",
+            allowed="prompt" in may_differ,
+        )
+    unknown = dict.fromkeys(what for run in (*firsts, second) for what in run.unknown)
+    if not recorded:
+        unknown["prompts"] = None
+    different = {aspect for aspect, _ in rows}
+    return InstrumentRow(
+        same=all(row.allowed for row in rows.values()),
+        equal=tuple(
+            WORDS[aspect] for aspect in get_args(Aspect) if aspect in compared and aspect not in different
+        ),
+        prompts=recorded,
+        prompts_equal=equal,
+        differences=tuple(sorted(rows.values(), key=lambda row: (row.allowed, row.aspect, row.path))),
+        unknown=tuple(unknown),
+    )
+
+
+def _compared(
+    first: Mapping[FactPlace, object], second: Mapping[FactPlace, object], compared: set[Aspect]
+) -> Iterator[tuple[FactPlace, object, object]]:
+    for place in dict.fromkeys([*first, *second]):
+        compared.add(place[0])
+        sides = first.get(place, ABSENT), second.get(place, ABSENT)
+        for inner, a, b in differences(*sides):
+            yield (place[0], f"{place[1]}.{inner}" if inner else place[1]), a, b
+
+
+def _settings(pair: PairedBenchmark, compared: set[Aspect]) -> Iterator[tuple[FactPlace, object, object]]:
+    """A key that differs alike in several configurations is one difference."""
+    places: dict[tuple[FactPlace, str], tuple[object, object, list[str]]] = {}
+    for configuration in pair.configurations:
+        there = pair.second.settings.get(configuration.second, {})
+        for run, name in zip(pair.firsts, configuration.firsts, strict=True):
+            for place, a, b in _compared(run.settings.get(name, {}), there, compared):
+                same = places.setdefault((place, f"{_shown(a)} {_shown(b)}"), (a, b, []))
+                same[2].append(configuration.second)
+    for ((aspect, path), _), (a, b, names) in places.items():
+        several = dict.fromkeys(names)
+        where = f"{len(several):,} configurations" if len(several) > 1 else names[0]
+        yield (aspect, f"{path} ({pair.benchmark}{where and f', {where}'})"), a, b
+
+
+def _prompts(pairs: Sequence[PairedBenchmark]) -> tuple[int, int]:
+    """How many first prompts of matched items are equal in every run, of those that all record."""
+    equal = recorded = 0
+    for pair in pairs:
+        for configuration in pair.configurations:
+            names = (*configuration.firsts, configuration.second)
+            for item in pair.items:
+                answers = [
+                    one.answers.get(name, ())
+                    for one, name in zip((*item.firsts, item.second), names, strict=True)
+                ]
+                shown = [replicates[0].prompt if replicates else None for replicates in answers]
+                if None not in shown:
+                    recorded += 1
+                    equal += len(set(shown)) == 1
+    return equal, recorded
+
+
+def _row(place: FactPlace, a: object, b: object, may_differ: Collection[Aspect]) -> InstrumentDifference:
+    aspect, path = place
+    return InstrumentDifference(
+        aspect=aspect, path=path, a=_shown(a), b=_shown(b), allowed=aspect in may_differ
+    )
+
+
+def _shown(value: object) -> str | None:
+    if value is ABSENT:
+        return None
+    try:
+        return brief(value, SHOWN)
+    except TypeError:
+        return json.dumps(str(value))[:SHOWN]

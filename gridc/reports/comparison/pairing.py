@@ -1,0 +1,133 @@
+"""Which benchmarks, configurations and items of two runs are the same ones."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gridc.reports.comparison.run import ComparedRun, RunBenchmark, RunItem
+from gridc.schema.policy import Aspect
+
+
+@dataclass(frozen=True, slots=True)
+class PairedConfiguration:
+    """A configuration by its name in each baseline and in the candidate."""
+
+    firsts: tuple[str, ...]
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairedItem:
+    """An item that every run asked, by content."""
+
+    firsts: tuple[RunItem, ...]
+    second: RunItem
+
+
+@dataclass(frozen=True, slots=True)
+class PairedBenchmark:
+    """One model on one benchmark in the baselines and in the candidate (`model_b` where it has another name),
+    and what all of them have. `other_question` names ids that stand for a question that only one of them has,
+    and `renumbered` counts those that stand for another one of the common questions."""
+
+    model: str
+    model_b: str
+    benchmark: str
+    firsts: tuple[RunBenchmark, ...]
+    second: RunBenchmark
+    configurations: tuple[PairedConfiguration, ...]
+    items: tuple[PairedItem, ...]
+    only_first: int
+    only_second: int
+    other_question: tuple[str, ...]
+    renumbered: int
+
+    @property
+    def unit(self) -> str:
+        """The coarsest that a run states: a unit of several items is no single item in another run."""
+        stated = [one.unit for one in (*self.firsts, self.second)]
+        return next((unit for unit in stated if unit != "item"), "item")
+
+
+def paired(firsts: Sequence[ComparedRun], second: ComparedRun) -> list[PairedBenchmark]:
+    """What all runs have, in the order of the candidate. A run's only model is compared with another run's
+    only model, whatever their names."""
+    names = _names(firsts, second)
+    pairs = []
+    for (model_b, benchmark), there in second.benchmarks.items():
+        here = names.get(model_b)
+        if here is None or any(
+            (one, benchmark) not in run.benchmarks for one, run in zip(here, firsts, strict=True)
+        ):
+            continue
+        several = tuple(run.benchmarks[one, benchmark] for one, run in zip(here, firsts, strict=True))
+        pairs.append(_benchmark(here[0], model_b, benchmark, several, there))
+    return pairs
+
+
+def _names(firsts: Sequence[ComparedRun], second: ComparedRun) -> dict[str, tuple[str, ...]]:
+    """Of each model of the candidate its name in each baseline."""
+    if len(second.models) == 1 and all(len(run.models) == 1 for run in firsts):
+        return {second.models[0]: tuple(run.models[0] for run in firsts)}
+    return {
+        model: (model,) * len(firsts) for model in second.models if all(model in run.models for run in firsts)
+    }
+
+
+def _benchmark(
+    model: str, model_b: str, benchmark: str, firsts: tuple[RunBenchmark, ...], second: RunBenchmark
+) -> PairedBenchmark:
+    common = [key for key in second.items if all(key in one.items for one in firsts)]
+    ids = {item.id: key for key, item in firsts[0].items.items()}
+    other = [(item.id, key) for key, item in second.items.items() if ids.get(item.id, key) != key]
+    both = set(common)
+    replaced = [id for id, key in other if key not in both or ids[id] not in both]
+    return PairedBenchmark(
+        model,
+        model_b,
+        benchmark,
+        firsts,
+        second,
+        _configurations(firsts, second),
+        tuple(PairedItem(tuple(one.items[key] for one in firsts), second.items[key]) for key in common),
+        len(firsts[0].items) - len(common),
+        len(second.items) - len(common),
+        tuple(sorted(replaced)),
+        len(other) - len(replaced),
+    )
+
+
+def _configurations(
+    firsts: tuple[RunBenchmark, ...], second: RunBenchmark
+) -> tuple[PairedConfiguration, ...]:
+    """Matched by level, whatever the order of axes; two single ones are the same measurement."""
+    by_levels = [{levels_of(name): name for name in asked(one)} for one in firsts]
+    names = asked(second)
+    if len(names) == 1 and all(len(one) == 1 for one in by_levels):
+        return (PairedConfiguration(tuple(next(iter(one.values())) for one in by_levels), names[0]),)
+    return tuple(
+        PairedConfiguration(tuple(one[levels_of(name)] for one in by_levels), name)
+        for name in names
+        if all(levels_of(name) in one for one in by_levels)
+    )
+
+
+def asked(run: RunBenchmark) -> list[str]:
+    """The configurations that some item was asked in."""
+    return list(dict.fromkeys(name for item in run.items.values() for name in item.answers))
+
+
+def levels_of(configuration: str) -> frozenset[str]:
+    return frozenset(configuration.split(","))
+
+
+def renamed(
+    facts: Mapping[tuple[Aspect, str], object], names: Mapping[str, str]
+) -> dict[tuple[Aspect, str], object]:
+    """The facts of a run whose models have other names in the other run."""
+    moved = {}
+    for (aspect, path), value in facts.items():
+        for old, new in names.items():
+            path = path.replace(f"model[{old}]", f"model[{new}]")
+            path = f"{new}: {path.removeprefix(f'{old}: ')}" if path.startswith(f"{old}: ") else path
+        moved[aspect, path] = value
+    return moved

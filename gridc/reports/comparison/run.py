@@ -1,0 +1,71 @@
+"""A run to compare: what was asked and what came of it, whoever ran it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gridc.schema.policy import Aspect
+from gridc.statistics.direction import Direction
+
+AnswerState = Literal["read", "unreadable", "cut", "refused", "failed", "unscored"]
+"""How an answer ended. What is `unreadable`, `cut` off at the token limit or `refused` by the provider is an
+answer and has a score; what `failed` for good or is `unscored` yet has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunAnswer:
+    """One replicate of an item in one configuration: its score, 0 to 1, None where it has none, how it ended,
+    and the digest of the prompt, None where no log has it."""
+
+    score: float | None
+    state: AnswerState
+    prompt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunItem:
+    """An item of a run: its id there, the unit that it belongs to, and its answers by configuration."""
+
+    id: str
+    unit: str
+    answers: Mapping[str, tuple[RunAnswer, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunBenchmark:
+    """One model on one benchmark. `items` are by content: a digest of what is asked, equal in two runs where
+    the same is asked. `unit` names what is independent: `item`, or what several items were made from.
+    `settings` are by configuration, and of each by (aspect, key)."""
+
+    direction: Direction
+    unit: str
+    items: Mapping[str, RunItem]
+    settings: Mapping[str, Mapping[tuple[Aspect, str], object]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTexts:
+    """What an item's first answer in a configuration was: the prompt and the text, None where it has none."""
+
+    prompt: str | None
+    answer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """A run to compare. `benchmarks` are by (model, benchmark). `facts` are of the whole run, or of a model,
+    by (aspect, path); `unknown` says what it does not record. `finished` says whether every answer is there;
+    `warnings` are said before any number. `texts(model, benchmark, configuration, item id)` reads one."""
+
+    name: str
+    made_by: str
+    finished: bool
+    benchmarks: Mapping[tuple[str, str], RunBenchmark]
+    facts: Mapping[tuple[Aspect, str], object]
+    unknown: tuple[str, ...]
+    texts: Callable[[str, str, str, str], AnswerTexts]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(model for model, _ in self.benchmarks))

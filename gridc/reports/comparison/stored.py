@@ -1,0 +1,173 @@
+"""A store -> a run to compare."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from gridc import __version__
+from gridc.compiler.grid import passes
+from gridc.compiler.grid.cell import Cell
+from gridc.compiler.instrument.setting import EFFECTS, Setting
+from gridc.diagnostics.errors import Diagnostic, StoreError
+from gridc.reports.comparison.run import (
+    AnswerState,
+    AnswerTexts,
+    ComparedRun,
+    RunAnswer,
+    RunBenchmark,
+    RunItem,
+)
+from gridc.runtime.store.events import ModelLoaded, RunStarted
+from gridc.runtime.store.store import Store
+from gridc.schema.canonical import digest
+from gridc.schema.policy import Aspect
+from gridc.schema.spec import Spec
+from gridc.statistics.direction import Direction
+
+ASPECT_OF: Mapping[str, Aspect] = {"prompt": "prompt", "request": "request", "score": "score"}
+"""By what an effect changes first (`instrument.setting`)."""
+OF_MODEL = (
+    "bos",
+    "ends",
+    "plain_text_gets_bos",
+    "architecture",
+    "files",
+    "parameters",
+    "chat_template",
+    "generation_config_not_used",
+    "identity",
+)
+"""What an engine says of a model when it loads it that is the model's own."""
+OF_MACHINE = ("paths", "kv_mib", "threads", "model", "precision")
+"""What it says of this run alone, or what stands elsewhere."""
+PLACES = ("source", "base_url")
+"""Where a model lies: its digest says whether it is another one."""
+UNKNOWN = ("the batch shape of each call",)
+
+
+def stored_run(path: Path, stamp: str | None, name: str) -> ComparedRun:
+    """The newest study of a store, or the one whose stamp begins so, as a run to compare.
+
+    Raises `StoreError` when the store cannot be read or holds no such study (GC603), or an older gridc
+    filled it and it does not say which items are independent (GC754)."""
+    with Store.open(path) as store:
+        chosen = store.newest(stamp)
+        content = store.study(chosen)
+        spec = Spec.model_validate(content["spec"])
+        groups = store.groups(chosen)
+        if not groups:
+            help = "`gridc run` of this version on the same spec fills it in"
+            message = "the store does not say which items are independent"
+            raise StoreError([Diagnostic("GC754", message, str(path), help=help)])
+        started = store.recorded(RunStarted, chosen)
+        return ComparedRun(
+            name,
+            f"gridc {started[-1].gridc if started else __version__}",
+            store.progress(chosen).complete,
+            _benchmarks(store, chosen, spec, groups),
+            _facts(store, chosen, content),
+            UNKNOWN,
+            partial(_texts, path, chosen),
+        )
+
+
+def _benchmarks(
+    store: Store, stamp: str, spec: Spec, groups: list[tuple[Any, ...]]
+) -> dict[tuple[str, str], RunBenchmark]:
+    units = {(benchmark, item): unit for benchmark, item, unit, *_ in groups}
+    content: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for benchmark, item, order, shown, *_ in store.shown(stamp):
+        content[benchmark, item][order] = shown
+    digests = {place: digest(orders) for place, orders in content.items()}
+    about = {benchmark: (direction, unit) for benchmark, direction, unit in store.benchmarks(stamp)}
+    cells: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in passes.cells(spec):
+        cells[cell.model, cell.benchmark].append(cell)
+    run = {}
+    for (model, benchmark), some in cells.items():
+        if benchmark not in about:
+            continue
+        answers: defaultdict[str, dict[str, tuple[RunAnswer, ...]]] = defaultdict(dict)
+        for cell in some:
+            scale = cell.setting.scale if spec.graded else 1
+            for item, replicates in _answers(store, stamp, cell.key, scale):
+                answers[item][cell.configuration] = replicates
+        if not answers:
+            continue
+        direction, unit = about[benchmark]
+        items = {
+            digests[benchmark, item]: RunItem(item, units[benchmark, item], by_configuration)
+            for item, by_configuration in answers.items()
+        }
+        alone = len({units[benchmark, item] for item in answers}) == len(answers)
+        settings = {cell.configuration: _setting(cell.setting) for cell in some}
+        run[model, benchmark] = RunBenchmark(
+            Direction.of(direction), "item" if alone else unit, items, settings
+        )
+    return run
+
+
+def _answers(store: Store, stamp: str, cell: str, scale: int) -> Iterator[tuple[str, tuple[RunAnswer, ...]]]:
+    """Every item of a cell with its replicates in order."""
+    for item, rows in groupby(store.ended_samples(stamp, cell), itemgetter(0)):
+        yield item, tuple(_answer(score, ended, prompt, scale) for _, score, ended, prompt in rows)
+
+
+def _answer(score: int | None, ended: AnswerState, prompt: str | None, scale: int) -> RunAnswer:
+    without = score is None or ended == "failed"
+    return RunAnswer(None if without or score is None else score / scale, ended, prompt)
+
+
+def _setting(setting: Setting) -> dict[tuple[Aspect, str], object]:
+    """Every key that can matter, with its value. Names of files say nothing: prompts are compared."""
+    effective = setting.effective()
+    keys = [one.name for one in fields(Setting) if one.name not in ("prompt", "wrapper")]
+    return {(ASPECT_OF[EFFECTS[key].changes], key): _plain(getattr(effective, key)) for key in keys}
+
+
+def _plain(value: Any) -> object:
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+def _facts(store: Store, stamp: str, content: Mapping[str, Any]) -> dict[tuple[Aspect, str], object]:
+    facts: dict[tuple[Aspect, str], object] = {}
+    for model in content["spec"]["model"]:
+        for key, value in model.items():
+            if key not in ("id", *PLACES):
+                facts["model", f"model[{model['id']}].{key}"] = value
+    for model, identity in content["inputs"].get("models", {}).items():
+        for key, value in identity.items():
+            files = value.items() if key == "files" and isinstance(value, dict) else [("", value)]
+            for file, sha256 in files:
+                facts["model", f"model[{model}].{file or key}"] = sha256
+    for part, fingerprint in content.get("behaviour", {}).items():
+        facts["code", f"behaviour[{part}]"] = fingerprint
+    facts["seed", "sampling.seed"] = content["spec"].get("sampling", {}).get("seed")
+    for loaded in store.recorded(ModelLoaded, stamp):
+        for key, value in loaded.ran.items():
+            if key in OF_MODEL or key in OF_MACHINE:
+                continue
+            named = value.items() if key == "versions" and isinstance(value, dict) else [(key, value)]
+            for part, stated in named:
+                facts["environment", f"{loaded.model}: {part}"] = stated
+    return facts
+
+
+def _texts(path: Path, stamp: str, model: str, benchmark: str, configuration: str, item: str) -> AnswerTexts:
+    with Store.open(path) as store:
+        prompt, answer = store.first_texts(stamp, f"{model}/{benchmark}/{configuration}", item)
+    return AnswerTexts(None if prompt is None else _messages(prompt), answer)
+
+
+def _messages(content: str) -> str:
+    """A stored prompt as it reads: one message alone, several under their roles."""
+    messages = json.loads(content)["messages"]
+    if len(messages) == 1:
+        return str(messages[0][1])
+    return "\n\n".join(f"[{role}]\n{text}" for role, text in messages)

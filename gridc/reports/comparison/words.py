@@ -1,0 +1,184 @@
+"""How a comparison is said: one wording for the terminal, for Markdown, and for what programs show."""
+
+from collections.abc import Iterator
+
+from gridc.schema.comparison import ChangeEstimate, ComparedBenchmark, RunComparison, StateCounts
+from gridc.statistics.power import POWER
+
+METHOD = (
+    "Items are paired by content, and units are what is independent.",
+    '"Worse by more than the margin" and "not worse by as much" are two tests (Gaffke\'s, of a mean of '
+    "units): neither follows from the other's failure.",
+    "Worse: Holm over the gates of a family. Not worse: every gate by itself. A build is refused, or passed, "
+    "falsely with a chance of at most {alpha:g}.",
+    "An answer that is missing counts against either claim.",
+    "Each limit of an interval is missed with a chance of at most {alpha:g}: the interval lies above minus "
+    'the margin exactly where "not worse" is shown.',
+)
+
+
+def method(comparison: RunComparison) -> list[str]:
+    """How it is decided."""
+    return [sentence.format(alpha=comparison.alpha) for sentence in METHOD]
+
+
+def headline(comparison: RunComparison) -> str:
+    """`1 worse, 0 better, 1 undecided of 2 benchmarks`."""
+    gates = [row for row in comparison.benchmarks if row.tier == "gate"]
+    better = sum(row.improved for row in gates)
+    watched = len(comparison.benchmarks) - len(gates)
+    return (
+        f"{len(comparison.regressed)} worse, {better} better, {len(comparison.undecided)} undecided of "
+        f"{len(gates)} {'benchmark' if len(gates) == 1 else 'benchmarks'}"
+        + (f", {watched} watched" if watched else "")
+    )
+
+
+def same_instrument(comparison: RunComparison) -> str:
+    """`yes: ...` or `NO: ...`, in a line."""
+    row = comparison.instrument
+    barred = [one for one in row.differences if not one.allowed]
+    if barred:
+        shown = "; ".join(difference(one.path, one.a, one.b) for one in barred[:3])
+        more = f"; {len(barred) - 3:,} more" if len(barred) > 3 else ""
+        return f"NO: {shown}{more}"
+    parts = list(row.equal)
+    if row.prompts:
+        parts.insert(0, f"{row.prompts_equal:,} of {row.prompts:,} prompts")
+    text = f"yes: {', '.join(parts)} equal" if parts else "as far as is recorded"
+    allowed = dict.fromkeys(one.aspect for one in row.differences)
+    if allowed:
+        text += f"; what differs and may: {', '.join(allowed)}"
+    return text
+
+
+def difference(path: str, a: str | None, b: str | None) -> str:
+    """`path: a -> b`, or which side alone has it."""
+    if a is None and b is not None and path.startswith("prompts"):
+        return f"{path}: {b}"
+    if a is None:
+        return f"{path} only in b: {b}"
+    if b is None:
+        return f"{path} only in a: {a}"
+    return f"{path}: {a} -> {b}"
+
+
+def items(row: ComparedBenchmark) -> str:
+    """`60 of 60 matched by content (0 only in a, 0 only in b, 0 ids that name another question)`."""
+    other = len(row.other_question) + row.renumbered
+    return (
+        f"{row.matched:,} of {row.matched + row.only_a:,} matched by content ({row.only_a:,} only in a, "
+        f"{row.only_b:,} only in b, {other:,} ids that name another question)"
+    )
+
+
+def states(counts: StateCounts) -> str:
+    """`unreadable 9`, and what else is neither right nor wrong."""
+    shown = [("unreadable", counts.unreadable), ("cut off", counts.cut), ("refused", counts.refused)]
+    shown += [("failed", counts.failed), ("unscored", counts.unscored)]
+    return ", ".join(f"{name} {count:,}" for name, count in shown if count) or "all read"
+
+
+def score(value: float) -> str:
+    return f"{value:.1f} %"
+
+
+def moved(estimate: ChangeEstimate) -> str:
+    return f"{estimate.change:+z.1f}"
+
+
+def interval(estimate: ChangeEstimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return "none"
+    return f"{estimate.low:+z.1f} to {estimate.high:+z.1f}"
+
+
+def level(comparison: RunComparison) -> str:
+    """Of the intervals: `90 %`."""
+    return f"{100 * (1 - 2 * comparison.alpha):g} %"
+
+
+def size(row: ComparedBenchmark) -> str:
+    """`60`, or `60 in 15 families`."""
+    return f"{row.matched:,}" if row.units == row.matched else f"{row.matched:,} ({units(row, row.units)})"
+
+
+def units(row: ComparedBenchmark, count: int) -> str:
+    """`15 families`, `1 item`."""
+    name = row.unit if row.units != row.matched else "item"
+    plural = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+    return f"{count:,} {name if count == 1 else plural}"
+
+
+def answer(row: ComparedBenchmark) -> str:
+    """Whether it is worse by more than the margin, and why nothing is said."""
+    if row.regression is None:
+        return row.why or "no margin"
+    if row.regression == "yes":
+        return f"yes (p = {p_value(row.p_worse_holm)}, Holm)"
+    if row.regression == "no":
+        return f"no (p = {p_value(row.p_not_worse)})"
+    needed = row.sight.units_needed if row.sight is not None else None
+    if row.why:
+        return f"cannot tell: {row.why}"
+    return f"cannot tell{f'; needs about {units(row, needed)}' if needed and needed > row.units else ''}"
+
+
+def p_value(p: float | None) -> str:
+    """`.03`, `< .001`."""
+    if p is None:
+        return "none"
+    return "< .001" if p < 0.001 else f"{p:.2g}".removeprefix("0") if p < 1 else "1"
+
+
+def sight(row: ComparedBenchmark, changing: float) -> str | None:
+    """What so many units can see, in a sentence."""
+    if row.sight is None:
+        return None
+    parts = []
+    count = units(row, row.units)
+    if row.margin is not None:
+        loss = row.sight.loss
+        parts.append(
+            f"{count} find no loss to be over {row.margin:g} pp"
+            if loss is None
+            else f"{count} find a true loss of {loss:.1f} pp to be over {row.margin:g} pp"
+        )
+    if row.sight.margin is not None:
+        parts.append(f"show no change to be within {row.sight.margin:.1f} pp")
+    if not parts:
+        return f"{count} show nothing"
+    often = f"{100 * POWER:g} % of the time where {100 * changing:g} % of answers change for no reason"
+    return f"{', and '.join(parts)}, {often}"
+
+
+def notes(row: ComparedBenchmark) -> Iterator[str]:
+    """What stands below a benchmark's line."""
+    if row.regression == "cannot tell" and not row.why and not row.lost and not row.won:
+        yield f'no flip in {units(row, row.units)} is not "no change"'
+    if row.readable is not None:
+        one = row.readable
+        yield (
+            f"where both were read ({one.items:,} items): {score(one.a)} and {score(one.b)}, {moved(one)} "
+            f"({interval(one)}): beside it, not instead"
+        )
+    if row.configurations > 1:
+        same = row.configurations - row.worse_in - row.better_in
+        yield (
+            f"of {row.configurations:,} configurations {row.worse_in:,} are worse, {row.better_in:,} better, "
+            f"{same:,} equal"
+        )
+    for side, count in (("a", row.configurations_only_a), ("b", row.configurations_only_b)):
+        if count:
+            yield f"{count:,} configurations only in {side} are not compared"
+    if row.baselines and row.score is not None:
+        low, high = min(row.baselines), max(row.baselines)
+        inside = low <= row.score.b <= high
+        yield (
+            f"{len(row.baselines)} baselines score {score(low)} to {score(high)}: b lies "
+            f"{'among' if inside else 'outside of'} them"
+        )
+    missing = row.states_a.missing, row.states_b.missing
+    if any(missing):
+        counts = f"{missing[0]:,} answers in a, {missing[1]:,} in b"
+        yield f"without a score: {counts}; they count against either claim"

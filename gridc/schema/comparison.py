@@ -1,0 +1,185 @@
+"""What a comparison of two runs says, as a document: `compare.json`."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gridc.schema.policy import Aspect
+from gridc.schema.rows import Count, Part, Rounded, Share
+
+FORMAT: Literal["gridc-comparison/1"] = "gridc-comparison/1"
+ReleaseVerdict = Literal["GO", "NO-GO", "INCONCLUSIVE", "NOT COMPARABLE"]
+Regression = Literal["yes", "no", "cannot tell"]
+InPoints = Annotated[Rounded, Field(description="In percentage points.")]
+P = Annotated[Rounded, Field(ge=0, le=1)]
+
+
+class RunRow(Part):
+    """A run: where it is, what made it, and whether every answer is there."""
+
+    name: str
+    made_by: str
+    models: tuple[str, ...]
+    finished: bool
+
+
+class InstrumentDifference(Part):
+    """What differs between the runs. `a` and `b` are null where that run does not have it."""
+
+    aspect: Aspect
+    path: str
+    a: str | None
+    b: str | None
+    allowed: Annotated[bool, Field(description="Whether the policy lets the runs differ in it.")]
+
+
+class InstrumentRow(Part):
+    """Whether both runs measure with one instrument, as far as they record it."""
+
+    same: bool
+    equal: Annotated[tuple[str, ...], Field(description="What was compared and does not differ.")]
+    prompts: Annotated[Count, Field(description="Prompts of matched items that both record.")]
+    prompts_equal: Count
+    differences: tuple[InstrumentDifference, ...]
+    unknown: Annotated[tuple[str, ...], Field(description="What a run does not record.")]
+
+
+class StateCounts(Part):
+    """How the answers to the matched items ended. `failed` and `unscored` ones have no score."""
+
+    read: Count = 0
+    unreadable: Count = 0
+    cut: Count = 0
+    refused: Count = 0
+    failed: Count = 0
+    unscored: Count = 0
+
+    @property
+    def not_read(self) -> int:
+        """Answers that nothing could be read from."""
+        return self.unreadable + self.cut + self.refused
+
+    @property
+    def missing(self) -> int:
+        return self.failed + self.unscored
+
+
+class ChangeEstimate(Part):
+    """Both scores on the items that have one in both runs, and b - a, in the score's own direction."""
+
+    items: Count
+    a: InPoints
+    b: InPoints
+    change: InPoints
+    low: InPoints | None
+    high: InPoints | None
+
+
+class FlippedItem(Part):
+    """An item that scores lower or higher in b, with both answers in one configuration that shows it."""
+
+    item: str
+    configuration: str
+    moved: Literal["lost", "won"]
+    a: Rounded
+    b: Rounded
+    prompt: str | None
+    answer_a: str | None
+    answer_b: str | None
+
+
+class ReleaseSight(Part):
+    """What so many units can show, before any answer, 4 times in 5."""
+
+    loss: Annotated[
+        InPoints | None,
+        Field(description="The smallest true loss that is found to be beyond the margin; null: none."),
+    ]
+    margin: Annotated[
+        InPoints | None, Field(description="The smallest margin that is shown where nothing changed.")
+    ]
+    units_needed: Annotated[
+        Count | None,
+        Field(description="About how many units show the stated margin where nothing changed."),
+    ]
+
+
+class ComparedBenchmark(Part):
+    """One model on one benchmark, in both runs."""
+
+    model: str
+    benchmark: str
+    tier: Literal["gate", "watch"]
+    family: str | None
+    unit: Annotated[str, Field(description="What is independent: `item`, or what items were made from.")]
+    units: Count
+    matched: Annotated[Count, Field(description="Items that both runs asked, by content.")]
+    only_a: Count
+    only_b: Count
+    other_question: Annotated[
+        tuple[str, ...], Field(description="Ids that name another question in b, which a did not ask.")
+    ]
+    renumbered: Annotated[
+        Count, Field(description="Ids that name another question in b, one that a asked under another id.")
+    ]
+    configurations: Count
+    configurations_only_a: Count
+    configurations_only_b: Count
+    worse_in: Annotated[Count, Field(description="Configurations whose score is the worse one in b.")]
+    better_in: Count
+    states_a: StateCounts
+    states_b: StateCounts
+    direction: str
+    score: ChangeEstimate | None
+    improved: Annotated[bool, Field(description="Whether the whole interval lies on the better side of 0.")]
+    baselines: Annotated[
+        tuple[InPoints, ...], Field(description="The score of each baseline, where there are several.")
+    ] = ()
+    lost: Annotated[Count, Field(description="Items whose score is the worse one in b.")]
+    won: Count
+    readable: Annotated[
+        ChangeEstimate | None, Field(description="Where both answers were read: beside it, not instead.")
+    ]
+    p_mcnemar: Annotated[
+        P | None,
+        Field(description="Exact, two-sided, of any change; null but for single items with 0 or 1."),
+    ]
+    margin: InPoints | None
+    p_worse: Annotated[P | None, Field(description="Of: worse by more than the margin.")]
+    p_worse_holm: Annotated[P | None, Field(description="The same, Holm's over its family.")]
+    p_not_worse: Annotated[P | None, Field(description="Of: not worse by as much as the margin.")]
+    alpha: Annotated[Share | None, Field(description="The level of its family.")]
+    regression: Regression | None
+    why: Annotated[str | None, Field(description="Why nothing is decided here.")]
+    sight: ReleaseSight | None
+    flips: tuple[FlippedItem, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.model}/{self.benchmark}"
+
+
+class RunComparison(Part):
+    """Two runs, compared."""
+
+    format: Literal["gridc-comparison/1"]
+    gridc: str
+    verdict: ReleaseVerdict
+    exit_code: Count
+    reasons: tuple[str, ...]
+    a: tuple[RunRow, ...]
+    b: RunRow
+    instrument: InstrumentRow
+    warnings: tuple[str, ...]
+    alpha: Share
+    changing: Share
+    policy: str | None
+    benchmarks: tuple[ComparedBenchmark, ...]
+
+    @property
+    def regressed(self) -> tuple[ComparedBenchmark, ...]:
+        return tuple(row for row in self.benchmarks if row.regression == "yes" and row.tier == "gate")
+
+    @property
+    def undecided(self) -> tuple[ComparedBenchmark, ...]:
+        return tuple(row for row in self.benchmarks if row.regression == "cannot tell" and row.tier == "gate")

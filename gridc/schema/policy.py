@@ -1,0 +1,82 @@
+"""The language of a release policy: how much worse than its baseline a run may be, benchmark by benchmark."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gridc.schema.base import ALPHA, Id, One, Table
+
+Aspect = Literal["model", "prompt", "request", "score", "code", "environment", "seed"]
+"""What a fact about a run is of: the model that answered; what it was shown; what was asked beside the prompt
+(decoding, method, precision); how answers count; the code that decides the two; what it ran on; its seed."""
+MAY_DIFFER: tuple[Aspect, ...] = ("model", "environment", "seed")
+"""What two runs of one instrument may differ in, where no policy says otherwise."""
+CHANGING = 0.1
+"""The share of answers that is assumed to change for no reason, where what a design can see is said."""
+
+MarginPoints = Annotated[float, Field(ge=0, lt=100)]
+AlphaLevel = Annotated[float, Field(gt=0, le=0.5)]
+
+
+class ReleaseFamily(Table):
+    """Benchmarks whose regressions are corrected together (Holm)."""
+
+    id: Annotated[Id, Field(description="How benchmarks name it.", examples=["safety"])]
+    alpha: Annotated[
+        AlphaLevel | None,
+        Field(
+            description="Its part of the level. Default: what no family states, in equal parts.",
+            examples=[0.03],
+        ),
+    ] = None
+
+
+class ReleaseBenchmark(Table):
+    """What one benchmark may lose."""
+
+    id: Annotated[Id, Field(description="As the runs call it.", examples=["truthfulqa"])]
+    margin: Annotated[
+        MarginPoints | None,
+        Field(description="Percentage points. Default: the policy's.", examples=[3]),
+    ] = None
+    tier: Annotated[
+        Literal["gate", "watch"],
+        Field(description="A gate decides the verdict; what is watched is shown and decides nothing."),
+    ] = "gate"
+    family: Annotated[Id | None, Field(description="Default: one of all that name none.")] = None
+
+
+class Policy(Table):
+    """The file that `gridc compare --policy` reads."""
+
+    policy: Annotated[One, Field(description="Version of the format.")]
+    margin: Annotated[
+        MarginPoints | None,
+        Field(
+            description="The largest loss that is accepted, in percentage points, of every benchmark that "
+            "states none. Without it a benchmark that is not listed is only watched.",
+            examples=[5],
+        ),
+    ] = None
+    alpha: Annotated[
+        AlphaLevel,
+        Field(description="The chance of a false NO-GO, and that of a false GO, at most."),
+    ] = ALPHA
+    changing: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=0.9,
+            description="The share of answers that is assumed to change for no reason, where what so many "
+            "units can see is said. No test uses it.",
+        ),
+    ] = CHANGING
+    may_differ: Annotated[
+        tuple[Aspect, ...],
+        Field(
+            description="What the two runs may differ in and still be compared.",
+            examples=[["model", "environment", "seed", "prompt"]],
+        ),
+    ] = MAY_DIFFER
+    benchmark: Annotated[tuple[ReleaseBenchmark, ...], Field(description="One entry each.")] = ()
+    family: Annotated[tuple[ReleaseFamily, ...], Field(description="Those that benchmarks name.")] = ()

@@ -1,0 +1,136 @@
+"""Two runs -> whether the second is worse by more than a margin: the comparison behind `gridc compare`."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from gridc.compiler.frontend.source import Source, read
+from gridc.compiler.frontend.validate import typed_as
+from gridc.diagnostics.errors import Diagnostic, UsageError
+from gridc.diagnostics.sarif import repository_root, sarif
+from gridc.files import write_atomic
+from gridc.reports.comparison import decision, document, words, written
+from gridc.reports.comparison.run import ComparedRun
+from gridc.reports.comparison.stored import stored_run
+from gridc.schema.comparison import ComparedBenchmark, FlippedItem, RunComparison
+from gridc.schema.policy import MAY_DIFFER, Aspect, Policy
+from gridc.study.comparing import operand
+
+__all__ = [
+    "Aspect",
+    "ComparedBenchmark",
+    "ExitCodes",
+    "FlippedItem",
+    "ReleaseReport",
+    "RunComparison",
+    "compare",
+    "points",
+    "words",
+]
+
+ExitCodes = Literal["gridc", "nel"]
+FORMS = {
+    "markdown": "compare.md",
+    "json": "compare.json",
+    "junit": "compare.junit.xml",
+    "sarif": "compare.sarif",
+}
+"""What a comparison is written as, and the file of each in a folder of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseReport:
+    """Two runs, compared, and how that is written down."""
+
+    comparison: RunComparison
+    policy: Source | None = field(default=None, repr=False)
+
+    @property
+    def verdict(self) -> str:
+        return self.comparison.verdict
+
+    @property
+    def exit_code(self) -> int:
+        return self.comparison.exit_code
+
+    def as_json(self) -> dict[str, Any]:
+        return self.comparison.model_dump(mode="json")
+
+    def written(self, form: str) -> str:
+        """The text of a file: `markdown`, `json`, `junit` or `sarif`."""
+        if form == "markdown":
+            return written.markdown(self.comparison)
+        if form == "junit":
+            return written.junit(self.comparison)
+        if form == "json":
+            return _json(self.as_json())
+        if form != "sarif":
+            message = f"`{form}` is no form of a comparison"
+            raise UsageError([Diagnostic("GC000", message, help=f"known: {', '.join(FORMS)}")])
+        folder = Path.cwd() if self.policy is None else self.policy.path.parent
+        found = written.findings(self.comparison, self.policy)
+        return _json(sarif(found, repository_root(folder)))
+
+    def write(self, form: str, path: Path) -> Path:
+        """Write one file, whole or not at all; its path."""
+        write_atomic(path, self.written(form))
+        return path
+
+    def write_all(self, folder: Path) -> list[Path]:
+        """Every form, into a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        return [self.write(form, folder / name) for form, name in FORMS.items()]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def compare(
+    baselines: Sequence[str],
+    candidate: str,
+    margin: float | None,
+    policy: Path | None,
+    may_differ: Sequence[Aspect],
+    exit_codes: ExitCodes,
+) -> ReleaseReport:
+    """`margin`, in points, stands in the place of the policy's, `may_differ` beside it. Raises `UsageError`
+    for what is no run, and `SpecError` for a policy that cannot be."""
+    stated, source = Policy(policy=1), None
+    if policy is not None:
+        source = read(policy)
+        stated = typed_as(Policy, "policy", source)
+    changes: dict[str, Any] = {}
+    if margin is not None:
+        changes["margin"] = margin
+    if may_differ:
+        kept = stated.may_differ if policy is not None else MAY_DIFFER
+        changes["may_differ"] = tuple(dict.fromkeys([*kept, *may_differ]))
+    stated = stated.model_copy(update=changes)
+    firsts, second = [_run(path) for path in baselines], _run(candidate)
+    if source is not None:
+        known = [name for run in (*firsts, second) for _, name in run.benchmarks]
+        decision.check(stated, source, list(dict.fromkeys(known)))
+    name = None if policy is None else str(policy)
+    return ReleaseReport(document.compare(firsts, second, stated, name, exit_codes), source)
+
+
+def _run(text: str) -> ComparedRun:
+    """A store, or the folder with one; @STAMP chooses a study of it."""
+    path, stamp = operand(text)
+    if path.suffix == ".toml":
+        message = f"`{text}` is a spec, not what came of it"
+        help = "name the results folder or the store.sqlite of a run"
+        raise UsageError([Diagnostic("GC000", message, help=help)])
+    return stored_run(path, stamp, text)
+
+
+def points(text: str) -> float:
+    """`5pp`, `5 pp` or `5` as points. Raises `ValueError` where it is none, below 0 or 100 and more."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:pp)?\s*", text)
+    if match is None or not float(match[1]) < 100:
+        raise ValueError(f"{text} is no margin: write 5pp for five percentage points")
+    return float(match[1])

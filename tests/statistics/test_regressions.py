@@ -1,0 +1,217 @@
+"""Worse by more than a margin, or not: sizes by counting every outcome, power as it was promised.
+
+Beside gridc's stands the rule of NeMo Evaluator's gate, as its documentation has it: exact McNemar refuses,
+and a build passes whose paired interval lies above minus the margin, or in which nothing flipped.
+"""
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.stats import binomtest, multinomial
+
+from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.regressions import (
+    PairedUnits,
+    change_limits,
+    p_not_worse,
+    p_worse,
+    sight,
+    units_needed,
+    worst_size,
+)
+
+ALPHA, MARGIN = 0.05, 0.03
+Rule = Callable[[int, int, int], bool]
+"""(lost, won, items) -> whether it decides."""
+
+
+def units(lost: int, won: int, items: int) -> PairedUnits:
+    """Single items that were right and are wrong, the other way round, and right twice."""
+    first, second = np.ones(items), np.ones(items)
+    second[:lost] = 0
+    first[lost : lost + won] = 0
+    return PairedUnits(np.ones(items, np.int64), np.c_[first, first], np.c_[second, second])
+
+
+def refuses(lost: int, won: int, items: int) -> bool:
+    return p_worse(units(lost, won, items), MARGIN) <= ALPHA
+
+
+def passes(lost: int, won: int, items: int) -> bool:
+    return p_not_worse(units(lost, won, items), MARGIN) <= ALPHA
+
+
+def nel_passes(lost: int, won: int, items: int) -> bool:
+    if lost == won == 0:
+        return True
+    if lost > won and binomtest(lost, lost + won, 0.5).pvalue <= ALPHA:
+        return False
+    change = (won - lost) / items
+    error = np.sqrt(max((lost + won) / items - change**2, 0) / items)
+    return bool(change - 1.96 * error >= -MARGIN)
+
+
+def size(rule: Rule, items: int) -> float:
+    """The largest probability that `rule` decides where the loss is just the margin, over every discordance:
+    each outcome weighs what the multinomial distribution says."""
+    places = [(lost, won) for lost, won in product(range(items + 1), repeat=2) if lost + won <= items]
+    decided = np.array([place for place in places if rule(*place, items)])
+
+    def chance(discordance: float) -> float:
+        if not len(decided):
+            return 0.0
+        lost, won = (discordance + MARGIN) / 2, (discordance - MARGIN) / 2
+        shares = np.clip([lost, won, 1 - lost - won], 0, 1)
+        rest = items - decided.sum(axis=1, keepdims=True)
+        return float(multinomial.pmf(np.hstack([decided, rest]), items, shares).sum())
+
+    grid = np.linspace(MARGIN, 1, 60)
+    best = grid[int(np.argmax([chance(place) for place in grid]))]
+    step = grid[1] - grid[0]
+    ends = max(MARGIN, best - step), min(1.0, best + step)
+    near = minimize_scalar(lambda place: -chance(place), bounds=ends, method="bounded")
+    return max(-float(near.fun), chance(best), chance(MARGIN))
+
+
+@pytest.mark.parametrize("items", [12, 30])
+def test_both_tests_hold_their_level_at_every_discordance(items: int) -> None:
+    for rule, worse in ((refuses, True), (passes, False)):
+        largest = size(rule, items)
+        assert largest <= ALPHA
+        assert worst_size(items, MARGIN, ALPHA, worse)[0] == pytest.approx(largest, abs=2e-4)
+
+
+def test_the_rule_of_nel_passes_69_of_100_losses_of_3_points_at_12_items() -> None:
+    assert size(nel_passes, 12) == pytest.approx(0.97**12, abs=1e-6)
+    assert size(passes, 12) < 0.03
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("margin", [0.01, 0.03, 0.05, 0.1])
+@pytest.mark.parametrize("items", [12, 30, 100, 500])
+def test_the_level_is_held_at_many_sizes_and_margins(items: int, margin: float) -> None:
+    for worse in (True, False):
+        assert worst_size(items, margin, ALPHA, worse)[0] <= ALPHA
+
+
+@pytest.mark.slow
+def test_the_level_is_held_at_5000_items() -> None:
+    for worse in (True, False):
+        assert 0.04 < worst_size(5000, MARGIN, ALPHA, worse)[0] <= ALPHA
+
+
+def drawn(
+    random: np.random.Generator, sizes: Whole, lost: float, changing: float, together: float, studies: int
+) -> list[PairedUnits]:
+    """Studies whose answers fall with `lost` + `changing` / 2 and rise with `changing` / 2; with the root of
+    `together` an answer takes what its unit draws. Written down answer by answer."""
+    found = []
+    of_unit = np.repeat(np.arange(len(sizes)), sizes)
+    for _ in range(studies):
+        own, shared = random.random(len(of_unit)), random.random(len(sizes))[of_unit]
+        draw = np.where(random.random(len(of_unit)) < np.sqrt(together), shared, own)
+        falls = draw < lost + changing / 2
+        rises = ~falls & (draw < lost + changing)
+        first = np.bincount(of_unit, ~rises, len(sizes))
+        second = np.bincount(of_unit, ~falls, len(sizes))
+        found.append(PairedUnits(sizes, np.c_[first, first], np.c_[second, second]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sizes", "margin"),
+    [(np.ones(60, np.int64), 0.05), (np.ones(500, np.int64), 0.03), (np.full(60, 4), 0.05)],
+)
+def test_a_planted_loss_is_found_as_often_as_was_promised(sizes: Whole, margin: float) -> None:
+    promised = sight(sizes.tolist(), margin, ALPHA, ALPHA / 2, 0.1, 0.1)
+    assert promised.loss is not None and promised.margin is not None
+    random, studies = np.random.default_rng(31), 400
+    losing = drawn(random, sizes, promised.loss, 0.1, 0.1, studies)
+    power = np.mean([p_worse(study, margin) <= ALPHA / 2 for study in losing])
+    still = drawn(random, sizes, 0.0, 0.1, 0.1, studies)
+    shown = np.mean([p_not_worse(study, promised.margin) <= ALPHA for study in still])
+    assert 0.8 - 0.06 < power < 0.9
+    assert 0.8 - 0.06 < shown < 0.9
+
+
+def test_as_many_units_as_are_said_to_be_needed_do_show_the_margin() -> None:
+    needed = units_needed([4] * 15, 0.05, ALPHA, 0.1, 0.1)
+    assert needed is not None and needed > 100
+    random = np.random.default_rng(5)
+    for count, low, high in ((needed, 0.75, 0.9), (needed // 2, 0.2, 0.7)):
+        still = drawn(random, np.full(count, 4), 0.0, 0.1, 0.1, 200)
+        assert low < np.mean([p_not_worse(study, 0.05) <= ALPHA for study in still]) < high
+
+
+def test_nothing_is_needed_of_what_no_number_shows() -> None:
+    assert units_needed([1] * 10, 0.0, ALPHA, 0.1, 0.1) is None
+    assert units_needed([], 0.05, ALPHA, 0.1, 0.1) is None
+    assert sight([5], 0.05, ALPHA, ALPHA, 0.1, 0.1).loss is None
+
+
+def test_no_flip_in_15_is_not_no_change() -> None:
+    """Of n equal units without a change p is (1 - m)^n."""
+    assert p_not_worse(units(0, 0, 15), 0.05) == pytest.approx(0.95**15)
+    assert p_not_worse(units(0, 0, 58), 0.05) > ALPHA > p_not_worse(units(0, 0, 59), 0.05)
+    assert p_worse(units(0, 0, 15), 0.05) == 1.0
+
+
+def test_p_moves_one_way_with_every_item() -> None:
+    for lost, won in product(range(6), repeat=2):
+        here = units(lost, won, 20)
+        assert p_worse(units(lost + 1, won, 20), 0.05) <= p_worse(here, 0.05)
+        assert p_worse(units(lost, won + 1, 20), 0.05) >= p_worse(here, 0.05)
+        assert p_not_worse(units(lost + 1, won, 20), 0.05) >= p_not_worse(here, 0.05)
+
+
+def test_the_interval_says_what_the_tests_say() -> None:
+    for lost, won in ((0, 0), (3, 0), (9, 1), (4, 4)):
+        here = units(lost, won, 80)
+        limits = change_limits(here, ALPHA)
+        assert limits is not None
+        for margin in (0.01, 0.03, 0.06, 0.1):
+            assert (limits[0] > -margin) == (p_not_worse(here, margin) < ALPHA)
+            assert (limits[1] < -margin) == (p_worse(here, margin) < ALPHA)
+
+
+def test_missing_answers_are_filled_in_against_the_claim() -> None:
+    """The p with missing answers is the largest over every way to fill them in, for both claims."""
+    base = units(6, 1, 20)
+
+    def with_ends(least: Floats, most: Floats) -> PairedUnits:
+        first, second = base.first.copy(), base.second.copy()
+        second[18:, 0], second[18:, 1] = least[:2], most[:2]
+        first[17, 0], first[17, 1] = least[2], most[2]
+        return PairedUnits(base.items, first, second)
+
+    missing = with_ends(np.zeros(3), np.ones(3))
+    filled = [with_ends(np.array(way), np.array(way)) for way in product((0.0, 1.0), repeat=3)]
+    for test in (p_worse, p_not_worse):
+        ps = [test(one, 0.05) for one in filled]
+        assert test(missing, 0.05) == pytest.approx(max(ps))
+        assert min(ps) < max(ps)
+    limits, each = change_limits(missing, ALPHA), [change_limits(one, ALPHA) for one in filled]
+    assert limits is not None
+    assert limits[0] == pytest.approx(min(one[0] for one in each if one is not None))
+    assert limits[1] == pytest.approx(max(one[1] for one in each if one is not None))
+
+
+@pytest.mark.parametrize("world", ["rare", "sizes", "shares"])
+def test_units_of_several_items_and_scores_between_0_and_1_hold_the_level(world: str) -> None:
+    """Few units that lose rarely and much, units of unequal size, scores that are shares; the true change is
+    just the margin. Each is drawn 400 times."""
+    random, margin, wrong = np.random.default_rng(77), 0.1, {"worse": 0, "not worse": 0}
+    for _ in range(400):
+        count = 24
+        items = np.full(count, 5) if world != "sizes" else np.r_[np.full(count - 2, 2), 20, 20]
+        falls = random.random(count) < (0.25 if world == "shares" else margin)
+        first = items * (0.9 if world == "shares" else 1.0)
+        second = np.where(falls, first - 0.4 * items if world == "shares" else 0.0, first)
+        study = PairedUnits(items, np.c_[first, first], np.c_[second, second])
+        wrong["worse"] += p_worse(study, margin) <= ALPHA
+        wrong["not worse"] += p_not_worse(study, margin) <= ALPHA
+    for count in wrong.values():
+        assert count <= 400 * ALPHA + 3 * np.sqrt(400 * ALPHA * (1 - ALPHA))

@@ -95,7 +95,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
             for part in ("spec", "inputs")
             for path, *sides in differences(*(content[part] for content in contents))
         ]
-        cells, others = (_outcomes(*each) for each in ((left, one), (right, other)))
+        cells, others = (_outcomes(*side) for side in ((left, one), (right, other)))
         pairing = pair_stores(_scored(cells), _scored(others))
         return StoreDiff(
             ComparedStudy(str(a), one, left.results_digest(one)),
@@ -130,13 +130,13 @@ def cell_differences(
 ) -> tuple[CellDifference, ...]:
     """Every cell that both have, by its key in a. Cells are matched by place, whatever the order of axes."""
     there = {_where(key): outcomes for key, outcomes in b.items()}
-    found = [
+    compared = [
         cell_difference(key, cell, there[_where(key)]) for key, cell in a.items() if _where(key) in there
     ]
-    adjusted = iter(holm([difference.p for difference in found if difference.p is not None]))
+    adjusted = iter(holm([difference.p for difference in compared if difference.p is not None]))
     return tuple(
         difference if difference.p is None else replace(difference, adjusted=next(adjusted))
-        for difference in found
+        for difference in compared
     )
 
 
@@ -157,14 +157,14 @@ def cell_difference(cell: str, a: CellOutcomes, b: CellOutcomes) -> CellDifferen
         whole = a.scale == b.scale == 1
         if whole and a.items == b.items and all(np.abs(side.first).max(initial=0) <= 1 for side in (a, b)):
             *_, p = item_test(a.first, b.first)
-    up, down = sum(move > 0 for move in moves), sum(each < 0 for each in moves)
+    up, down = sum(move > 0 for move in moves), sum(move < 0 for move in moves)
     return CellDifference(cell, left, right, len(pairs), up, down, difference, error, p)
 
 
 def place_of(key: str) -> dict[str, str]:
     """A cell's place from its key, `model/benchmark/axis=level,...`."""
     model, benchmark, configuration = key.split("/", 2)
-    levels = dict(each.split("=", 1) for each in configuration.split(","))
+    levels = dict(pair.split("=", 1) for pair in configuration.split(","))
     return {"model": model, "benchmark": benchmark, **levels}
 
 
@@ -182,10 +182,10 @@ def _scored(cells: Mapping[str, CellOutcomes]) -> list[Scored]:
     return [(place, Fraction(*score)) for place, score in measured if score is not None]
 
 
-def _score(found: CellOutcomes) -> tuple[int, int] | None:
-    if (found.scored < found.trials).any():
+def _score(outcomes: CellOutcomes) -> tuple[int, int] | None:
+    if (outcomes.scored < outcomes.trials).any():
         return None
-    return int(found.correct.sum()), int(found.trials.sum()) * found.scale
+    return int(outcomes.correct.sum()), int(outcomes.trials.sum()) * outcomes.scale
 
 
 def _standard_error(moves: Sequence[Fraction]) -> float | None:
@@ -198,8 +198,8 @@ def _standard_error(moves: Sequence[Fraction]) -> float | None:
 
 
 def _chosen(store: Store, path: Path, prefix: str | None) -> str:
-    found = [stamp for stamp in store.stamps() if stamp.startswith(prefix or "")]
-    if not found:
+    stamps = [stamp for stamp in store.stamps() if stamp.startswith(prefix or "")]
+    if not stamps:
         message = "the store holds no run" + (f" with stamp {prefix}" if prefix else "")
         raise StoreError([Diagnostic("GC603", message, str(path))])
-    return found[-1]
+    return stamps[-1]

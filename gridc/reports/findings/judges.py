@@ -74,7 +74,8 @@ class JudgingFinding:
 
 
 def find_judging(plan: Plan, store: Store, judgements: Judged | None) -> JudgingFinding | None:
-    """None where the study has no judge, or is not judged to its end. `judgements` are what the judges came to."""
+    """None where the study has no judge, or is not judged to its end. `judgements` are what the judges
+    came to."""
     spec = plan.study.spec.judge
     if spec is None or judgements is None or not judgements.complete:
         return None

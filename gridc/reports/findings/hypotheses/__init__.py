@@ -91,8 +91,8 @@ def companions(spec: Spec, ids: Collection[str] | None) -> set[str]:
 
 
 def regions_of(spec: Spec, cells: Sequence[Cell], ids: Collection[str] | None = None) -> list[Region]:
-    """The shared configurations that the verdicts of these `ids` (None: all) take, by hypothesis and benchmark:
-    what is to be weighed."""
+    """The shared configurations that the verdicts of these `ids` (None: all) take, by hypothesis and
+    benchmark: what is to be weighed."""
     needed = companions(spec, ids)
     return [
         region

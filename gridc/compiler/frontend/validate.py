@@ -58,9 +58,7 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
     collector.raise_if_any()
     if isinstance(refused, ModelError):
         # A list with a wrong row counts as short too, and the schema has seen the lists that are.
-        for model_error in (
-            refusal for refusal in refused.errors() if refusal["type"] != "too_short"
-        ):
+        for model_error in (refusal for refusal in refused.errors() if refusal["type"] != "too_short"):
             path = _existing(model_error["loc"], source)
             if model_error["type"].startswith("int_"):  # to JSON Schema 1.0 is a whole number
                 message = f"{_name(path, source)} must be a whole number, written without a point"

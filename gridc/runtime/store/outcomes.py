@@ -44,13 +44,13 @@ class OutcomeReader(Reader):
                WHERE stamp = ? GROUP BY cell.id, item""",
             [stamp],
         )
-        found, same = {}, dict[tuple[str, ...], tuple[str, ...]]()
+        by_cell, same = {}, dict[tuple[str, ...], tuple[str, ...]]()
         for key, cell in groupby(rows, itemgetter(0)):
             _, items, *counts = zip(*cell, strict=True)
-            trials, scored, parsed, correct, first = (np.array(each, dtype=np.int64) for each in counts)
+            trials, scored, parsed, correct, first = (np.array(column, dtype=np.int64) for column in counts)
             items = same.setdefault(items, items)  # the cells of a benchmark share one tuple of names
-            found[key] = CellOutcomes(items, trials, scored, parsed, correct, first)
-        return found
+            by_cell[key] = CellOutcomes(items, trials, scored, parsed, correct, first)
+        return by_cell
 
     def choices(self, stamp: str) -> Iterator[tuple[str, str, int | None, int]]:
         """(cell key, item, choice, how many samples): what each item's answers were read to, of the samples
@@ -80,7 +80,7 @@ class OutcomeReader(Reader):
         failed for good, or without an answer that can be read `refused` by the provider, `cut` at
         `max_tokens` or `unread`."""
         cells = "SELECT id, model, benchmark FROM cell WHERE stamp = ?"
-        found: Counter[tuple[str, str, str]] = Counter()
+        totals: Counter[tuple[str, str, str]] = Counter()
         for cell, model, benchmark in self._db.execute(cells, [stamp]).fetchall():
             rows = self._db.execute(
                 """SELECT CASE WHEN score IS NULL THEN 'waiting'
@@ -98,8 +98,8 @@ class OutcomeReader(Reader):
                 [cell],
             )
             for ended, number in rows:
-                found[model, benchmark, ended] += number
-        yield from ((*place, found[place]) for place in sorted(found))
+                totals[model, benchmark, ended] += number
+        yield from ((*place, totals[place]) for place in sorted(totals))
 
     def sample_rows(self, stamp: str, cell: str) -> Iterator[SampleRow]:
         """(item, replicate, choice, score, evidence, calls, text) of every sample of one cell, sorted.

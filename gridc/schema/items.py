@@ -227,7 +227,7 @@ class Loading(Table):
         if self.task is not None and self.task not in kind.tasks:
             raise ValueError(f"`{loader}` takes no task")
         if (self.fields is not None) is not kind.mapped:
-            mapped = " and ".join(f"`{name}`" for name, each in LOADER_KINDS.items() if each.mapped)
+            mapped = " and ".join(f"`{name}`" for name, accepted in LOADER_KINDS.items() if accepted.mapped)
             raise ValueError(f"`loading.fields` and the loader {mapped} need each other")
         if kind.chooses_gold and self.gold is None:
             raise ValueError(

@@ -116,8 +116,8 @@ def run_within(
             bound_time(running.pid, seconds)
         while True:
             try:
-                out, told = running.communicate(input, timeout=PATIENCE)
-                return subprocess.CompletedProcess(command, running.returncode, out, told)
+                out, errors = running.communicate(input, timeout=PATIENCE)
+                return subprocess.CompletedProcess(command, running.returncode, out, errors)
             except BaseException as error:
                 if isinstance(error, subprocess.TimeoutExpired) and not _sleeps(running.pid):
                     continue

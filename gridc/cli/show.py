@@ -80,26 +80,26 @@ def show(
         click.echo(line)
 
 
-def _lines(found: "Showing") -> Iterator[str]:
-    if found.difference is not None:
-        yield from _difference(found.samples[0], found.difference)
+def _lines(showing: "Showing") -> Iterator[str]:
+    if showing.difference is not None:
+        yield from _difference(showing.samples[0], showing.difference)
         return
-    for number, sample in enumerate(found.samples):
+    for number, sample in enumerate(showing.samples):
         yield from ["", ""] if number else []
-        yield from _sample(sample, found)
-    if found.others:
+        yield from _sample(sample, showing)
+    if showing.others:
         yield ""
-        different = "another prompt" if len(found.others) == 1 else f"{len(found.others):,} other prompts"
-        yield f"{different} among the {found.matching:,} cells that match: --all shows them, or --where"
-        yield from (f"  {visible(other)}" for other in found.others[:12])
-        yield from [f"  and {len(found.others) - 12:,} more"] if len(found.others) > 12 else []
-    elif found.matching > len(found.samples):
+        different = "another prompt" if len(showing.others) == 1 else f"{len(showing.others):,} other prompts"
+        yield f"{different} among the {showing.matching:,} cells that match: --all shows them, or --where"
+        yield from (f"  {visible(other)}" for other in showing.others[:12])
+        yield from [f"  and {len(showing.others) - 12:,} more"] if len(showing.others) > 12 else []
+    elif showing.matching > len(showing.samples):
         yield ""
-        one = "this prompt" if len(found.samples) == 1 else "one of these prompts"
-        yield f"each of the {found.matching:,} cells that match asks {one}"
+        one = "this prompt" if len(showing.samples) == 1 else "one of these prompts"
+        yield f"each of the {showing.matching:,} cells that match asks {one}"
 
 
-def _sample(sample: "ShownSample", found: "Showing") -> Iterator[str]:
+def _sample(sample: "ShownSample", showing: "Showing") -> Iterator[str]:
     item = sample.item
     yield paint(visible(sample.cell), bold=True)
     groups = {"family": item.family if item.family != item.id else "", "template": item.template}
@@ -119,7 +119,7 @@ def _sample(sample: "ShownSample", found: "Showing") -> Iterator[str]:
         return
     for call in sample.calls:
         yield ""
-        yield from _call(sample, call, found)
+        yield from _call(sample, call, showing)
     if sample.scaffold is not None:
         yield ""
         yield from _scaffold(sample)
@@ -127,10 +127,10 @@ def _sample(sample: "ShownSample", found: "Showing") -> Iterator[str]:
     yield from _item(sample)
     yield from _oracles(sample)
     yield ""
-    yield from _response(sample, found)
+    yield from _response(sample, showing)
 
 
-def _call(sample: "ShownSample", call: "ShownCall", found: "Showing") -> Iterator[str]:
+def _call(sample: "ShownSample", call: "ShownCall", showing: "Showing") -> Iterator[str]:
     step = f"step {call.step}, " if call.step else ""
     yield visible(f"{step}call {call.call[:12]}, prompt {call.prompt[:12]} ({call.kind})")
     shared = call.shared or (0,) * len(call.messages)
@@ -144,13 +144,15 @@ def _call(sample: "ShownSample", call: "ShownCall", found: "Showing") -> Iterato
     if "continuations" in call.parameters:
         yield from _candidates(call)
     else:
-        asked = call.parameters
-        drawn = f"temperature {asked['temperature']:g}"
-        drawn += f", top_p {asked['top_p']:g}" if "top_p" in asked else ""
-        stops = " or ".join(json.dumps(stop, ensure_ascii=False) for stop in asked.get("stop", ()))
+        parameters = call.parameters
+        drawn = f"temperature {parameters['temperature']:g}"
+        drawn += f", top_p {parameters['top_p']:g}" if "top_p" in parameters else ""
+        stops = " or ".join(json.dumps(stop, ensure_ascii=False) for stop in parameters.get("stop", ()))
         ends = f"behind {stops}, " if stops else ""
-        yield visible(f"stops {ends}at the end of the turn or after {asked['max_tokens']} tokens; {drawn}")
-    yield from _tokens(call, found)
+        yield visible(
+            f"stops {ends}at the end of the turn or after {parameters['max_tokens']} tokens; {drawn}"
+        )
+    yield from _tokens(call, showing)
 
 
 def _quoted(text: str, boundary: int | None = None) -> Iterator[str]:
@@ -171,10 +173,10 @@ def _candidates(call: "ShownCall") -> Iterator[str]:
         yield visible(f"  {json.dumps(text, ensure_ascii=False)}{likelihood}")
 
 
-def _tokens(call: "ShownCall", found: "Showing") -> Iterator[str]:
+def _tokens(call: "ShownCall", showing: "Showing") -> Iterator[str]:
     if call.tokens is None:
-        if call.shared is not None and found.tokens:
-            yield visible(f"tokens: {found.tokens}")
+        if call.shared is not None and showing.tokens:
+            yield visible(f"tokens: {showing.tokens}")
         return
     tokens = call.tokens
     yield (
@@ -246,10 +248,10 @@ def _read(sample: "ShownSample", choice: int | None, rule: str | None) -> str:
     return f"{read} ({rule})" if rule else read
 
 
-def _response(sample: "ShownSample", found: "Showing") -> Iterator[str]:
+def _response(sample: "ShownSample", showing: "Showing") -> Iterator[str]:
     answered = [call for call in sample.calls if call.answer is not None]
     if not answered:
-        yield found.stored or "no answer is stored: `gridc run` asks it"
+        yield showing.stored or "no answer is stored: `gridc run` asks it"
         return
     for call in answered:
         answer = call.answer or {}
@@ -285,18 +287,18 @@ def _marked(text: str, sample: "ShownSample | None") -> Iterator[str]:
     yield from (f"  | {line}" for line in f"{before}{marked}{after}".split("\n"))
 
 
-def _difference(first: "ShownSample", found: "ShownDifference") -> Iterator[str]:
-    yield paint(visible(f"a  {found.a}"), bold=True)
-    yield paint(visible(f"b  {found.b}"), bold=True)
+def _difference(first: "ShownSample", difference: "ShownDifference") -> Iterator[str]:
+    yield paint(visible(f"a  {difference.a}"), bold=True)
+    yield paint(visible(f"b  {difference.b}"), bold=True)
     yield visible(f"item {first.item.id}")
-    for title, values in (("settings", found.settings), ("beside the prompt", found.parameters)):
+    for title, values in (("settings", difference.settings), ("beside the prompt", difference.parameters)):
         if values:
             yield f"{title}:"
             yield from (visible(f"  {key}: {_short(a)} -> {_short(b)}") for key, (a, b) in values.items())
-    for role, pieces in found.messages:
+    for role, pieces in difference.messages:
         yield paint(f"-- {visible(role)}: [-only in a-] {{+only in b+}}", dim=True)
         yield from _words(pieces)
-    if not found.messages:
+    if not difference.messages:
         yield "the prompts are the same"
 
 

@@ -63,13 +63,13 @@ def sql(
     from gridc.study.sql import queries
 
     style = "json" if as_json else style
-    with queries(place_of(spec, data, out, models=models), store) as asked:
+    with queries(place_of(spec, data, out, models=models), store) as store_queries:
         if tables:
-            _print_relations(asked.relations(), style)
+            _print_relations(store_queries.relations(), style)
         elif statement is not None:
-            _print(asked.select(statement), style)
+            _print(store_queries.select(statement), style)
         else:
-            _shell(asked, style)
+            _shell(store_queries, style)
 
 
 def _print_relations(relations: "list[Relation]", style: str) -> None:
@@ -81,21 +81,21 @@ def _print_relations(relations: "list[Relation]", style: str) -> None:
         click.echo(click.wrap_text(visible(", ".join(relation.columns)), 100, "    ", "    "))
 
 
-def _shell(asked: "Queries", style: str) -> None:
+def _shell(store_queries: "Queries", style: str) -> None:
     """Statements from standard input, one after another; a wrong one does not end it."""
     talking = sys.stdin.isatty()
     if talking:
         import readline  # noqa: F401  # arrow keys and history
 
-        click.echo(GREETING.format(path=visible(str(asked.path))), nl=False)
+        click.echo(GREETING.format(path=visible(str(store_queries.path))), nl=False)
     for statement in _statements(talking):
         try:
             if statement in (".tables", ".schema"):
-                _print_relations(asked.relations(), style)
+                _print_relations(store_queries.relations(), style)
             elif statement.startswith("."):
                 click.echo("there is .tables and .quit, and SQL", err=True)
             else:
-                _print(asked.select(statement), style)
+                _print(store_queries.select(statement), style)
         except GridcError as error:
             if not talking:
                 raise

@@ -31,14 +31,14 @@ class Catalogue(Mapping[str, Code]):
 
     @cached_property
     def _codes(self) -> dict[str, Code]:
-        found: dict[str, Code] = {}
+        by_code: dict[str, Code] = {}
         for room in PACKAGE.rglob("codes.toml"):
             for code, stated in tomllib.loads(room.read_text("utf-8")).items():
-                if code in found:
+                if code in by_code:
                     raise ValueError(f"{code} is explained twice, once in {room.relative_to(PACKAGE)}")
                 explanation = " ".join(stated["explanation"].split())
-                found[code] = Code(stated["title"], explanation, stated.get("example"))
-        return dict(sorted(found.items()))
+                by_code[code] = Code(stated["title"], explanation, stated.get("example"))
+        return dict(sorted(by_code.items()))
 
     def __getitem__(self, code: str) -> Code:
         return self._codes[code]

@@ -21,7 +21,7 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 _INDEX = {code: number for number, code in enumerate(CODES)}
 
 
-def sarif(found: Iterable[Diagnostic], root: Path) -> dict[str, Any]:
+def sarif(diagnostics: Iterable[Diagnostic], root: Path) -> dict[str, Any]:
     """The log of one check. Files below `root` (absolute) are named relative to it, with `/`."""
     return {
         "$schema": SCHEMA,
@@ -37,7 +37,7 @@ def sarif(found: Iterable[Diagnostic], root: Path) -> dict[str, Any]:
                     }
                 },
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(diagnostic, root) for diagnostic in found],
+                "results": [_result(diagnostic, root) for diagnostic in diagnostics],
             }
         ],
     }
@@ -68,32 +68,32 @@ def _rule(code: str, entry: Code) -> dict[str, Any]:
     }
 
 
-def _result(found: Diagnostic, root: Path) -> dict[str, Any]:
-    text = found.message if found.help is None else f"{found.message}. Help: {found.help}"
+def _result(diagnostic: Diagnostic, root: Path) -> dict[str, Any]:
+    text = diagnostic.message if diagnostic.help is None else f"{diagnostic.message}. Help: {diagnostic.help}"
     result = {
-        "ruleId": found.code,
-        "ruleIndex": _INDEX[found.code],
+        "ruleId": diagnostic.code,
+        "ruleIndex": _INDEX[diagnostic.code],
         "level": "error",
         "message": {"text": text},
     }
-    if found.file is not None:
-        place = {"artifactLocation": _artifact(Path(found.file), root), "region": _region(found)}
+    if diagnostic.file is not None:
+        place = {"artifactLocation": _artifact(Path(diagnostic.file), root), "region": _region(diagnostic)}
         result["locations"] = [{"physicalLocation": place}]
     return result
 
 
-def _region(found: Diagnostic) -> dict[str, Any]:
+def _region(diagnostic: Diagnostic) -> dict[str, Any]:
     """The place; a finding about a whole file stands on its first line, since a result needs one."""
-    if found.span is None:
+    if diagnostic.span is None:
         return {"startLine": 1}
-    start, length = found.span.column, found.span.length
+    start, length = diagnostic.span.column, diagnostic.span.length
     region: dict[str, Any] = {
-        "startLine": found.span.line,
+        "startLine": diagnostic.span.line,
         "startColumn": start,
         "endColumn": start + length,
     }
-    if found.line is not None:
-        region["snippet"] = {"text": found.line[start - 1 : start - 1 + length]}
+    if diagnostic.line is not None:
+        region["snippet"] = {"text": diagnostic.line[start - 1 : start - 1 + length]}
     return region
 
 

@@ -152,7 +152,7 @@ def _date(text: str | None) -> str | None:
         return None
 
 
-def _against(claim: Anchor, found: Sequence[Anchor], path: Path) -> tuple[str | None, str | None]:
+def _against(claim: Anchor, shown: Sequence[Anchor], path: Path) -> tuple[str | None, str | None]:
     """What refutes a claim about the file at `path`, or what is to be said of it where the evidence is there
     and shows less."""
     stated = f"the report says {claim.strength}: {claim.detail}"
@@ -161,12 +161,12 @@ def _against(claim: Anchor, found: Sequence[Anchor], path: Path) -> tuple[str | 
     if not _is_written(claim):
         dated = f", and dates it {claim.time}" if claim.time else ""
         return f"{stated}{dated}, which gridc does not write", None
-    if claim in found or claim.evidence == "none":
+    if claim in shown or claim.evidence == "none":
         return None, None
     if claim.evidence == "commit":
         return None, f"not shown here: {stated} (no repository here holds that commit)"
     unread = (UNREAD_KEY, UNREAD_TIME)
-    same = [anchor for anchor in found if anchor.evidence == claim.evidence]
+    same = [anchor for anchor in shown if anchor.evidence == claim.evidence]
     fits = [anchor for anchor in same if anchor.fact in (claim.fact, *unread) or claim.fact in unread]
     if not fits:
         return f"{stated}, and there is no such {claim.evidence} beside {path.name}", None
@@ -191,9 +191,9 @@ def _is_written(claim: Anchor) -> bool:
     return claim.by is None and claim.fact in (UNCOMMITTED, CHANGED)
 
 
-def _expected(found: Sequence[Anchor], trust: Trust, lock_path: Path) -> Iterator[Diagnostic]:
+def _expected(shown: Sequence[Anchor], trust: Trust, lock_path: Path) -> Iterator[Diagnostic]:
     """Whoever names a signer or a root expects a signature or a token of theirs."""
-    held = {anchor.strength for anchor in found}
+    held = {anchor.strength for anchor in shown}
     if trust.signers and "signed" not in held:
         yield Diagnostic("GC709", "no signature here is by a signer whom you named", str(lock_path))
     if trust.roots and "timestamped" not in held:

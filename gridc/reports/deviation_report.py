@@ -45,18 +45,21 @@ def deviation_tables(report: DeviationReport) -> Iterator[Printed]:
     rows = []
     for entry in report.deviations:
         undone = " (undone)" if entry.resolved else ""
-        told = (entry.reason, entry.phase or "not stated", entry.impact or "not stated")
+        explanation = (entry.reason, entry.phase or "not stated", entry.impact or "not stated")
         for number, change in enumerate(entry.changes):
             first = (entry.id, f"{entry.element}{undone}") if number == 0 else ("", "")
             values = _value(change, "registered"), _value(change, "implemented")
-            rows.append((*first, change.path, *values, *(told if number == 0 else ("", "", ""))))
+            rows.append((*first, change.path, *values, *(explanation if number == 0 else ("", "", ""))))
     yield Printed(
         "deviations", "Deviations from the stamp", COLUMNS, tuple(rows),
         note="Values are the difference of the stamped and the current study; reasons, phases and impacts "
         "are their author’s.",
     )  # fmt: skip
     yield Printed(
-        "observed", "What the run observed", ("observation",), tuple((each,) for each in report.observed)
+        "observed",
+        "What the run observed",
+        ("observation",),
+        tuple((sentence,) for sentence in report.observed),
     )
 
 

@@ -112,13 +112,13 @@ _SPECIAL = {
 def latex(text: object) -> str:
     """Text that LaTeX sets as it is, on one line: nothing in it is a command, whoever wrote it.
     Characters that LaTeX cannot set are left to its engine; control characters become spaces."""
-    shown = "".join(each if each.isprintable() else " " for each in str(text))
-    return "".join(_SPECIAL.get(each, each) for each in " ".join(shown.split()))
+    shown = "".join(character if character.isprintable() else " " for character in str(text))
+    return "".join(_SPECIAL.get(character, character) for character in " ".join(shown.split()))
 
 
 def _comment(text: str) -> str:
-    return " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
 def _label(name: str) -> str:
-    return "".join(each if each.isascii() and each.isalnum() else "-" for each in name)
+    return "".join(character if character.isascii() and character.isalnum() else "-" for character in name)

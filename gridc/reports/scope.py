@@ -27,8 +27,8 @@ PLUGINS = "as the plug-in has it; not seen from here"
 def scope_statement(findings: Findings, benchmark: BenchmarkFinding, name: str) -> ScopeStatement:
     """What the study leaves as it is for this model on this benchmark."""
     spec = findings.plan.study.spec
-    model = next(each for each in spec.model if each.id == name)
-    source = next(each for each in spec.benchmark if each.id == benchmark.benchmark)
+    model = next(declared for declared in spec.model if declared.id == name)
+    source = next(declared for declared in spec.benchmark if declared.id == benchmark.benchmark)
     return ScopeStatement(
         stated=spec.study.not_varied,
         held=tuple(_held(findings, benchmark, model, source)),
@@ -58,7 +58,9 @@ def _held(
         if len({repr(value) for value in values}) < 2 and _plain(what) not in named:
             yield HeldFixed(what=what, at=at)
 
-    yield HeldFixed(what="models and sizes", at=f"{', '.join(each.id for each in spec.model)}, and no other")
+    yield HeldFixed(
+        what="models and sizes", at=f"{', '.join(declared.id for declared in spec.model)}, and no other"
+    )
     for axis in spec.axis:
         if len(axis.level) == 1:
             yield HeldFixed(what=axis.id, at=f"{axis.level[0].id} throughout")
@@ -74,8 +76,8 @@ def _held(
     systems = [setting.system for setting in settings]
     yield from held("system prompt", "none" if systems[:1] == [None] else "one text throughout", *systems)
     scaffolds = [None if setting.scaffold is None else setting.scaffold.kind for setting in settings]
-    asked = next(iter(scaffolds), None) or "none: the model is asked directly"
-    yield from held("scaffold", asked, *scaffolds)
+    kind = next(iter(scaffolds), None) or "none: the model is asked directly"
+    yield from held("scaffold", kind, *scaffolds)
     local = "none: the weights run locally"
     yield from held("moderation", elsewhere or "none between the model and the score")
     yield from held("routing", elsewhere or local)

@@ -64,8 +64,8 @@ def of_maps(plan: Plan, store: Store, chain: Sequence[Event]) -> Iterator[Diagno
             made = blind(stamp, about, order_seed(plan), nonce, list(judged(plan, store)))
         else:
             made = draw_sheet(plan, store, about, nonce, event.body.responses).blind
-        opening = [each.body for each in chain if isinstance(each.body, Unblinded)]
-        stated = {(each.nonce, each.seal) for each in opening if each.about == about}
+        opening = [record.body for record in chain if isinstance(record.body, Unblinded)]
+        stated = {(opened.nonce, opened.seal) for opened in opening if opened.about == about}
         if made.seal != event.body.seal or stated - {(nonce, made.seal)}:
             yield Diagnostic("GC711", f"{about}: the map that the store opens is not the one that was sealed")
 

@@ -22,16 +22,18 @@ def shown_points(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def floor(found: Floor | None) -> str:
+def floor(measured: Floor | None) -> str:
     """A noise floor in a line, what was not measured as such."""
-    if found is None:
+    if measured is None:
         return "not measured"
     moved = (
-        "" if found.max_moved is None else f"; log-likelihoods moved by at most {found.max_moved:.2g} nats"
+        ""
+        if measured.max_moved is None
+        else f"; log-likelihoods moved by at most {measured.max_moved:.2g} nats"
     )
-    outcomes = f"{found.changed} of {found.outcomes} outcomes of {found.calls} calls"
-    texts = f"{found.texts_changed} of {found.texts} texts"
-    return f"{outcomes} (95 % limit {percent(found.limit)}) and {texts} changed{moved}"
+    outcomes = f"{measured.changed} of {measured.outcomes} outcomes of {measured.calls} calls"
+    texts = f"{measured.texts_changed} of {measured.texts} texts"
+    return f"{outcomes} (95 % limit {percent(measured.limit)}) and {texts} changed{moved}"
 
 
 def in_configurations(row: PairedRow) -> str:
@@ -49,7 +51,9 @@ def in_configurations(row: PairedRow) -> str:
 
 def markdown(text: object) -> str:
     """Text that Markdown shows as it is, on one line."""
-    escaped = "".join(f"\\{each}" if each in "\\`*_{}[]<>()#+!|~$" else each for each in str(text))
+    escaped = "".join(
+        f"\\{character}" if character in "\\`*_{}[]<>()#+!|~$" else character for character in str(text)
+    )
     return " ".join(escaped.split())
 
 

@@ -233,7 +233,7 @@ def _sound(store: Store) -> list[Diagnostic]:
 
 def _as_run(lock: Lock, store: Store, events: Sequence[Event]) -> str:
     """The digest of the study that was last run under the lock: its stamp, unless it departs from it."""
-    runs = [each.stamp for each in recorded(events, Stamped) if each.registered == lock.stamp]
+    runs = [start.stamp for start in recorded(events, Stamped) if start.registered == lock.stamp]
     stamp = runs[-1] if runs else lock.stamp
     store.require(stamp)
     return stamp
@@ -243,7 +243,7 @@ def _inputs(
     compiled: Compiled, lock: Lock, store: Store, stamp: str, events: Sequence[Event]
 ) -> Iterator[Diagnostic]:
     where = str(compiled.lock_path)
-    locks = [each.lock for each in recorded(events, Stamped, stamp)]
+    locks = [start.lock for start in recorded(events, Stamped, stamp)]
     if locks != [digest_bytes(lock.text().encode())]:
         yield Diagnostic("GC701", "the lock is not the one that the run started under", where)
     content = store.study(stamp)
@@ -278,9 +278,9 @@ def _wrong(call: CheckedCall) -> Iterator[str]:
     if digest_bytes(call.request.encode()) != call.id:
         yield "request"
     else:
-        asked = from_json(call.request)
+        request = from_json(call.request)
         for column in ("model", "precision", "kind", "prompt"):
-            if asked.get(column) != getattr(call, column):
+            if request.get(column) != getattr(call, column):
                 yield column
     how = (call.sent, call.usage, call.seconds, call.finished)
     if call.answer is None:
@@ -515,7 +515,7 @@ def of_witness(plan: Plan, store: Store, folder: Path, events: Sequence[Event]) 
     """The race of `certify --until-decided`: what its file says is what was recorded, and running it again
     on the stored answers comes to the same."""
     path = folder / "witness.json"
-    noted = [each.as_json() for each in recorded(events, Witnessed, plan.study_digest)]
+    noted = [record.as_json() for record in recorded(events, Witnessed, plan.study_digest)]
     if os.path.lexists(path):
         data = _bytes(path, MOST_JSON)
         if not noted or data is None or _json_differences(data, json.dumps(noted[-1])):

@@ -93,11 +93,11 @@ def _asked(sample: PlannedSample, stored: CheckedSample, store: Store, concluded
     """Whether the stored calls are those that the plan asks, each under its step: of a scaffold, those that
     follow from the stored answers. While a run is under way the last ones may not be written yet."""
     if sample.scaffolded is None:
-        asked = tuple([request.id for request in sample.requests])
-        return stored.calls == asked and stored.steps == (None,) * len(asked)
+        planned = tuple([request.id for request in sample.requests])
+        return stored.calls == planned and stored.steps == (None,) * len(planned)
     rows = sample.trace(store.answer_to).rows
     expected = [(request.id, name) for name, request in rows]
-    found = list(zip(stored.calls, stored.steps, strict=True))
+    stored_calls = list(zip(stored.calls, stored.steps, strict=True))
     if concluded:
-        return found == expected
-    return len(found) >= len(sample.requests) and found == expected[: len(found)]
+        return stored_calls == expected
+    return len(stored_calls) >= len(sample.requests) and stored_calls == expected[: len(stored_calls)]

@@ -132,7 +132,7 @@ def as_written(value: object) -> str:
     if isinstance(value, BaseModel):
         return as_written(value.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{key} = {as_written(each)}" for key, each in value.items())
+        inside = ", ".join(f"{key} = {as_written(inner)}" for key, inner in value.items())
         return f"{{ {inside} }}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(as_written, value))}]"

@@ -66,7 +66,7 @@ def race_study(
     spec = plan.study.spec
     models = [model.id for model in spec.model]
     claims = len(spec.benchmark) * len(models) * (len(models) - 1) // 2
-    found = []
+    watched = []
     for number, benchmark in enumerate(spec.benchmark):
         cells = {
             (cell.model, cell.configuration): cell
@@ -88,12 +88,12 @@ def race_study(
             seed=spec.sampling.seed + number,
             span=scale * max(map(len, units), default=1),
         )
-        asked = {name: _asked(plan, cell) for name, cell in cells.items()}
+        planned = {name: _asked(plan, cell) for name, cell in cells.items()}
         evaluations = 0
         while (block := race.next()) is not None:
             wanted = {
                 (m, c): [
-                    [name for name in units[u] if name in asked[models[m], configurations[c]]]
+                    [name for name in units[u] if name in planned[models[m], configurations[c]]]
                     for u in block.units
                 ]
                 for m, c in block.cells
@@ -114,9 +114,9 @@ def race_study(
             if watch is not None:
                 watch(benchmark.id, len(units) - len(race.queue), len(units))
         verdicts = tuple(_verdict(race, duel, benchmark.id, models, configurations) for duel in race.duels)
-        whole = sum(len(names) for names in asked.values())
-        found.append(Watched(benchmark.id, verdicts, evaluations, whole))
-    return found
+        whole = sum(len(names) for names in planned.values())
+        watched.append(Watched(benchmark.id, verdicts, evaluations, whole))
+    return watched
 
 
 def _sums(
@@ -139,15 +139,15 @@ def from_store(stored: Mapping[str, CellOutcomes]) -> ScoresOf:
     """Answers from a store that holds what the race asks. Raises `KeyError` where it does not."""
 
     def ask(wanted: Iterable[tuple[Cell, frozenset[str]]]) -> dict[tuple[str, str], int]:
-        found = {}
+        earned = {}
         for cell, items in wanted:
             row = stored[cell.key]
             scores = dict(zip(row.items, row.first.tolist(), strict=True))
             for item in items:
                 if scores[item] < 0:
                     raise KeyError(f"{cell.key}, item {item}")
-                found[cell.key, item] = scores[item]
-        return found
+                earned[cell.key, item] = scores[item]
+        return earned
 
     return ask
 

@@ -86,8 +86,8 @@ def draw_sheet(plan: Plan, store: Store, about: str, nonce: str, most: int) -> S
             labels = labels_of(plan.study.spec, cell, item)
             shown[response.place] = (question, tuple(dict.fromkeys((*labels, UNREADABLE))))
     made = blind(stamp, about, plan.study.spec.sampling.seed, nonce, responses)
-    rows = (AuditRow(each.uuid, shown[made.places[each.uuid]][0], each.text, shown[made.places[each.uuid]][1])
-            for each in made.responses)  # fmt: skip
+    placed = ((blinded, shown[made.places[blinded.uuid]]) for blinded in made.responses)
+    rows = (AuditRow(blinded.uuid, question, blinded.text, labels) for blinded, (question, labels) in placed)
     return Sheet(about, tuple(rows), made)
 
 
@@ -97,7 +97,7 @@ def _stratified(
     """The first of every stratum by their names, then the second, until there are enough."""
     ranks = [sorted(stratum, key=name) for stratum in strata]
     rounds = [
-        sorted((each[number] for each in ranks if number < len(each)), key=name)
+        sorted((rank[number] for rank in ranks if number < len(rank)), key=name)
         for number in range(max(map(len, ranks), default=0))
     ]
     return set(list(chain.from_iterable(rounds))[:most])

@@ -133,9 +133,12 @@ def responses_of(
         if not wanted or answers is None or any("error" in answer for answer in answers):
             continue
         text = before_stop(answers[-1]["text"], cell.setting.held("stop"))
-        asked = (request for _, request in sample.trace(store.answer_to).calls)
+        requests = (request for _, request in sample.trace(store.answer_to).calls)
         shown = dict.fromkeys(
-            said for request in asked for role, said in request.prompt.messages if role != "assistant"
+            content
+            for request in requests
+            for role, content in request.prompt.messages
+            if role != "assistant"
         )
         known = known_of(cell.setting, sample.item, tuple(shown), names)
         clean = sanitise(text, partial(reading, cell.setting, sample.item), known)
@@ -157,4 +160,4 @@ def order_seed(plan: Plan) -> int:
 
 def opened(store: Store, stamp: str, about: str = JUDGING) -> bool:
     """Whether the map has been opened: nothing that knows the conditions may read judgements before."""
-    return any(each.about == about for each in store.recorded(Unblinded, stamp))
+    return any(opening.about == about for opening in store.recorded(Unblinded, stamp))

@@ -13,8 +13,8 @@ def responses(plan: Plan, store: Store) -> list[Response] | None:
     if not cells:
         return None
     for key, cell in cells.items():
-        asked = len(plan.items(cell)) * cell.setting.replicates
-        if sum(1 for _ in store.answers(plan.study_digest, key)) < asked:
+        planned = len(plan.items(cell)) * cell.setting.replicates
+        if sum(1 for _ in store.answers(plan.study_digest, key)) < planned:
             return None
     items = {key: {item.id: item for item in plan.items(cell)} for key, cell in cells.items()}
     return [
@@ -26,8 +26,8 @@ def responses(plan: Plan, store: Store) -> list[Response] | None:
 
 def judged(plan: Plan, store: Store) -> Judged | None:
     """What the judges come to by the replies that are stored; None while responses are missing."""
-    found = responses(plan, store)
-    return None if found is None else Bench(plan.study).judged(found, store.answer_to)
+    given = responses(plan, store)
+    return None if given is None else Bench(plan.study).judged(given, store.answer_to)
 
 
 def hides(plan: Plan) -> bool:

@@ -20,16 +20,16 @@ def waves(plan: Plan, store: Writer) -> Iterator[Judged]:
     """What is known of judging, once for each wave. Every call that it asks is in the store; the next wave is
     asked for when those of this one have been answered. The last one is complete, or waits for a call that
     was not answered here. There is none while responses are missing."""
-    found = responses(plan, store)
-    if found is None:
+    given = responses(plan, store)
+    if given is None:
         return
     if hides(plan):
         places = sealing.begin(plan, store)
-        by_key = {response.key: response for response in found}
-        found = [by_key[places.places[response.uuid]] for response in places.responses]
+        by_key = {response.key: response for response in given}
+        given = [by_key[places.places[response.uuid]] for response in places.responses]
     bench, before = Bench(plan.study), -1
     while True:
-        state = bench.judged(found, store.answer_to)
+        state = bench.judged(given, store.answer_to)
         store.extend_judgements(plan.study_digest, state.asks)
         yield state
         replies = sum(ask.verdict is not None for ask in state.asks)

@@ -89,16 +89,16 @@ def _take(plan: Plan, store: Writer, path: Path) -> None:
         if finish is not None and finish.answered is not None:  # else it cannot be told what came since
             changed = list(other.departures(finish, other.results_digest(stamp)))
             if changed:
-                raise StoreError([Diagnostic("GC706", each, str(path)) for each in changed])
+                raise StoreError([Diagnostic("GC706", problem, str(path)) for problem in changed])
     taken = _copy(store, path, theirs, mine)
     for wave in waves(store, stamp, scaffolded(plan)):  # calls that follow from the answers that were taken
         taken += _copy(
             store, path, {call: theirs[call] for call in wave if call in theirs}, store.answers_of(wave)
         )
     for state in judging.waves(plan, store):
-        asked = {ask.request.id for ask in state.asks}
-        new = {call: theirs[call] for call in asked if call in theirs}
-        taken += _copy(store, path, new, store.answers_of(asked))
+        judge_calls = {ask.request.id for ask in state.asks}
+        new = {call: theirs[call] for call in judge_calls if call in theirs}
+        taken += _copy(store, path, new, store.answers_of(judge_calls))
     store.copy_attempts(path)
     if not taken:
         return

@@ -60,7 +60,9 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, di
                 continue  # what a judge would have made of it is not known
             given = [store.answered_with(step)[1] for step in steps]
             anew = [after if step == name else answer for step, answer in zip(steps, given, strict=True)]
-            choices = [score(cells[key].setting, items(key)[item], each).choice for each in (given, anew)]
+            choices = [
+                score(cells[key].setting, items(key)[item], content).choice for content in (given, anew)
+            ]
             outcomes += 1
             outcomes_changed += choices[0] != choices[1]
     return {

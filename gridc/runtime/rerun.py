@@ -194,7 +194,9 @@ class RankedSample:
     def choice(self, answers: Mapping[str, Any], now: Mapping[str, Answer]) -> int | str | None:
         """The option that these answers (contents) are scored to; in words where one of them cannot be."""
         held: list[Any] = [answers.get(call) for call in self.calls]
-        wrong = [_moves(each, now[call].content) is None for call, each in zip(self.calls, held, strict=True)]
+        wrong = [
+            _moves(content, now[call].content) is None for call, content in zip(self.calls, held, strict=True)
+        ]
         return "unreadable" if any(wrong) else score(self.setting, self.item, held).choice
 
 
@@ -254,13 +256,13 @@ def _compare(
     turned, turned_by_shape = set[str](), set[str]()
     if not exact:
         own = {call: answer.content for call, answer in together.items()}
-        for found, given in (
+        for choices_that_moved, given in (
             (turned, {call: content for call, (_, content) in (*stored.items(), *(others or {}).items())}),
             (turned_by_shape, {call: answer.content for call, answer in alone.items()}),
         ):
             for ranking in rankings:
                 if ranking.choice(given, together) != ranking.choice(own, together):
-                    found.update(ranking.calls)
+                    choices_that_moved.update(ranking.calls)
     changed, noted, moved, misfits = [], [], [0.0], []
     for call, (sent, content) in sorted(stored.items()):
         now = together[call]

@@ -194,10 +194,10 @@ def preflight(compiled: Compiled, load: bool = True, watch: Watch = _ignore) -> 
         for sample in plan.samples(cell):
             for request in sample.requests if sample.replicate == 0 else ():
                 # How an answer is drawn is no matter of tokens: one call stands for all on its prompt.
-                asked = request.parameters
-                texts = tuple(asked.get("continuations", ()))
-                key = (request.prompt, texts, asked.get("seam"), asked.get("max_tokens"))
-                calls.setdefault(key, Call(str(len(calls)), request.kind, request.prompt, asked))
+                parameters = request.parameters
+                texts = tuple(parameters.get("continuations", ()))
+                key = (request.prompt, texts, parameters.get("seam"), parameters.get("max_tokens"))
+                calls.setdefault(key, Call(str(len(calls)), request.kind, request.prompt, parameters))
     opens = _announced(open_engine, watch)
     for (name, precision), calls in wanted.items():
         with closing(opens(name, plan.study.models[name], precision, plan.study.spec)) as engine:
@@ -259,8 +259,8 @@ def _finish(
 ) -> Generator[None, None, None]:
     """Ask everything of a stage, wave by wave. Other stages have their turn while it waits for somebody."""
     progress.tell(stage.name, _preparing(plan, stage.name))
-    for said in _record_load(stage, store, plan):
-        progress.watch(RunStep("", progress.done, progress.total, said, found=True))
+    for note in _record_load(stage, store, plan):
+        progress.watch(RunStep("", progress.done, progress.total, note, found=True))
     if stage.tasks:
         progress.tell(stage.name)
     for part in chain([stage], wave_stages(stage, plan.study_digest, store)):

@@ -59,7 +59,7 @@ def waves(store: Writer, stamp: str, samples: Scaffolds) -> Iterator[dict[str, C
         ]
         if not left:
             return
-        asked = (request for _, _, trace in traces for _, request in trace.calls)
-        wave = {request.id: replace(call_of(request), may_fail=True) for request in asked}
+        requests = (request for _, _, trace in traces for _, request in trace.calls)
+        wave = {request.id: replace(call_of(request), may_fail=True) for request in requests}
         yield {name: call for name, call in wave.items() if name not in known}
         known |= wave.keys()

@@ -26,15 +26,17 @@ def begin(plan: Plan, store: Writer) -> Blind:
     stamp, responses = plan.study_digest, list(judged(plan, store))
     nonce = store.nonce(stamp, JUDGING)
     if nonce is None:
-        found = blind(stamp, JUDGING, order_seed(plan), fresh(), responses)
-        store.seal(found.nonce, Sealed(stamp=stamp, about=JUDGING, seal=found.seal, responses=len(responses)))
-        return found
-    found = blind(stamp, JUDGING, order_seed(plan), nonce, responses)
-    (sealed,) = [each for each in store.recorded(Sealed, stamp) if each.about == JUDGING]
-    if sealed.seal != found.seal:
+        blinded = blind(stamp, JUDGING, order_seed(plan), fresh(), responses)
+        store.seal(
+            blinded.nonce, Sealed(stamp=stamp, about=JUDGING, seal=blinded.seal, responses=len(responses))
+        )
+        return blinded
+    blinded = blind(stamp, JUDGING, order_seed(plan), nonce, responses)
+    (sealed,) = [record for record in store.recorded(Sealed, stamp) if record.about == JUDGING]
+    if sealed.seal != blinded.seal:
         message = "the map that was sealed before the first judgement is not that of the responses now"
         raise StoreError([Diagnostic("GC614", message)])
-    return found
+    return blinded
 
 
 def lock(store: Writer, stamp: str, judgements: str, count: int, about: str = JUDGING) -> None:
@@ -45,11 +47,11 @@ def lock(store: Writer, stamp: str, judgements: str, count: int, about: str = JU
         store.record(body)
 
 
-def unblind(store: Writer, found: Blind, stamp: str) -> None:
+def unblind(store: Writer, blinded: Blind, stamp: str) -> None:
     """Tell the secret in the chain, once the judgements are locked. Doing it again changes nothing."""
-    if not any(each.about == found.about for each in store.recorded(Locked, stamp)):
+    if not any(record.about == blinded.about for record in store.recorded(Locked, stamp)):
         raise RuntimeError("the judgements are not locked")
-    body = Unblinded(stamp=stamp, about=found.about, seal=found.seal, nonce=found.nonce)
+    body = Unblinded(stamp=stamp, about=blinded.about, seal=blinded.seal, nonce=blinded.nonce)
     if body not in store.recorded(Unblinded, stamp):
         store.record(body)
 
@@ -63,8 +65,8 @@ def begin_sheet(plan: Plan, store: Writer, most: int) -> Sheet:
     if not store.progress(stamp).complete:
         message = "the run is incomplete, so not every response can be drawn"
         raise IncompleteError([Diagnostic("GC660", message, help="`gridc run` resumes it")])
-    drawn = {each.about for each in store.recorded(Sealed, stamp)}
-    about = next(each for each in map(about_sheet, itertools.count(1)) if each not in drawn)
+    drawn = {record.about for record in store.recorded(Sealed, stamp)}
+    about = next(name for name in map(about_sheet, itertools.count(1)) if name not in drawn)
     sheet = draw_sheet(plan, store, about, fresh(), most)
     if not sheet.rows:
         raise IncompleteError(

@@ -73,8 +73,8 @@ class Stage:
             calls = [call for call, _ in store.stretch(self.number, start, STRETCH)]
             contents = store.answers_of(call.id for call in calls)
             answered = ((call, json.loads(contents[call.id])) for call in calls)
-            found = self.engine.least(each for each in answered if "error" not in each[1])
-            total = {name: total.get(name, 0) + value for name, value in found.items()}
+            work = self.engine.least(answer for answer in answered if "error" not in answer[1])
+            total = {name: total.get(name, 0) + value for name, value in work.items()}
         return total
 
 

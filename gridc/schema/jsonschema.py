@@ -129,7 +129,7 @@ def _held(field: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]
         *field.get("oneOf", ()),
         *([field["items"]] if "items" in field else []),
     ]
-    return [table for each in inner for table in _held(each, schema)]
+    return [table for branch in inner for table in _held(branch, schema)]
 
 
 def _tidy(definition: dict[str, Any]) -> None:

@@ -131,13 +131,13 @@ class Judge(Assessor):
     @property
     def assessors(self) -> dict[str, Assessor]:
         """Everyone who judges, by the name under which reports and stores have it: the judge first."""
-        found: dict[str, Assessor] = {JUDGE: self}
-        found |= {panel_name(judge.id): judge for judge in self.panel or ()}
+        by_name: dict[str, Assessor] = {JUDGE: self}
+        by_name |= {panel_name(judge.id): judge for judge in self.panel or ()}
         if self.backup is not None:
-            found[BACKUP] = self.backup
+            by_name[BACKUP] = self.backup
         if self.validation is not None:
-            found[SECOND] = self.validation
-        return found
+            by_name[SECOND] = self.validation
+        return by_name
 
     @property
     def jury(self) -> tuple[str, ...]:

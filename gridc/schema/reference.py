@@ -97,8 +97,8 @@ def _tables(field: Node, listed: bool = False) -> Iterator[tuple[str, bool]]:
     for key in ("additionalProperties", "patternProperties"):
         inner = field.get(key)
         if isinstance(inner, dict):
-            for each in [inner] if key == "additionalProperties" else inner.values():
-                yield from _tables(each, listed)
+            for pattern in [inner] if key == "additionalProperties" else inner.values():
+                yield from _tables(pattern, listed)
 
 
 def _heading(name: str, places: list[str], schema: Node) -> str:
@@ -155,10 +155,10 @@ def _takes(field: Node, links: Mapping[str, str]) -> str:
     if "const" in field:
         return f"`{_toml(field['const'])}`"
     if "enum" in field:
-        return ", ".join(f"`{_toml(each)}`" for each in field["enum"])
+        return ", ".join(f"`{_toml(value)}`" for value in field["enum"])
     for several in ("anyOf", "oneOf"):
         if several in field:
-            return " or ".join(dict.fromkeys(_takes(each, links) for each in field[several]))
+            return " or ".join(dict.fromkeys(_takes(branch, links) for branch in field[several]))
     match field.get("type"):
         case "array":
             return f"a list of: {_takes(field.get('items', {}), links)}{_bounds(field, 'Items')}"
@@ -172,7 +172,7 @@ def _takes(field: Node, links: Mapping[str, str]) -> str:
             return "`true`, `false`"
         case "object":
             inner = [*field.get("patternProperties", {}).values(), field.get("additionalProperties")]
-            values = [_takes(each, links) for each in inner if isinstance(each, dict)]
+            values = [_takes(branch, links) for branch in inner if isinstance(branch, dict)]
             return f"a table of names, each with {values[0]}" if values else "a table"
         case _:
             return "any value"
@@ -202,15 +202,15 @@ def _range(field: Node) -> str:
 
 def _bounds(field: Node, what: str) -> str:
     least, most = field.get(f"min{what}", 0), field.get(f"max{what}")
-    said = [f"at least {least}"] if least > 1 else []
-    said += [f"at most {most}"] if most else []
-    return f" ({', '.join(said)})" if said else ""
+    limits = [f"at least {least}"] if least > 1 else []
+    limits += [f"at most {most}"] if most else []
+    return f" ({', '.join(limits)})" if limits else ""
 
 
 def _toml(value: object) -> str:
     """A value as a spec writes it."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {_toml(entry)}" for key, entry in value.items()) + " }"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value, ensure_ascii=False)

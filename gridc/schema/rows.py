@@ -42,7 +42,7 @@ class Part(BaseModel):
         """This row of a finding: each field from `named`, else from the first source that has an attribute of
         that name."""
         for name in cls.model_fields:
-            source = next((each for each in sources if hasattr(each, name)), None)
+            source = next((candidate for candidate in sources if hasattr(candidate, name)), None)
             if name not in named and source is not None:
                 named[name] = getattr(source, name)
         return cls.model_validate(named)

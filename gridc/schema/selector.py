@@ -72,25 +72,28 @@ class Selector(RootModel[dict[str, Names | Not]]):
 def selector_of(texts: Iterable[str]) -> Selector:
     """The selector that a command line writes as `axis=level`, `axis=level,level` and `axis!=level`, several
     with commas between them, as configurations are printed. Raises `ValueError` with what is wrong."""
-    found: dict[str, tuple[list[str], bool]] = {}
+    values_by_dimension: dict[str, tuple[list[str], bool]] = {}
     for text in texts:
         dimension = ""
         for part in text.split(","):
             name, equals, value = part.partition("=")
             if equals:
                 dimension, excluded = name.removesuffix("!").strip(), name.endswith("!")
-                if dimension in found:
+                if dimension in values_by_dimension:
                     raise ValueError(f"`{dimension}` is named twice: {dimension}=a,b names two of it")
-                found[dimension] = ([], excluded)
+                values_by_dimension[dimension] = ([], excluded)
             elif dimension == "":
                 raise ValueError(f"`{text}` is not axis=level")
             else:
                 value = part
             if not value.strip() or not dimension:
                 raise ValueError(f"`{text}` is not axis=level")
-            found[dimension][0].append(value.strip())
+            values_by_dimension[dimension][0].append(value.strip())
     return Selector.model_validate(
-        {name: {"not": values} if excluded else values for name, (values, excluded) in found.items()}
+        {
+            name: {"not": values} if excluded else values
+            for name, (values, excluded) in values_by_dimension.items()
+        }
     )
 
 

@@ -31,8 +31,8 @@ def stakes(items: float) -> Floats:
     allowed for units of many, whose differences scatter little. Any stakes are valid; these win."""
     if items <= 1:
         return PLACES  # as 1 - v has them, to the last digit: recorded races are replayed
-    found: Floats = 1 - PLACES[::-1] ** min(1 + log2(items) / 2, 4)
-    return found
+    fractions: Floats = 1 - PLACES[::-1] ** min(1 + log2(items) / 2, 4)
+    return fractions
 
 
 STAKES = stakes(1)
@@ -57,8 +57,8 @@ def log_e_values(differences: Whole, span: int, staked: Floats) -> Floats:
 
 def p_values(log_e: Floats) -> Floats:
     """1 / e by configuration. They may pass 1, so that their harmonic mean is the p-value of the mean."""
-    found: Floats = np.exp(np.clip(-log_e, np.log(LEAST), 700))
-    return found
+    p: Floats = np.exp(np.clip(-log_e, np.log(LEAST), 700))
+    return p
 
 
 def log_mean(values: Floats) -> Floats:

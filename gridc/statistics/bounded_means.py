@@ -73,8 +73,8 @@ def _at_most_zero(distinct: tuple[float, ...], multiplicity: tuple[int, ...]) ->
     real = (place * np.cos(angle) + heights * np.sin(angle)) / (place**2 + heights**2)
     integrand = size * real * heights
     mass = float(integrand.sum()) * float(LOGARITHMS[1] - LOGARITHMS[0]) / math.pi * math.exp(base)
-    found = -mass if place < 0 else 1 - mass
-    return min(1.0, max(LEAST, found))
+    probability = -mass if place < 0 else 1 - mass
+    return min(1.0, max(LEAST, probability))
 
 
 def means_above_zero(values: ArrayLike, samples: Any, lowest: float, alpha: float) -> Floats:
@@ -99,5 +99,5 @@ def means_above_zero(values: ArrayLike, samples: Any, lowest: float, alpha: floa
     logarithms = -np.log(1 - np.multiply.outer(held, line))
     sums = samples @ logarithms[:-1].real + 1j * (samples @ logarithms[:-1].imag) + logarithms[-1]
     integrand = (np.exp(sums) * (heights / line)).real
-    found: Floats = -integrand.sum(axis=1) * float(COARSE[1] - COARSE[0]) / math.pi
-    return np.clip(found, LEAST, 1.0)
+    probability: Floats = -integrand.sum(axis=1) * float(COARSE[1] - COARSE[0]) / math.pi
+    return np.clip(probability, LEAST, 1.0)

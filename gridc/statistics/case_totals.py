@@ -159,10 +159,10 @@ def merged(parts: Sequence[Floats], numbers: Sequence[Sequence[int]]) -> Floats:
     ]
     places = {name: place for place, name in enumerate(dict.fromkeys(chain.from_iterable(named)))}
     width = [part.shape[1] for part in parts]
-    found = np.zeros((len(places), sum(width)))
+    totals = np.zeros((len(places), sum(width)))
     for first, part, names in zip(accumulate(width, initial=0), parts, named, strict=False):
-        found[[places[name] for name in names], first : first + part.shape[1]] = part
-    return found
+        totals[[places[name] for name in names], first : first + part.shape[1]] = part
+    return totals
 
 
 def numbered(names: Whole) -> Whole:

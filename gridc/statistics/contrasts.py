@@ -115,10 +115,10 @@ def by_level(deltas: Sequence[Delta]) -> list[LevelSummary]:
         for axis, level in delta.place.items():
             axes.setdefault(axis, {}).setdefault(level, []).append(delta.delta)
     return [
-        LevelSummary(axis, level, summarise(found))
+        LevelSummary(axis, level, summarise(changes))
         for axis, levels in axes.items()
         if len(levels) > 1
-        for level, found in levels.items()
+        for level, changes in levels.items()
     ]
 
 

@@ -61,14 +61,14 @@ def estimates(
 ) -> list[list[Combination] | NotEstimable]:
     """Each specification's contrasts, with errors clustered by case; what fails is its own answer, and
     nothing stands in for it."""
-    found: list[list[Combination] | NotEstimable] = []
+    combinations: list[list[Combination] | NotEstimable] = []
     for specification in specifications:
         try:
             fitted = fit(specification.design, rows[specification.rows].of_patterns(specification.kept))
-            found.append([combination(fitted, weights, level) for weights in specification.contrasts])
+            combinations.append([combination(fitted, weights, level) for weights in specification.contrasts])
         except NotEstimable as error:
-            found.append(error)
-    return found
+            combinations.append(error)
+    return combinations
 
 
 def summarise(log_odds: Floats, p: Floats, alpha: float) -> CurveSummary:
@@ -129,7 +129,7 @@ def shuffles(
     generator = np.random.default_rng(seed)
     names, case = np.unique(pairs.cases, return_inverse=True)
     islands = list(_islands(case.ravel(), pairs.patterns, width))
-    tables = {name: [each.tables(held) for each in islands] for name, held in entries.items()}
+    tables = {name: [piece.tables(held) for piece in islands] for name, held in entries.items()}
     most = max(1, min(BATCH, NUMBERS // width**2))
     for start in range(0, count, most):
         size = min(most, count - start)
@@ -162,9 +162,11 @@ def refits(
     at = 0
     for batch in batches:
         size = len(next(iter(batch.values())).sums)
-        for place, each in enumerate(specifications):
+        for place, refitted in enumerate(specifications):
             here = slice(at, at + size)
-            log_odds[here, place], p[here, place] = _refit(each, kept[place], parts[place], batch[each.rows])
+            log_odds[here, place], p[here, place] = _refit(
+                refitted, kept[place], parts[place], batch[refitted.rows]
+            )
         at += size
     return log_odds, p
 
@@ -231,11 +233,11 @@ class _Island:
 
     def tables(self, held: Entries) -> _Tables:
         """In single precision where whole numbers are so small that it is exact."""
-        values = [self._table(each) for each in (held.rows, held.sums, held.sums[:, ::-1] - held.sums)]
+        values = [self._table(totals) for totals in (held.rows, held.sums, held.sums[:, ::-1] - held.sums)]
         largest = max(float(np.abs(value).max()) for value in values)
-        whole = all(bool((each == np.rint(each)).all()) for each in values)
+        whole = all(bool((table == np.rint(table)).all()) for table in values)
         small = whole and 4 * largest**2 * len(self.cases) < 2**24
-        return _Tables(*(each.astype(np.float32) if small else each for each in values))
+        return _Tables(*(table.astype(np.float32) if small else table for table in values))
 
     def _table(self, values: Floats) -> Floats:
         shape = len(self.cases), len(self.patterns)

@@ -50,7 +50,7 @@ def factor(name: str, levels: Sequence[str], of_patterns: Sequence[str]) -> Fact
 
 def treatment(factors: Sequence[Factor], interactions: Sequence[tuple[str, str]] = ()) -> DesignMatrix:
     """Intercept, main effects of all factors, and the interactions of pairs of them."""
-    by_name: Mapping[str, Factor] = {each.name: each for each in factors}
+    by_name: Mapping[str, Factor] = {declared.name: declared for declared in factors}
     columns: list[ColumnName] = [()]
     parts: list[Floats] = [np.ones(len(factors[0].codes))]
     for factor in factors:

@@ -64,7 +64,7 @@ class DirectionWealth:
         """The numbers of the configurations that promise most."""
         # Rounded, so that equal histories are equal on every machine and go by their place.
         order = np.argsort(-np.round(self.by_configuration, 9), kind="stable")
-        return [int(each) for each in order[:keep]]
+        return [int(place) for place in order[:keep]]
 
 
 @dataclass(slots=True)
@@ -136,9 +136,9 @@ class Race:
         self.queue = self.queue[len(block.units) :]
         self.evaluations += len(block.units) * len(block.cells)
         self.blocks += 1
-        asked = set(block.cells)
+        observed = set(block.cells)
         for duel in self.duels:
-            at = [c for c in range(self.configurations) if {(duel.a, c), (duel.b, c)} <= asked]
+            at = [c for c in range(self.configurations) if {(duel.a, c), (duel.b, c)} <= observed]
             if not at or not duel.open:
                 continue
             gaps = np.stack([scores[duel.a, c] - scores[duel.b, c] for c in at], axis=1) / self.span

@@ -172,15 +172,15 @@ def smallest_gap(
 
     McNemar's power is exact; that of bets and of sign flips, which are tried to a tenth of a point, is that
     of a seeded simulation."""
-    found = partial(order_power, kind, tests, alpha, sizes, changing, together)
+    power_at = partial(order_power, kind, tests, alpha, sizes, changing, together)
     step = 10 * STEP if kind == "flips" else STEP
     low, high = 0, round(1 / step)
-    if found(high * step)[0] < POWER:
+    if power_at(high * step)[0] < POWER:
         return SmallestGap(None, 0.0)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if found(middle * step)[0] >= POWER else (middle, high)
-    return SmallestGap(high * step, found(high * step)[1])
+        low, high = (low, middle) if power_at(middle * step)[0] >= POWER else (middle, high)
+    return SmallestGap(high * step, power_at(high * step)[1])
 
 
 def order_power(
@@ -233,12 +233,12 @@ def _flipped(differences: Whole, alpha: float) -> Floats:
     """p of each study's configuration by itself, (studies,), as the report has it: each study stands here for
     a configuration, whose own p does not depend on the others."""
     signs = sign_flips.flips(differences.shape[1], max(FLIPS, ceil(10 / alpha)), SEED)
-    found = []
+    p_parts = []
     for at in range(0, len(differences), CHUNK):
         some = differences[at : at + CHUNK]
         alone = np.eye(len(some), dtype=np.int64)
-        found.append(sign_flips.max_t(some, sign_flips.flipped_sums(some, signs), alone, signs).plus_alone)
-    return np.concatenate(found)
+        p_parts.append(sign_flips.max_t(some, sign_flips.flipped_sums(some, signs), alone, signs).plus_alone)
+    return np.concatenate(p_parts)
 
 
 def _rates(test: DecidingTest, layout: Layout, effect: float) -> Floats:
@@ -294,12 +294,12 @@ def design_of(test: DecidingTest, layout: Layout) -> DesignMatrix:
     shape = (len(layout.strata), layout.blocks, layout.levels)
     places = [at.ravel() for at in np.indices(shape)]
     named = {
-        name: factor(name, [str(each) for each in range(size)], [str(each) for each in place])
+        name: factor(name, [str(number) for number in range(size)], [str(number) for number in place])
         for name, size, place in zip(("stratum", "block", "axis"), shape, places, strict=True)
         if size > 1 or name == "axis"
     }
     if layout.doses:
-        others = [each for name, each in named.items() if name != "axis"]
+        others = [column for name, column in named.items() if name != "axis"]
         base = treatment(others or [factor("", [""], [""] * len(places[0]))])
         return scored(base, "dose", np.array(layout.doses)[places[2]])
     by = "stratum" if layout.by == "stratum" else "block"
@@ -325,9 +325,9 @@ def _wald(test: DecidingTest, layout: Layout, assumed: Assumed, effect: float) -
     if sided:  # one of several levels is found at its share of alpha
         level, columns = test.alpha / len(columns), columns[-1:]
     fitted, restriction = fit(design.matrix, totals), unit(columns, len(design.columns))
-    found = wald(fitted, restriction)
+    test_result = wald(fitted, restriction)
     df, spread = Jackknife(design.matrix, _cases(layout), fitted.coefficients).known(restriction)
-    q, noncentrality, rest = found.df, found.chi2, df - found.df + 1
+    q, noncentrality, rest = test_result.df, test_result.chi2, df - test_result.df + 1
     if not spread.enough or rest <= 0:
         return 0.0
     if sided:
@@ -362,8 +362,8 @@ class _Simulated(NamedTuple):
             margins.above_in_each(self.rows, self.sums, of, *arms, -margin, test.alpha) <= test.alpha
             for arms in ((0, 1), (1, 0))
         )
-        found: Flags = above & below if test.claim == "inside" else above
-        return found
+        flags: Flags = above & below if test.claim == "inside" else above
+        return flags
 
 
 def _studies(layout: Layout, assumed: Assumed) -> _Simulated:
@@ -383,8 +383,8 @@ def _simulated_units(sizes: tuple[int, ...], assumed: Assumed) -> _Simulated:
         if units < len(shares):
             ends = np.cumsum(shares)[:-1]
             places = np.searchsorted(ends, random.random(STUDIES * units), side="right")
-            each = np.arange(STUDIES).repeat(units), places
-            studies.append(csr_matrix((np.ones(len(places)), each), shape=(STUDIES, len(shares))))
+            entries = np.arange(STUDIES).repeat(units), places
+            studies.append(csr_matrix((np.ones(len(places)), entries), shape=(STUDIES, len(shares))))
         else:
             studies.append(csr_matrix(random.multinomial(units, shares, size=STUDIES).astype(np.float64)))
         kinds.append(np.full(len(shares), float(size)))
@@ -405,8 +405,8 @@ def _difference(size: int, assumed: Assumed) -> Floats:
     still, falls, rises = ((shared * way + own) ** size for way in (1.0, turn, turn.conj()))
     moved = (1 - changing - lost) * still + (changing / 2 + lost) * falls + changing / 2 * rises
     shares = np.fft.fftshift(np.fft.ifft(moved).real)
-    found: Floats = np.maximum(shares, 0) / np.maximum(shares, 0).sum()
-    return found
+    probabilities: Floats = np.maximum(shares, 0) / np.maximum(shares, 0).sum()
+    return probabilities
 
 
 def _margins(test: DecidingTest, layout: Layout, assumed: Assumed, _: float) -> float:

@@ -82,14 +82,14 @@ def _effects(x: Floats) -> dict[str, tuple[Floats, int]]:
 
 
 def coefficient(
-    found: Components, fixed: Collection[str], levels: Sequence[int] | None = None
+    variances: Components, fixed: Collection[str], levels: Sequence[int] | None = None
 ) -> Generalizability:
     """Share of the variance of models' means that is of models: `fixed` names facets of FACETS. `levels` are
     how many of the first and second facet a future study would use (a D-study); those of this one without."""
-    i, j = levels if levels is not None else found.levels[1:]
-    parts = {"first": found.with_first / i, "second": found.with_second / j}
-    universe = max(found.models + sum(parts[name] for name in FACETS if name in fixed), 0.0)
-    error = sum(max(parts[name], 0.0) for name in FACETS if name not in fixed) + max(found.rest, 0.0) / (
+    i, j = levels if levels is not None else variances.levels[1:]
+    parts = {"first": variances.with_first / i, "second": variances.with_second / j}
+    universe = max(variances.models + sum(parts[name] for name in FACETS if name in fixed), 0.0)
+    error = sum(max(parts[name], 0.0) for name in FACETS if name not in fixed) + max(variances.rest, 0.0) / (
         i * j
     )
     total = universe + error

@@ -179,8 +179,8 @@ class Jackknife:
 
     def _covariance(self, picked: Floats) -> Floats:
         moves = self._moves @ picked.T
-        found: Floats = (moves.T * self._weights) @ moves * ((self.cases - 1) / self.cases)
-        return found
+        covariance: Floats = (moves.T * self._weights) @ moves * ((self.cases - 1) / self.cases)
+        return covariance
 
     def _spread(self, picked: Floats) -> Spread:
         carried = np.einsum("k,fkl,l->f", picked, self._parts, picked) / float(picked @ picked)

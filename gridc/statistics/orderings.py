@@ -82,7 +82,7 @@ def concordance(scores: Mapping[str, ScoreByModel]) -> tuple[float | None, int]:
     if n < 2:
         return None, total - n
     sums = [fsum(column) for column in zip(*kept, strict=True)]
-    mean = (fsum(each * each for each in sums) - n) / (n * (n - 1))
+    mean = (fsum(rank_sum * rank_sum for rank_sum in sums) - n) / (n * (n - 1))
     return min(mean, 1.0), total - n
 
 

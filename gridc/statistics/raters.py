@@ -146,11 +146,11 @@ def leniency(gained: Sequence[float], level: float = 0.95) -> Leniency:
     n = len(gained)
     if not n or max(map(abs, gained)) > 1:
         raise ValueError("no response, or a difference of more than one point")
-    higher, lower = sum(each > 0 for each in gained), sum(each < 0 for each in gained)
+    higher, lower = sum(gain > 0 for gain in gained), sum(gain < 0 for gain in gained)
     (above_low, above), (below_low, below) = (
         _clopper_pearson(count, n, (1 - level) / 2) for count in (higher, lower)
     )
-    if any(each % 1 for each in gained):
+    if any(gain % 1 for gain in gained):
         above_low = below_low = 0.0
     return Leniency(n, higher, lower, sum(gained) / n, above_low - below, above - below_low)
 
@@ -223,9 +223,9 @@ def guesses_independent(truth: Sequence[str], guessed: Sequence[str]) -> Guesses
     )
     if len(rows) < 2 or len(columns) < 2:
         return Guesses(None, 0, 1.0)
-    found = chi2_contingency(table, correction=False)
-    least = float(found.expected_freq.min())
-    return Guesses(float(found.statistic), int(found.dof), float(found.pvalue), least)
+    independence = chi2_contingency(table, correction=False)
+    least = float(independence.expected_freq.min())
+    return Guesses(float(independence.statistic), int(independence.dof), float(independence.pvalue), least)
 
 
 def share_right(right: int, n: int, level: float = 0.95) -> tuple[float, float]:

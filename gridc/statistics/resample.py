@@ -55,7 +55,7 @@ def cfr_interval(passing: int, n: int, level: float = LEVEL) -> ResampledStatist
         return ResampledStatistic(None, None, None)
     weights = [comb(n, k) * passing**k * (n - passing) ** (n - k) for k in range(n + 1)]
     rates = sorted((Fraction(2 * k * (n - k), n * (n - 1)), weights[k]) for k in range(n + 1))
-    low, high = (_quantile(rates, Fraction(str(each))) for each in _tails(level))
+    low, high = (_quantile(rates, Fraction(str(tail))) for tail in _tails(level))
     return ResampledStatistic(
         float(Fraction(2 * passing * (n - passing), n * (n - 1))), float(low), float(high)
     )
@@ -79,7 +79,7 @@ def interval(point: float | None, values: NDArray[np.float64], level: float = LE
     defined = np.sort(values[~np.isnan(values)])
     if point is None or not len(defined):
         return ResampledStatistic(point, None, None, len(values) - len(defined))
-    low, high = (float(defined[min(int(each * len(defined)), len(defined) - 1)]) for each in _tails(level))
+    low, high = (float(defined[min(int(tail * len(defined)), len(defined) - 1)]) for tail in _tails(level))
     return ResampledStatistic(_round(point), _round(low), _round(high), len(values) - len(defined))
 
 
@@ -104,7 +104,7 @@ def max_cfr_interval(counts: Sequence[tuple[int, int]], level: float = LEVEL) ->
     ]  # P(max <= rate)
     low, high = (
         float(next(rate for rate, total in zip(rates, below, strict=True) if total >= tail))
-        for tail in (Fraction(str(each)) for each in _tails(level))
+        for tail in (Fraction(str(share)) for share in _tails(level))
     )
     point = max(Fraction(2 * k * (n - k), n * (n - 1)) for k, n in counts)
     return ResampledStatistic(float(point), low, high)

@@ -82,8 +82,8 @@ def resampled_rates(sums: ArmSums, resamples: int, seed: int) -> Floats:
     """The rate of each arm in each resample of cases, shape (resamples, A)."""
     generator = np.random.default_rng(seed)
     draw = _kinds if int(sums.cases.sum()) > DEAR * len(sums.cases) else _single_cases
-    earned, asked = np.split(draw(sums, resamples, generator), 2, axis=1)
-    return _rates(earned, asked)
+    earned, trials = np.split(draw(sums, resamples, generator), 2, axis=1)
+    return _rates(earned, trials)
 
 
 def _columns(sums: ArmSums) -> Floats:

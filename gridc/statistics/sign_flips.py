@@ -82,9 +82,9 @@ def max_t(differences: Whole, sums: Floats, groups: Whole, signs: Signs) -> MaxT
     norms = np.sqrt((grouped * grouped).sum(axis=1))
     live = norms > 0
     one = np.ones(len(groups))
-    found = MaxT(one, one.copy(), one.copy(), one.copy())
+    evidence = MaxT(one, one.copy(), one.copy(), one.copy())
     if not live.any():
-        return found
+        return evidence
     shares = grouped[live] / norms[live, None]
     cubes = shares**3
     t = without_skew(shares.sum(axis=1), cubes.sum(axis=1), signs.shape[0])
@@ -95,14 +95,14 @@ def max_t(differences: Whole, sums: Floats, groups: Whole, signs: Signs) -> MaxT
     under = without_skew(drawn_sums, np.hstack([np.zeros((len(cubes), 0)), *drawn_cubes]), signs.shape[0])
     total = sums.shape[1] + 1
     for side, alone, observed, drawn in (
-        (found.plus, found.plus_alone, t, under),
-        (found.minus, found.minus_alone, -t, -under),
+        (evidence.plus, evidence.plus_alone, t, under),
+        (evidence.minus, evidence.minus_alone, -t, -under),
     ):
         highest, tied = np.sort(drawn.max(axis=0)), observed - 1e-9 * np.maximum(1, np.abs(observed))
         reached = len(highest) - np.searchsorted(highest, tied, side="left")
         side[live] = (reached + 1) / total
         alone[live] = ((drawn >= tied[:, None]).sum(axis=1) + 1) / total
-    return found
+    return evidence
 
 
 def without_skew(sums: Floats, cubes: Floats, units: int) -> Floats:

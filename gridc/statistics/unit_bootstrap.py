@@ -25,13 +25,13 @@ CHUNK = 250
 
 def draw_weights(units: int, resamples: int, seed: int) -> Counts:
     """How often each unit is drawn in each resample, shape (resamples, units); every row sums to `units`."""
-    random, found = np.random.default_rng(seed), np.zeros((resamples, units), np.min_scalar_type(units))
+    random, weights = np.random.default_rng(seed), np.zeros((resamples, units), np.min_scalar_type(units))
     for at in range(0, resamples, CHUNK):
         size = min(CHUNK, resamples - at)
         places = random.integers(0, units, size=(size, units))
         places += np.arange(size, dtype=np.int64)[:, None] * units
-        found[at : at + size] = np.bincount(places.ravel(), minlength=size * units).reshape(size, units)
-    return found
+        weights[at : at + size] = np.bincount(places.ravel(), minlength=size * units).reshape(size, units)
+    return weights
 
 
 def resampled_sums(rows: Whole, weights: Counts) -> Floats:
@@ -67,15 +67,15 @@ def intervals(values: Floats, units: int, level: float) -> list[tuple[float, flo
     tail = tail_of(units, level)
     ordered = np.sort(values, axis=0)  # what is not a number stands last
     defined = (~np.isnan(values)).sum(axis=0)
-    found: list[tuple[float, float] | None] = []
+    ends_by_column: list[tuple[float, float] | None] = []
     for column, count in enumerate(defined.tolist()):
         if not count or ordered[0, column] == ordered[count - 1, column]:
-            found.append(None)
+            ends_by_column.append(None)
             continue
         skipped = min(int(tail * count), (count - 1) // 2)
         ends = ordered[skipped, column], ordered[count - 1 - skipped, column]
-        found.append((_digits(ends[0]), _digits(ends[1])))
-    return found
+        ends_by_column.append((_digits(ends[0]), _digits(ends[1])))
+    return ends_by_column
 
 
 def at_bound(earned: Whole, most: Whole, level: float) -> tuple[float, float] | None:

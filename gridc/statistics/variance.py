@@ -124,7 +124,7 @@ def decompose(
         return None
     residual_df = count - rank
     mean_square = residual / residual_df if residual_df else None
-    found = []
+    shares = []
     for term in chosen:
         without = [other for other in chosen if other != term]
         if kind == "II":
@@ -135,9 +135,9 @@ def decompose(
         omega = None
         if mean_square is not None:
             omega = max((squares - df * mean_square) / (total + mean_square), 0.0)
-        found.append(TermShare(term, squares, df, squares / total, omega))
+        shares.append(TermShare(term, squares, df, squares / total, omega))
     balanced = _balanced(factors) and len(set(weights.tolist())) == 1
-    return Decomposition(kind, count, tuple(found), residual, residual_df, total, balanced)
+    return Decomposition(kind, count, tuple(shares), residual, residual_df, total, balanced)
 
 
 def _contrasts(levels: Sequence[str]) -> Floats:

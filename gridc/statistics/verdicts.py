@@ -136,33 +136,33 @@ class Asked:
 
 
 def outcome_p_values(
-    rule: Rule, asked: Asked, design: DesignMatrix, columns: Sequence[int], rise: int, fall: int
+    rule: Rule, planned: Asked, design: DesignMatrix, columns: Sequence[int], rise: int, fall: int
 ) -> tuple[float, float]:
     """p of support and of refutation where, from the reference to every level, `rise` items become right and
     `fall` wrong with all their answers, spread over the units as evenly as their sizes allow: along doses
     halfway, and of an interaction the other way round but for the last level in the last block or part. All
     else stays, half of it right and half wrong. Tested are `columns` of `design`, whose rows are patterns."""
-    table = _table(asked, rise, fall)
-    found, sides = 1.0, [(1.0, 1.0)] * len(columns)
+    table = _table(planned, rise, fall)
+    joint_p, sides = 1.0, [(1.0, 1.0)] * len(columns)
     try:
         coefficients = maximum(design.matrix, table)
         errors = Jackknife(design.matrix, table, coefficients)
-        each = [errors.combination(unit(column, len(design.columns))) for column in columns]
-        sides = [tails(one.ratio, one.p, one.spread.enough) for one in each]
+        combinations = [errors.combination(unit(column, len(design.columns))) for column in columns]
+        sides = [tails(one.ratio, one.p, one.spread.enough) for one in combinations]
         if len(columns) == 1:
-            found = _decided(each[0].p, each[0].spread)
+            joint_p = _decided(combinations[0].p, combinations[0].spread)
         else:
             joint = errors.joint(unit(list(columns), len(design.columns)))
-            found = _decided(joint.p, joint.spread)
+            joint_p = _decided(joint.p, joint.spread)
     except NotEstimable:
         pass
-    arms = np.tile(np.eye(asked.levels), (len(table.rows[0]) // asked.levels, 1))
+    arms = np.tile(np.eye(planned.levels), (len(table.rows[0]) // planned.levels, 1))
     by_arm = CaseTable(table.rows @ arms, table.sums @ arms, table.cases)
-    return rule.p_values(Evidence(by_arm, range(1, asked.levels), 0, found, sides))
+    return rule.p_values(Evidence(by_arm, range(1, planned.levels), 0, joint_p, sides))
 
 
 def witnesses(
-    rule: Rule, asked: Asked, design: DesignMatrix, columns: Sequence[int]
+    rule: Rule, planned: Asked, design: DesignMatrix, columns: Sequence[int]
 ) -> Mapping[Verdict, RiseFall]:
     """For each verdict that some outcome reaches, the one with the fewest changes: all one way, or as many up
     as down. The deciding functions are asked on a grid of outcomes and, between two that differ, by
@@ -170,7 +170,7 @@ def witnesses(
 
     @cache
     def reached(outcome: RiseFall) -> Verdict:
-        support, refute = outcome_p_values(rule, asked, design, columns, *outcome)
+        support, refute = outcome_p_values(rule, planned, design, columns, *outcome)
         return rule.verdict(support, refute)
 
     named: dict[Verdict, RiseFall] = {}
@@ -191,11 +191,11 @@ def witnesses(
                     named[reached(outcome)] = outcome
             before = count
 
-    look(RiseFall(1, 0), asked.changing)
+    look(RiseFall(1, 0), planned.changing)
     if rule.sided:
-        look(RiseFall(0, 1), asked.changing)
+        look(RiseFall(0, 1), planned.changing)
     if "open" not in named or sum(named["open"]) > 1:
-        look(RiseFall(1, 1), asked.changing // 2)
+        look(RiseFall(1, 1), planned.changing // 2)
     return named
 
 
@@ -217,41 +217,43 @@ def _order(sizes: tuple[int, ...]) -> NDArray[np.int64]:
     units = np.repeat(np.arange(len(sizes)), sizes)
     starts = np.repeat(np.r_[0, np.cumsum(sizes)[:-1]], sizes)
     turn = (np.arange(len(units)) - starts + 0.5) / np.repeat(sizes, sizes)
-    found: NDArray[np.int64] = units[np.argsort(turn, kind="stable")]
-    return found
+    ordered: NDArray[np.int64] = units[np.argsort(turn, kind="stable")]
+    return ordered
 
 
-def _table(asked: Asked, rise: int, fall: int) -> CaseTable:
+def _table(planned: Asked, rise: int, fall: int) -> CaseTable:
     """The units by kind; patterns are (part, block, level)."""
-    parts, width = len(asked.sizes), asked.blocks * asked.levels
-    everything = sum(map(sum, asked.sizes))
+    parts, width = len(planned.sizes), planned.blocks * planned.levels
+    everything = sum(map(sum, planned.sizes))
     rows, sums, left = [], [], (rise, fall)
-    for at, sizes in enumerate(asked.sizes):
+    for at, sizes in enumerate(planned.sizes):
         items, units, order = sum(sizes), len(sizes), _order(sizes)
         last = at == parts - 1
         own = left if last else (round(rise * items / everything), round(fall * items / everything))
         left = left[0] - own[0], left[1] - own[1]
-        s = np.zeros((units, asked.blocks, asked.levels))
+        s = np.zeros((units, planned.blocks, planned.levels))
         n = np.broadcast_to(np.array(sizes, float)[:, None, None], s.shape)
         right = (items - own[0] + own[1]) // 2
         stays = np.diff(np.arange(items + 1) * right // items).astype(np.float64)
-        for block in range(asked.blocks):
+        for block in range(planned.blocks):
             s[:, block, 0] = np.bincount(order, stays, minlength=units)
-            for level in range(1, asked.levels):
-                if asked.doses and level < (asked.levels + 1) // 2:
+            for level in range(1, planned.levels):
+                if planned.doses and level < (planned.levels + 1) // 2:
                     s[:, block, level] = s[:, block, 0]
                     continue
-                here = last if asked.by == "part" else block == asked.blocks - 1
-                up, down = own if not asked.interaction or (here and level == asked.levels - 1) else own[::-1]
+                here = last if planned.by == "part" else block == planned.blocks - 1
+                up, down = (
+                    own if not planned.interaction or (here and level == planned.levels - 1) else own[::-1]
+                )
                 # Every level, and every part of an interaction, has items of its own that change.
-                place = 0 if asked.doses else (block * asked.levels + level - 1) * (up + down)
+                place = 0 if planned.doses else (block * planned.levels + level - 1) * (up + down)
                 after = stays.copy()
                 after[_some(np.flatnonzero(stays == 0), place, up)] = 1.0
                 after[_some(np.flatnonzero(stays == 1), place, down)] = 0.0
                 s[:, block, level] = np.bincount(order, after, minlength=units)
-        rows.append((asked.answers[at] * n).reshape(units, width))
-        sums.append((asked.answers[at] * s).reshape(units, width))
-    both = np.hstack([merged(rows, asked.numbers), merged(sums, asked.numbers)])
+        rows.append((planned.answers[at] * n).reshape(units, width))
+        sums.append((planned.answers[at] * s).reshape(units, width))
+    both = np.hstack([merged(rows, planned.numbers), merged(sums, planned.numbers)])
     # As np.unique has them, which would sort all units to find the few kinds.
     kinds, of_unit = distinct(both)
     ascending = np.lexsort(kinds.T[::-1])

@@ -172,12 +172,12 @@ class Studies:
                 f"the store has no study with stamp {prefix}" if prefix else "the store has no study"
             )
         stamp, version = stamps[0], moment.version
-        known, at, found = self._counted.get(stamp, (None, 0.0, None))
-        rest = 2.0 + 20 * found.took if found else 0.0
-        if found is None or (known != version and time.monotonic() - at > rest):
-            found = _count(moment, stamp)
-            self._counted[stamp] = (version, time.monotonic(), found)
-        return found
+        known, at, counted = self._counted.get(stamp, (None, 0.0, None))
+        rest = 2.0 + 20 * counted.took if counted else 0.0
+        if counted is None or (known != version and time.monotonic() - at > rest):
+            counted = _count(moment, stamp)
+            self._counted[stamp] = (version, time.monotonic(), counted)
+        return counted
 
 
 _COUNT = """

@@ -35,29 +35,29 @@ def page(view: View) -> dict[str, Any]:
     second = view.second()
     if view.side:
         raise absent("a comparison begins with the first store")
-    found = list(shared(view.study, second.study))
-    values: dict[str, Any] = {"second": second, "cells": len(found), "one": None}
+    pairs = list(shared(view.study, second.study))
+    values: dict[str, Any] = {"second": second, "cells": len(pairs), "one": None}
     if view.request.query.get("cell"):
         return values | _items(view, second)
     order = view.request.query.get("sort", "")
     if order not in ORDERS:
         raise absent(f"`{order}` is not an order of cells")
     if not order:
-        found.sort(key=lambda both: -abs(both.points or 0.0))
+        pairs.sort(key=lambda both: -abs(both.points or 0.0))
     text = view.request.query.get("part", "0")
-    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) * CELLS > len(found):
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) * CELLS > len(pairs):
         raise absent(f"there is no part `{text[:40]}`")
     part = int(text)
     return values | {
-        "rows": found[part * CELLS : (part + 1) * CELLS],
-        "only_a": len(view.study.cells) - len(found),
-        "only_b": len(second.study.cells) - len(found),
-        "differ": sum(bool(both.points) for both in found),
-        "unmeasured": sum(both.points is None for both in found),
+        "rows": pairs[part * CELLS : (part + 1) * CELLS],
+        "only_a": len(view.study.cells) - len(pairs),
+        "only_b": len(second.study.cells) - len(pairs),
+        "differ": sum(bool(both.points) for both in pairs),
+        "unmeasured": sum(both.points is None for both in pairs),
         "order": order,
         "orders": ORDERS,
         "part": part,
-        "parts": -(-len(found) // CELLS),
+        "parts": -(-len(pairs) // CELLS),
     }
 
 

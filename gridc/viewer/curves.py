@@ -61,19 +61,19 @@ class CurveOnPage(NamedTuple):
 def shown(curve: CurveFinding) -> CurveOnPage:
     """A curve with its figure, whose columns lead to the specifications of the same page."""
     drawn = specification_curve(curve, "curve", lambda place: f"#{_id(place)}")
-    numbers = {id(each): number for number, each in enumerate(curve.specifications)}
+    numbers = {id(finding): number for number, finding in enumerate(curve.specifications)}
 
-    def specification(each: SpecificationFinding, name: str) -> SpecificationOnPage:
-        stored = specification_name(curve, numbers[id(each)])
-        return SpecificationOnPage(name, stored, each, tuple(_facts(each)), each is curve.default)
+    def specification(finding: SpecificationFinding, name: str) -> SpecificationOnPage:
+        stored = specification_name(curve, numbers[id(finding)])
+        return SpecificationOnPage(name, stored, finding, tuple(_facts(finding)), finding is curve.default)
 
     return CurveOnPage(
         curve,
         result(curve).text,
         drawn,
         Markup(drawn.svg if drawn else ""),  # what it says was escaped when it was drawn
-        tuple(specification(each, _id(place)) for place, each in enumerate(curve.ranked)),
-        tuple(specification(each, "") for each in curve.failed),
+        tuple(specification(finding, _id(place)) for place, finding in enumerate(curve.ranked)),
+        tuple(specification(finding, "") for finding in curve.failed),
     )
 
 
@@ -81,24 +81,25 @@ def _id(place: int) -> str:
     return f"s{place + 1}"
 
 
-def _facts(found: SpecificationFinding) -> list[tuple[str, str]]:
+def _facts(finding: SpecificationFinding) -> list[tuple[str, str]]:
     """What a specification comes to and how, in words."""
     facts = []
-    if found.fitted is not None:
+    if finding.fitted is not None:
         estimate, low, high = (
-            f"{exp(each):.3g}" for each in (found.fitted.estimate, found.fitted.low, found.fitted.high)
+            f"{exp(log_odds):.3g}"
+            for log_odds in (finding.fitted.estimate, finding.fitted.low, finding.fitted.high)
         )
         facts = [
             ("odds ratio", estimate),
             (f"{100 * LEVEL:g} % interval", f"{low} to {high}"),
-            ("p", p_value(found.fitted.p)),
-            ("log odds", f"{found.fitted.estimate:.4f}, standard error {found.fitted.error:.4f}"),
+            ("p", p_value(finding.fitted.p)),
+            ("log odds", f"{finding.fitted.estimate:.4f}, standard error {finding.fitted.error:.4f}"),
         ]
     return [
         *facts,
-        ("outcome", f"{found.outcome} ({found.reading})"),
+        ("outcome", f"{finding.outcome} ({finding.reading})"),
         ("estimator", ESTIMATOR),
         ("standard error", ERRORS),
-        ("fixed effects", ", ".join(found.terms) or "none"),
-        ("rows", f"{found.samples:,} samples of {found.units:,} units"),
+        ("fixed effects", ", ".join(finding.terms) or "none"),
+        ("rows", f"{finding.samples:,} samples of {finding.units:,} units"),
     ]

@@ -49,7 +49,7 @@ class ListPosition:
             return None
         try:
             cell, replicate, back, item = json.loads(text)
-            if not all(type(each) is int and abs(each) < 2**63 for each in (cell, replicate, back)):
+            if not all(type(number) is int and abs(number) < 2**63 for number in (cell, replicate, back)):
                 raise ValueError
             item.encode()
             return cls(cell, str(item), replicate, bool(back))
@@ -117,7 +117,7 @@ def listed(
     walk = _by_item if filters.sort == "item" else _by_cell
     back = place is not None and place.back
     deadline = time.monotonic() + LOOK_SECONDS
-    found: list[FoundSample] = []
+    steps: list[FoundSample] = []
     reached: ListPosition | None = None
     for step in walk(moment, chosen, items, filters, place, back):
         if isinstance(step, ListPosition):
@@ -125,14 +125,14 @@ def listed(
                 reached = step
                 break
         else:
-            found.append(step)
-            if len(found) > ROWS:
+            steps.append(step)
+            if len(steps) > ROWS:
                 break
-    full = len(found) > ROWS
-    del found[ROWS:]
+    full = len(steps) > ROWS
+    del steps[ROWS:]
     if back:
-        found.reverse()
-    rows = tuple(sample_row(moment, each) for each in found)
+        steps.reverse()
+    rows = tuple(sample_row(moment, found_sample) for found_sample in steps)
     ends = (rows[0].place, rows[-1].place) if rows else (place, place)
     onward = full or reached is not None
     further = _facing(ends[0] if back else ends[1], back) if full else reached
@@ -243,9 +243,9 @@ def _of_item(
                 yield (cell, item, replicate, *outcome)
 
 
-def sample_row(moment: Moment, found: FoundSample) -> ListedSample:
+def sample_row(moment: Moment, found_sample: FoundSample) -> ListedSample:
     """A sample as a list shows it."""
-    cell, item, replicate, choice, score, evidence = found
+    cell, item, replicate, choice, score, evidence = found_sample
     text = response(moment, cell.id, item, replicate)
     return ListedSample(
         cell, item, replicate, choice, score, _margin(evidence),

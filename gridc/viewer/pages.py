@@ -215,12 +215,14 @@ def item_page(view: View) -> dict[str, Any]:
     models = list(dict.fromkeys(cell.model for cell in cells))
     rows, held = [], None
     for configuration in here:
-        asked = [study.at(model, benchmark, configuration) for model in models]
-        outcomes = [_outcomes(view.moment, cell, item) if cell else () for cell in asked]
-        first = next((cell for cell, outcome in zip(asked, outcomes, strict=True) if cell and outcome), None)
+        row_cells = [study.at(model, benchmark, configuration) for model in models]
+        outcomes = [_outcomes(view.moment, cell, item) if cell else () for cell in row_cells]
+        first = next(
+            (cell for cell, outcome in zip(row_cells, outcomes, strict=True) if cell and outcome), None
+        )
         held = held or first
         if any(outcomes):
-            rows.append((configuration, list(zip(asked, outcomes, strict=True))))
+            rows.append((configuration, list(zip(row_cells, outcomes, strict=True))))
     if held is None:
         raise absent(f"no cell of this page asks item `{item}` of `{benchmark}`")
     return {
@@ -321,11 +323,11 @@ def curves_page(view: View) -> dict[str, Any]:
         raise absent("the viewer knows no curve of this study: open its spec, which states them")
     if study.waiting:
         return {"names": (), "shown": None}
-    found = {curve.name: curve for curve in stated.of(study)}
-    name = view.request.query.get("curve") or next(iter(found), "")
-    if found and name not in found:
+    by_name = {curve.name: curve for curve in stated.of(study)}
+    name = view.request.query.get("curve") or next(iter(by_name), "")
+    if by_name and name not in by_name:
         raise absent(f"the study has no curve `{name[:80]}`")
-    return {"names": tuple(found), "shown": curves.shown(found[name]) if found else None}
+    return {"names": tuple(by_name), "shown": curves.shown(by_name[name]) if by_name else None}
 
 
 Switch = list[tuple[str, StoredCell | None, bool]]

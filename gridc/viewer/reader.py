@@ -70,8 +70,8 @@ class Moment:
 
     def row(self, statement: str, values: Sequence[Any] = ()) -> SqlRow | None:
         """The first of them, if there is one."""
-        found: SqlRow | None = self.rows(statement, values).fetchone()
-        return found
+        row: SqlRow | None = self.rows(statement, values).fetchone()
+        return row
 
     @property
     def version(self) -> int:

@@ -124,7 +124,7 @@ def sample(moment: Moment, cell: StoredCell, item: str, replicate: int) -> Sampl
         raise absent(f"the cell `{cell.key}` has no sample of item `{item}`, replicate {replicate}")
     choice, score, evidence = row
     document = loaded(evidence) if evidence is not None else None
-    said: Mapping[str, Any] = document if isinstance(document, dict) else {}
+    details: Mapping[str, Any] = document if isinstance(document, dict) else {}
     shown = moment.row(
         """SELECT options, points, unknown, matching, expected FROM shown
            JOIN cell USING (stamp, benchmark, option_order) WHERE cell.id = ? AND item = ?""",
@@ -133,9 +133,9 @@ def sample(moment: Moment, cell: StoredCell, item: str, replicate: int) -> Sampl
     options, points, unknown, matching, expected = shown or (None, None, None, None, None)
     right = loaded(points) if points is not None else None
     return SampleView(
-        cell, item, replicate, choice, score, said, options,
-        tuple(right) if isinstance(right, list) and all(type(each) is int for each in right) else None,
-        unknown, matching, expected, tuple(_calls(moment, cell, item, replicate, choice, said)),
+        cell, item, replicate, choice, score, details, options,
+        tuple(right) if isinstance(right, list) and all(type(option) is int for option in right) else None,
+        unknown, matching, expected, tuple(_calls(moment, cell, item, replicate, choice, details)),
         tuple(_judgements(moment, cell, item, replicate)),
     )  # fmt: skip
 
@@ -236,8 +236,8 @@ def _messages(content: str, sent: str | None) -> tuple[tuple[PromptMessage, ...]
 def _candidates(
     request: str, answer: Mapping[str, Any], choice: int | None, evidence: Mapping[str, Any], decides: bool
 ) -> Iterator[CandidateLikelihood]:
-    asked = loaded(request)
-    texts = asked.get("continuations") if isinstance(asked, dict) else None
+    parameters = loaded(request)
+    texts = parameters.get("continuations") if isinstance(parameters, dict) else None
     if not isinstance(texts, list):
         return
     likely, tokens = (_list(answer.get(name), len(texts)) for name in ("loglikelihoods", "tokens"))

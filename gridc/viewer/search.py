@@ -151,13 +151,13 @@ class Index:
     def _matches(self, expression: str, within: str, after: int) -> Iterator[tuple[int, str, str]]:
         with self._lock:
             assert self._connection is not None, "`ensure` comes first"
-            found = self._connection.execute(
+            matches = self._connection.execute(
                 """SELECT n, kind, id FROM words JOIN document ON n = words.rowid
                    WHERE words MATCH ? AND words.rowid > ? AND (? = '' OR kind = ?)
                    ORDER BY words.rowid LIMIT 5000""",
                 [expression, after, within, within],
             ).fetchall()
-        yield from found
+        yield from matches
 
     def _asked(self, prompt: int) -> list[str]:
         with self._lock:

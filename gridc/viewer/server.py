@@ -91,12 +91,14 @@ def app(viewer: Viewer, port: int) -> "Guard":
             call = request.query_params.get("call", "")
             with viewer.sources[number].reader.moment() as moment:
                 row = moment.row("SELECT answer FROM call WHERE id = ?", [call])
-            said = generated(row[0]) if row else None
-            if said is None:
+            answer = generated(row[0]) if row else None
+            if answer is None:
                 raise absent(f"call `{call[:80]}` generated no text")
         except GridcError as error:
             return failed(error)
-        return PlainTextResponse(said, headers={"Content-Disposition": 'attachment; filename="response.txt"'})
+        return PlainTextResponse(
+            answer, headers={"Content-Disposition": 'attachment; filename="response.txt"'}
+        )
 
     def page(request: "HttpRequest") -> "Response":
         name = request.url.path.removeprefix("/")

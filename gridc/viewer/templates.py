@@ -43,7 +43,7 @@ def integrity(name: str) -> str:
 
 def lines(text: object) -> str:
     """Text of several lines with its control characters shown; line ends and tabs stay."""
-    return _OBEYED.sub(lambda found: visible(found.group()), str(text))
+    return _OBEYED.sub(lambda match: visible(match.group()), str(text))
 
 
 _OBEYED = re.compile(f"{DECEIVING.pattern}|[\\r\u0085\u2028\u2029]")

@@ -285,7 +285,13 @@ def test_a_ranking_follows_the_direction_of_the_score(
         world = World(np.array([[0.6] * 12, [0.6 + gap] * 12]))
         for _ in range(runs):
             found = weigh(
-                [full], {"b": study(world.outcomes(200, random))}, ALPHA, 0, True, 199, asked=[region]
+                [full],
+                {"b": study(world.outcomes(200, random))},
+                ALPHA,
+                0,
+                True,
+                199,
+                hypothesis_regions=[region],
             )
             p = ranking_p_values(["b", "a"], {"b": region}, {"b": Direction.of(direction)}, found, strength)
             support, refute = exact_tests.holm(p)

@@ -43,7 +43,7 @@ def for_each(spec: Spec, source: Source) -> tuple[Spec, Source]:
             collector.add(
                 source.diagnose("GC307", where, f"`{hypothesis.id}` is about no model or benchmark")
             )
-        ids[hypothesis.id] = tuple(each.id for each in several)
+        ids[hypothesis.id] = tuple(written_out.id for written_out in several)
         written += several
         rows += [number] * len(several)
     collector.raise_if_any()

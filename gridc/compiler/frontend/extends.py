@@ -75,7 +75,9 @@ class Expanded(Source):
         node, siblings = self._written.get(path), self._written.get(path[:-1])
         if node is None or siblings is None or _id(node) is None or not isinstance(siblings.value, list):
             return None
-        others = [name for each in siblings.value if each.source is not node.source and (name := _id(each))]
+        others = [
+            name for sibling in siblings.value if sibling.source is not node.source and (name := _id(sibling))
+        ]
         near = did_you_mean(f"{_id(node)}", others) if others else ""
         return f"it is a new entry: {near}" if near.startswith("did you mean") else None
 
@@ -104,13 +106,13 @@ def expanded_text(source: Source) -> str:
 
 def spec_files(path: Path) -> dict[Path, str]:
     """The files that a spec is written in, itself first, with their digests: those that can be read."""
-    found: dict[Path, str] = {}
+    digests: dict[Path, str] = {}
     with suppress(SpecError, OSError):
         source = read(path)
-        found[path] = digest_bytes(source.text.encode())
+        digests[path] = digest_bytes(source.text.encode())
         for base in expanded(source).bases:
-            found[base.path] = digest_bytes(base.text.encode())
-    return found
+            digests[base.path] = digest_bytes(base.text.encode())
+    return digests
 
 
 def _expand(source: Source, above: list[Source]) -> PlacedValue:
@@ -157,8 +159,8 @@ def _base(source: Source, above: Sequence[Source]) -> Source:
         raise refuse("GC309", f"`{name}` is not a file", help)
     if not path.resolve().is_relative_to(folder.resolve()):
         raise refuse("GC308", f"`{name}` leads outside the spec's folder", "put a copy beside the spec")
-    if path.resolve() in [each.path.resolve() for each in above]:
-        names = " -> ".join([*(each.path.name for each in above), name])
+    if path.resolve() in [file.path.resolve() for file in above]:
+        names = " -> ".join([*(file.path.name for file in above), name])
         raise refuse("GC320", f"`extends` is circular: {names}", "a base extends none of those above it")
     if len(above) >= MOST_FILES:
         message = f"`extends` goes through more than {MOST_FILES} files"
@@ -299,4 +301,4 @@ def _nodes(node: PlacedValue, path: KeyPath) -> Iterator[tuple[KeyPath, PlacedVa
 def base_digests(path: Path) -> dict[str, str]:
     """By name, the files that a spec is written in, as a lock names them; nothing of a spec in one file."""
     files = spec_files(path)
-    return {each.name: value for each, value in files.items()} if len(files) > 1 else {}
+    return {file.name: value for file, value in files.items()} if len(files) > 1 else {}

@@ -138,7 +138,7 @@ def _inside(name: str) -> PurePosixPath:
     return path
 
 
-def _below(folder: Path, name: str, scheme: str, told: str | None = None) -> str:
+def _below(folder: Path, name: str, scheme: str, explanation: str | None = None) -> str:
     """Where a name was looked up, and the nearest thing that lies there."""
     from difflib import get_close_matches
 
@@ -146,7 +146,7 @@ def _below(folder: Path, name: str, scheme: str, told: str | None = None) -> str
     there = sorted(path.name for path in parent.iterdir()) if is_there(parent, Path.is_dir) else []
     near = get_close_matches(PurePosixPath(name).name, there, n=1, cutoff=0.6)
     meant = f"; did you mean `{scheme}:{PurePosixPath(name).with_name(near[0])}`?" if near else ""
-    return f"{told or f'it is looked up below {folder}'}{meant}"
+    return f"{explanation or f'it is looked up below {folder}'}{meant}"
 
 
 def _listing(folder: Path, pattern: str) -> str:

@@ -55,11 +55,11 @@ class Measurand:
 @lru_cache(maxsize=1)
 def measurands() -> Mapping[str, Measurand]:
     """Every measurand that ships, by name."""
-    found = {}
+    by_name = {}
     for path in sorted(BUILTIN_MEASURANDS.glob("*.toml")):
         name = path.stem.replace(".", ":", 1)
-        found[name] = _measurand(name, tomllib.loads(path.read_text("utf-8")))
-    return found
+        by_name[name] = _measurand(name, tomllib.loads(path.read_text("utf-8")))
+    return by_name
 
 
 def _measurand(name: str, values: Mapping[str, Any]) -> Measurand:

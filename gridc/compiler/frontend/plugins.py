@@ -159,17 +159,17 @@ def _content(plugin: Plugin, loaded: Any) -> dict[str, Any]:
 
     module = sys.modules[plugin.entry.module.partition(".")[0]]
     folders = [Path(folder) for folder in getattr(module, "__path__", ())]
-    found = {path.relative_to(folder): path for folder in folders for path in folder.rglob("*")}
+    files = {path.relative_to(folder): path for folder in folders for path in folder.rglob("*")}
     if not folders and module.__file__ is not None:
-        found = {Path(Path(module.__file__).name): Path(module.__file__)}
+        files = {Path(Path(module.__file__).name): Path(module.__file__)}
     code = {
         name.as_posix(): digest_bytes(path.read_bytes())
-        for name, path in found.items()
+        for name, path in files.items()
         if path.is_file() and "__pycache__" not in name.parts and not name.name.startswith(".")
     }
     others = dict(_installed_with(plugin, module))
     code |= {f"/{name}": digest_bytes(path.read_bytes()) for name, path in others.items()}
-    code |= _compiled([*found.values(), *others.values()])
+    code |= _compiled([*files.values(), *others.values()])
     here = {name for names in packages_distributions().values() for name in names}
     packages = {name: version(name) for name in getattr(loaded, "packages", ()) if name in here}
     return {"code": digest(code), **({"packages": packages} if packages else {})}
@@ -179,13 +179,13 @@ def _compiled(sources: Iterable[Path]) -> dict[str, str]:
     """The digests of compiled files that Python runs without a look at their sources (PEP 552)."""
     from importlib.util import cache_from_source
 
-    found = {}
+    digests = {}
     for path in sources:
         cache = Path(cache_from_source(str(path)))
         data = cache.read_bytes() if path.suffix == ".py" and cache.is_file() else b""
         if int.from_bytes(data[4:8], "little") == _UNCHECKED_HASH:
-            found[f"//{path.name} {digest_bytes(path.read_bytes())}"] = digest_bytes(data)
-    return found
+            digests[f"//{path.name} {digest_bytes(path.read_bytes())}"] = digest_bytes(data)
+    return digests
 
 
 _UNCHECKED_HASH = 1

@@ -172,7 +172,7 @@ def _in_cells(
     composed = any(isinstance(getattr(table.table, "prompt", None), dict) for table in effect_tables(spec))
     if not composed and not given:
         return
-    told: set[object] = set()
+    reported: set[object] = set()
     whole = {reference for path, reference in prompt_references(spec) if path[-1] == "prompt"}
     for model, benchmark in Settings(spec).representatives():
         seen: dict[bytes, LevelByAxis] = {}
@@ -188,18 +188,18 @@ def _in_cells(
                     yield source.diagnose("GC310", where, message)
             texts = [prompts[setting.prompt], *([prompts[setting.wrapper]] if setting.wrapper else [])]
             named = {name for text in texts for name in template_variables(text)} & given.keys()
-            for name in sorted(named - dict(setting.vars).keys() - told):
-                told.add(name)
+            for name in sorted(named - dict(setting.vars).keys() - reported):
+                reported.add(name)
                 where = stated_at(spec, "prompt", place) or ("axis", 0)
                 message = f"`{name}` has no value on `{benchmark}` ({_cell(configuration.levels)})"
                 help = f"vars = {{ {name} = ... }} in every level of an axis, or in [harness]"
                 yield source.diagnose("GC322", where, message, help)
             used = tuple((name, value) for name, value in setting.vars if name in named)
             twin = seen.setdefault(replace(setting, vars=used).key, configuration.levels)
-            if twin != configuration.levels and "twin" not in told:
-                told.add("twin")
+            if twin != configuration.levels and "twin" not in reported:
+                reported.add("twin")
                 idle = [axis for axis in twin if twin[axis] != configuration.levels[axis]]
-                message = f"on `{benchmark}`, {' and '.join(f'`{each}`' for each in idle)} changes nothing"
+                message = f"on `{benchmark}`, {' and '.join(f'`{axis}`' for axis in idle)} changes nothing"
                 levels = {axis: basic_string(level) for axis, level in configuration.levels.items()}
                 where = ("axis", [axis.id for axis in spec.axis].index(idle[0]), "id")
                 message += ": no template prints its `vars`"

@@ -133,7 +133,7 @@ def _nearby(path: Path) -> str | None:
 
 def near_files(path: Path, beside: Path | None = None) -> str | None:
     """The specs in the folder of a path at which there is none, `beside` left out; None where it has none."""
-    specs = sorted(each.name for each in path.parent.glob("*.toml") if each != beside)
+    specs = sorted(file.name for file in path.parent.glob("*.toml") if file != beside)
     if not specs:
         return None
     from difflib import get_close_matches
@@ -205,8 +205,8 @@ def _syntax_error(message: str, text: str, path: Path) -> Diagnostic:
         message = message.removesuffix(" (at end of document)")
         ended = _lines(text.rstrip("\r\n"))
         span = Span(len(ended), len(ended[-1]) + 1)
-    for told, said in _WORDS:
-        message = re.sub(told, said, message)
+    for pattern, replacement in _WORDS:
+        message = re.sub(pattern, replacement, message)
     message = message[:1].lower() + message[1:]
     line = _lines(text)[span.line - 1]
     return Diagnostic("GC001", message, str(path), span, _syntax_help(message, line, span), line)

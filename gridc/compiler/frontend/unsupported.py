@@ -88,7 +88,7 @@ def undecidable(spec: Spec, test: Falsification) -> str | None:
     if test.criterion is None:
         return f"for people to do; {decided(test)}"
     if test.criterion.fork is not None:
-        fork = next(each for each in spec.fork if each.id == test.criterion.fork)
+        fork = next(declared for declared in spec.fork if declared.id == test.criterion.fork)
         if fork.binds != "analysis.outcome" or test.criterion.level not in ("itt", "pp"):
             return f"what {fork.id} = {test.criterion.level} gives is not computed"
     return None

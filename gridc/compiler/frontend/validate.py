@@ -46,11 +46,11 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
     for error in validator.iter_errors(source.values):
         for diagnostic in _explain(error, source, validator.schema):
             collector.add(diagnostic)
-    meant = {each.help for each in collector.diagnostics if each.code == "GC101"}
+    meant = {finding.help for finding in collector.diagnostics if finding.code == "GC101"}
     collector.diagnostics = [
-        each  # `axis` is no list where only [[axis.level]] behind a misspelt [[axes]] made a table of it
-        for each in collector.diagnostics
-        if each.code != "GC102" or f"did you mean {each.message.partition(' ')[0]}?" not in meant
+        finding  # `axis` is no list where only [[axis.level]] behind a misspelt [[axes]] made a table of it
+        for finding in collector.diagnostics
+        if finding.code != "GC102" or f"did you mean {finding.message.partition(' ')[0]}?" not in meant
     ]
     collector.diagnostics.sort(
         key=lambda diagnostic: (diagnostic.span.line, diagnostic.span.column) if diagnostic.span else (0, 0)
@@ -58,14 +58,16 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
     collector.raise_if_any()
     if isinstance(refused, ModelError):
         # A list with a wrong row counts as short too, and the schema has seen the lists that are.
-        for each in (each for each in refused.errors() if each["type"] != "too_short"):
-            path = _existing(each["loc"], source)
-            if each["type"].startswith("int_"):  # to JSON Schema 1.0 is a whole number
+        for model_error in (refusal for refusal in refused.errors() if refusal["type"] != "too_short"):
+            path = _existing(model_error["loc"], source)
+            if model_error["type"].startswith("int_"):  # to JSON Schema 1.0 is a whole number
                 message = f"{_name(path, source)} must be a whole number, written without a point"
                 collector.add(source.diagnose("GC102", path, message))
             else:
-                help = getattr(each.get("ctx", {}).get("error"), "help", None)
-                collector.add(source.diagnose("GC105", path, each["msg"].removeprefix("Value error, "), help))
+                help = getattr(model_error.get("ctx", {}).get("error"), "help", None)
+                collector.add(
+                    source.diagnose("GC105", path, model_error["msg"].removeprefix("Value error, "), help)
+                )
         collector.raise_if_any()
     raise refused
 
@@ -73,14 +75,14 @@ def typed_as(model: type[T], schema: str, source: Source) -> T:
 def _existing(path: Iterable[str | int], source: Source) -> KeyPath:
     """The parts of a model's path that the document has; it also names the variants of tables."""
     here: Any = source.values
-    found: list[str | int] = []
+    keys: list[str | int] = []
     for part in path:
         try:
             here = here[part]
         except (LookupError, TypeError):
             continue
-        found.append(part)
-    return tuple(found)
+        keys.append(part)
+    return tuple(keys)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -91,7 +93,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     if near:
         return f"did you mean `{near[0]}`?"
-    shown = ", ".join(f"`{each}`" for each in known[:12])
+    shown = ", ".join(f"`{known_name}`" for known_name in known[:12])
     return f"known here: {shown}{' and more' if len(known) > 12 else ''}" if known else "none is declared"
 
 
@@ -114,7 +116,7 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
         case "additionalProperties":
             known = list(schema.get("properties", {}))
             table: Any = error.instance
-            for key in [each for each in table if each not in known]:
+            for key in [name for name in table if name not in known]:
                 message = f"unknown key `{key}` in {where}"
                 help = _belongs(key, schema, whole) or did_you_mean(key, known)
                 yield source.diagnose("GC101", (*path, key), message, help, at_key=True)
@@ -125,12 +127,16 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
         case "type":
             names = rule if isinstance(rule, list) else [rule]
             expected = " or ".join(_TYPES[name] for name in names)
-            told = [(_meaning(error) or "").rstrip("."), _retyped(error.instance, schema, names)]
-            both = "; ".join(filter(None, told)) if all(told) else _meaning(error) or told[1]
+            explanations = [(_meaning(error) or "").rstrip("."), _retyped(error.instance, schema, names)]
+            both = (
+                "; ".join(filter(None, explanations))
+                if all(explanations)
+                else _meaning(error) or explanations[1]
+            )
             yield source.diagnose("GC102", path, f"{where} must be {expected}", both)
         case "oneOf" if "discriminator" in schema:
             yield from _explain_variant(error, source, path, whole)
-        case "anyOf" if known := [name for each in rule for name in each.get("enum", ())]:
+        case "anyOf" if known := [name for variant in rule for name in variant.get("enum", ())]:
             stated: Any = error.instance
             near = _other_name(str(stated), known) or did_you_mean(str(stated), known)
             way_out = near if isinstance(stated, str) else _meaning(error)
@@ -138,11 +144,15 @@ def _explain(error: "ValidationError", source: Source, whole: Any) -> Iterator[D
         case "anyOf" if (table := _table_of(error)) is not None:
             yield from (diagnostic for inner in table for diagnostic in _explain(inner, source, whole))
         case "anyOf":
-            selects = any("$ref" in each and each["$ref"] not in TABLES_OF_FIELDS for each in rule)
-            types = " or ".join(dict.fromkeys(_TYPES[each["type"]] for each in rule if "type" in each))
-            types += " or a table" if any(each.get("$ref") in TABLES_OF_FIELDS for each in rule) else ""
+            selects = any("$ref" in variant and variant["$ref"] not in TABLES_OF_FIELDS for variant in rule)
+            types = " or ".join(
+                dict.fromkeys(_TYPES[variant["type"]] for variant in rule if "type" in variant)
+            )
+            types += " or a table" if any(variant.get("$ref") in TABLES_OF_FIELDS for variant in rule) else ""
             expected = "a name, a list of names, or { not = ... }" if selects else types
-            lists: Mapping[str, Any] = next((each for each in rule if each.get("type") == "array"), {})
+            lists: Mapping[str, Any] = next(
+                (variant for variant in rule if variant.get("type") == "array"), {}
+            )
             meaning, retyped = _meaning(error), _retyped(error.instance, lists, ["array"])
             way_out = f"{meaning.rstrip('.')}; {retyped}" if meaning and retyped else meaning or retyped
             yield source.diagnose("GC102", path, f"{where} must be {expected}", way_out)
@@ -221,7 +231,7 @@ def _keys(schema: Any, whole: Any) -> set[str]:
         *schema.get("oneOf", ()),
         *([schema["items"]] if "items" in schema else []),
     ]
-    return set(schema.get("properties", ())).union(*(_keys(each, whole) for each in inner))
+    return set(schema.get("properties", ())).union(*(_keys(part, whole) for part in inner))
 
 
 def _explain_variant(

@@ -63,20 +63,20 @@ def drawn(spec: Spec) -> tuple[tuple[Level, ...], ...]:
     wanted = spec.draw
     if wanted is None:
         return ()
-    total, found = combinations(spec), {0}
+    total, places = combinations(spec), {0}
     over_axes = [
         selector for selector in spec.exclude if not {"model", "benchmark"} & selector.when.root.keys()
     ]
     for attempt in range(ATTEMPTS[0] + ATTEMPTS[1] * wanted.n):
-        if len(found) == min(wanted.n, total):
+        if len(places) == min(wanted.n, total):
             break
         place = int.from_bytes(sha256(f"{wanted.seed}:{attempt}".encode()).digest(), "big") % total
         levels = _levels_at(spec, place)
         at = {axis.id: level.id for axis, level in zip(spec.axis, levels, strict=True)}
         at["tier"] = _last_tier(spec, levels)
         if not any(exclusion.when.matches(at) for exclusion in over_axes):
-            found.add(place)
-    return tuple(_levels_at(spec, place) for place in sorted(found))
+            places.add(place)
+    return tuple(_levels_at(spec, place) for place in sorted(places))
 
 
 def _levels_at(spec: Spec, place: int) -> tuple[Level, ...]:
@@ -115,8 +115,8 @@ def place(spec: Spec, levels: LevelByAxis, benchmark: str, model: str | None = N
 
 def where(levels: LevelByAxis, tier: str, benchmark: str, model: str | None = None) -> dict[str, str]:
     """A place of the grid whose tier is known."""
-    found = {**levels, "benchmark": benchmark, "tier": tier}
-    return found if model is None else {**found, "model": model}
+    ids = {**levels, "benchmark": benchmark, "tier": tier}
+    return ids if model is None else {**ids, "model": model}
 
 
 def excluded_by(spec: Spec, where: Mapping[str, str]) -> Exclude | None:
@@ -263,14 +263,14 @@ class Settings:
     def representatives(self) -> list[tuple[str, str]]:
         """One (model, benchmark) of all that start alike and lose the same configurations to exclusions:
         what holds for its settings holds for theirs."""
-        found: dict[str, tuple[str, str]] = {}
+        groups: dict[str, tuple[str, str]] = {}
         for (model, benchmark), base in self._bases.items():
             fixed = {"model": model, "benchmark": benchmark}
             cut = [selector.when.restricted(fixed.keys()).matches(fixed) for selector in self._exclude]
             kind = benchmark in self._lower, model in self._served
             alike = sorted(base.items(), key=itemgetter(0)), cut, kind
-            found.setdefault(repr(alike), (model, benchmark))
-        return list(found.values())
+            groups.setdefault(repr(alike), (model, benchmark))
+        return list(groups.values())
 
 
 SHARED = ("vars", "separators", "system", "prompt")
@@ -280,10 +280,10 @@ ORDERS: Mapping[str, str] = {"system": "system_order", "prompt": "prompt_order"}
 
 def _stated(source: ModelEffects | BenchmarkEffects) -> dict[str, Any]:
     """The keys of a call that a table sets."""
-    found = {key: value for key in _keys(type(source)) if (value := getattr(source, key)) is not None}
-    if "separators" in found:
-        found["separators"] = found["separators"].model_dump(exclude_none=True)
-    return found
+    effects = {key: value for key in _keys(type(source)) if (value := getattr(source, key)) is not None}
+    if "separators" in effects:
+        effects["separators"] = effects["separators"].model_dump(exclude_none=True)
+    return effects
 
 
 @cache
@@ -313,15 +313,15 @@ def _over(*tables: Mapping[str, Any]) -> dict[str, Any]:
 
 def settled(stated: Mapping[str, Any]) -> dict[str, Any]:
     """What is stated of a call, as fields of its setting: named parts joined in their order."""
-    found = {key: value for key, value in stated.items() if key not in ORDERS.values()}
-    joint = found.get("separators", {}).get("parts", BLANK_LINE)
+    fields = {key: value for key, value in stated.items() if key not in ORDERS.values()}
+    joint = fields.get("separators", {}).get("parts", BLANK_LINE)
     for key, named in ORDERS.items():
-        if isinstance(found.get(key), dict):
-            order = stated.get(named) or tuple(found[key])
-            texts = [found[key][name] for name in order if name in found[key]]
-            found[key] = joint.join(texts) if key == "system" else composite(joint, texts)
-    if "vars" in found:
-        found["vars"] = tuple(sorted(found["vars"].items()))
-    if "separators" in found:
-        found["separators"] = Separators(**found["separators"])
-    return found
+        if isinstance(fields.get(key), dict):
+            order = stated.get(named) or tuple(fields[key])
+            texts = [fields[key][name] for name in order if name in fields[key]]
+            fields[key] = joint.join(texts) if key == "system" else composite(joint, texts)
+    if "vars" in fields:
+        fields["vars"] = tuple(sorted(fields["vars"].items()))
+    if "separators" in fields:
+        fields["separators"] = Separators(**fields["separators"])
+    return fields

@@ -40,18 +40,18 @@ class Distinct:
 
     def counts(self) -> Counter[int]:
         """How many distinct digests there are, by the number that each came with first."""
-        found: Counter[int] = Counter()
+        total: Counter[int] = Counter()
         for part in range(PARTITIONS):
-            found.update(self._first(part).values())
-        return found
+            total.update(self._first(part).values())
+        return total
 
     def shared(self, other: "Distinct") -> Counter[int]:
         """The same, of the digests that `other` has too."""
-        found: Counter[int] = Counter()
+        total: Counter[int] = Counter()
         for part in range(PARTITIONS):
             theirs = other._first(part)
-            found.update(number for digest, number in self._first(part).items() if digest in theirs)
-        return found
+            total.update(number for digest, number in self._first(part).items() if digest in theirs)
+        return total
 
     def twins(self) -> Iterator[tuple[int, int]]:
         """(number of the first, number of a later one) for each digest that comes again."""

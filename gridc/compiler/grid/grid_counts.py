@@ -66,16 +66,16 @@ def survey(spec: Spec) -> Survey:
     models = [model.id for model in spec.model]
     exclude = [0] * len(spec.exclude)
     hypothesis: list[dict[BenchmarkSample, Counter[tuple[str, ...]]]] = [{} for _ in spec.hypothesis]
-    compared = [kind_of(each).axes(each) for each in spec.hypothesis]
+    compared = [kind_of(declared).axes(declared) for declared in spec.hypothesis]
     slices = [0] * len(spec.slice)
     primary = 0
-    asked: Counter[BenchmarkSample] = Counter()
+    runs_of_all: Counter[BenchmarkSample] = Counter()
     tested: Counter[BenchmarkSample] = Counter()
     envelopes = []
     for benchmark in spec.benchmark:
         cells = runs = size = 0
         tiers = dict.fromkeys(spec.tiers, 0)
-        held = dict.fromkeys((each.id for each in spec.slice), 0)
+        held = dict.fromkeys((declared.id for declared in spec.slice), 0)
         excluded: Counter[str] = Counter()
         for configuration in grid.configurations(spec):
             replicates = grid.replicates(spec, configuration)
@@ -98,15 +98,15 @@ def survey(spec: Spec) -> Survey:
                     tested[on] += replicates
             cells += kept
             runs += kept * replicates
-            asked[on] += kept * replicates
+            runs_of_all[on] += kept * replicates
             if not kept:
                 continue
             primary += len(principal)
             where = grid.where(configuration.levels, configuration.tier, benchmark.id)
-            for number, each in enumerate(spec.hypothesis if principal else ()):
-                named = "model" in each.where.root
+            for number, stated in enumerate(spec.hypothesis if principal else ()):
+                named = "model" in stated.where.root
                 whom = principal if named else principal[:1]
-                about = sum(each.where.matches({**where, "model": model}) for model in whom)
+                about = sum(stated.where.matches({**where, "model": model}) for model in whom)
                 if about:
                     levels = tuple(configuration.levels[axis] for axis in compared[number])
                     counted = hypothesis[number].setdefault(on, Counter())
@@ -120,4 +120,6 @@ def survey(spec: Spec) -> Survey:
                     slices[number] += 1
                     held[part.id] += 1
         envelopes.append(Envelope(benchmark.id, cells, runs, size, tiers, held, dict(excluded)))
-    return Survey(tuple(envelopes), tuple(exclude), tuple(slices), tuple(hypothesis), primary, asked, tested)
+    return Survey(
+        tuple(envelopes), tuple(exclude), tuple(slices), tuple(hypothesis), primary, runs_of_all, tested
+    )

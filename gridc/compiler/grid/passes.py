@@ -56,6 +56,6 @@ PASSES: tuple[Pass, ...] = (exclude, mark_shared, mark_slices)
 def cells(spec: Spec) -> Iterator[Cell]:
     """The cells of a study, in the order of the spec."""
     stream = enumerate_grid(spec)
-    for each in PASSES:
-        stream = each(spec, stream)
+    for grid_pass in PASSES:
+        stream = grid_pass(spec, stream)
     return stream

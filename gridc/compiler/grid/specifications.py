@@ -59,7 +59,7 @@ def meaning(spec: Spec, fork: Fork, level: str) -> Choice | Unbound:
     if fork.choice is not None and level in fork.choice:
         return fork.choice[level]
     table, _, rest = fork.binds.partition(".")
-    axes = {axis.id: [each.id for each in axis.level] for axis in spec.axis}
+    axes = {axis.id: [declared.id for declared in axis.level] for axis in spec.axis}
     if fork.binds == "analysis.outcome" and level in ("itt", "pp"):
         return Choice(reading="itt" if level == "itt" else "pp")
     if table == "axis" and level in axes.get(rest, ()):
@@ -100,7 +100,7 @@ class Runnable:
 def runnable(spec: Spec, curve: Curve) -> Runnable:
     """Which specifications of a curve to run. A level that is not bound takes all its specifications away."""
     forks = {fork.id: fork for fork in spec.fork}
-    missing = {(each.fork, each.level) for each in unbound(spec, curve)}
+    missing = {(missing_choice.fork, missing_choice.level) for missing_choice in unbound(spec, curve)}
     kept = {
         name: tuple(level for level in forks[name].levels if (name, level) not in missing)
         for name in curve.forks
@@ -153,14 +153,14 @@ def _drawn(curve: Curve, levels: Mapping[str, Sequence[str]], sample: CurveSampl
     import numpy as np
 
     generator = np.random.default_rng(sample.seed)
-    found: dict[tuple[str, ...], None] = {}
-    while len(found) < sample.n:
+    distinct: dict[tuple[str, ...], None] = {}
+    while len(distinct) < sample.n:
         places = [generator.integers(0, len(choices), size=4 * sample.n) for choices in levels.values()]
         for row in zip(*(place.tolist() for place in places), strict=True):
             names = tuple(choices[at] for choices, at in zip(levels.values(), row, strict=True))
-            if len(found) < sample.n and not _excluded(curve, dict(zip(levels, names, strict=True))):
-                found.setdefault(names)
-    return [dict(zip(levels, names, strict=True)) for names in found]
+            if len(distinct) < sample.n and not _excluded(curve, dict(zip(levels, names, strict=True))):
+                distinct.setdefault(names)
+    return [dict(zip(levels, names, strict=True)) for names in distinct]
 
 
 def _default_first(drawn: list[dict[str, str]], forks: Mapping[str, Fork]) -> list[dict[str, str]]:

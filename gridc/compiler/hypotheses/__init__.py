@@ -18,13 +18,13 @@ from gridc.schema.spec import Spec
 def modules_of_kinds(package: str, constant: str) -> dict[str, Any]:
     """What the module of each kind in a package calls `constant`, by the `kind` of the language. Raises
     ImportError for a kind without a module, or a module without it."""
-    found = {}
+    by_kind = {}
     for kind in HYPOTHESIS_KINDS:
         name = f"{package}.{kind}"
         if find_spec(name) is None or not hasattr(module := import_module(name), constant):
             raise ImportError(f"`{kind}` is a hypothesis kind of the language and needs {name}.{constant}")
-        found[kind] = getattr(module, constant)
-    return found
+        by_kind[kind] = getattr(module, constant)
+    return by_kind
 
 
 KINDS: Mapping[str, HypothesisKind[Any]] = modules_of_kinds(__name__, "KIND")
@@ -39,20 +39,20 @@ def claims_in(hypotheses: Sequence[AnyHypothesis], correction: str = "holm") -> 
     """Over how many claims their p-values are corrected at the first step: by Holm's method (Shaffer 1986)
     those that can be false at once, by Benjamini and Hochberg's all."""
     claims = [kind_of(hypothesis).claims(hypothesis) for hypothesis in hypotheses]
-    return sum(len(each.sides) if correction == "bh" else each.at_once for each in claims)
+    return sum(len(claim.sides) if correction == "bh" else claim.at_once for claim in claims)
 
 
 def sharing(spec: Spec, hypothesis: AnyHypothesis) -> list[AnyHypothesis]:
     """Those that share its level although they declare no family: of some kinds all such, else itself."""
     if hypothesis.family is not None or not kind_of(hypothesis).shares_level:
         return [hypothesis]
-    return [each for each in spec.hypothesis if each.kind == hypothesis.kind and each.family is None]
+    return [stated for stated in spec.hypothesis if stated.kind == hypothesis.kind and stated.family is None]
 
 
 def strictest_level(spec: Spec, hypothesis: AnyHypothesis) -> float:
     """The level at which a claim of it is tested when nothing else of its family is found. One level is for
     support and refutation together."""
-    family = next((each for each in spec.family if each.id == hypothesis.family), None)
+    family = next((declared for declared in spec.family if declared.id == hypothesis.family), None)
     if family is not None:
         members = [member for member in spec.hypothesis if member.family == family.id]
         alone = family.correction == "none"

@@ -59,7 +59,7 @@ class Contrast(Tested[ContrastHypothesis]):
             others = [
                 level for level in levels_by_axis(spec)[hypothesis.axis] if level not in hypothesis.levels
             ]
-            known = f"`{hypothesis.axis}` also has {', '.join(f'`{each}`' for each in others)}"
+            known = f"`{hypothesis.axis}` also has {', '.join(f'`{level_name}`' for level_name in others)}"
             help = known if others else "name fewer levels, or another reference"
             yield Misfit(
                 "GC105", "reference", f"`{name}` compares `{hypothesis.reference}` with itself", help

@@ -84,10 +84,10 @@ def _worse_side(hypothesis: ContrastHypothesis, spec: Spec) -> Iterator[Misfit]:
         for benchmark in benchmarks_of(stated, spec)
         if benchmark.direction == good
     )
-    places = ", ".join(f"`{each}`" for each in wrong)
+    places = ", ".join(f"`{benchmark_name}`" for benchmark_name in wrong)
     problem = f'`{hypothesis.id}` would be supported by what is worse: {places} has direction = "{worse}"'
     if right:
-        alone = ", ".join(f'"{each}"' for each in right)
+        alone = ", ".join(f'"{benchmark_name}"' for benchmark_name in right)
         help = f"where = {{ benchmark = [{alone}] }}, and another hypothesis with {help} for the rest"
     yield Misfit("GC105", "side", problem, help)
 

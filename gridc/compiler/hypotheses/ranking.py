@@ -109,7 +109,11 @@ class Ranking(HypothesisKind[RankingHypothesis]):
         outcomes: dict[Verdict, str] = {}
         verdicts: tuple[Verdict, ...] = ("supported", "refuted", "open")
         for verdict in verdicts:
-            words = {name: each[verdict] for name, each in by_benchmark.items() if verdict in each}
+            words = {
+                name: words_by_verdict[verdict]
+                for name, words_by_verdict in by_benchmark.items()
+                if verdict in words_by_verdict
+            }
             if words and (verdict != "supported" or len(words) == len(by_benchmark)):
                 alike = len({*words.values()}) == 1
                 outcomes[verdict] = (

@@ -240,7 +240,7 @@ class Tested(HypothesisKind[T]):
         """An outcome for each verdict that some outcome reaches."""
         parts, level = design.known, design.level
         layout = self.layout(hypothesis, design)
-        asked = Asked(
+        planned = Asked(
             tuple(part.sizes for part in parts.values()),
             tuple(stratum.numbers for stratum in layout.strata),
             tuple(
@@ -252,7 +252,7 @@ class Tested(HypothesisKind[T]):
             layout.doses,
             self.interacts,
         )
-        return _witnesses(self.rule(hypothesis, level), asked, self.test(hypothesis, level), layout)
+        return _witnesses(self.rule(hypothesis, level), planned, self.test(hypothesis, level), layout)
 
     def _words(self, hypothesis: T, outcome: RiseFall, sided: bool, parts: Mapping[str, Part] | None) -> str:
         """An outcome in words."""
@@ -282,10 +282,10 @@ class Tested(HypothesisKind[T]):
 
 
 @lru_cache(maxsize=256)
-def _witnesses(rule: Rule, asked: Asked, test: DecidingTest, layout: Layout) -> Mapping[Verdict, RiseFall]:
+def _witnesses(rule: Rule, planned: Asked, test: DecidingTest, layout: Layout) -> Mapping[Verdict, RiseFall]:
     """Hypotheses often differ in their levels alone."""
     design = design_of(test, layout)
-    return witnesses(rule, asked, design, coefficients_of(test, layout, design))
+    return witnesses(rule, planned, design, coefficients_of(test, layout, design))
 
 
 def outcome_reference(hypothesis: AboutAnEffect, spec: Spec) -> Reference:

@@ -111,7 +111,7 @@ def _units(pool: Sequence[Item], sample: Sample) -> list[list[str]]:
         seen[stratum] += 1
         order.append((turn, name))
     if sample.stratify:
-        order.sort(key=lambda each: each[0])
+        order.sort(key=lambda pair: pair[0])
     return [[item.id for item in members[name]] for _, name in order]
 
 

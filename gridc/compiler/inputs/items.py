@@ -253,11 +253,11 @@ class ItemLoader:
         every: dict[str, Item] = {}
         left_out: list[str] = []
         loading = benchmark.loading
-        found: Mapping[str, str] = {}
-        said: tuple[str, ...] = ()
+        inferred: Mapping[str, str] = {}
+        remarks: tuple[str, ...] = ()
         try:
             settled = settle_loading(benchmark.loader, files, loading)
-            loading, found, said = settled.loading, settled.found, settled.said
+            loading, inferred, remarks = settled.loading, settled.found, settled.said
         except Misread as error:
             here: KeyPath = ("benchmark", number, "loading", *error.path)
             self._wrong.add(self._source.diagnose(error.code, here, error.problem, error.help))
@@ -291,7 +291,7 @@ class ItemLoader:
         if len(self._wrong.diagnostics) > before:
             return None
         digests = {file.name: digest_bytes(file.data) for file in files}
-        return Loaded(tuple(every.values()), digests, tuple(left_out), hub, found, (*how, *said))
+        return Loaded(tuple(every.values()), digests, tuple(left_out), hub, inferred, (*how, *remarks))
 
     def _report(self, number: int, name: str, rows: Sequence[BadRow], readable: bool) -> None:
         """The first few malformed rows of a file as findings, and how many more there are."""
@@ -351,7 +351,7 @@ class ItemLoader:
     def _paired(self, number: int, benchmark: Benchmark, items: Sequence[Item]) -> dict[str, VariantItems]:
         """Each variant's items for those of the benchmark; one is left out where a finding says why. Raises
         `NotFound` where the data of one are not here."""
-        found: dict[str, VariantItems] = {}
+        by_variant: dict[str, VariantItems] = {}
         for rank, variant in enumerate(benchmark.variants or ()):
             here: KeyPath = ("benchmark", number, "variants", rank, "source")
             stated = {"source": variant.source, "loading": variant.loading or benchmark.loading}
@@ -365,11 +365,11 @@ class ItemLoader:
             if loaded is None:
                 continue
             try:
-                found[variant.id] = pair(items, loaded)
+                by_variant[variant.id] = pair(items, loaded)
             except Unpaired as error:
                 problem = f"`{variant.id}` does not pair with `{benchmark.id}`: {error}"
                 self._wrong.add(self._source.diagnose("GC335", here, problem, error.help))
-        return found
+        return by_variant
 
     def _draw(self, benchmark: Benchmark, above: tuple[str, ...]) -> tuple[Item, ...] | None:
         """The sampled items; None where those that they must be disjoint from are not here."""
@@ -393,7 +393,7 @@ class ItemLoader:
             if name.startswith("path:"):
                 barred |= self._listed(benchmark, name)
                 continue
-            other = next(each for each in self._spec.benchmark if each.id == name)
+            other = next(declared for declared in self._spec.benchmark if declared.id == name)
             drawn = self._draw(other, (*above, benchmark.id)) if name in self._loaded else None
             if drawn is None:
                 self.absent[benchmark.id] = f"the items of `{name}`, which it must not share, are not here"
@@ -471,12 +471,12 @@ def _locked(text: str, loaded: Loaded, reference: str) -> set[str]:
             for benchmark in benchmarks
             if set(benchmark.get("files", {}).values()) & set(loaded.files.values())
         ]
-        found = {name for each in same for order in each["items"].values() for name in order}
+        names = {name for entry in same for order in entry["items"].values() for name in order}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise DrawError(f"`{reference}` is neither a lock nor a list of item ids") from None
-    if not found:
+    if not names:
         raise DrawError(f"`{reference}` is the lock of a study on other files")
-    return found
+    return names
 
 
 def _renderings(spec: Spec) -> dict[str, set[tuple[str | None, Sample | None]]]:

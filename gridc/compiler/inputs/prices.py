@@ -62,15 +62,15 @@ def paid_prices(spec: Spec, frozen: Mapping[str, Any] | None = None) -> dict[str
 
 def prices_of(spec: Spec, frozen: Mapping[str, Any] | None = None) -> dict[str, TokenPrice]:
     """The price of every provider's model that has one, by model id. `frozen` are those of a lock."""
-    found = {}
+    prices = {}
     for model in spec.asked_models:
         if not engine_kind(model.engine).provider:
             continue
         kept = (frozen or {}).get(model.id)
         price = _stated(model) or (TokenPrice(**kept) if kept is not None else _listed(model))
         if price is not None:
-            found[model.id] = price
-    return found
+            prices[model.id] = price
+    return prices
 
 
 def manifest(prices: Mapping[str, TokenPrice]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _batch(row: Mapping[str, Any]) -> dict[str, float] | None:
     if read is None or written is None:
         return None
     cached = row.get("cache_read_input_token_cost_batches") or read
-    return _rates(*(round(each * MILLION, 9) for each in (read, written, cached)))
+    return _rates(*(round(price * MILLION, 9) for price in (read, written, cached)))
 
 
 def _rates(read: float, written: float, cached: float) -> dict[str, float]:

@@ -103,10 +103,10 @@ def hypotheses_count_something(
         parts = [part.restricted({"benchmark"}) for part in (hypothesis.where, spec.analysis.primary)]
         named = [name.id for name in spec.benchmark
                  if all(part.matches({"benchmark": name.id}) for part in parts)]  # fmt: skip
-        asked = [item for name in named if name in items for item in items[name].sampled]
-        if items.keys() >= set(named) and not any(map(counts, asked)):
+        sampled = [item for name in named if name in items for item in items[name].sampled]
+        if items.keys() >= set(named) and not any(map(counts, sampled)):
             message = (
-                f"`{hypothesis.id}` is about `{rate}`, and none of its {len(asked):,} items is one {kind}"
+                f"`{hypothesis.id}` is about `{rate}`, and none of its {len(sampled):,} items is one {kind}"
             )
             yield source.diagnose("GC307", ("hypothesis", number, "outcome"), message)
 
@@ -120,19 +120,19 @@ def hypotheses_select_items(spec: Spec, source: Source, items: Mapping[str, Item
                  if all(part.matches({"benchmark": benchmark.id}) for part in parts)]  # fmt: skip
         if wanted is None or not items.keys() >= set(named):
             continue
-        asked = [item for name in named for item in items[name].sampled]
-        if not any(wanted.matches(item.tags) for item in asked):
-            message = f"`{hypothesis.id}` is about none of its {len(asked):,} items"
-            help = _known_tags(wanted, asked)
+        sampled = [item for name in named for item in items[name].sampled]
+        if not any(wanted.matches(item.tags) for item in sampled):
+            message = f"`{hypothesis.id}` is about none of its {len(sampled):,} items"
+            help = _known_tags(wanted, sampled)
             yield source.diagnose("GC307", ("hypothesis", number, "items"), message, help)
 
 
-def _known_tags(wanted: Selector, asked: Sequence[Item]) -> str | None:
+def _known_tags(wanted: Selector, sampled: Sequence[Item]) -> str | None:
     """Which tags or values there are, for the first that no item has."""
     for _, tag, value in wanted.mentions():
-        values = sorted({item.tags[tag] for item in asked if tag in item.tags})
+        values = sorted({item.tags[tag] for item in sampled if tag in item.tags})
         if not values:
-            return did_you_mean(tag, sorted({name for item in asked for name in item.tags}))
+            return did_you_mean(tag, sorted({name for item in sampled for name in item.tags}))
         if value not in values:
             return did_you_mean(value, values)
     return None

@@ -69,7 +69,7 @@ class Study:
             if model.source.startswith("models:") and identity.folder and model.digest is None:
                 yield f'{model.id}: digest = "{identity.files_digest}" would tie the spec to these files'
         for name, here in self.items.items():
-            yield from (f"{name}: {said}" for said in here.source.said)
+            yield from (f"{name}: {remark}" for remark in here.source.said)
             left_out = here.source.left_out
             if left_out:
                 yield (

@@ -64,17 +64,17 @@ def extract(
     text = fold(response[begin:])
     if not text.strip():
         return Extraction(None, "empty")
-    found = _Read(text, mentions(text, options, labels), are_letters(labels))
+    reading = _Read(text, mentions(text, options, labels), are_letters(labels))
     for name, confidence, rule in _RULES:
-        answer = rule(found)
+        answer = rule(reading)
         if answer is not None:
             kind = f"{name} {'letter' if answer.letter else 'text'}"
-            if found.contradicted(answer):
+            if reading.contradicted(answer):
                 return Extraction(None, "several answers")
-            if found.taken_back(answer):
+            if reading.taken_back(answer):
                 return Extraction(None, "taken back")
             return Extraction(answer.option, kind, confidence, begin + answer.start, begin + answer.end)
-    several = len({mention.option for mention in found.standing if not mention.letter}) > 1
+    several = len({mention.option for mention in reading.standing if not mention.letter}) > 1
     return Extraction(None, "several answers" if several else "no answer")
 
 

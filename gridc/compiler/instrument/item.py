@@ -109,7 +109,11 @@ class Item:
         """What is asked, by field, as plain JSON. A field without a value is left out, so that a field which
         items gain later does not change the digests of those that lack it. The family stands under the
         name by which stamps know it; template and category are no part of what is asked."""
-        names = {each.name: each.name for each in fields(self) if each.name not in ("template", "category")}
+        names = {
+            item_field.name: item_field.name
+            for item_field in fields(self)
+            if item_field.name not in ("template", "category")
+        }
         values = {key: getattr(self, name) for name, key in (names | {"family": "cluster"}).items()}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
         return {**{name: value for name, value in plain.items() if value not in (None, "", [])},

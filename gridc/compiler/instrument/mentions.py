@@ -46,9 +46,10 @@ class _Finder:
         texts = [" ".join(fold(option).split()).strip(" .") for option in options]
         longest = sorted(range(len(texts)), key=lambda option: -len(texts[option]))
         groups = [
-            rf"(?P<o{each}>{_spaced(texts[each])})"
-            for each in longest
-            if texts[each] and texts[each].upper() not in self._places  # a text "B" is taken for the letter
+            rf"(?P<o{option}>{_spaced(texts[option])})"
+            for option in longest
+            if texts[option]
+            and texts[option].upper() not in self._places  # a text "B" is taken for the letter
         ]
         self._text = re.compile(rf"{_NOT_BEFORE}(?:{'|'.join(groups) or '(?!)'}){_NOT_AFTER}", re.IGNORECASE)
         self._label = re.compile(_labelled(labels))
@@ -116,16 +117,16 @@ def _spaced(text: str) -> str:
     return r"\s++".join(re.escape(word) for word in text.split())
 
 
-def _echoed(text: str, found: Sequence[Mention]) -> Iterator[int]:
+def _echoed(text: str, named_options: Sequence[Mention]) -> Iterator[int]:
     """The numbers of the mentions that repeat the list of options: "A. its text B. its text"."""
     lines = [
         (number, letter.option)
-        for number, (letter, named) in enumerate(pairwise(found))
+        for number, (letter, named) in enumerate(pairwise(named_options))
         if letter.letter and not named.letter and letter.option == named.option
         and not text[letter.end : named.start].strip(_BETWEEN)
     ]  # fmt: skip
     for (first, option), (second, following) in pairwise(lines):
-        gap = text[found[first + 1].end : found[second].start] if second == first + 2 else "?"
+        gap = text[named_options[first + 1].end : named_options[second].start] if second == first + 2 else "?"
         if following == option + 1 and not gap.strip(_BETWEEN):
             yield from range(first, second + 2)
 

@@ -48,4 +48,4 @@ def best(scores: Scores, item: Item) -> frozenset[int]:
     earned = [points(scores, item, choice) for choice in range(len(item.options))]
     if len(set(earned)) < 2:
         return frozenset()
-    return frozenset(choice for choice, each in enumerate(earned) if each == max(earned))
+    return frozenset(choice for choice, value in enumerate(earned) if value == max(earned))

@@ -98,14 +98,14 @@ def trace(original: Original, call: SubCall) -> Traced:
 
 def shares(traced: Iterable[Traced]) -> list[StepShares]:
     """Sub-calls counted step by step: scaffolds in the order in which they come first, steps by name."""
-    found: dict[tuple[str, str], StepShares] = {}
-    for each in traced:
-        row = found.setdefault((each.scaffold, each.step), StepShares(each.scaffold, each.step))
+    rows: dict[tuple[str, str], StepShares] = {}
+    for step in traced:
+        row = rows.setdefault((step.scaffold, step.step), StepShares(step.scaffold, step.step))
         row.n += 1
-        for part, state in each.states.items():
+        for part, state in step.states.items():
             row.counts[part][state] = row.counts[part].get(state, 0) + 1
-    order = list(dict.fromkeys(scaffold for scaffold, _ in found))
-    return sorted(found.values(), key=lambda row: (order.index(row.scaffold), row.step))
+    order = list(dict.fromkeys(scaffold for scaffold, _ in rows))
+    return sorted(rows.values(), key=lambda row: (order.index(row.scaffold), row.step))
 
 
 COLUMNS = (
@@ -187,11 +187,11 @@ def is_safety(sentence: str) -> bool:
 
 def shown_options(question: str) -> tuple[str, ...]:
     """The options that a text shows under the letters A, B, ..., a line each."""
-    found: list[str] = []
+    options: list[str] = []
     for letter, text in _SHOWN.findall(question):
-        if letter == chr(ord("A") + len(found)):
-            found.append(text)
-    return tuple(found) if len(found) > 1 else ()
+        if letter == chr(ord("A") + len(options)):
+            options.append(text)
+    return tuple(options) if len(options) > 1 else ()
 
 
 def _format(original: Original) -> Sequence[str]:
@@ -223,12 +223,12 @@ def _options(original: Original, sent: "_Sent") -> State:
 
 def _whole(states: Iterable[State]) -> State:
     """The state of a part from those of its pieces."""
-    found = set(states)
-    if not found:
+    distinct = set(states)
+    if not distinct:
         return "absent"
-    if found <= {"kept"} or found <= {"lost"}:
-        return found.pop()
-    return "partial" if "lost" in found else "paraphrased"
+    if distinct <= {"kept"} or distinct <= {"lost"}:
+        return distinct.pop()
+    return "partial" if "lost" in distinct else "paraphrased"
 
 
 class _Sent:
@@ -284,12 +284,12 @@ class _Sent:
         if re.search(rf"(?<!\w)(?:[a-z]|\d{{1,2}})\s*{_MARK}\)?\s*{_pattern(bare)}", self._plain):
             return True
         others = [
-            _standing(each) for each in (_plain(other).rstrip(".") for other in options) if each != bare
+            _standing(option) for option in (_plain(other).rstrip(".") for other in options) if option != bare
         ]
         return any(
-            _standing(bare).search(said) and any(other.search(said) for other in others)
-            for said in map(_plain, self._sentences)
-            if said not in stem
+            _standing(bare).search(sentence) and any(other.search(sentence) for other in others)
+            for sentence in map(_plain, self._sentences)
+            if sentence not in stem
         )
 
     def _paraphrases(self, words: frozenset[str], least: int) -> bool:

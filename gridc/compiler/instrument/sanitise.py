@@ -90,10 +90,10 @@ def sanitise(
 ) -> Sanitised:
     """A response without what shows its configuration. `read` gives what the response says, and gives the
     same of what is left."""
-    said, words = read(text), bool(_WORD.search(text))
+    meaning, words = read(text), bool(_WORD.search(text))
 
     def same(changed: str) -> bool:
-        return bool(_WORD.search(changed)) is words and read(changed) == said
+        return bool(_WORD.search(changed)) is words and read(changed) == meaning
 
     now = text
     removed, kept = dict.fromkeys(CLASSES, 0), dict.fromkeys(CLASSES, 0)
@@ -137,7 +137,7 @@ def _without(text: str, pieces: Sequence[_Piece], same: Callable[[str], bool]) -
             groups += [group[half:], group[:half]]
         else:
             (number,) = group
-            softer = (each for each in pieces[number].instead[1:] if same(with_({number: each})))
+            softer = (wording for wording in pieces[number].instead[1:] if same(with_({number: wording})))
             if (instead := next(softer, None)) is not None:
                 chosen[number] = instead
     return with_({}), len(chosen), len(pieces) - len(chosen)
@@ -333,7 +333,7 @@ _SELF = (
 def _names_of(others: tuple[str, ...]) -> re.Pattern[str]:
     """Names that are no other word go anywhere; those that are go where a speaker introduces itself. Of a
     study's own names those with a digit are no other word."""
-    plain = {each for each in others if re.search(r"\d", each) and len(each) >= _LONG}
+    plain = {name for name in others if re.search(r"\d", name) and len(name) >= _LONG}
     certain = "|".join([*sorted(map(re.escape, plain), key=len, reverse=True), _CERTAIN])
     doubtful = "|".join([*sorted(map(re.escape, set(others) - plain), key=len, reverse=True), _DOUBTFUL])
     tail = r"(?:[ -]?\d[\w.-]{0,16}(?<=\w))?"
@@ -366,7 +366,9 @@ def _sorted(find: Callable[[str, Known], Iterator[_Piece]]) -> Callable[[str, Kn
                 text[piece.start - 1 : piece.start] in ("", "\n") and text[piece.end : piece.end + 1] == "\n"
             )
             if line and piece.instead[0] == "":
-                yield _Piece(piece.start, piece.end + 1, ("", *(f"{each}\n" for each in piece.instead[1:])))
+                yield _Piece(
+                    piece.start, piece.end + 1, ("", *(f"{wording}\n" for wording in piece.instead[1:]))
+                )
             else:
                 yield piece
 

@@ -61,24 +61,26 @@ def leaked(question: str, parts: str) -> frozenset[str]:
     """The features of the question's persona that the parts (one a line) repeat: an age with its word, any
     one name of a name or a place, most words of an opinion in a part that speaks of what somebody thinks, and
     of the others the words that show them."""
-    asked = _straight(parts)
-    found = set()
+    subquestions = _straight(parts)
+    features = set()
     for feature, pattern in _FEATURES.items():
-        if any(_repeats(feature, match, asked) for match in pattern.finditer(_straight(question))):
-            found.add(feature)
-    return frozenset(found)
+        if any(_repeats(feature, match, subquestions) for match in pattern.finditer(_straight(question))):
+            features.add(feature)
+    return frozenset(features)
 
 
-def _repeats(feature: str, match: re.Match[str], asked: str) -> bool:
+def _repeats(feature: str, match: re.Match[str], subquestions: str) -> bool:
     words = match[1] if match.groups() else match[0]
     if feature == "stated_opinion":
-        said = _content(words)
-        lines = [line for line in asked.splitlines() if _ATTITUDE.search(line)]
-        return bool(said) and any(len(said & _content(line)) >= OPINION * len(said) for line in lines)
+        words_of_opinion = _content(words)
+        lines = [line for line in subquestions.splitlines() if _ATTITUDE.search(line)]
+        return bool(words_of_opinion) and any(
+            len(words_of_opinion & _content(line)) >= OPINION * len(words_of_opinion) for line in lines
+        )
     if feature == "age":
-        return re.search(rf"\b{words}[- ](?:years?[- ]old|year)", asked) is not None
+        return re.search(rf"\b{words}[- ](?:years?[- ]old|year)", subquestions) is not None
     names = re.findall(r"\w+", words) if feature in ("name", "location") else [words]
-    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", asked, re.IGNORECASE) for name in names)
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", subquestions, re.IGNORECASE) for name in names)
 
 
 def _content(text: str) -> frozenset[str]:

@@ -90,15 +90,15 @@ def ties(path: Path, trust: Trust = NOBODY) -> list[Anchor]:
     return [*signed, *(Anchor("token", *token) for token in tokens(path, trust))]
 
 
-def strongest(found: Sequence[Anchor]) -> Anchor:
+def strongest(shown: Sequence[Anchor]) -> Anchor:
     """The strongest tie, the first of those that are equal."""
-    return max(found, key=lambda anchor: STRENGTHS.index(anchor.strength))
+    return max(shown, key=lambda anchor: STRENGTHS.index(anchor.strength))
 
 
-def in_words(found: Sequence[Anchor]) -> str:
+def in_words(shown: Sequence[Anchor]) -> str:
     """The strongest tie, and what else is given and was not checked."""
-    first = strongest(found)
-    rest = [anchor.detail for anchor in found if anchor is not first and anchor.strength == "unanchored"]
+    first = strongest(shown)
+    rest = [anchor.detail for anchor in shown if anchor is not first and anchor.strength == "unanchored"]
     given = [text for text in rest if text not in (UNCOMMITTED, CHANGED)]
     return "; ".join([first.detail, *given])
 

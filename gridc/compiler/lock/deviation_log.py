@@ -29,7 +29,7 @@ def write_log(result: Reconciled, path: Path) -> int:
     for entry in entries:
         if not entry.get("resolved", False):
             _refresh(entry, result.departures)
-    missing = [each for each in result.departures if not _explained(result.log, each)]
+    missing = [departed for departed in result.departures if not _explained(result.log, departed)]
     taken = {str(entry["id"]) for entry in entries}
     for departure in missing:
         entries.append(_entry(departure, _free_id(taken)))
@@ -46,8 +46,8 @@ def _explained(log: DeviationLog, departure: Departure) -> bool:
 def _refresh(entry: Table, departures: Iterable[Departure]) -> None:
     """State what a change's difference is. A change that covers several differences has no one value."""
     for change in entry["change"]:
-        found = [departure for departure in departures if covers(str(change["path"]), departure.path)]
-        values = change_of(found[0]) if len(found) == 1 and found[0].path == change["path"] else {}
+        covered = [departure for departure in departures if covers(str(change["path"]), departure.path)]
+        values = change_of(covered[0]) if len(covered) == 1 and covered[0].path == change["path"] else {}
         for key in ("registered", "implemented"):
             if key in values:
                 if change.get(key, ...) != values[key]:

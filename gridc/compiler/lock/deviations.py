@@ -76,20 +76,20 @@ def departures(stamped: Mapping[str, Any], current: Mapping[str, Any]) -> list[D
     An input is a departure of its own only where the spec does not already say that it changed. What was
     stamped as absent and is here now was pinned on arrival; adding it is not a deviation.
     """
-    found = [Departure(*difference) for difference in differences(stamped["spec"], current["spec"])]
-    said = [departure.path for departure in found]
+    changed = [Departure(*difference) for difference in differences(stamped["spec"], current["spec"])]
+    paths = [departure.path for departure in changed]
     kinds = (("templates", None), ("benchmarks", "benchmark"), ("models", "model"), ("plugins", None))
     for kind, name in kinds:
-        before, after = (each["inputs"].get(kind, {}) for each in (stamped, current))
+        before, after = (content["inputs"].get(kind, {}) for content in (stamped, current))
         for key in sorted(before.keys() & after.keys()):
             old, new = _comparable(before[key], after[key])
-            implied = name is not None and any(covers(f"{name}[{key}]", path) for path in said)
+            implied = name is not None and any(covers(f"{name}[{key}]", path) for path in paths)
             if old != new and not implied and not _unpinned(old):
                 path = f"inputs.{kind}[{key}]"
                 absent = _unpinned(new)
                 detail = str(new["unpinned"]) if absent else _which(old, new)
-                found.append(Departure(path, "as stamped", _told(old, new), detail, absent))
-    return [*found, *_behaviour(stamped, current, alike=not said)]
+                changed.append(Departure(path, "as stamped", _told(old, new), detail, absent))
+    return [*changed, *_behaviour(stamped, current, alike=not paths)]
 
 
 def _behaviour(stamped: Mapping[str, Any], current: Mapping[str, Any], alike: bool) -> Iterator[Departure]:
@@ -111,7 +111,7 @@ NAMED = 8
 
 def _which(before: Any, after: Any) -> str:
     """The items and files of a benchmark that are not the stamped ones; empty of what has none."""
-    if not all(isinstance(each, dict) and "items" in each for each in (before, after)):
+    if not all(isinstance(side, dict) and "items" in side for side in (before, after)):
         return ""
     names = [
         name
@@ -152,7 +152,7 @@ def _plugins(before: dict[str, Any], after: dict[str, Any]) -> tuple[Any, Any]:
     if "code" in before and "code" in after:
         return before, after
     named = ("distribution", "version")
-    old, new = ({key: each[key] for key in named if key in each} for each in (before, after))
+    old, new = ({key: plugin[key] for key in named if key in plugin} for plugin in (before, after))
     return old, new
 
 
@@ -164,15 +164,15 @@ def _told(before: Any, after: Any) -> str:
 
 def reconcile(lock: Lock, study: Study, path: Path) -> Reconciled:
     """The study against its stamp and the log at `path`. Raises `SpecError` when the log cannot be read."""
-    found = tuple(departures(lock.content, study.stamped()))
+    departed = tuple(departures(lock.content, study.stamped()))
     if not path.is_file():
         log = DeviationLog(deviations=1)
         place = path if study.origin is None else study.origin.spec  # there is no log to point at
-        return Reconciled(found, log, tuple(_uncovered(found, log, place)))
+        return Reconciled(departed, log, tuple(_uncovered(departed, log, place)))
     source = read(path)
     log = typed_as(DeviationLog, "deviations", source)
-    findings = [*_uncovered(found, log, path), *_misplaced(found, log, source)]
-    return Reconciled(found, log, tuple(findings))
+    findings = [*_uncovered(departed, log, path), *_misplaced(departed, log, source)]
+    return Reconciled(departed, log, tuple(findings))
 
 
 def require_reconciled(lock: Lock, study: Study, path: Path) -> Reconciled:
@@ -185,10 +185,10 @@ def require_reconciled(lock: Lock, study: Study, path: Path) -> Reconciled:
 
 def require_same(lock: Lock, study: Study, path: Path) -> None:
     """Raise `StampError`, naming each departure, unless the study is the one that was stamped."""
-    found = departures(lock.content, study.stamped())
-    if not found:
+    departed = departures(lock.content, study.stamped())
+    if not departed:
         return
-    listed = [_departed(departure, path) for departure in found]
+    listed = [_departed(departure, path) for departure in departed]
     help = "undo the change, explain it in the deviation log, or `gridc stamp --supersede`"
     raise StampError([*listed[:-1], replace(listed[-1], help=help)])
 
@@ -226,21 +226,25 @@ def _departed(departure: Departure, path: Path) -> Diagnostic:
     return Diagnostic("GC401", message, str(path))
 
 
-def _uncovered(found: Sequence[Departure], log: DeviationLog, path: Path) -> Iterator[Diagnostic]:
-    missing = [each for each in found if not any(explains(entry, each.path) for entry in log.deviation)]
+def _uncovered(departed: Sequence[Departure], log: DeviationLog, path: Path) -> Iterator[Diagnostic]:
+    missing = [
+        change for change in departed if not any(explains(entry, change.path) for entry in log.deviation)
+    ]
     ways = (
         "undo it, or run `gridc deviations --write` and give the reason in the file that it writes; "
         "before there are data, `gridc stamp --supersede` makes a new stamp"
     )
-    if any(each.path.startswith("behaviour[") for each in missing):
+    if any(change.path.startswith("behaviour[") for change in missing):
         ways = f"use the gridc that stamped it, which the lock names; {ways}"
-    if any(each.absent for each in missing):
+    if any(change.absent for change in missing):
         ways = f"give the folder that it lies in (--data, --models); {ways}"
     for number, departure in enumerate(missing, start=1):
         yield replace(_departed(departure, path), help=ways if number == len(missing) else None)
 
 
-def _misplaced(found: Sequence[Departure], log: DeviationLog, source: Source) -> Iterator[Diagnostic]:
+def _misplaced(
+    all_departures: Sequence[Departure], log: DeviationLog, source: Source
+) -> Iterator[Diagnostic]:
     owner: dict[str, str] = {}
     for number, entry in enumerate(log.deviation):
         here = ("deviation", number)
@@ -248,7 +252,9 @@ def _misplaced(found: Sequence[Departure], log: DeviationLog, source: Source) ->
             yield source.diagnose("GC407", (*here, "reason"), f"`{entry.id}` has no reason", "say why")
         for rank, change in enumerate(entry.change):
             where = (*here, "change", rank, "path")
-            departed = [each for each in found if covers(change.path, each.path)]
+            departed = [
+                change_made for change_made in all_departures if covers(change.path, change_made.path)
+            ]
             if entry.resolved and departed:
                 message = f"`{entry.id}` is resolved, and `{departed[0].path}` still differs"
                 yield source.diagnose("GC402", where, message, "leave `resolved` out, or take it back")

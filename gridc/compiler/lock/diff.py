@@ -33,19 +33,19 @@ def differences(before: Any, after: Any, path: str = "") -> list[tuple[str, Any,
     Lists of tables with an `id` are compared by id, so that an insertion is one difference.
     """
     if isinstance(before, dict) and isinstance(after, dict):
-        found: list[tuple[str, Any, Any]] = []
+        changed: list[tuple[str, Any, Any]] = []
         for key in sorted(before.keys() | after.keys()):
             inner = f"{path}.{key}" if path else key
-            found += differences(before.get(key, ABSENT), after.get(key, ABSENT), inner)
-        return found
+            changed += differences(before.get(key, ABSENT), after.get(key, ABSENT), inner)
+        return changed
     if isinstance(before, list) and isinstance(after, list) and _has_ids(before) and _has_ids(after):
-        by_id = [{each["id"]: each for each in side} for side in (before, after)]
-        found = []
+        by_id = [{row["id"]: row for row in side} for side in (before, after)]
+        changed = []
         for name in dict.fromkeys([*by_id[0], *by_id[1]]):
             old, new = (side.get(name, ABSENT) for side in by_id)
-            found += differences(old, new, f"{path}[{name}]")
+            changed += differences(old, new, f"{path}[{name}]")
         old, new = ([name for name in side if name in by_id[0].keys() & by_id[1]] for side in by_id)
-        return found if old == new else [*found, (f"{path} (order)", old, new)]
+        return changed if old == new else [*changed, (f"{path} (order)", old, new)]
     return [] if before == after else [(path, before, after)]
 
 
@@ -142,19 +142,21 @@ def read_document(path: Path) -> Document:
 def compare(a: Document, b: Document) -> list[PathDifference]:
     """Every path at which the two differ, the stamped ones first. Of inputs and of what no stamp covers only
     what both have is compared."""
-    found = [PathDifference(*difference) for difference in differences(a.spec, b.spec)]
+    changed = [PathDifference(*difference) for difference in differences(a.spec, b.spec)]
     if a.inputs is not None and b.inputs is not None:
-        found += [
+        changed += [
             PathDifference(f"inputs.{path}", *sides) for path, *sides in differences(a.inputs, b.inputs)
         ]
-    found += [PathDifference(*each) for each in _behaviour(a, b)]
+    changed += [PathDifference(*entry) for entry in _behaviour(a, b)]
     if a.loose is not None and b.loose is not None:
-        found += [PathDifference(*difference, stamped=False) for difference in differences(a.loose, b.loose)]
+        changed += [
+            PathDifference(*difference, stamped=False) for difference in differences(a.loose, b.loose)
+        ]
     if not any(side.source is not None and side.source.bases for side in (a, b)):
-        return found  # each side is one file, in which a path is found by its name
+        return changed  # each side is one file, in which a path is found by its name
     return [
         replace(difference, places=(a.written(difference.path), b.written(difference.path)))
-        for difference in found
+        for difference in changed
     ]
 
 

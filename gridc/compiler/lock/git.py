@@ -172,10 +172,10 @@ class _Objects:
             rows = [row for row in self._rows(tree) if row[0] == first]
             if len(rows) > 1:
                 raise _UnsoundError("a tree has two entries of one name")
-            found = rows[0][1:] if rows else None
-            if rest and found is not None:
-                found = self.entry(found[1], rest) if found[0] == "tree" else None
-            self._folders[tree, path] = found
+            entry = rows[0][1:] if rows else None
+            if rest and entry is not None:
+                entry = self.entry(entry[1], rest) if entry[0] == "tree" else None
+            self._folders[tree, path] = entry
         return self._folders[tree, path]
 
     def _rows(self, tree: str) -> Iterator[tuple[bytes, str, str]]:
@@ -276,9 +276,9 @@ def _commit(private: Path, common: Path) -> str | None:
     name = head.removeprefix("ref: ")
     if not _REF.fullmatch(name):
         return None
-    for found in _values(common, name):
-        if COMMIT.fullmatch(found):
-            return found
+    for commit in _values(common, name):
+        if COMMIT.fullmatch(commit):
+            return commit
     return None
 
 

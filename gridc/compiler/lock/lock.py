@@ -90,10 +90,12 @@ class Lock:
     def pins(self) -> dict[str, str]:
         """The hub commits that were resolved, by model id, and by source for the files of benchmarks."""
         inputs: dict[str, dict[str, dict[str, Any]]] = self.content["inputs"]
-        asked = {**inputs["models"], **inputs.get("judges", {})}
-        models = {name: each["revision"] for name, each in asked.items() if "revision" in each}
+        identities = {**inputs["models"], **inputs.get("judges", {})}
+        models = {
+            name: identity["revision"] for name, identity in identities.items() if "revision" in identity
+        }
         hosted = (benchmark["hub"] for benchmark in inputs["benchmarks"].values() if "hub" in benchmark)
-        return models | {each["source"]: each["revision"] for each in hosted}
+        return models | {repository["source"]: repository["revision"] for repository in hosted}
 
     @property
     def chain(self) -> tuple[Superseded, ...]:
@@ -149,7 +151,8 @@ def read_lock(path: Path) -> Lock | None:
         _require_format(document["format"], path)
         git_state = document["git"] or {}
         chain = tuple(
-            Superseded(each["stamp"], each["created"], each["content"]) for each in document["supersedes"]
+            Superseded(replaced["stamp"], replaced["created"], replaced["content"])
+            for replaced in document["supersedes"]
         )
         lock = Lock(
             document["stamp"], document["content"], document["created"], document["gridc"],
@@ -199,13 +202,13 @@ def _unreadable(path: Path, why: str) -> StampError:
     return StampError([Diagnostic("GC403", f"not a readable lock: {why}", str(path), help=help)])
 
 
-def _require_format(found: object, path: Path) -> None:
-    if found in (FORMAT, BEFORE):
+def _require_format(stated_format: object, path: Path) -> None:
+    if stated_format in (FORMAT, BEFORE):
         return
-    name, _, version = str(found).partition("/")
+    name, _, version = str(stated_format).partition("/")
     older = name == "gridc-lock" and version.isdecimal() and int(version) < int(BEFORE.partition("/")[2])
     help = "a newer gridc wrote it: upgrade gridc to read it"
     if older:
         help = "an older gridc wrote it: keep it in git, move it away, and run `gridc stamp` again"
-    message = f"the lock has format {found!r}, this gridc reads {FORMAT!r} and {BEFORE!r}"
+    message = f"the lock has format {stated_format!r}, this gridc reads {FORMAT!r} and {BEFORE!r}"
     raise StampError([Diagnostic("GC404", message, str(path), help=help)])

@@ -42,7 +42,7 @@ def registrations(lock_path: Path, trust: Trust) -> Iterator[tuple[str, str | No
         if not _DOI.fullmatch(claimed):
             help = "write the DOI alone, such as 10.17605/OSF.IO/AB123"
             raise misfit(path, f"{claimed[:40]!r} is not a DOI", help)
-    held = [_checked(each, lock_path, trust) for each in trust.records]
+    held = [_checked(download, lock_path, trust) for download in trust.records]
     for record in held:
         yield record.doi, f"at {record.registry}, last changed {record.time},", record.time
     if claimed is not None and claimed.lower() not in {record.doi.lower() for record in held}:
@@ -76,9 +76,9 @@ def _read(document: Mapping[str, Any]) -> Record:
     """A record of OSF's API (v2) or of Zenodo's. Raises `ValueError` for anything else."""
     data = document.get("data")
     if isinstance(data, dict) and data.get("type") == "registrations":
-        said = data["attributes"]
-        _require_none(said, "withdrawn", "pending_registration_approval", "archiving")
-        dates = [said["date_registered"], said.get("date_modified")]
+        attributes = data["attributes"]
+        _require_none(attributes, "withdrawn", "pending_registration_approval", "archiving")
+        dates = [attributes["date_registered"], attributes.get("date_modified")]
         return Record("OSF", f"10.17605/OSF.IO/{str(data['id']).upper()}", _last(dates))
     if "created" in document and "doi" in document and "metadata" in document:
         if document.get("state", "done") != "done" or document.get("status", "published") != "published":
@@ -89,11 +89,11 @@ def _read(document: Mapping[str, Any]) -> Record:
     raise ValueError("neither OSF's registration nor Zenodo's record")
 
 
-def _require_none(said: Mapping[str, Any], *states: str) -> None:
+def _require_none(attributes: Mapping[str, Any], *states: str) -> None:
     """Raise `ValueError` where a record is in a state in which it registers nothing."""
     for state in states:
-        if said.get(state):
-            raise ValueError(f"it is no registration that stands: its `{state}` is {said[state]!r}")
+        if attributes.get(state):
+            raise ValueError(f"it is no registration that stands: its `{state}` is {attributes[state]!r}")
 
 
 def _last(dates: list[str | None]) -> str:

@@ -81,7 +81,7 @@ def estimate(
     default."""
     prices = paid_prices(study.spec) if prices is None else prices
     texts = ranked(set(islice(prompts, LOOKED_AT)), 0, "estimate", str)[:MEASURED]
-    found = {}
+    estimates = {}
     for model in study.spec.asked_models:
         if model.id not in counts.models:
             continue
@@ -91,7 +91,7 @@ def estimate(
         left = model_counts.calls - (model_counts.stored or 0)
         share = left / model_counts.calls if model_counts.calls else 0.0
         speed = speeds.get(study.asked_models[model.id].digest)
-        found[model.id] = Estimate(
+        estimates[model.id] = Estimate(
             prompt_tokens=read,
             generated_tokens=model_counts.generated_tokens,
             basis=basis,
@@ -105,7 +105,7 @@ def estimate(
             seconds=None if speed is None else speed * left,
             later=None if model_counts.later is None else _later(model_counts.later, price, ratio),
         )
-    return found
+    return estimates
 
 
 def _later(later: Extent, price: TokenPrice | None, ratio: float) -> Later:

@@ -115,7 +115,7 @@ def arms_of(cells: Iterable[Cell]) -> dict[str, dict[str, str]]:
     return {
         benchmark: {
             configuration: ", ".join(
-                own[axis] for axis in own if len({each[axis] for each in configurations.values()}) > 1
+                own[axis] for axis in own if len({other[axis] for other in configurations.values()}) > 1
             )
             for configuration, own in configurations.items()
         }
@@ -191,15 +191,15 @@ class Bench:
         share = self.judge.blinding.guess_share if self.judge.blinding is not None else 0.0
         drawn = self._stratified(responses, lambda cell, n: ceil(round(share * n, 9)), "guess")
         guesses, whole = [], True
-        for each in drawn if share else ():
-            known = arms[each.cell.benchmark]
-            if len(set(known.values())) < 2 or not each.text.strip():
+        for shown in drawn if share else ():
+            known = arms[shown.cell.benchmark]
+            if len(set(known.values())) < 2 or not shown.text.strip():
                 continue
             rubric = guess_rubric(ranked(set(known.values()), self._seed, "guess", str))
-            given = self._ask_until_read(GUESS, rubric, each, answers, asks)
+            given = self._ask_until_read(GUESS, rubric, shown, answers, asks)
             whole = whole and given is not None
             label = None if given is None else given.label
-            guesses.append(Guess(each.key, each.cell.benchmark, known[each.cell.configuration], label))
+            guesses.append(Guess(shown.key, shown.cell.benchmark, known[shown.cell.configuration], label))
         return (tuple(guesses) if whole else ()), whole
 
     def _assess(
@@ -315,7 +315,7 @@ class Bench:
         return self._lengths[key]
 
     def _ruling(self, given: Sequence[tuple[str, Judgment] | None]) -> Ruling:
-        verdicts = [each for each in given if each is not None]
+        verdicts = [judged for judged in given if judged is not None]
         if len(verdicts) == 1:
             ((who, verdict),) = verdicts
             return Ruling(self.judge.labels, verdict.label, who, verdict.confidence, verdict.failure)
@@ -348,9 +348,9 @@ class Bench:
         for response in responses:
             strata.setdefault(response.cell.key, []).append(response)
         return [
-            each
+            member
             for stratum in strata.values()
-            for each in first(
+            for member in first(
                 count(stratum[0].cell, len(stratum)), stratum, self._seed, purpose, lambda it: repr(it.key)
             )
         ]
@@ -376,7 +376,7 @@ class Bench:
             if given is not None
         ]
         both = [pair for pair in pairs if pair[0] is not None and pair[1] is not None]
-        lefts, rights = ([str(each[side]) for each in both] for side in (0, 1))
+        lefts, rights = ([str(labels[side]) for labels in both] for side in (0, 1))
         agreement = kappa(lefts, rights, [unit for *_, unit in both]) if both else None
         value = None if agreement is None else agreement.kappa
         low = None if agreement is None else agreement.low

@@ -73,10 +73,10 @@ class Plan:
 
     def observations(self, runs: Mapping[BenchmarkSample, int]) -> int | None:
         """Items x runs: how many samples some runs have; None where the number of items is not known."""
-        asked = {run: self.asked(*run) for run in runs}
-        if None in asked.values():
+        item_counts = {run: self.asked(*run) for run in runs}
+        if None in item_counts.values():
             return None
-        return sum(runs[each] * (items or 0) for each, items in asked.items())
+        return sum(runs[run] * (items or 0) for run, items in item_counts.items())
 
     def counts(self, answered: Iterable[bytes] | None = None) -> CallCounts:
         """Walk the plan once and count, in bounded memory. Needs the items of every benchmark.
@@ -133,7 +133,7 @@ class Plan:
         )
 
     def _envelope(self, envelope: Envelope) -> AskedEnvelope:
-        here = {asked: runs for asked, runs in self.survey.asked.items() if asked[0] == envelope.benchmark}
+        here = {run: runs for run, runs in self.survey.asked.items() if run[0] == envelope.benchmark}
         counted = {field.name: getattr(envelope, field.name) for field in fields(envelope)}
         return AskedEnvelope(
             **counted, items=self.asked(envelope.benchmark), observations=self.observations(here)
@@ -146,6 +146,6 @@ def asked_of(study: Study, benchmark: str, subset: Subset | None = None) -> int 
     items = study.items.get(benchmark)
     if items is not None:
         return len(items.asked(None, subset))
-    (declared,) = (each.sample for each in study.spec.benchmark if each.id == benchmark)
+    (declared,) = (stated.sample for stated in study.spec.benchmark if stated.id == benchmark)
     named = subset or declared
     return named.n if named else None

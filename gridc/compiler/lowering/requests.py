@@ -48,8 +48,8 @@ class Asker:
     def samples(self, cell: Cell, by_id: bool = False) -> Iterator[PlannedSample]:
         """Each item of the cell's benchmark, replicate by replicate: in file order, or in that of the ids."""
         requests = self._requests(cell)
-        asked = list(zip(self.items(cell), self._prompts(*_rendered(cell)), strict=True))
-        for item, prompt in sorted(asked, key=lambda one: one[0].id) if by_id else asked:
+        prompted = list(zip(self.items(cell), self._prompts(*_rendered(cell)), strict=True))
+        for item, prompt in sorted(prompted, key=lambda one: one[0].id) if by_id else prompted:
             yield from self._of(cell, item, prompt, requests)
 
     def samples_of(self, cell: Cell, item: Item) -> Iterator[PlannedSample]:
@@ -111,7 +111,7 @@ class Asker:
             ranking = _ranking(setting, item, cell)
             prompts = (prompt, prompt.saying(setting.premise)) if twice else (prompt,)
             return tuple(
-                [Request("loglikelihood", model, setting.precision, each, ranking) for each in prompts]
+                [Request("loglikelihood", model, setting.precision, wording, ranking) for wording in prompts]
             )
 
         return rank

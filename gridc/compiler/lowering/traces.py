@@ -36,15 +36,15 @@ class OnItem:
         steps = self.procedure.run(self.scaffold, self.task)
         turns = next(steps)
         for wave in count(1):
-            asked = [(turn.step, self.request(turn)) for turn in turns]
-            contents = [answers(request.id) for _, request in asked]
-            calls += asked
+            requests = [(turn.step, self.request(turn)) for turn in turns]
+            contents = [answers(request.id) for _, request in requests]
+            calls += requests
             given = [content for content in contents if content is not None]
-            if len(given) < len(asked):
+            if len(given) < len(requests):
                 return Trace(tuple(calls), wave, None)
             failed = [at for at, content in enumerate(given) if "text" not in content]
             if failed:
-                return Trace(tuple(calls), wave, len(calls) - len(asked) + failed[0])
+                return Trace(tuple(calls), wave, len(calls) - len(requests) + failed[0])
             texts = tuple(before_stop(content["text"], self.stops) for content in given)
             try:
                 turns = steps.send(texts)

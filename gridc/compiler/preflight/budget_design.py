@@ -162,9 +162,9 @@ def cheapest_design(
         "all answers to a unit move as one": Assumed(wanted.changing, 1.0),
     }
     wrong = tuple(search.wrong(what, design, assumed) for what, assumed in others.items()) if design else ()
-    told = {name: _target(hypotheses[name], wanted) for name in wanted.decide}
+    targets = {name: _target(hypotheses[name], wanted) for name in wanted.decide}
     return DesignAnswer(
-        wanted, told, assumed_words(wanted.changing), design, alone, wrong, search.whole(usual)
+        wanted, targets, assumed_words(wanted.changing), design, alone, wrong, search.whole(usual)
     )
 
 
@@ -174,7 +174,7 @@ def _refusal(code: str, problem: str, help: str) -> UsageError:
 
 def _named(spec: Spec, wanted: Wanted) -> dict[str, AnyHypothesis]:
     """The hypotheses by id, each of them with an effect to find where it needs one."""
-    known = {each.id: each for each in spec.hypothesis}
+    known = {declared.id: declared for declared in spec.hypothesis}
     for name in (*wanted.decide, *wanted.effects):
         if name not in known:
             stated = f"there is {', '.join(known)}" if known else "the spec states none"
@@ -216,14 +216,14 @@ class _Variant:
     @cached_property
     def per_item(self) -> dict[str, Cost]:
         """What one more item of each benchmark costs."""
-        found = {}
+        costs = {}
         for benchmark in self.study.spec.benchmark:
             here = self.study.items[benchmark.id]
             pilot = here.sampled[:: max(1, len(here.sampled) // PILOT)][:PILOT]
             alone = self.study.spec.model_copy(update={"benchmark": (benchmark,)})
             study = replace(self.study, spec=alone, items={benchmark.id: replace(here, sampled=pilot)})
-            found[benchmark.id] = lowered_cost(study, self.speeds, self.prices).times(1 / len(pilot))
-        return found
+            costs[benchmark.id] = lowered_cost(study, self.speeds, self.prices).times(1 / len(pilot))
+        return costs
 
     def on(self, drawn: Drawn) -> Study:
         items = {name: replace(self.study.items[name], sampled=sampled) for name, sampled in drawn.items()}
@@ -251,17 +251,17 @@ def _provided(engine: str) -> bool:
     return engine_kind(engine).provider
 
 
-def _share(local: bool, found: Estimate) -> Cost:
-    later = found.later
-    tokens, calls = float(found.prompt_tokens + found.generated_tokens), 0.0
-    usd, most = found.usd, found.usd_most
-    hours = None if found.seconds is None else found.seconds / 3600
+def _share(local: bool, expected: Estimate) -> Cost:
+    later = expected.later
+    tokens, calls = float(expected.prompt_tokens + expected.generated_tokens), 0.0
+    usd, most = expected.usd, expected.usd_most
+    hours = None if expected.seconds is None else expected.seconds / 3600
     if later is not None:
         tokens += later.expected.prompt_tokens + later.expected.generated_tokens
         calls += later.expected.calls
         usd = None if usd is None or later.expected.usd is None else usd + later.expected.usd
         most = None if most is None or later.most.usd is None else most + later.most.usd
-        first = found.prompt_tokens + found.generated_tokens
+        first = expected.prompt_tokens + expected.generated_tokens
         hours = None if hours is None or not first else hours * tokens / first
     return Cost(0.0 if local else usd, 0.0 if local else most, tokens, hours, calls)
 
@@ -322,7 +322,7 @@ class _Search:
             else:
                 free += 1
                 options.append([(shared[0],), kept])
-        found = []
+        cuts = []
         for chosen in product(*options):
             levels = dict(zip((axis.id for axis in spec.axis), chosen, strict=True))
             cut = _once(_cut(spec, levels)).model_copy(
@@ -335,8 +335,8 @@ class _Search:
             )
             items = {name: self.study.items[name] for name in benchmarks}
             study = replace(self.study, spec=cut, items=items)
-            found.append(_Variant(study, levels, self.speeds, self.prices))
-        return [variant for variant in found if all(self._parts(variant, one) for one in self.hypotheses)]
+            cuts.append(_Variant(study, levels, self.speeds, self.prices))
+        return [variant for variant in cuts if all(self._parts(variant, one) for one in self.hypotheses)]
 
     def _about(self, hypothesis: AnyHypothesis, dimension: str, name: str) -> bool:
         models = kind_of(hypothesis).models(hypothesis)
@@ -377,7 +377,7 @@ class _Search:
         """The items that a benchmark could ask, and how they are drawn. More than are drawn now only where
         that changes no exemplar, no other sample and no wording."""
         here = self.study.items[benchmark]
-        stated = next(each.sample for each in self.study.spec.benchmark if each.id == benchmark)
+        stated = next(declared.sample for declared in self.study.spec.benchmark if declared.id == benchmark)
         plain = stated is None or not stated.disjoint_from
         taken = {item.family for item in here.exemplars}
         wider = plain and not here.variants
@@ -402,18 +402,18 @@ class _Search:
 
     def drawn(self, thousandths: int) -> dict[str, tuple[Item, ...]]:
         """The items of each benchmark, at so many thousandths of those that the spec draws."""
-        found = {}
+        by_benchmark = {}
         for name, (items, sample) in self._pools.items():
             here = self.study.items[name]
             number = round(len(here.sampled) * thousandths / 1000)
             if thousandths == 1000:
-                found[name] = here.sampled
+                by_benchmark[name] = here.sampled
                 continue
             number = max(1, min(number, len(items)))
             if (name, number) not in self._drawn:
                 self._drawn[name, number] = tuple(draw_at_most(items, sample, number))
-            found[name] = self._drawn[name, number]
-        return found
+            by_benchmark[name] = self._drawn[name, number]
+        return by_benchmark
 
     def least(self, variant: _Variant, names: Sequence[str], assumed: Assumed) -> int | None:
         """The fewest thousandths at which each of these hypotheses has the wanted power; None: at none."""
@@ -442,8 +442,8 @@ class _Search:
         """The cheapest design within the limits. What it costs is counted by lowering it: where a few items
         had promised less than that, the next one is looked at."""
         currency = self.currency
-        found = sorted(self.designs(names, assumed), key=lambda each: getattr(each[2], currency))
-        for variant, thousandths, about in found:
+        by_cost = sorted(self.designs(names, assumed), key=lambda priced: getattr(priced[2], currency))
+        for variant, thousandths, about in by_cost:
             if about.times(0.9).within(limits):
                 drawn = self.drawn(thousandths)
                 cost = lowered_cost(variant.on(drawn), self.speeds, self.prices)
@@ -478,7 +478,7 @@ class _Search:
 
     def wrong(self, what: str, design: Design, assumed: Assumed) -> Wrong:
         """The power of a design where something else is true, and what the wanted power would cost."""
-        variant = next(each for each in self.variants if each.levels == design.levels)
+        variant = next(candidate for candidate in self.variants if candidate.levels == design.levels)
         thousandths = self.least(variant, self.wanted.decide, Assumed(self.wanted.changing, TOGETHER))
         drawn = self.drawn(thousandths or 1000)
         power = {name: round(self.power(variant, name, drawn, assumed), 3) for name in self.hypotheses}

@@ -73,25 +73,25 @@ def prospects(plan: Plan) -> list[Prospect]:
 def manifest(plan: Plan) -> dict[str, Any]:
     """What the design can show, as `gridc plan` prints it: hypotheses, notes on them and on the envelopes,
     and what is stated and will not be computed."""
-    found, spec = prospects(plan), plan.study.spec
+    shown, spec = prospects(plan), plan.study.spec
     hypotheses = []
-    for prospect, hypothesis in zip(found, spec.hypothesis, strict=True):
+    for prospect, hypothesis in zip(shown, spec.hypothesis, strict=True):
         untested = kind_of(hypothesis).untested(hypothesis, spec)
         outcomes = {verdict: words for verdict, words in prospect.outcomes.items() if verdict not in untested}
         hypotheses.append(asdict(prospect) | {"outcomes": outcomes})
     return {
         "hypotheses": hypotheses,
         "assumed": ASSUMED,
-        "notes": [*notes(plan, found)],
-        "uncomputed": [asdict(each) for each in uncomputed(spec)],
+        "notes": [*notes(plan, shown)],
+        "uncomputed": [asdict(statement) for statement in uncomputed(spec)],
     }
 
 
-def notes(plan: Plan, found: Sequence[Prospect]) -> Iterator[str]:
+def notes(plan: Plan, shown: Sequence[Prospect]) -> Iterator[str]:
     """What a reader of the design should know before a run: how the items were read and which are left out,
     effects below what can be found, and envelopes whose rho_flip saturates."""
     yield from plan.study.notes()
-    for prospect in found:
+    for prospect in shown:
         least = prospect.power.detectable_pp and prospect.power.detectable_pp[str(CHANGING[0])]
         if prospect.margin_pp is not None and least and least > prospect.margin_pp:
             yield (
@@ -121,11 +121,11 @@ def notes(plan: Plan, found: Sequence[Prospect]) -> Iterator[str]:
             )
 
 
-def size_of(found: Prospect) -> str:
+def size_of(prospect: Prospect) -> str:
     """`80 items`, `20 units of items`, `an unknown number of items`."""
-    if found.items is None or found.units is None:
+    if prospect.items is None or prospect.units is None:
         return "an unknown number of items"
-    return f"{found.units:,} {_kind(found.items, found.units)}"
+    return f"{prospect.units:,} {_kind(prospect.items, prospect.units)}"
 
 
 def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
@@ -144,8 +144,10 @@ def hypothesis_hazards(plan: Plan) -> Iterator[Hazard]:
                 yield hazard
 
 
-def _way_out(plan: Plan, hypothesis: AnyHypothesis, found: Prospect, verdict: Verdict, spoken: Spoken) -> str:
-    if found.units == 0:
+def _way_out(
+    plan: Plan, hypothesis: AnyHypothesis, prospect: Prospect, verdict: Verdict, spoken: Spoken
+) -> str:
+    if prospect.units == 0:
         return "what it compares is never run together there: check its `where` and the exclusions"
     return kind_of(hypothesis).way_out(hypothesis, _design(plan, hypothesis, spoken), verdict)
 
@@ -188,17 +190,17 @@ def parts_of(study: Study, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[st
     are those of the report: of an effect one where two benchmarks hold the same item, of an order each
     benchmark's own. Empty where the benchmarks are fewer than it takes."""
     kind = kind_of(hypothesis)
-    found: dict[str, Part] = {}
+    parts: dict[str, Part] = {}
     one = _one_unit(study) if kind.pooled else {}
     for (benchmark, subset), cells in spoken.items():
         if kind.comparable(hypothesis, study.spec, cells):
-            asked = _asked(study, hypothesis, benchmark, subset, one)
-            if asked is None:
+            sized = _asked(study, hypothesis, benchmark, subset, one)
+            if sized is None:
                 return None
-            sizes, names = asked
+            sizes, names = sized
             part = Part(sizes, cells, names)
-            found[benchmark] = min(part, found.get(benchmark, part), key=lambda part: part.units)
-    return found if len(found) >= kind.benchmarks(hypothesis) else {}
+            parts[benchmark] = min(part, parts.get(benchmark, part), key=lambda part: part.units)
+    return parts if len(parts) >= kind.benchmarks(hypothesis) else {}
 
 
 def _size(pooled: bool, parts: Mapping[str, Part]) -> tuple[int, int]:
@@ -232,8 +234,8 @@ def _asked(
     here = study.items.get(benchmark)
     rate = kind_of(hypothesis).rate(hypothesis)
     if here is None:
-        asked = None if rate in COUNTED or hypothesis.items else asked_of(study, benchmark, subset)
-        return None if asked is None else ((1,) * asked, ())
+        count = None if rate in COUNTED or hypothesis.items else asked_of(study, benchmark, subset)
+        return None if count is None else ((1,) * count, ())
     items: Sequence[Item] = here.asked(None, subset)
     if hypothesis.items is not None:
         items = [item for item in items if hypothesis.items.matches(item.tags)]

@@ -103,7 +103,9 @@ def unit_hazards(study: Study) -> Iterator[Hazard]:
         if benchmark.id in study.absent:
             continue
         items, place = study.items[benchmark.id], {"benchmark": benchmark.id}
-        level = next((each for each in reversed(items.coarser) if items.holds(each, items.unit)), None)
+        level = next(
+            (coarser for coarser in reversed(items.coarser) if items.holds(coarser, items.unit)), None
+        )
         if level is not None:
             counted = (
                 f"{items.groups(items.unit):,} at the level {items.unit}, {items.groups(level):,} at {level}"
@@ -288,9 +290,9 @@ def floating_alias(path: KeyPath, model: Model) -> Iterator[Hazard]:
         yield Hazard("GC507", problem, {"model": model.id}, None, help_line, (*path, "source"))
 
 
-def shared_exemplars(setting: Setting, asked: Sequence[Item], shown: Sequence[Item]) -> Found:
+def shared_exemplars(setting: Setting, sampled: Sequence[Item], shown: Sequence[Item]) -> Found:
     """GC509: an item that is shown with its answer and asked, whatever its id."""
-    taken = {_content(item): item.id for item in asked}
+    taken = {_content(item): item.id for item in sampled}
     for item in shown:
         if _content(item) in taken:
             twin = taken[_content(item)]
@@ -299,10 +301,10 @@ def shared_exemplars(setting: Setting, asked: Sequence[Item], shown: Sequence[It
             return
 
 
-def stops_in_answers(setting: Setting, asked: Sequence[Item], shown: Sequence[Item]) -> Found:
+def stops_in_answers(setting: Setting, sampled: Sequence[Item], shown: Sequence[Item]) -> Found:
     """GC508: a stop string inside of what has to be read."""
     for stop in setting.stop:
-        for item in asked:
+        for item in sampled:
             names = setting.labels(len(item.options)) or item.options
             cut = next((name for name in names if stop in name), None)
             if cut is not None:
@@ -316,16 +318,16 @@ def stops_in_answers(setting: Setting, asked: Sequence[Item], shown: Sequence[It
                 break
 
 
-def options_asked_for(setting: Setting, asked: Sequence[Item], shown: Sequence[Item]) -> Found:
+def options_asked_for(setting: Setting, sampled: Sequence[Item], shown: Sequence[Item]) -> Found:
     """GC524: open-ended questions whose words point at options. A ranking compares them all the same."""
     if setting.options != "none" or setting.ranks:
         return
-    pointing = [item for item in asked if item.options and _POINTS.search(item.open or item.query)]
+    pointing = [item for item in sampled if item.options and _POINTS.search(item.open or item.query)]
     if pointing:
         first = pointing[0]
         words = _POINTS.search(first.open or first.query)
         problem = (
-            f"{len(pointing):,} of the {len(asked):,} items ask for options that are not shown: "
+            f"{len(pointing):,} of the {len(sampled):,} items ask for options that are not shown: "
             f"{words[0] if words else ''!r} in item {first.id}"
         )
         help_line = (
@@ -359,9 +361,9 @@ def _at(spec: Spec, cell: Cell, code: str, key: str, problem: str, help_line: st
 def _refuse(study: Study, hazards: Iterable[Hazard], source: Source) -> None:
     """Each hazard once, with the first cell that shows it and is not waived."""
     spec, origin = study.spec, study.origin
-    found: dict[tuple[str, str], Diagnostic] = {}
+    diagnostics: dict[tuple[str, str], Diagnostic] = {}
     for hazard in hazards:
-        if hazard.waived(spec) or (hazard.code, hazard.problem) in found:
+        if hazard.waived(spec) or (hazard.code, hazard.problem) in diagnostics:
             continue
         message = hazard.problem if hazard.cell is None else f"{hazard.problem} (first in {hazard.cell})"
         named = hazard.where.get("hypothesis")
@@ -377,6 +379,6 @@ def _refuse(study: Study, hazards: Iterable[Hazard], source: Source) -> None:
             shown = source.diagnose(hazard.code, hazard.path, message, help)
         else:
             shown = Diagnostic(hazard.code, message, str(source.path), help=help)
-        found[hazard.code, hazard.problem] = shown
-    if found:
-        raise HazardError(found.values())
+        diagnostics[hazard.code, hazard.problem] = shown
+    if diagnostics:
+        raise HazardError(diagnostics.values())

@@ -150,7 +150,7 @@ def _says_wrong(sight: Sight) -> str | None:
 
 def _prefers(wanted: bool) -> Callable[[Sight, Sequence[bool | None]], int | Literal["none"] | None]:
     def place(_: Sight, right: Sequence[bool | None]) -> int | Literal["none"]:
-        return next((number for number, each in enumerate(right) if each is wanted), "none")
+        return next((number for number, rightness in enumerate(right) if rightness is wanted), "none")
 
     return place
 
@@ -287,12 +287,12 @@ def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: Planned
     if setting.ranks:
         right = [_is_right(sight, text) for text in sample.requests[0].parameters["continuations"]]
         place = oracle.prefers(sight, right)
-        said = None if place == "none" else "" if place is None else str(place)
+        reply = None if place == "none" else "" if place is None else str(place)
         answers = _likelihoods(sample, lambda request: _preferring(request, place))
     else:
-        said = oracle.says(sight)
-        answers = [{"text": said}]
-    if said is None:
+        reply = oracle.says(sight)
+        answers = [{"text": reply}]
+    if reply is None:
         return Reply(oracle, expected, None, None, expected == "no point")
     outcome = score(setting, sample.item, answers)
     passes = {
@@ -300,7 +300,7 @@ def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: Planned
         "no point": outcome.score == 0,
         "unread": outcome.choice is None and outcome.score == 0,
     }
-    return Reply(oracle, expected, said, outcome, passes[expected])
+    return Reply(oracle, expected, reply, outcome, passes[expected])
 
 
 def _is_right(sight: Sight, continuation: str) -> bool | None:

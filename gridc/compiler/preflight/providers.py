@@ -48,7 +48,7 @@ def require_taken(spec: Spec, source: Source) -> dict[str, str]:
     """Raise `SpecError` with every parameter that a provider would drop, every ranking that it cannot make,
     every batch that it does not take, and every key that would travel in the open. Returns what could not be
     checked here, by model, with the reason."""
-    provided = [each for each in grid.asked_models(spec) if engine_kind(each[1].engine).provider]
+    provided = [model for model in grid.asked_models(spec) if engine_kind(model[1].engine).provider]
     diagnostics = [*_open_keys(provided, source), *_rankings(spec, provided, source), *_batches(spec, source)]
     through = [(path, model) for path, model in provided if model.base_url is None]
     unchecked: dict[str, str] = {}
@@ -62,11 +62,11 @@ def require_taken(spec: Spec, source: Source) -> dict[str, str]:
 
 
 def _dropped(spec: Spec, through: Iterable[Placed], source: Source) -> Iterator[Diagnostic]:
-    asked = _asked(spec)
+    parameters = _asked(spec)
     for path, model in through:
         here = (*path, "source")
         seen: set[str] = set()
-        for stated in asked.get(model.id, ()):
+        for stated in parameters.get(model.id, ()):
             try:
                 refused = list(_refused(model, stated))
             except LookupError:
@@ -87,9 +87,9 @@ def _dropped(spec: Spec, through: Iterable[Placed], source: Source) -> Iterator[
 
 def _asked(spec: Spec) -> dict[str, list[dict[str, Any]]]:
     """The different sets of parameters that the calls of each model have, those that judge among them."""
-    found: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = {}
+    by_model: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = {}
     for name, judge in ({} if spec.judge is None else spec.judge.assessors).items():
-        found[name] = {(): {"max_tokens": judge.max_tokens or MOST_TOKENS, "temperature": 0.0}}
+        by_model[name] = {(): {"max_tokens": judge.max_tokens or MOST_TOKENS, "temperature": 0.0}}
     for cell in passes.cells(spec):
         setting = cell.setting
         if setting.ranks:
@@ -100,18 +100,18 @@ def _asked(spec: Spec) -> dict[str, list[dict[str, Any]]]:
         }
         if setting.temperature > 0:
             stated |= {"seed": 1} | ({"top_p": setting.top_p} if setting.top_p < 1 else {})
-        found.setdefault(cell.model, {})[tuple(stated.items())] = stated
-    return {name: list(sets.values()) for name, sets in found.items()}
+        by_model.setdefault(cell.model, {})[tuple(stated.items())] = stated
+    return {name: list(sets.values()) for name, sets in by_model.items()}
 
 
-def _refused(model: Model, asked: Mapping[str, Any]) -> Iterator[str]:
+def _refused(model: Model, call: Mapping[str, Any]) -> Iterator[str]:
     """The parameters that would not arrive. Raises `LookupError` for a name of no provider."""
     litellm = quiet_litellm()
     try:
         name, provider, _, _ = litellm.get_llm_provider(model.source)
     except Exception:  # litellm's own, which is also raised for a name with no provider at all
         raise LookupError(model.source) from None
-    stated = {key: value for key, value in asked.items() if key not in (model.omits or ())}
+    stated = {key: value for key, value in call.items() if key not in (model.omits or ())}
 
     def translated(parameters: Mapping[str, Any]) -> Any:
         try:

@@ -25,8 +25,8 @@ def component_estimates(findings: Findings) -> Iterator[EstimateRow]:
         yield from _generalizability_rows(generalizability)
 
 
-def _share_rows(found: Factorial) -> Iterator[EstimateRow]:
-    for term in found.shares.terms:
+def _share_rows(factorial: Factorial) -> Iterator[EstimateRow]:
+    for term in factorial.shares.terms:
         for kind, value in (("eta2", term.eta2), ("omega2", term.omega2)):
             yield estimate(
                 kind,
@@ -35,34 +35,34 @@ def _share_rows(found: Factorial) -> Iterator[EstimateRow]:
                 estimate=value,
                 method=SHARES,
                 assumption=DESCRIBES,
-                rows=found.rows,
-                n=found.shares.n,
+                rows=factorial.rows,
+                n=factorial.shares.n,
             )
 
 
-def _generalizability_rows(found: GeneralizabilityFinding) -> Iterator[EstimateRow]:
-    n = found.components.levels[0] * found.components.levels[1] * found.components.levels[2]
+def _generalizability_rows(finding: GeneralizabilityFinding) -> Iterator[EstimateRow]:
+    n = finding.components.levels[0] * finding.components.levels[1] * finding.components.levels[2]
 
     def row(
         name: str, kind: str, about: str, value: float | None, method: str, **more: object
     ) -> EstimateRow:
-        stated = {"assumption": MODELS, "rows": found.rows, "n": n, **more}
+        stated = {"assumption": MODELS, "rows": finding.rows, "n": n, **more}
         name = f"generalizability/{name}"
         return estimate(kind, id=name, about=about, estimate=value, method=method, **stated)
 
-    first, second = found.facets
-    resamples = f"percentiles of {found.resamples} resamples of the models, seed {found.seed}"
-    method = f"mean squares of the table of models, {first.name} and {second.name}; {found.convention}"
+    first, second = finding.facets
+    resamples = f"percentiles of {finding.resamples} resamples of the models, seed {finding.seed}"
+    method = f"mean squares of the table of models, {first.name} and {second.name}; {finding.convention}"
     yield row(
-        "coefficient", "generalizability", f"how far models' means generalise, {found.convention}",
-        found.coefficient, f"{method}; {resamples}", interval=found.interval,
-        level=None if found.interval is None else LEVEL,
-        assumption=MODELS if found.interval is None else f"{MODELS}, and {MANY}",
+        "coefficient", "generalizability", f"how far models' means generalise, {finding.convention}",
+        finding.coefficient, f"{method}; {resamples}", interval=finding.interval,
+        level=None if finding.interval is None else LEVEL,
+        assumption=MODELS if finding.interval is None else f"{MODELS}, and {MANY}",
     )  # fmt: skip
-    if found.at_zero is not None:
+    if finding.at_zero is not None:
         about = "share of resamples of the models whose coefficient is 0"
-        yield row("at_zero", "share", about, found.at_zero, f"{method}; {resamples}")
-    of = found.components
+        yield row("at_zero", "share", about, finding.at_zero, f"{method}; {resamples}")
+    of = finding.components
     for name, value in (
         ("models", of.models),
         (f"models*{first.name}", of.with_first),
@@ -71,12 +71,12 @@ def _generalizability_rows(found: GeneralizabilityFinding) -> Iterator[EstimateR
     ):
         about = f"variance component of {name.replace('*', ' × ')}, as it is where negative"
         yield row(f"component/{name}", "variance_component", about, value, method)
-    for fixed, coefficient in found.by_convention:
+    for fixed, coefficient in finding.by_convention:
         about = f"the coefficient with {fixed_words(fixed)} fixed"
         name = f"convention/{'+'.join(fixed) or 'none'}"
         yield row(
             name, "generalizability", about, coefficient, f"the same mean squares; {fixed_words(fixed)} fixed"
         )
-    for i, j, coefficient in found.future:
+    for i, j, coefficient in finding.future:
         about = f"the coefficient of a study with {i} of {first.name} and {j} of {second.name}"
         yield row(f"future/{i}x{j}", "generalizability", about, coefficient, f"{method}; D-study")

@@ -89,12 +89,16 @@ def specification_name(curve: CurveFinding, number: int) -> str:
 
 
 def _specification(
-    curve: CurveFinding, found: SpecificationFinding, name: str, without: str | None = None
+    curve: CurveFinding, specification: SpecificationFinding, name: str, without: str | None = None
 ) -> EstimateRow:
-    fitted = found.fitted
-    levels = ", ".join(f"{fork} = {level}" for fork, level in found.levels.items())
+    fitted = specification.fitted
+    levels = ", ".join(f"{fork} = {level}" for fork, level in specification.levels.items())
     kept = "" if without is None else f" without {without}"
-    terms = f", fixed effects of {', '.join(found.terms)}" if found.terms else ", no fixed effects"
+    terms = (
+        f", fixed effects of {', '.join(specification.terms)}"
+        if specification.terms
+        else ", no fixed effects"
+    )
     return estimate(
         "log_odds",
         id=name,
@@ -103,9 +107,9 @@ def _specification(
         interval=None if fitted is None else (fitted.low, fitted.high),
         level=None if fitted is None else LEVEL,
         p=None if fitted is None else fitted.p,
-        method=f"logit of {found.outcome} ({found.reading}){terms}; errors {ERRORS}",
+        method=f"logit of {specification.outcome} ({specification.reading}){terms}; errors {ERRORS}",
         assumption=ASSUMED,
-        rows=found.rows,
-        n=found.samples,
-        error=None if found.failure is None else ": ".join(found.failure),
+        rows=specification.rows,
+        n=specification.samples,
+        error=None if specification.failure is None else ": ".join(specification.failure),
     )

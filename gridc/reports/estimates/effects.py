@@ -34,8 +34,8 @@ def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
 class _Rows:
     """Rows of one hypothesis, which share their origin."""
 
-    def __init__(self, found: HypothesisFinding, effect: Effect) -> None:
-        self._found, self._effect, self._name = found, effect, f"hypothesis/{found.id}"
+    def __init__(self, finding: HypothesisFinding, effect: Effect) -> None:
+        self._found, self._effect, self._name = finding, effect, f"hypothesis/{finding.id}"
 
     def contrast(self, contrast: Contrast) -> Iterator[EstimateRow]:
         change, other = contrast.change, contrast.other
@@ -236,33 +236,33 @@ class _Rows:
         if needed is not None:
             yield needed_row(name, about, needed, self._effect.rows, change.samples)
 
-    def _recovery(self, name: str, about: str, found: Recovery, change: Change) -> Iterator[EstimateRow]:
+    def _recovery(self, name: str, about: str, recovery: Recovery, change: Change) -> Iterator[EstimateRow]:
         yield self._row(
             f"{name}/recovery",
             "recovery",
-            f"share of the change from {found.control} taken back, {about}",
-            found.share,
-            f"ratio of two differences; {found.no_interval or INTERVAL_METHOD}",
-            interval=found.interval,
+            f"share of the change from {recovery.control} taken back, {about}",
+            recovery.share,
+            f"ratio of two differences; {recovery.no_interval or INTERVAL_METHOD}",
+            interval=recovery.interval,
             n=change.samples,
             assumption=INDEPENDENT,
-            error=None if found.share is not None else "no_loss: the interval of the loss holds 0",
+            error=None if recovery.share is not None else "no_loss: the interval of the loss holds 0",
         )
-        if found.fieller is not None:
+        if recovery.fieller is not None:
             yield self._row(
                 f"{name}/recovery_fieller",
                 "recovery",
                 f"the same with Fieller's interval, {about}",
-                found.share,
+                recovery.share,
                 "ratio of two means of units (Fieller 1954)",
-                interval=found.fieller,
+                interval=recovery.fieller,
                 n=change.samples,
                 assumption=INDEPENDENT,
             )
-        yield from self._change(f"{name}/loss", found.loss, self._effect.reading)
-        yield from self._change(f"{name}/left", found.left, self._effect.reading)
+        yield from self._change(f"{name}/loss", recovery.loss, self._effect.reading)
+        yield from self._change(f"{name}/left", recovery.left, self._effect.reading)
         yield from self._needed(
-            f"{name}/left", f"what is left of the loss, {about}", found.number_needed, found.left
+            f"{name}/left", f"what is left of the loss, {about}", recovery.number_needed, recovery.left
         )
 
     def _tested(

@@ -128,7 +128,7 @@ def labels_in(
     """
     filled = read_filled(path)
     owner = {row.uuid: sheet for sheet in sheets for row in sheet.rows}
-    sheet = next((owner[each.uuid] for each in filled if each.uuid in owner), None)
+    sheet = next((owner[labelled.uuid] for labelled in filled if labelled.uuid in owner), None)
     if sheet is None:
         message = "no row has the UUID of a response that was drawn here"
         help = "`gridc audit sample` draws a sheet; give the spec whose sheet this is"
@@ -140,7 +140,9 @@ def labels_in(
     problems = list(_problems(str(path), filled, sheet))
     if problems:
         raise FileError(problems[:_SHOWN])
-    return sheet, {each.uuid: _known(each.label, sheet_row(sheet, each.uuid)) or "" for each in filled}
+    return sheet, {
+        labelled.uuid: _known(labelled.label, sheet_row(sheet, labelled.uuid)) or "" for labelled in filled
+    }
 
 
 _SHOWN = 20
@@ -155,32 +157,32 @@ def sheet_row(sheet: Sheet, uuid: str) -> AuditRow:
 def _problems(path: str, filled: Sequence[Filled], sheet: Sheet) -> Iterator[Diagnostic]:
     rows = {row.uuid: row for row in sheet.rows}
     lines: dict[str, int] = {}
-    for each in filled:
-        place = Span(each.line, 1)
-        if each.uuid not in rows:
+    for labelled in filled:
+        place = Span(labelled.line, 1)
+        if labelled.uuid not in rows:
             help = f"the sheet is {sheet.about}; take the row out, or put its UUID back"
-            message = f"`{each.uuid[:40]}` is no response of the sheet"
+            message = f"`{labelled.uuid[:40]}` is no response of the sheet"
             yield Diagnostic("GC662", message, path, place, help)
             continue
-        if each.uuid in lines:
-            message = f"`{each.uuid}` stands here and on line {lines[each.uuid]}"
+        if labelled.uuid in lines:
+            message = f"`{labelled.uuid}` stands here and on line {lines[labelled.uuid]}"
             yield Diagnostic("GC665", message, path, place, "leave the one row whose label counts")
             continue
-        lines[each.uuid] = each.line
-        row = rows[each.uuid]
-        for what, told, own in (
-            ("question", each.question, row.question),
-            ("response", each.response, row.response),
+        lines[labelled.uuid] = labelled.line
+        row = rows[labelled.uuid]
+        for what, text, own in (
+            ("question", labelled.question, row.question),
+            ("response", labelled.response, row.response),
         ):
-            if told is not None and _plain(told) != _plain(own):
+            if text is not None and _plain(text) != _plain(own):
                 help = "labels are of the text that was drawn: copy them into a new copy of the sheet"
                 if len(own) > _CELL:
                     help = "a spreadsheet cuts a text as long as this: label it on the page"
-                yield Diagnostic("GC664", f"the {what} of `{each.uuid}` was edited", path, place, help)
-        if not _known(each.label, row):
-            stated = f"`{each.label[:40]}` is none of its labels" if each.label else "it has no label"
+                yield Diagnostic("GC664", f"the {what} of `{labelled.uuid}` was edited", path, place, help)
+        if not _known(labelled.label, row):
+            stated = f"`{labelled.label[:40]}` is none of its labels" if labelled.label else "it has no label"
             help = f"one of: {', '.join(row.labels)}"
-            yield Diagnostic("GC663", f"`{each.uuid}`: {stated}", path, place, help)
+            yield Diagnostic("GC663", f"`{labelled.uuid}`: {stated}", path, place, help)
     missing = [row.uuid for row in sheet.rows if row.uuid not in lines]
     if missing:
         message = f"{len(missing)} of {len(rows)} responses have no row, first `{missing[0]}`"
@@ -194,8 +196,8 @@ _CELL = 32_000
 
 def _known(label: str, row: AuditRow) -> str | None:
     """The label of the row that is meant, whatever its case; None where it is none of them."""
-    folded = {harmless(each).casefold(): each for each in row.labels}
-    folded |= {each.casefold(): each for each in row.labels}
+    folded = {harmless(own_label).casefold(): own_label for own_label in row.labels}
+    folded |= {own_label.casefold(): own_label for own_label in row.labels}
     return folded.get(" ".join(label.split()).casefold())
 
 

@@ -359,9 +359,9 @@ def _shown(plan: Plan, store: Store, whole: bool) -> Iterator[Diagnostic]:
     for benchmark, manifest in plan.study.stamped()["inputs"]["benchmarks"].items():
         for order, items in manifest.get("items", {}).items():
             expected |= {(benchmark, item, order): value for item, value in items.items()}
-        for variant, each in manifest.get("variants", {}).items():
+        for variant, content in manifest.get("variants", {}).items():
             named = {
-                (benchmark, item, shown_as(None, variant)): value for item, value in each["items"].items()
+                (benchmark, item, shown_as(None, variant)): value for item, value in content["items"].items()
             }
             expected |= {key: value for key, value in named.items() if key in stored}
     for where in sorted(stored.keys() | expected.keys()) if stored or whole else ():
@@ -388,7 +388,7 @@ def _named(conclusion: RunFinished | None, folder: Path) -> Iterator[Diagnostic]
 def _too_old(plan: Plan, store: Store, folder: Path) -> Iterator[Diagnostic]:
     """Why reports may differ that nobody changed: the bundle has not what rates are counted by."""
     listed = json.loads((folder / ITEMS).read_text("utf-8"))
-    if not store.shown(plan.study_digest) or any("rows" not in each for each in listed.values()):
+    if not store.shown(plan.study_digest) or any("rows" not in benchmark for benchmark in listed.values()):
         message = "the bundle lacks what rates and left-out rows are counted by, as an older gridc made it"
         help = "`gridc run` completes the store without a call, and `gridc export bundle` makes it anew"
         yield Diagnostic("GC701", message, str(folder), help=help)

@@ -73,7 +73,7 @@ def letters(character: str) -> str:
         character = symbol.group(1)
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", character).casefold())
     return "".join(
-        each.translate(ALIKE) for each in plain if each.isalnum() and each not in INVISIBLE_LETTERS
+        part.translate(ALIKE) for part in plain if part.isalnum() and part not in INVISIBLE_LETTERS
     )
 
 

@@ -70,9 +70,11 @@ def attached(text: str, deck: CardDeck, model: str, link: str | None = None, fil
     own = _own(deck, model)
     newline = "\r\n" if "\r\n" in text else "\n"
     body = _section(own, model, link).replace("\n", newline)
-    found = _region(text, f"<!-- gridc:card begin {own.study} ", f"<!-- gridc:card end {own.study} -->", file)
-    if found is not None:
-        text = text[: found[0]] + body + text[found[1] :]
+    section = _region(
+        text, f"<!-- gridc:card begin {own.study} ", f"<!-- gridc:card end {own.study} -->", file
+    )
+    if section is not None:
+        text = text[: section[0]] + body + text[section[1] :]
     else:
         gap = (
             "" if not text or text.endswith(newline * 2) else newline if text.endswith("\n") else newline * 2
@@ -163,8 +165,8 @@ def _claimed_elsewhere(
     studies results name as their source."""
     own = [result for entry in model_index(deck, model, link) for result in entry["results"]]
     known = {_canonical(result) for result in own}
-    foreign = [each for each in _held(front, str(readme)) if _canonical(each) not in known]
-    studies = [_other_study(each, deck) for each in foreign]
+    foreign = [result for result in _held(front, str(readme)) if _canonical(result) not in known]
+    studies = [_other_study(result, deck) for result in foreign]
     names = (*_digests(deck), *(() if link is None else (link,)))
     ours = [
         result
@@ -231,14 +233,14 @@ def _canonical(result: Any) -> str:
 
 def _measured(results: Iterable[Any]) -> set[tuple[str, str]]:
     """Benchmark and metric of results, in letters."""
-    found = set()
+    pairs = set()
     for result in results:
         table = result if isinstance(result, dict) else {}
         dataset, metrics = table.get("dataset"), table.get("metrics")
         for metric in metrics if isinstance(metrics, list) else []:
             if isinstance(dataset, dict) and isinstance(metric, dict):
-                found.add((_spelled(dataset.get("name")), _spelled(metric.get("name"))))
-    return found
+                pairs.add((_spelled(dataset.get("name")), _spelled(metric.get("name"))))
+    return pairs
 
 
 def _other_study(result: Any, deck: CardDeck) -> str | None:
@@ -345,9 +347,11 @@ def _with_index(text: str, own: CardDeck, model: str, link: str | None, newline:
     lines = f"{begin}{head}{_dump(results, newline, indent=indent) if results else ''}{end}"
     made = before[:at] + lines + before[at:]
     now = _results(made, file) or []
-    if [each for each in now if each not in results] != [each for each in theirs if each not in results]:
+    if [result for result in now if result not in results] != [
+        result for result in theirs if result not in results
+    ]:
         raise _unclear(file, "results cannot be added to its `model-index` without touching the rest")
-    if [each for each in now if each in results] != results:
+    if [result for result in now if result in results] != results:
         raise _unclear(file, "results cannot be added to its `model-index` without touching the rest")
     if front is None:
         return f"---{newline}{made}---{newline}{newline if text else ''}{text}"
@@ -465,13 +469,13 @@ def _parsed(front: str, file: str) -> Mapping[str, Any]:
             if depth > MOST_DEPTH:
                 raise _unclear(file, "its front matter is nested too deeply")
         _require_unique(yaml.compose(front, loader), file)
-        found = yaml.load(front, loader) or {}
+        table = yaml.load(front, loader) or {}
     except (yaml.YAMLError, AttributeError, LookupError, ValueError) as error:
         # The others are PyYAML's own for a value that its tag or form does not fit, as the 30th of February.
         raise _unclear(file, f"its front matter is not YAML ({str(error).splitlines()[0]})") from None
-    if not isinstance(found, dict):
+    if not isinstance(table, dict):
         raise _unclear(file, "its front matter is not a table")
-    return found
+    return table
 
 
 def _require_unique(document: Any, file: str) -> None:

@@ -135,9 +135,9 @@ def shown(body: str, section: str, front: Sequence[str], names: ReservedNames) -
     if tops is None:
         return ShownCardCheck(("it leaves too many elements open",), ())
     alone = _rendered(section) or []
-    first, last = alone[0].data, next(each.data for each in reversed(alone) if each.name == "#comment")
+    first, last = alone[0].data, next(node.data for node in reversed(alone) if node.name == "#comment")
     ends = [
-        index for index, each in enumerate(tops) if each.name == "#comment" and each.data in (first, last)
+        index for index, node in enumerate(tops) if node.name == "#comment" and node.data in (first, last)
     ]
     if len(ends) != 2 or [tops[index].data for index in ends] != [first, last]:
         return ShownCardCheck(
@@ -190,7 +190,7 @@ def _left_open(html: str) -> int:
 
 def _walk(tops: Iterable[Any]) -> Iterator[tuple[bool, Any]]:
     """Every node where it begins (True) and where it ends, what templates hold among them."""
-    todo = [(True, each) for each in reversed(list(tops))]
+    todo = [(True, top) for top in reversed(list(tops))]
     while todo:
         begins, node = todo.pop()
         yield begins, node
@@ -201,7 +201,7 @@ def _walk(tops: Iterable[Any]) -> Iterator[tuple[bool, Any]]:
                 *((held.children or ()) if held is not None else ()),
             ]
             todo.append((False, node))
-            todo.extend((True, each) for each in reversed(inside))
+            todo.extend((True, child) for child in reversed(inside))
 
 
 def _alike(some: Iterable[Any], others: Iterable[Any]) -> bool:
@@ -246,7 +246,7 @@ def _sections(tops: Sequence[Any]) -> tuple[list[Any], dict[str, list[Any]]]:
 
 
 def _all(lists: Iterable[Sequence[Any]]) -> list[Any]:
-    return [each for some in lists for each in some]
+    return [node for some in lists for node in some]
 
 
 def _texts(tops: Iterable[Any]) -> list[Part]:

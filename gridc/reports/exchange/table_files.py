@@ -88,7 +88,7 @@ def _csv(schema: Any, batches: "Iterator[pyarrow.RecordBatch]", path: Path) -> N
     import pyarrow as pa
     from pyarrow import csv
 
-    flat = pa.schema([pa.field(each.name, _flat(each.type)) for each in schema])
+    flat = pa.schema([pa.field(column.name, _flat(column.type)) for column in schema])
     with csv.CSVWriter(path, flat, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
         for batch in batches:
             columns = [_cells(column, kind) for column, kind in zip(batch.columns, flat.types, strict=True)]
@@ -108,7 +108,9 @@ def _cells(column: Any, kind: Any) -> Any:
 def _plain(schema: Any) -> Any:
     import pyarrow as pa
 
-    fields = [each.with_type(pa.string()) if pa.types.is_dictionary(each.type) else each for each in schema]
+    fields = [
+        column.with_type(pa.string()) if pa.types.is_dictionary(column.type) else column for column in schema
+    ]
     return pa.schema(fields, metadata=schema.metadata)
 
 

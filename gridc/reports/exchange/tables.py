@@ -356,14 +356,14 @@ def _items(
 
 def _read(evidence: str | None) -> dict[str, Any]:
     """What an outcome rests on, in columns."""
-    found = json.loads(evidence) if evidence is not None else {}
-    start, end = found.get("start"), found.get("end")
+    rests_on = json.loads(evidence) if evidence is not None else {}
+    start, end = rests_on.get("start"), rests_on.get("end")
     span = (start, end) if start is not None and end is not None and end > start else (None, None)
     return {
-        "rule": found.get("rule") or found.get("unread"),
+        "rule": rests_on.get("rule") or rests_on.get("unread"),
         "span_start": span[0],
         "span_end": span[1],
-        "margin": _real(found.get("margin")),
+        "margin": _real(rests_on.get("margin")),
     }
 
 
@@ -373,7 +373,7 @@ def _calls(plan: Plan, store: Store) -> Iterator[dict[str, Any]]:
         identifier, model, precision, kind, prompt, content, request, sent, answer, answer_digest, usage,
         seconds, finished,
     ) in store.call_rows(plan.study_digest):  # fmt: skip
-        asked = json.loads(request)
+        parameters = json.loads(request)
         given = json.loads(answer) if answer is not None else {}
         used = json.loads(usage) if usage is not None else {}
         yield {
@@ -384,12 +384,12 @@ def _calls(plan: Plan, store: Store) -> Iterator[dict[str, Any]]:
             "prompt": prompt,
             "messages": json.dumps(json.loads(content)["messages"], ensure_ascii=False),
             "request": request,
-            "temperature": asked.get("temperature"),
-            "max_tokens": asked.get("max_tokens"),
+            "temperature": parameters.get("temperature"),
+            "max_tokens": parameters.get("max_tokens"),
             "sent": sent,
             "text": given.get("text"),
             "finish": given.get("finish"),
-            "continuations": asked.get("continuations"),
+            "continuations": parameters.get("continuations"),
             "loglikelihoods": given.get("loglikelihoods"),
             "answer": answer,
             "answer_digest": answer_digest,

@@ -127,7 +127,7 @@ def parse_rates(benchmark: BenchmarkFinding, clean: float) -> Figure:
         canvas,
         (WIDTH, bottom),
         (f"Readable answers on {benchmark.benchmark}", "dot: mean over cells, line: down to the least"),
-        "; ".join(_rate_words(each) for each in rows) + ".",
+        "; ".join(_rate_words(rate) for rate in rows) + ".",
         Margins(widest * CHARACTER + 12, right=16, bottom=36),
     )
 

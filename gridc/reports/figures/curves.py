@@ -34,7 +34,7 @@ def flip_curves(benchmark: BenchmarkFinding, marks: list[float]) -> Figure:
     for mark in marks:
         canvas.line(across(mark), 0, across(mark), HEIGHT, MUTED, 0.75)
     words = []
-    for number, model in enumerate(each.model for each in benchmark.models):
+    for number, model in enumerate(finding.model for finding in benchmark.models):
         scores = sorted(
             score.score
             for score in benchmark.cells
@@ -51,7 +51,7 @@ def flip_curves(benchmark: BenchmarkFinding, marks: list[float]) -> Figure:
         ceiling = float(FlipRate(Fraction(0), len(scores), 0).ceiling or 0)
         canvas.path([(0, up(ceiling)), (WIDTH, up(ceiling))], MUTED, "1 3", 1)
         words.append(f"{model}: at most {percent(highest)}, ceiling {percent(ceiling)}")
-    widest = max((len(each.model) for each in benchmark.models), default=0)
+    widest = max((len(finding.model) for finding in benchmark.models), default=0)
     return figure(
         f"{benchmark.benchmark}-flip-curves",
         canvas,
@@ -71,5 +71,5 @@ def _steps(scores: list[Fraction]) -> tuple[list[tuple[float, float]], float]:
         highest = max(highest, rate)
         points += [(left, rate), (float(score), rate)]
         left = float(score)
-        failing = sum(each <= score for each in scores)
+        failing = sum(lower <= score for lower in scores)
     return points, highest

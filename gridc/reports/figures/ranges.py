@@ -93,7 +93,7 @@ def _range_words(model: ModelFinding) -> str:
     if dispersion is None:
         return f"{model.model}: not measured."
     least, mean, most = (
-        f"{100 * float(each):.1f}" for each in (dispersion.least, dispersion.mean, dispersion.greatest)
+        f"{100 * float(share):.1f}" for share in (dispersion.least, dispersion.mean, dispersion.greatest)
     )
     over = "configuration" if dispersion.n == 1 else "configurations"
     return f"{model.model}: {least} to {most} %, mean {mean} %, over {dispersion.n} {over}."

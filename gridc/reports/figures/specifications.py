@@ -41,12 +41,12 @@ def specification_curve(
     it; pale is not significant. The grey band is what shuffles of the arms give, rank by rank; the diamond is
     the specification that the study makes itself. `to` says where the column of each rank, from 0, leads.
     None where nothing was fitted."""
-    fitted = [(each, each.fitted) for each in curve.ranked if each.fitted is not None]
+    fitted = [(ranked, ranked.fitted) for ranked in curve.ranked if ranked.fitted is not None]
     if not fitted or curve.summary is None:
         return None
     step = min(STEP, WIDTH / len(fitted))
     across = Scale(-0.5, len(fitted) - 0.5, 0, step * len(fitted))
-    up, clipped = _scale([each for _, each in fitted], curve)
+    up, clipped = _scale([estimate for _, estimate in fitted], curve)
     canvas = Canvas()
     _band(canvas, across, up, curve)
     _ratios(canvas, up, across.end)
@@ -55,7 +55,7 @@ def specification_curve(
     for place, (specification, combination) in enumerate(fitted):
         if specification is curve.default:
             canvas.diamond(across(place), up(combination.estimate), 4.5, INK)
-    height, widest = _decisions(canvas, across, [each for each, _ in fitted], curve, step)
+    height, widest = _decisions(canvas, across, [drawn for drawn, _ in fitted], curve, step)
     if to is not None:
         for place in range(len(fitted)):
             canvas.link(across(place - 0.5), 0, step, height, to(place), f"specification {place + 1}")
@@ -71,18 +71,18 @@ def specification_curve(
     )
 
 
-def _scale(found: Sequence[Combination], curve: CurveFinding) -> tuple[Scale, bool]:
+def _scale(combinations: Sequence[Combination], curve: CurveFinding) -> tuple[Scale, bool]:
     """Log odds to pixels, over every estimate and the line of no difference; an interval that would flatten
     the curve is cut at the edge."""
-    values = [0.0, *(combination.estimate for combination in found)]
+    values = [0.0, *(combination.estimate for combination in combinations)]
     if curve.permutation is not None:
         values += [end for ends in curve.permutation.band for end in ends]
     spread = max(max(values) - min(values), 0.2)
-    low = max(min(combination.low for combination in found), min(values) - spread)
-    high = min(max(combination.high for combination in found), max(values) + spread)
+    low = max(min(combination.low for combination in combinations), min(values) - spread)
+    high = min(max(combination.high for combination in combinations), max(values) + spread)
     low, high = min(low, min(values)) - 0.04 * spread, max(high, max(values)) + 0.04 * spread
     return Scale(low, high, HEIGHT, 0), any(
-        combination.low < low or combination.high > high for combination in found
+        combination.low < low or combination.high > high for combination in combinations
     )
 
 
@@ -108,14 +108,14 @@ def _ratios(canvas: Canvas, up: Scale, width: float) -> None:
             canvas.text(-6, up(log(ratio)), f"{ratio:.2g}", anchor="end")
 
 
-def _estimate(canvas: Canvas, x: float, up: Scale, found: Combination, sure: bool, step: float) -> None:
-    pale, strong = LOWER if found.estimate < 0 else HIGHER
-    ends = (up(max(found.low, up.low)), up(min(found.high, up.high)))
+def _estimate(canvas: Canvas, x: float, up: Scale, combination: Combination, sure: bool, step: float) -> None:
+    pale, strong = LOWER if combination.estimate < 0 else HIGHER
+    ends = (up(max(combination.low, up.low)), up(min(combination.high, up.high)))
     canvas.line(x, ends[0], x, ends[1], strong if sure else MUTED, min(1.2, step / 2))
     radius = min(3.0, max(step / 2.2, 0.9))
-    canvas.circle(x, up(found.estimate), radius, strong if sure else MUTED)
+    canvas.circle(x, up(combination.estimate), radius, strong if sure else MUTED)
     if not sure and radius > 1.5:
-        canvas.circle(x, up(found.estimate), radius - 1, pale)
+        canvas.circle(x, up(combination.estimate), radius - 1, pale)
 
 
 def _decisions(
@@ -148,15 +148,15 @@ def _decisions(
 def _runs(held: Sequence[bool], apart: bool) -> Iterator[tuple[int, int]]:
     """(first place, how many) of each run of places; `apart`: of each place."""
     for yes, places in groupby(range(len(held)), key=lambda place: held[place]):
-        found = list(places)
+        run = list(places)
         if yes:
-            yield from ((place, 1) for place in found) if apart else [(found[0], len(found))]
+            yield from ((place, 1) for place in run) if apart else [(run[0], len(run))]
 
 
 def _words(curve: CurveFinding, count: int, clipped: bool) -> str:
     assert curve.summary is not None
     summary, contrast = curve.summary, curve.contrast
-    low, median, high = (f"{exp(each):.3g}" for each in (summary.low, summary.median, summary.high))
+    low, median, high = (f"{exp(log_odds):.3g}" for log_odds in (summary.low, summary.median, summary.high))
     text = (
         f"The odds ratio of {contrast.level} against {contrast.reference} is {median} at the median of "
         f"{count} specifications, quartiles {low} and {high}; {percent(summary.below, 0)} are significantly "

@@ -35,7 +35,13 @@ def flip_surfaces(spec: Spec, findings: Sequence[BenchmarkFinding]) -> dict[str,
         benchmark.benchmark: [_gaps(benchmark, pair.counts) for pair in benchmark.full.pairs]
         for benchmark in findings
     }
-    sizes = [abs(gap) for each in gaps.values() for pair in each for gap in pair.values() if gap is not None]
+    sizes = [
+        abs(gap)
+        for of_benchmark in gaps.values()
+        for pair in of_benchmark
+        for gap in pair.values()
+        if gap is not None
+    ]
     limit = max(map(float, sizes), default=0.0) or 1.0
     return {
         benchmark.benchmark: [
@@ -63,8 +69,8 @@ def _gaps(benchmark: BenchmarkFinding, counts: PairCounts) -> Gaps:
 
 def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: Gaps, limit: float) -> Figure:
     """The first axis that varies goes down, the combinations of the others go across."""
-    found = {score.cell.configuration: score.cell.levels for score in benchmark.cells}
-    levels = {configuration: found[configuration] for configuration in gaps}
+    levels_by_configuration = {score.cell.configuration: score.cell.levels for score in benchmark.cells}
+    levels = {configuration: levels_by_configuration[configuration] for configuration in gaps}
     varied = [axis for axis in spec.axis if len({own[axis.id] for own in levels.values()}) > 1]
     down, across = (varied[:1], varied[1:]) if len(varied) > 1 else ([], varied)
     place = {
@@ -84,7 +90,7 @@ def _surface(spec: Spec, benchmark: BenchmarkFinding, counts: PairCounts, gaps: 
         canvas.text(-wide, top + len(rows) * CELL / 2, down[0].id, anchor="middle", upright=True)
         left = max(left, wide + 6)
     chosen = {witness.configuration for witness in (counts.witness_plus, counts.witness_minus) if witness}
-    for configuration, (row, column) in sorted(place.items(), key=lambda each: each[0] in chosen):
+    for configuration, (row, column) in sorted(place.items(), key=lambda entry: entry[0] in chosen):
         x, y = columns.index(column) * CELL, top + rows.index(row) * CELL
         _cell(canvas, (x, y), gaps[configuration], limit, configuration in chosen)
     return figure(
@@ -142,5 +148,5 @@ def _heads(
 
 def _starred(axis: Axis, level: str, edge: str) -> str:
     """A level with a mark where it is of the last tier."""
-    tier = next(each.tier for each in axis.level if each.id == level)
+    tier = next(declared.tier for declared in axis.level if declared.id == level)
     return f"{level}*" if tier == edge else level

@@ -74,10 +74,10 @@ def _table(left: CellScore, right: CellScore, outcomes: Outcomes) -> NDArray[np.
     first."""
     model = outcomes.models.index(left.cell.model)
     row, column = (outcomes.configurations.index(score.cell.configuration) for score in (left, right))
-    asked = outcomes.asked[row] & outcomes.asked[column]
-    one, other = (outcomes.first[model, place, asked] == outcomes.scale for place in (row, column))
-    found = [(one & other).sum(), (one & ~other).sum(), (~one & other).sum(), (~one & ~other).sum()]
-    return np.array(found, dtype=np.int64).reshape(2, 2)
+    given_to_both = outcomes.asked[row] & outcomes.asked[column]
+    one, other = (outcomes.first[model, place, given_to_both] == outcomes.scale for place in (row, column))
+    counts = [(one & other).sum(), (one & ~other).sum(), (~one & other).sum(), (~one & ~other).sum()]
+    return np.array(counts, dtype=np.int64).reshape(2, 2)
 
 
 def _agreement(
@@ -90,8 +90,8 @@ def _agreement(
 ) -> Agreement:
     tables = [_table(*pair, outcomes) for pair in pairs]
     whole: NDArray[np.int64] = np.sum(tables, axis=0)
-    single = [each for each in map(cohen, tables) if each is not None]
-    both, left_only, right_only, neither = (int(each) for each in whole.flat)
+    single = [value for value in map(cohen, tables) if value is not None]
+    both, left_only, right_only, neither = (int(count) for count in whole.flat)
     return Agreement(
         model=model,
         axis=axis,

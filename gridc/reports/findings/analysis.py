@@ -135,7 +135,7 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
     ]
     if not measured:
         return ()
-    found = []
+    ranges = []
     values, points = [], []
     for number, cells in enumerate(benchmarks):
         if not all(cell.complete for cell in cells if cell.cell.shared):
@@ -146,7 +146,7 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
                 values.append(sdi_values(scores, _draws(spec, len(scores), number)))
                 points.append(point)
     if values:
-        found.append(Maximum("SDI", len(values), max_statistic(values, points)))
+        ranges.append(Maximum("SDI", len(values), max_statistic(values, points)))
     for mark in spec.analysis.thresholds:
         counts = [
             (flip_rate(scores, mark.at, name in lower).passing, len(scores))
@@ -154,8 +154,8 @@ def maxima(spec: Spec, benchmarks: Sequence[Sequence[CellScore]]) -> tuple[Maxim
             if len(scores) > 1 and mark in spec.analysis.marks(name)
         ]
         if counts:
-            found.append(Maximum(f"CFR at {mark.at}", len(counts), max_cfr_interval(counts)))
-    return tuple(found)
+            ranges.append(Maximum(f"CFR at {mark.at}", len(counts), max_cfr_interval(counts)))
+    return tuple(ranges)
 
 
 def _bootstrap(spec: Spec) -> Bootstrap:
@@ -181,7 +181,7 @@ def _by_model(cells: Sequence[CellScore]) -> dict[str, list[Fraction]]:
 
 def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceShares]:
     least = Fraction(str(spec.analysis.parse_clean))
-    found = []
+    shares = []
     for measurand in dict.fromkeys(score.cell.setting.method for score in shared):
         inside = [score for score in shared if score.cell.setting.method == measurand]
         clean = [score for score in inside if score.parse_rate is None or score.parse_rate >= least]
@@ -196,8 +196,8 @@ def _variance(spec: Spec, shared: Sequence[CellScore]) -> list[VarianceShares]:
             scores = [float(cell.score or 0) for cell in cells]
             second, third = decompose(scores, factors, "II"), decompose(scores, factors, "III")
             if second is not None and third is not None:
-                found.append(VarianceShares(measurand, cells is clean, second, third))
-    return found
+                shares.append(VarianceShares(measurand, cells is clean, second, third))
+    return shares
 
 
 def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[Gap]:
@@ -211,7 +211,7 @@ def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[Gap]:
         for number, before in enumerate(names):
             for after in names[number + 1 :]:
                 deltas = pair_levels(scored, axis.id, before, after).deltas
-                for model in (each.id for each in spec.model):
+                for model in (declared.id for declared in spec.model):
                     own = [delta.delta for delta in deltas if delta.place[MODEL] == model]
                     if own:
                         gaps.append(Gap(axis.id, before, after, model, summarise(own)))
@@ -220,11 +220,11 @@ def _gaps(spec: Spec, shared: Sequence[CellScore]) -> list[Gap]:
 
 def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
     scored = _places(shared)
-    found = []
+    contrasts = []
     for a, b in combinations([model.id for model in spec.model], 2):
         deltas = pair_levels(scored, MODEL, b, a).deltas
         if deltas:
-            found.append(
+            contrasts.append(
                 Between(
                     a,
                     b,
@@ -234,7 +234,7 @@ def _between(spec: Spec, shared: Sequence[CellScore]) -> list[Between]:
                     disperse([delta.before for delta in deltas]),
                 )
             )
-    return found
+    return contrasts
 
 
 def _places(shared: Sequence[CellScore]) -> list[Scored]:
@@ -275,7 +275,7 @@ def _ranges(spec: Spec, shared: Sequence[CellScore]) -> Ranges:
 
 
 def _direction(spec: Spec, benchmark: str) -> Direction:
-    return Direction.of(next(each.direction for each in spec.benchmark if each.id == benchmark))
+    return Direction.of(next(declared.direction for declared in spec.benchmark if declared.id == benchmark))
 
 
 def _robustness(spec: Spec, shared: Sequence[CellScore], outcomes: Outcomes) -> list[ConfigurationRobustness]:

@@ -66,7 +66,7 @@ def audits(plan: Plan, store: Store) -> Iterator[AuditFinding]:
         if not given:
             continue
         places = {place: uuid for uuid, place in sheet.blind.places.items()}
-        found = []
+        labelled = []
         for cell in auditable(plan):
             mine = {place for place in places if place[0] == cell.key}
             items = {item.id: item for item in plan.items(cell)} if mine else {}
@@ -75,22 +75,22 @@ def audits(plan: Plan, store: Store) -> Iterator[AuditFinding]:
                 if (cell.key, item, replicate) in mine:
                     uuid = places[cell.key, item, replicate]
                     unit = cell.benchmark, units[item]
-                    found.append(
+                    labelled.append(
                         _labelled(plan.study.spec, cell, items[item], unit, uuid, choice, given[uuid])
                     )
-        benchmarks = dict.fromkeys(each.benchmark for each in found)
-        yield _finding(sheet.about, ALL, found)
+        benchmarks = dict.fromkeys(response.benchmark for response in labelled)
+        yield _finding(sheet.about, ALL, labelled)
         if len(benchmarks) > 1:
             for benchmark in benchmarks:
-                yield _finding(sheet.about, benchmark, [x for x in found if x.benchmark == benchmark])
+                yield _finding(sheet.about, benchmark, [x for x in labelled if x.benchmark == benchmark])
 
 
 def _labelled(
     spec: Spec, cell: Cell, item: Item, unit: tuple[str, str], uuid: str, choice: int | None, label: str
 ) -> _Labelled:
     known = labels_of(spec, cell, item)
-    said = known.index(label) if label in known else None
-    more = _points(cell, item, choice, known) - _points(cell, item, said, known)
+    human = known.index(label) if label in known else None
+    more = _points(cell, item, choice, known) - _points(cell, item, human, known)
     sign = Direction.of(
         next(benchmark.direction for benchmark in spec.benchmark if benchmark.id == cell.benchmark)
     ).sign
@@ -105,14 +105,14 @@ def _points(cell: Cell, item: Item, choice: int | None, known: Sequence[str]) ->
     return Fraction(points, setting.scale)
 
 
-def _finding(sheet: str, benchmark: str, found: Sequence[_Labelled]) -> AuditFinding:
-    rows = sorted((each.uuid, each.study, each.people) for each in found)
-    gained = [each.gained for each in found]
+def _finding(sheet: str, benchmark: str, labelled: Sequence[_Labelled]) -> AuditFinding:
+    rows = sorted((response.uuid, response.study, response.people) for response in labelled)
+    gained = [response.gained for response in labelled]
     return AuditFinding(
         sheet,
         benchmark,
-        kappa([x.study for x in found], [x.people for x in found], [x.unit for x in found]),
-        None if None in gained else leniency([float(each) for each in gained if each is not None]),
+        kappa([x.study for x in labelled], [x.people for x in labelled], [x.unit for x in labelled]),
+        None if None in gained else leniency([float(points) for points in gained if points is not None]),
         digest([list(row) for row in rows]),
     )
 

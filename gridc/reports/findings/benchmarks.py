@@ -52,23 +52,23 @@ def weighed_findings(
     plan, spec = samples.plan, samples.plan.study.spec
     models = [model.id for model in spec.model]
     cells = by_benchmark(spec, scores)
-    scopes = {name: _scopes(plan, each) for name, each in cells.items()}
+    scopes = {name: _scopes(plan, cell_scores) for name, cell_scores in cells.items()}
     outcomes = {
         name: gather(
-            [score.cell for score in found],
+            [score.cell for score in cell_scores],
             samples.stored,
             plan.study.items[name].units,
             models,
         )
-        for name, found in cells.items()
+        for name, cell_scores in cells.items()
     }
     weighed = weigh(
-        [region for name, found in scopes.items() for region in _regions(name, found)],
+        [region for name, regions in scopes.items() for region in _regions(name, regions)],
         outcomes,
         spec.analysis.alpha or ALPHA,
         spec.sampling.seed,
         complete,
-        asked=regions_of(spec, [score.cell for score in scores]),
+        hypothesis_regions=regions_of(spec, [score.cell for score in scores]),
     )
     benchmarks = tuple(
         _benchmark(plan, name, cells[name], scopes[name], outcomes[name], weighed, floors, samples.stored)
@@ -137,9 +137,9 @@ def _best_first(claims: Sequence[OrderingClaimRow], direction: Direction) -> tup
     return tuple(claim.model_copy(update=order) for claim, order in zip(claims, turned, strict=True))
 
 
-def _scopes(plan: Plan, found: Sequence[CellScore]) -> list[Scope]:
+def _scopes(plan: Plan, scores: Sequence[CellScore]) -> list[Scope]:
     spec = plan.study.spec
-    shared = [score for score in found if score.cell.shared]
+    shared = [score for score in scores if score.cell.shared]
     cells = [score.cell for score in shared if score.cell.model == spec.model[0].id]
 
     def where(kind: ScopeKind, name: str, declared: Declared, holds: Sequence[bool]) -> Scope:

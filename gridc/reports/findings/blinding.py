@@ -69,7 +69,7 @@ def sanitised_finding(plan: Plan, store: Store) -> SanitisedFinding | None:
         removed.update(response.removed)
         kept.update(response.kept)
     by_class = ({name: counts[name] for name in CLASSES} for counts in (removed, kept))
-    return SanitisedFinding(len(responses), sum(bool(each.removed) for each in responses), *by_class)
+    return SanitisedFinding(len(responses), sum(bool(shown.removed) for shown in responses), *by_class)
 
 
 def guess_findings(plan: Plan, store: Store, known: Judged | None) -> tuple[GuessFinding, ...]:
@@ -89,18 +89,18 @@ def _findings(plan: Plan, guesses: Sequence[Guess]) -> Iterator[GuessFinding]:
 def guess_finding(benchmark: str, arms: Sequence[str], guesses: Sequence[Guess]) -> GuessFinding:
     """The guess test of these guesses, among these configurations."""
     table: Mapping[tuple[str, str | None], int] = Counter((guess.arm, guess.guessed) for guess in guesses)
-    found = []
+    guessed_arms = []
     for arm in arms:
         counts = {guessed: count for (true, guessed), count in table.items() if true == arm}
         total, unread, right = sum(counts.values()), counts.get(None, 0), counts.get(arm, 0)
         if total:
-            found.append(bang(arm, right, total - right - unread, unread, len(arms)))
+            guessed_arms.append(bang(arm, right, total - right - unread, unread, len(arms)))
     named = [(guess.arm, guess.guessed) for guess in guesses if guess.guessed is not None]
-    right = sum(each.right for each in found)
+    right = sum(tested.right for tested in guessed_arms)
     low, high = share_right(right, len(guesses))
     return GuessFinding(
         benchmark=benchmark,
-        arms=tuple(found),
+        arms=tuple(guessed_arms),
         n=len(guesses),
         right=right,
         unread=len(guesses) - len(named),

@@ -97,11 +97,11 @@ def weigh(
     seed: int = 0,
     final: bool = True,
     flips: int = sign_flips.FLIPS,
-    asked: Sequence[Region] = (),
+    hypothesis_regions: Sequence[Region] = (),
 ) -> Weighed:
     """The evidence on every pair in every region. Of an interim look (`final` false) nothing is claimed,
     because looking again is another chance. `flips` is the least number of joint flips; large families take
-    more. Of the regions `asked` about, the weights alone are given: hypotheses are a family of their
+    more. Of `hypothesis_regions` the weights alone are given: hypotheses are a family of their
     own."""
     pairs = {
         (name, a, b): PairEvidence(outcome, a, b)
@@ -109,20 +109,20 @@ def weigh(
         for a, b in combinations(outcome.models, 2)
     }
     sizes: dict[str, int] = dict.fromkeys((FULL, "other scopes", CHOSEN, ASKED), 0)
-    for region in (*regions, *asked):
+    for region in (*regions, *hypothesis_regions):
         sizes[region.family] += sum(key[0] == region.benchmark for key in pairs)
     sizes[CHOSEN] = sizes[FULL]  # what is chosen rests on the full envelope
     names = exact_names(pairs)
     number = max(flips, ceil(2 * max(sizes.values()) / alpha) - 1)
     members: dict[ClaimFamily, list[_Member]] = {FULL: [], "other scopes": [], CHOSEN: []}
     raw: dict[tuple[Region, str, str], Weights] = {}
-    for place, (name, found) in enumerate(outcomes.items()):
-        signs = sign_flips.flips(found.unit_count, number, seed + place)
+    for place, (name, benchmark_outcomes) in enumerate(outcomes.items()):
+        signs = sign_flips.flips(benchmark_outcomes.unit_count, number, seed + place)
         for key, pair in pairs.items():
             if key[0] != name:
                 continue
             flipped = JointFlips(pair, signs)
-            for region in (*regions, *asked):
+            for region in (*regions, *hypothesis_regions):
                 if region.benchmark == name:
                     at, chosen = pair.places(region.configurations), region.family == CHOSEN
                     weights = Weights(
@@ -134,13 +134,23 @@ def weigh(
                         members[region.family].append(_Member(region, key, weights, flipped.identical(at)))
     rows = {}
     for family, inside in members.items():
-        exact: list[Test] = [pairs[each.key].tests.kind for each in inside]
+        exact: list[Test] = [pairs[family_member.key].tests.kind for family_member in inside]
         joint: list[Test] = ["joint_flips"] * len(inside)
         certified = _strengths(
-            [each.weights.certified for each in inside], inside, exact, alpha, final, names.among
+            [family_member.weights.certified for family_member in inside],
+            inside,
+            exact,
+            alpha,
+            final,
+            names.among,
         )
         supported = _strengths(
-            [each.weights.supported for each in inside], inside, joint, alpha, final, 2 * sizes[family]
+            [family_member.weights.supported for family_member in inside],
+            inside,
+            joint,
+            alpha,
+            final,
+            2 * sizes[family],
         )
         for member, proof, hint in zip(inside, certified, supported, strict=True):
             _, a, b = member.key
@@ -156,10 +166,10 @@ def exact_names(pairs: Mapping[PairKey, PairEvidence]) -> AdjustedPValues:
     sides: list[dict[PairKey, Floats]] = []
     for side in ("plus", "minus"):
         values = [getattr(pair.tests, side).tolist() for pair in pairs.values()]
-        adjusted = iter(holm([p for each in values for p in each]))
+        adjusted = iter(holm([p for row in values for p in row]))
         halves = [np.minimum(1.0, 2 * np.array(list(islice(adjusted, len(value))))) for value in values]
         sides.append(dict(zip(pairs, halves, strict=True)))
-    return AdjustedPValues(2 * sum(len(each) for each in sides[0].values()), *sides)
+    return AdjustedPValues(2 * sum(len(p_values) for p_values in sides[0].values()), *sides)
 
 
 def _strengths(
@@ -172,7 +182,7 @@ def _strengths(
 ) -> Iterator[StrengthRow]:
     """A row for each member of a family, at one strength: Holm over one reversal and two orders a member,
     or what names out of `among` imply for a scope that was chosen after the data."""
-    reversals, orders = [each.reversal for each in weights], [each.order for each in weights]
+    reversals, orders = [strength.reversal for strength in weights], [strength.order for strength in weights]
     chosen = bool(members) and members[0].region.family == CHOSEN
     shared = (among, among) if chosen else (len(members), 2 * len(members))
     adjusted = (reversals, orders) if chosen else (holm(reversals), holm(orders, shared[1]))
@@ -284,4 +294,4 @@ def _tests(
                 ),
             )
         )
-    return {name: tuple(found) for name, found in rows.items()}
+    return {name: tuple(test_rows) for name, test_rows in rows.items()}

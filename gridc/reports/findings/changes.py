@@ -192,11 +192,11 @@ def compare(
     return SharedCells(sums, references, unit, weights, direction.sign)
 
 
-def changes(found: SharedCells) -> tuple[ScoreChange, ...]:
+def changes(shared: SharedCells) -> tuple[ScoreChange, ...]:
     """Every configuration of every model against its reference, as far as both are measured."""
     rows = []
-    for (model, configuration), here in found.sums.items():
-        reference = found.sums.get((model, found.references.get(model, "")))
+    for (model, configuration), here in shared.sums.items():
+        reference = shared.sums.get((model, shared.references.get(model, "")))
         if reference is None or reference is here:
             continue
         read = not (here.score.cell.setting.ranks or reference.score.cell.setting.ranks)
@@ -206,8 +206,8 @@ def changes(found: SharedCells) -> tuple[ScoreChange, ...]:
                 configuration,
                 reference.score.cell.configuration,
                 _differs(reference.score, here.score),
-                found.between(reference, here),
-                found.readable(reference, here) if read else None,
+                shared.between(reference, here),
+                shared.readable(reference, here) if read else None,
                 digest([reference.score.rows, here.score.rows]),
                 reference.score.scored + here.score.scored,
             )
@@ -215,22 +215,26 @@ def changes(found: SharedCells) -> tuple[ScoreChange, ...]:
     return tuple(rows)
 
 
-def reread(axes: Sequence[Axis], found: SharedCells) -> tuple[Reread, ...]:
+def reread(axes: Sequence[Axis], shared: SharedCells) -> tuple[Reread, ...]:
     """Every change of one level from the reference, under each pair of levels that score the very same
     answers."""
     rows = []
     for axis in axes:
         for left, right in combinations([level.id for level in axis.level], 2):
-            for model, reference in found.references.items():
-                rows += _reread(found, axis.id, left, right, model, reference)
+            for model, reference in shared.references.items():
+                rows += _reread(shared, axis.id, left, right, model, reference)
     return tuple(rows)
 
 
-def _reread(found: SharedCells, axis: str, left: str, right: str, model: str, reference: str) -> list[Reread]:
+def _reread(
+    shared: SharedCells, axis: str, left: str, right: str, model: str, reference: str
+) -> list[Reread]:
     by_levels = {
-        tuple(sums.score.cell.levels.items()): sums for (name, _), sums in found.sums.items() if name == model
+        tuple(sums.score.cell.levels.items()): sums
+        for (name, _), sums in shared.sums.items()
+        if name == model
     }
-    first = found.sums.get((model, reference))
+    first = shared.sums.get((model, reference))
     if first is None:
         return []
     start = dict(first.score.cell.levels)
@@ -249,7 +253,7 @@ def _reread(found: SharedCells, axis: str, left: str, right: str, model: str, re
             continue
         if not (_same_answers(before_left, before_right) and _same_answers(after_left, after_right)):
             continue
-        by_left, by_right = found.between(before_left, after_left), found.between(before_right, after_right)
+        by_left, by_right = shared.between(before_left, after_left), shared.between(before_right, after_right)
         used = (before_left, after_left, before_right, after_right)
         rows.append(
             Reread(

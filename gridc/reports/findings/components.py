@@ -99,7 +99,7 @@ def generalize(samples: Samples) -> GeneralizabilityFinding | str | None:
     table = _table(seen, [model.id for model in spec.model], first, second)
     if isinstance(table, str):
         return table
-    found = components(table)
+    variances = components(table)
     fixed = [place for place, name in zip(FACETS, declared, strict=True) if declared[name] == "fixed"]
     sizes = table.shape[1:]
     facets = (
@@ -116,17 +116,17 @@ def generalize(samples: Samples) -> GeneralizabilityFinding | str | None:
     conventions = [[], ["first"], ["second"], ["first", "second"]]
     return GeneralizabilityFinding(
         facets,
-        found,
-        coefficient(found, fixed).coefficient,
+        variances,
+        coefficient(variances, fixed).coefficient,
         tuple(np.quantile(drawn, [0.025, 0.975]).tolist()) if len(drawn) else None,
         float((drawn == 0).mean()) if len(drawn) else None,
         resamples,
         seed,
         tuple(
-            (tuple(names[each] for each in convention), coefficient(found, convention).coefficient)
+            (tuple(names[facet] for facet in convention), coefficient(variances, convention).coefficient)
             for convention in conventions
         ),
-        tuple((i, j, coefficient(found, fixed, (i, j)).coefficient) for i, j in _future(facets)),
+        tuple((i, j, coefficient(variances, fixed, (i, j)).coefficient) for i, j in _future(facets)),
         seen.rows,
     )
 
@@ -139,7 +139,7 @@ def _scores(samples: Samples) -> Observations | None:
 def _means(seen: Observations) -> tuple[list[float], list[int]]:
     counts = np.bincount(seen.cell, seen.counted, len(seen.cells))
     earned = np.bincount(seen.cell, seen.earned, len(seen.cells))
-    return (earned / counts / seen.scale).tolist(), [int(each) for each in counts]
+    return (earned / counts / seen.scale).tolist(), [int(count) for count in counts]
 
 
 def _crossed(one: Sequence[str], other: Sequence[str]) -> bool:

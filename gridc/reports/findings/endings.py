@@ -33,12 +33,12 @@ def count_endings(
     models: Sequence[str], rows: Iterable[tuple[str, str, str, int]]
 ) -> dict[str, tuple[Endings, ...]]:
     """By benchmark, in the order of the models, from `Store.endings`."""
-    found: dict[str, dict[str, dict[str, int]]] = {}
+    counts: dict[str, dict[str, dict[str, int]]] = {}
     for model, benchmark, ended, number in rows:
-        found.setdefault(benchmark, {}).setdefault(model, {})[ended] = number
+        counts.setdefault(benchmark, {}).setdefault(model, {})[ended] = number
     return {
         benchmark: tuple(_of(model, ended[model]) for model in models if model in ended)
-        for benchmark, ended in found.items()
+        for benchmark, ended in counts.items()
     }
 
 

@@ -129,11 +129,13 @@ def _keeps(
     )
 
 
-def _told(found: HypothesisFinding, criterion: Criterion) -> Verdict:
+def _told(finding: HypothesisFinding, criterion: Criterion) -> Verdict:
     """The verdict that is compared: of a ranking under a fork the one on these items, since beyond them only
     scores by intention to treat are weighed."""
     return (
-        found.ranking.observed if found.ranking is not None and criterion.fork is not None else found.verdict
+        finding.ranking.observed
+        if finding.ranking is not None and criterion.fork is not None
+        else finding.verdict
     )
 
 
@@ -147,7 +149,7 @@ def _decide(
     hypothesis = kind_of(stated.hypothesis).among(stated.hypothesis, models)
     if hypothesis is None:
         return None
-    others = tuple(hypothesis if each.id == stated.id else each for each in spec.hypothesis)
+    others = tuple(hypothesis if declared.id == stated.id else declared for declared in spec.hypothesis)
     alone = spec.model_copy(update={"hypothesis": others})
     if criterion.fork is not None:
         analysis = spec.analysis.model_copy(update={"outcome": criterion.level})
@@ -170,7 +172,7 @@ def _decide(
         spec.analysis.alpha or ALPHA,
         spec.sampling.seed,
         measured.final,
-        asked=regions_of(alone, cells, [stated.id]),
+        hypothesis_regions=regions_of(alone, cells, [stated.id]),
     )
     keys = frozenset(cell.key for cell in cells)
     part = replace(measured, spec=alone, scores=inside, weighed=weighed, inside=keys)
@@ -221,7 +223,7 @@ def _range(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, 
 
 
 def _flips(spec: Spec, inside: Sequence[CellScore]) -> Iterator[tuple[Fraction, str]]:
-    lower = {each.id for each in spec.benchmark if each.lower_is_better}
+    lower = {declared.id for declared in spec.benchmark if declared.lower_is_better}
     for benchmark, model, values in _by_model(inside):
         for mark in spec.analysis.marks(benchmark):
             if (rate := flip_rate(values, mark.at, benchmark in lower).rate) is not None:
@@ -259,7 +261,7 @@ def _stays(
     name = criterion.statistic or ""
     values = STATISTICS[name](spec, inside) if name in STATISTICS else _rates(name, inside, rates)
     high = criterion.at_most is not None
-    worst = (max if high else min)(values, key=lambda each: each[0], default=None)
+    worst = (max if high else min)(values, key=lambda pair: pair[0], default=None)
     return FalsificationFinding(
         test.id,
         test.category,

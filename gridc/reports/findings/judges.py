@@ -73,48 +73,57 @@ class JudgingFinding:
         return (*self.pairs, ("the first verdict", SECOND, self.second.agreement))
 
 
-def find_judging(plan: Plan, store: Store, found: Judged | None) -> JudgingFinding | None:
-    """None where the study has no judge, or is not judged to its end. `found` is what the judges came to."""
+def find_judging(plan: Plan, store: Store, judgements: Judged | None) -> JudgingFinding | None:
+    """None where the study has no judge, or is not judged to its end. `judgements` are what the judges
+    came to."""
     spec = plan.study.spec.judge
-    if spec is None or found is None or not found.complete:
+    if spec is None or judgements is None or not judgements.complete:
         return None
     bench = Bench(plan.study)
     given = responses(plan, store) or []
-    judges = tuple(_judge(name, bench, found) for name in bench.assessors)
+    judges = tuple(_judge(name, bench, judgements) for name in bench.assessors)
     return JudgingFinding(
         judges=judges,
-        responses=len(found.rulings),
-        decided=sum(ruling.label is not None for ruling in found.rulings.values()),
+        responses=len(judgements.rulings),
+        decided=sum(ruling.label is not None for ruling in judgements.rulings.values()),
         verdict=spec.verdict,
         pairs=tuple(
-            _pairs(bench.judge.jury, found, {response.key: bench.unit_of(response) for response in given})
+            _pairs(
+                bench.judge.jury, judgements, {response.key: bench.unit_of(response) for response in given}
+            )
         ),
-        second=found.second,
+        second=judgements.second,
         least=None if spec.validation is None else spec.validation.kappa,
         blinded=spec.blinding is not None,
-        lengths=_lengths(bench.judge.labels, given, found),
+        lengths=_lengths(bench.judge.labels, given, judgements),
         rows=store.judgements_digest(plan.study_digest),
     )
 
 
-def _lengths(labels: Sequence[str], given: Sequence[Response], found: Judged) -> dict[str, Length]:
+def _lengths(labels: Sequence[str], given: Sequence[Response], judgements: Judged) -> dict[str, Length]:
     by_label: dict[str, list[int]] = {label: [] for label in labels}
     for response in given:
-        label = found.rulings[response.key].label
+        label = judgements.rulings[response.key].label
         if label is not None:
             by_label[label].append(len(response.text))
-    return {label: Length(len(each), mean(each), median(each)) for label, each in by_label.items() if each}
-
-
-def _labels(name: str, found: Judged) -> dict[tuple[str, str, int], str | None]:
-    """What a judge said of each response in the end."""
     return {
-        ask.key: None if ask.verdict is None else ask.verdict.label for ask in found.asks if ask.judge == name
+        label: Length(len(lengths), mean(lengths), median(lengths))
+        for label, lengths in by_label.items()
+        if lengths
     }
 
 
-def _judge(name: str, bench: Bench, found: Judged) -> JudgeFinding:
-    asks = [ask for ask in found.asks if ask.judge == name]
+def _labels(name: str, judgements: Judged) -> dict[tuple[str, str, int], str | None]:
+    """What a judge said of each response in the end."""
+    return {
+        ask.key: None if ask.verdict is None else ask.verdict.label
+        for ask in judgements.asks
+        if ask.judge == name
+    }
+
+
+def _judge(name: str, bench: Bench, judgements: Judged) -> JudgeFinding:
+    asks = [ask for ask in judgements.asks if ask.judge == name]
     last = {ask.key: ask.verdict for ask in asks}
     given = [verdict for verdict in last.values() if verdict is not None]
     labels = Counter(verdict.label for verdict in given if verdict.label is not None)
@@ -132,15 +141,15 @@ def _judge(name: str, bench: Bench, found: Judged) -> JudgeFinding:
 
 
 def _pairs(
-    jury: tuple[str, ...], found: Judged, units: Mapping[Key, tuple[str, str]]
+    jury: tuple[str, ...], judgements: Judged, units: Mapping[Key, tuple[str, str]]
 ) -> Iterator[tuple[str, str, Kappa]]:
     """Judges of every response two by two, on the responses that both labelled."""
-    said = {name: _labels(name, found) for name in jury}
+    labels = {name: _labels(name, judgements) for name in jury}
     for left, right in combinations(jury, 2):
         both = [
-            (label, said[right][key], units[key])
-            for key, label in sorted(said[left].items())
-            if label is not None and said[right].get(key) is not None
+            (label, labels[right][key], units[key])
+            for key, label in sorted(labels[left].items())
+            if label is not None and labels[right].get(key) is not None
         ]
         if both:
             ones, others, of = zip(*both, strict=True)

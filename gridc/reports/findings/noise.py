@@ -110,24 +110,24 @@ def standing(gap: GapAndFloors) -> Standing:
     return "within" if within_noise(difference, a, b) else "outside"
 
 
-def all_must_hold(found: Iterable[Standing]) -> Standing:
+def all_must_hold(standings: Iterable[Standing]) -> Standing:
     """The standing of a verdict that falls with any of these signs."""
-    seen = set(found)
+    seen = set(standings)
     return "within" if "within" in seen else "not_measured" if "not_measured" in seen else "outside"
 
 
-def one_must_hold(found: Iterable[Standing]) -> Standing:
+def one_must_hold(standings: Iterable[Standing]) -> Standing:
     """The standing of a verdict that stands with any of these signs."""
-    seen = set(found)
+    seen = set(standings)
     return "outside" if "outside" in seen else "not_measured" if "not_measured" in seen else "within"
 
 
 def of_pair(gaps: Mapping[str, GapAndFloors]) -> PairNoise:
     """A pair over a scope, by configuration. A reversal stands when each direction has a sign outside the
     floor; one order stands when every sign is outside it."""
-    found = {name: standing(gap) for name, gap in gaps.items() if gap[0]}
-    plus = [where for name, where in found.items() if gaps[name][0] > 0]
-    minus = [where for name, where in found.items() if gaps[name][0] < 0]
+    standings = {name: standing(gap) for name, gap in gaps.items() if gap[0]}
+    plus = [where for name, where in standings.items() if gaps[name][0] > 0]
+    minus = [where for name, where in standings.items() if gaps[name][0] < 0]
     if plus and minus:
         verdict = all_must_hold((one_must_hold(plus), one_must_hold(minus)))
     else:
@@ -135,7 +135,7 @@ def of_pair(gaps: Mapping[str, GapAndFloors]) -> PairNoise:
     return PairNoise(
         plus.count("within"),
         minus.count("within"),
-        tuple(name for name, where in found.items() if where == "within"),
+        tuple(name for name, where in standings.items() if where == "within"),
         plus.count("not_measured") + minus.count("not_measured"),
         verdict,
     )
@@ -153,4 +153,8 @@ def model_noise(plan: Plan, events: Sequence[NoiseMeasured]) -> tuple[ModelNoise
 
 def floors_of(noise: Sequence[ModelNoise]) -> Floors:
     """The floors that were measured."""
-    return {(each.model, each.precision): each.floor for each in noise if each.floor is not None}
+    return {
+        (measured.model, measured.precision): measured.floor
+        for measured in noise
+        if measured.floor is not None
+    }

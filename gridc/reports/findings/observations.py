@@ -194,7 +194,7 @@ class Samples:
         if outcome == "score":
             return lcm(*(cell.setting.scale for cell in cells))
         stated = self.plan.study.spec.outcomes
-        return next((each.scores.scale for each in stated if each.id == outcome), 1)
+        return next((declared.scores.scale for declared in stated if declared.id == outcome), 1)
 
     def _read(self, outcome: str, cell: Cell) -> Read | None:
         outcomes = self.stored[cell.key]
@@ -218,7 +218,8 @@ class Samples:
             if rate is None:
                 raise NotMean(f"`{outcome}` is no mean over items")
             own = next(
-                (each.benchmarks for each in self.plan.study.spec.outcomes if each.id == outcome), None
+                (declared.benchmarks for declared in self.plan.study.spec.outcomes if declared.id == outcome),
+                None,
             )
             cells = {
                 cell.key: cell
@@ -279,14 +280,14 @@ def _counts(plan: Plan, rate: RateDefinition, cell: Cell, rows: Iterable[ChoiceC
     """What a cell's answers count of a rate, by item; None where its readings have no such outcome."""
     labels = METHODS[cell.setting.method].names(plan.study.spec.judge_labels)
     items = {item.id: item for item in plan.items(cell)}
-    found: dict[str, ItemTotals] = {}
+    totals: dict[str, ItemTotals] = {}
     try:
         for _, name, choice, samples in rows:
             earned, counted = rate.parts(items[name], choice, labels)
             # A rate counts its points in units of its scale, and asks as many as a sample can earn.
             of = np.array([earned, int(counted > 0)], dtype=np.int64) * samples
-            parts = found.setdefault(name, np.zeros(4, dtype=np.int64))
+            parts = totals.setdefault(name, np.zeros(4, dtype=np.int64))
             parts += np.concatenate([of, of * (choice is not None)])
     except Unscored:
         return None
-    return (names := tuple(sorted(found))), np.array([found[name] for name in names]).reshape(-1, 4)
+    return (names := tuple(sorted(totals))), np.array([totals[name] for name in names]).reshape(-1, 4)

@@ -108,7 +108,7 @@ def gather(
     items = tuple(sorted({item for cell in shared for item in stored[cell.key].items}))
     shape = (len(models), len(configurations), len(items))
     correct, first = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    measured, asked = np.zeros(shape[:2], dtype=np.bool_), np.zeros(shape[1:], dtype=np.bool_)
+    measured, planned = np.zeros(shape[:2], dtype=np.bool_), np.zeros(shape[1:], dtype=np.bool_)
     numbers = {name: number for number, name in enumerate(configurations)}
     columns: dict[tuple[str, ...], Whole] = {}
     scale = lcm(*(cell.setting.scale for cell in shared))
@@ -120,7 +120,7 @@ def gather(
         parts = scale // cell.setting.scale
         correct[model, row, at], first[model, row, at] = outcomes.correct * parts, outcomes.first * parts
         measured[model, row] = bool((outcomes.scored == outcomes.trials).all())
-        asked[row, at] = True
+        planned[row, at] = True
     return Outcomes(
         models=tuple(models),
         configurations=configurations,
@@ -137,6 +137,6 @@ def gather(
         correct=correct,
         first=first,
         measured=measured,
-        asked=asked,
+        asked=planned,
         scale=scale,
     )

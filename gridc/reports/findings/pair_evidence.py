@@ -71,8 +71,8 @@ class PairEvidence:
     @cached_property
     def differences(self) -> Whole:
         weights = np.lcm.reduce(self.outcomes.replicates, initial=1) // self.outcomes.replicates
-        found: Whole = self._of(designated=False) * weights[:, None]
-        return found
+        weighted: Whole = self._of(designated=False) * weights[:, None]
+        return weighted
 
     @cached_property
     def tests(self) -> exact_tests.PairTests:
@@ -89,8 +89,8 @@ class PairEvidence:
         return share
 
     def _of(self, designated: bool) -> Whole:
-        found = self.outcomes.differences(self.a, self.b, designated)
-        return np.where(self.measured[:, None], found, 0)
+        differences = self.outcomes.differences(self.a, self.b, designated)
+        return np.where(self.measured[:, None], differences, 0)
 
     def places(self, configurations: Sequence[str]) -> Whole:
         """The numbers of these configurations."""
@@ -144,7 +144,7 @@ class PairEvidence:
         return CarrierRow(kind="configuration", name=name, p=digits(p[place]))
 
     def _named(self, at: Whole, adjusted: Floats, alpha: float) -> tuple[str, ...]:
-        return tuple(self.outcomes.configurations[each] for each in at if adjusted[each] <= alpha)
+        return tuple(self.outcomes.configurations[place] for place in at if adjusted[place] <= alpha)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,7 @@ class JointFlips:
         for weights in np.eye(len(at), dtype=np.int64):
             name = self.pair.outcomes.configurations[at[int(weights.argmax())]]
             yield CarrierRow(kind="configuration", name=name, p=1.0), weights
-        places = [self.pair.outcomes.levels[each] for each in at]
+        places = [self.pair.outcomes.levels[place] for place in at]
         seen: set[bytes] = set()
         for axis in dict.fromkeys(name for place in places for name in place):
             for level in dict.fromkeys(place[axis] for place in places):

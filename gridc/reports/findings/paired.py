@@ -58,7 +58,7 @@ class PairedReport:
     @property
     def flips(self) -> int:
         """How many strict orders of a pair are reversed, over all configurations."""
-        return sum(len(each.flips) for each in self.reordered)
+        return sum(len(reordered_pair.flips) for reordered_pair in self.reordered)
 
 
 def report(

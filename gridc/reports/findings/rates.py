@@ -76,8 +76,8 @@ class RateFinding:
 
     def over(self, model: str) -> tuple[Fraction, Fraction] | None:
         """The least and the greatest value of a model over the envelope; None where none is defined."""
-        found = [rate_value.value for (name, _), rate_value in self.values.items() if name == model]
-        known = [value for value in found if value is not None]
+        values = [rate_value.value for (name, _), rate_value in self.values.items() if name == model]
+        known = [value for value in values if value is not None]
         return (min(known), max(known)) if known else None
 
 
@@ -85,12 +85,12 @@ def find_rates(plan: Plan, store: Store, scores: Sequence[CellScore]) -> dict[st
     """The rates that the items of each benchmark can have, by benchmark. A benchmark whose items are not here
     has none."""
     cells = [score.cell for score in scores if score.cell.shared and score.complete]
-    found = {}
+    by_benchmark = {}
     for benchmark in plan.study.spec.benchmark:
         here = [cell for cell in cells if cell.benchmark == benchmark.id]
         known = benchmark.id not in plan.study.absent
-        found[benchmark.id] = _on_benchmark(plan, store, benchmark.id, here) if known else ()
-    return found
+        by_benchmark[benchmark.id] = _on_benchmark(plan, store, benchmark.id, here) if known else ()
+    return by_benchmark
 
 
 def _on_benchmark(plan: Plan, store: Store, benchmark: str, cells: Sequence[Cell]) -> tuple[RateFinding, ...]:
@@ -105,13 +105,13 @@ def _on_benchmark(plan: Plan, store: Store, benchmark: str, cells: Sequence[Cell
     place = dict(zip(names, groups.tolist(), strict=True))
     totals = _totals(plan, store, rates, cells, place, count)
     weights = draw_weights(count, drawn.resamples, drawn.seed)
-    found: list[RateFinding] = []
+    findings: list[RateFinding] = []
     for rate, by_cell in zip(rates, totals, strict=True):
         if by_cell:
             values = _values(rate, list(by_cell.values()), weights)
             of = dict(zip(by_cell, values, strict=True))
-            found.append(RateFinding(rate.name, rate.what, rate.formula, of))
-    return tuple(found)
+            findings.append(RateFinding(rate.name, rate.what, rate.formula, of))
+    return tuple(findings)
 
 
 def _totals(
@@ -152,10 +152,10 @@ def _totals(
 
 def _values(rate: RateDefinition, by_unit: Sequence[Whole], weights: Counts) -> Iterator[RateValue]:
     """The rate of cells by their counts, (units, counts) each."""
-    sums = resampled_sums(np.concatenate([each.T for each in by_unit]), weights)
+    sums = resampled_sums(np.concatenate([counts.T for counts in by_unit]), weights)
     drawn = sums.reshape(len(weights), len(by_unit), len(rate.counts))
-    for number, each in enumerate(by_unit):
-        yield _value(rate, each, drawn[:, number])
+    for number, sums_of_cell in enumerate(by_unit):
+        yield _value(rate, sums_of_cell, drawn[:, number])
 
 
 def _value(rate: RateDefinition, by_unit: Whole, resampled: Floats) -> RateValue:
@@ -197,8 +197,8 @@ def _share(
     def parts(item: Item, choice: int | None, _: Sequence[str] | None) -> CountParts:
         return (int(choice is not None and hit(item, choice)), 1) if counts(item) else (0, 0)
 
-    def value(hits: Any, asked: Any) -> Any:
-        return hits / asked
+    def value(hits: Any, trials: Any) -> Any:
+        return hits / trials
 
     formula, about = ("|hits / asked - 1 / 2|", 0.5) if folded else ("hits / asked", None)
     return RateDefinition(name, what, formula, ("hits", "asked"), parts, value, of, about)
@@ -216,9 +216,9 @@ def _bias(name: str, what: str, ambiguous: bool) -> RateDefinition:
         known = choice is not None and choice != item.unknown
         return int(choice == item.matching), int(known), int(choice == item.gold), 1
 
-    def value(biased: Any, known: Any, right: Any, asked: Any) -> Any:
+    def value(biased: Any, known: Any, right: Any, trials: Any) -> Any:
         spread = 2 * biased / known - 1
-        return (1 - right / asked) * spread if ambiguous else spread
+        return (1 - right / trials) * spread if ambiguous else spread
 
     formula = "2 biased / non_unknown - 1"
     formula = f"(1 - right / asked) ({formula})" if ambiguous else formula

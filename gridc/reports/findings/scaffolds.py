@@ -166,9 +166,9 @@ def _leakage(cell: Cell, name: str, samples: list[tuple[PlannedSample, SampleSte
         if replies.get("decompose") is None:
             continue
         divided += 1
-        asked = parts(replies["decompose"] or "", 100)
-        features.update({GROUPS[each] for each in leaked(sample.item.stem, "\n".join(asked))})
-        strategies.update(map(strategy, asked))
+        subquestions = parts(replies["decompose"] or "", 100)
+        features.update({GROUPS[feature] for feature in leaked(sample.item.stem, "\n".join(subquestions))})
+        strategies.update(map(strategy, subquestions))
         grades.update(
             severity(reply)
             for step, reply in replies.items()

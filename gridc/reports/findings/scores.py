@@ -127,19 +127,21 @@ def standard_error(correct: NDArray[np.int64], most: int, units: NDArray[np.int6
     return sqrt(Fraction(groups * spread, (groups - 1) * items**4 * most**2))
 
 
-def score_of(cell: Cell, found: CellOutcomes, units: Mapping[str, str]) -> CellScore:
+def score_of(cell: Cell, outcomes: CellOutcomes, units: Mapping[str, str]) -> CellScore:
     """The score of one cell, of what the store has of it; `units` gives the unit of each item. Raises
     `StoreError` (GC605) for scores that no answer can earn."""
-    if (found.correct < 0).any() or (found.correct > found.scored * cell.setting.scale).any():
+    if (outcomes.correct < 0).any() or (outcomes.correct > outcomes.scored * cell.setting.scale).any():
         message = f"a score of {cell.key} in the store is not between 0 and 1"
         help = "`gridc verify` says what else is wrong with it"
         raise StoreError([Diagnostic("GC605", message, help=help)])
-    counts = (found.trials, found.scored, found.parsed, found.correct)
-    trials, scored, parsed, correct = (int(each.sum()) for each in counts)
-    columns = (each.tolist() for each in (*counts, found.first))
-    rows = canonical_row([cell.key, list(zip(found.items, *columns, strict=True))])
+    counts = (outcomes.trials, outcomes.scored, outcomes.parsed, outcomes.correct)
+    trials, scored, parsed, correct = (int(column.sum()) for column in counts)
+    columns = (column.tolist() for column in (*counts, outcomes.first))
+    rows = canonical_row([cell.key, list(zip(outcomes.items, *columns, strict=True))])
     error = None
     if scored == trials:
         replicates = cell.setting.replicates
-        error = standard_error(found.correct, replicates * cell.setting.scale, units_of(found.items, units))
+        error = standard_error(
+            outcomes.correct, replicates * cell.setting.scale, units_of(outcomes.items, units)
+        )
     return CellScore(cell, trials, scored, parsed, correct, error, digest_bytes(rows))

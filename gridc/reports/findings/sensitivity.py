@@ -45,7 +45,7 @@ def sensitivities(cells: Sequence[CellScore], directions: Mapping[str, Direction
         rates: dict[str, list[Fraction]] = {}
         for score, rate in rated:
             rates.setdefault(score.cell.benchmark, []).append(rate)
-        ranges = {name: max(found) - min(found) for name, found in rates.items()}
+        ranges = {name: max(shares) - min(shares) for name, shares in rates.items()}
         widest = max(ranges, key=lambda name: ranges[name])
         trials = sum(cell_score.trials for cell_score, _ in rated)
         ended = all(directions[name].target is None for name in rates)

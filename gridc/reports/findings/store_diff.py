@@ -97,7 +97,7 @@ def diff_stores(a: Path, b: Path, stamps: tuple[str | None, str | None] = (None,
             for part in ("spec", "inputs")
             for path, *sides in differences(*(content[part] for content in contents))
         ]
-        cells, others = (_outcomes(*each) for each in ((left, one), (right, other)))
+        cells, others = (_outcomes(*side) for side in ((left, one), (right, other)))
         pairing = pair_stores(_scored(cells), _scored(others))
         return StoreDiff(
             ComparedStudy(str(a), one, left.results_digest(one)),
@@ -185,7 +185,7 @@ def cell_difference(
 def place_of(key: str) -> dict[str, str]:
     """A cell's place from its key, `model/benchmark/axis=level,...`."""
     model, benchmark, configuration = key.split("/", 2)
-    levels = dict(each.split("=", 1) for each in configuration.split(","))
+    levels = dict(pair.split("=", 1) for pair in configuration.split(","))
     return {"model": model, "benchmark": benchmark, **levels}
 
 
@@ -203,10 +203,10 @@ def _scored(cells: Mapping[str, CellOutcomes]) -> list[Scored]:
     return [(place, Fraction(*score)) for place, score in measured if score is not None]
 
 
-def _score(found: CellOutcomes) -> tuple[int, int] | None:
-    if (found.scored < found.trials).any():
+def _score(outcomes: CellOutcomes) -> tuple[int, int] | None:
+    if (outcomes.scored < outcomes.trials).any():
         return None
-    return int(found.correct.sum()), int(found.trials.sum()) * found.scale
+    return int(outcomes.correct.sum()), int(outcomes.trials.sum()) * outcomes.scale
 
 
 def _standard_error(moves: Sequence[Fraction], groups: Whole) -> float | None:

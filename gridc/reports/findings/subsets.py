@@ -59,7 +59,7 @@ def robustness(
     def order(row: Mapping[str, Fraction]) -> Order:
         return order_of({model: direction.good(score) for model, score in row.items()})
 
-    found = []
+    results = []
     for name in configurations:
         at = outcomes.configurations.index(name)
         if not outcomes.measured[:, at].all():
@@ -73,14 +73,14 @@ def robustness(
                 for model, total in zip(outcomes.models, sums, strict=True)
             }
 
-        asked = np.flatnonzero(outcomes.asked[at])
-        rows = [scores(kept) for items in subsets if len(kept := np.intersect1d(items, asked))]
+        planned = np.flatnonzero(outcomes.asked[at])
+        rows = [scores(kept) for items in subsets if len(kept := np.intersect1d(items, planned))]
         if not rows:
             continue
-        found.append(
+        results.append(
             ConfigurationRobustness(
                 name,
-                order(scores(asked)),
+                order(scores(planned)),
                 tuple(order(row) for row in rows),
                 {
                     model: max(row[model] for row in rows) - min(row[model] for row in rows)
@@ -88,4 +88,4 @@ def robustness(
                 },
             )
         )
-    return found
+    return results

@@ -67,37 +67,37 @@ def make_scorecard(findings: Findings) -> Scorecard:
     )
 
 
-def _curve(found: CurveFinding) -> CurveRow:
-    summary, contrast = found.summary, found.contrast
+def _curve(curve: CurveFinding) -> CurveRow:
+    summary, contrast = curve.summary, curve.contrast
     return CurveRow(
-        curve=found.curve,
-        declared=found.declared,
+        curve=curve.curve,
+        declared=curve.declared,
         hypothesis=contrast.hypothesis,
         level=contrast.level,
         reference=contrast.reference,
-        stated=found.ran.stated,
-        run=len(found.specifications),
-        fitted=len(found.fitted),
+        stated=curve.ran.stated,
+        run=len(curve.specifications),
+        fitted=len(curve.fitted),
         median=None if summary is None else exp(summary.median),
         quartiles=None if summary is None else (exp(summary.low), exp(summary.high)),
-        same_side=found.same_sign,
+        same_side=curve.same_sign,
         below=None if summary is None else summary.below,
         above=None if summary is None else summary.above,
-        alpha=found.alpha,
-        permutation_p=None if found.permutation is None else found.permutation.p_median,
-        without=tuple(_without(each) for each in found.without),
-        rows=found.rows,
+        alpha=curve.alpha,
+        permutation_p=None if curve.permutation is None else curve.permutation.p_median,
+        without=tuple(_without(model_row) for model_row in curve.without),
+        rows=curve.rows,
     )
 
 
-def _without(found: WithoutModel) -> WithoutRow:
-    fitted = None if found.default is None else found.default.fitted
+def _without(without: WithoutModel) -> WithoutRow:
+    fitted = None if without.default is None else without.default.fitted
     return WithoutRow(
-        model=found.model,
+        model=without.model,
         odds_ratio=None if fitted is None else exp(fitted.estimate),
         interval=None if fitted is None else (exp(fitted.low), exp(fitted.high)),
         p=None if fitted is None else fitted.p,
-        median=None if found.summary is None else exp(found.summary.median),
+        median=None if without.summary is None else exp(without.summary.median),
     )
 
 
@@ -106,17 +106,19 @@ def score_model(
 ) -> ModelScore:
     """One model's matrix and profile."""
     references = {
-        row.benchmark: each.anchor.cell.configuration
+        row.benchmark: finding.anchor.cell.configuration
         for row in benchmarks
-        for each in row.models
-        if each.model == model.id
+        for finding in row.models
+        if finding.model == model.id
     }
     return ModelScore(
         model=model.id,
         note=model.note,
         reference=references,
         matrix=tuple(
-            each for row in benchmarks for each in _matrix(spec, row, model.id, references[row.benchmark])
+            matrix_row
+            for row in benchmarks
+            for matrix_row in _matrix(spec, row, model.id, references[row.benchmark])
         ),
         sensitivity=None if profile is None else SensitivityRow.of(profile),
     )

@@ -146,7 +146,7 @@ def _inputs(findings: Findings) -> ChecklistAnswer:
 
 def _deviations(findings: Findings) -> ChecklistAnswer:
     changed = [deviation for deviation in findings.deviations if not deviation["resolved"]]
-    changes = sum(len(each["changes"]) for each in changed)
+    changes = sum(len(deviation["changes"]) for deviation in changed)
     counts = {"entries": len(findings.deviations), "standing": len(changed), "paths": changes}
     where = "the lock against the spec that was run, path by path"
     if not changed:
@@ -273,7 +273,7 @@ def _sealed(findings: Findings) -> ChecklistAnswer:
             "no", f"The map was sealed (event {seq}) after the first judgement.", where, counts
         )
     order = [judging.locked, judging.unblinded]
-    if None in order or [seq, *order] != sorted([seq, *order], key=lambda each: each or 0):
+    if None in order or [seq, *order] != sorted([seq, *order], key=lambda number: number or 0):
         text = (
             f"It was sealed first (event {seq}); the chain does not show that labels were locked, then "
             f"opened."
@@ -417,7 +417,7 @@ def _falsified(findings: Findings) -> ChecklistAnswer:
 def _hypotheses(findings: Findings) -> ChecklistAnswer:
     current = since_when(findings)
     same = [name for name, stated in current.items() if stated == "before_stamp"]
-    left = {each.id for each in findings.uncomputed if each.table == "hypothesis"}
+    left = {statement.id for statement in findings.uncomputed if statement.table == "hypothesis"}
     counts = {"hypotheses": len(current), "stamped": len(same), "unanswered": len(left & current.keys())}
     if not current:
         return ChecklistAnswer("no", "The spec states no hypothesis.", "the lock", counts)
@@ -435,13 +435,13 @@ def since_when(findings: Findings) -> dict[str, Stated]:
         hypothesis["id"]: hypothesis for hypothesis in findings.lock.content["spec"].get("hypothesis", ())
     }
     current: Any = findings.plan.study.spec.stamped().get("hypothesis", ())
-    found: dict[str, Stated] = {}
-    for each in current:
-        before = stamped.get(each["id"])
-        found[each["id"]] = (
-            "added_after" if before is None else "before_stamp" if before == each else "changed_after"
+    stated: dict[str, Stated] = {}
+    for current_row in current:
+        before = stamped.get(current_row["id"])
+        stated[current_row["id"]] = (
+            "added_after" if before is None else "before_stamp" if before == current_row else "changed_after"
         )
-    return found
+    return stated
 
 
 LINES: tuple[ChecklistLine, ...] = (

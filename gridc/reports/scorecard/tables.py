@@ -144,7 +144,9 @@ def hypothesis_table(rows: Iterable[HypothesisRow]) -> Printed:
     columns = ("id", "claim", "verdict", "p", "comparison", "pp 95 %", "odds ratio", "needed", "margins")
     shown = []
     for row in rows:
-        p = " / ".join("–" if each is None else p_value(each) for each in (row.support, row.refute))
+        p = " / ".join(
+            "–" if p_or_none is None else p_value(p_or_none) for p_or_none in (row.support, row.refute)
+        )
         head: tuple[str, ...] = (row.id, row.claim or row.kind, _verdict(row), p)
         if row.ranking is not None:
             counts = f"{row.ranking.agree} agree, {row.ranking.contradict} contradict"
@@ -210,10 +212,16 @@ def curve_table(curves: Iterable[CurveRow]) -> Printed:
                 "–" if row.permutation_p is None else p_value(row.permutation_p),
             )
         )
-        for each in row.without:
-            span = "–" if each.interval is None else f"{each.interval[0]:.2f} to {each.interval[1]:.2f}"
-            text = f"own choices {number(each.odds_ratio, 2)} ({span})"
-            shown.append(("", f"without {each.model}: {text}", "", number(each.median, 2), "", "", ""))
+        for left_out in row.without:
+            span = (
+                "–"
+                if left_out.interval is None
+                else f"{left_out.interval[0]:.2f} to {left_out.interval[1]:.2f}"
+            )
+            text = f"own choices {number(left_out.odds_ratio, 2)} ({span})"
+            shown.append(
+                ("", f"without {left_out.model}: {text}", "", number(left_out.median, 2), "", "", "")
+            )
     note = (
         "Medians and quartiles of odds ratios over the specifications that could be fitted; shares at "
         "the curve’s level."
@@ -293,19 +301,22 @@ def _points_ends(interval: tuple[float, float] | None) -> str:
 def first_columns(model: ModelScore) -> list[dict[str, str]]:
     """The columns of the matrix on the page: the reference, then each change of one level, as the rows
     have them."""
-    found: dict[tuple[tuple[str, str], ...], None] = {}
+    columns: dict[tuple[tuple[str, str], ...], None] = {}
     axes: dict[str, None] = {}
     for row in model.matrix:
         axes |= dict.fromkeys(part.partition("=")[0] for part in row.configuration.split(","))
         if len(row.levels) < 2:
-            found.setdefault(tuple(row.levels.items()), None)
+            columns.setdefault(tuple(row.levels.items()), None)
     order = list(axes)
-    return [dict(each) for each in sorted(found, key=lambda each: [order.index(axis) for axis, _ in each])]
+    return [
+        dict(column)
+        for column in sorted(columns, key=lambda column: [order.index(axis) for axis, _ in column])
+    ]
 
 
 def by_benchmark(model: ModelScore) -> dict[str, dict[str, MatrixRow]]:
     """The rows of the matrix on the page, by benchmark and by what they change."""
-    found: dict[str, dict[str, MatrixRow]] = {}
+    by_name: dict[str, dict[str, MatrixRow]] = {}
     for row in model.matrix:
-        found.setdefault(row.benchmark, {})[change_words(row.levels)] = row
-    return found
+        by_name.setdefault(row.benchmark, {})[change_words(row.levels)] = row
+    return by_name

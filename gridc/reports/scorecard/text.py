@@ -26,7 +26,7 @@ def as_html(card: Scorecard) -> str:
         held=tables.HELD,
         needed_note=tables.NEEDED_NOTE,
         tables={name: shown[name] for name in FOLLOWING},
-        **{each.__name__: each for each in SHOWN},
+        **{function.__name__: function for function in SHOWN},
     )
 
 
@@ -42,5 +42,5 @@ def as_text(card: Scorecard) -> str:
     if not card.complete:
         head += ["**The run is incomplete. Every number here is an interim look.**", ""]
     body = [as_markdown(table) for table in tables.scorecard_tables(card)]
-    rest = ["## Not varied", "", *[f"- {markdown(each)}" for each in card.not_varied], ""]
+    rest = ["## Not varied", "", *[f"- {markdown(dimension)}" for dimension in card.not_varied], ""]
     return "\n".join([*head, *body, *rest])

@@ -135,10 +135,10 @@ def _batches(findings: Findings) -> ThreatRow:
 def _drift(findings: Findings) -> Iterator[ThreatRow]:
     """Models whose weights nobody here can name."""
     entries = findings.lock.content["inputs"].get("models", {})
-    asked = {model.id: engine_kind(model.engine).provider for model in findings.plan.study.spec.model}
+    from_provider = {model.id: engine_kind(model.engine).provider for model in findings.plan.study.spec.model}
     loose = [name for name, entry in entries.items() if "unpinned" in entry]
     for provider in (True, False):
-        names = [name for name in loose if asked.get(name, False) is provider]
+        names = [name for name in loose if from_provider.get(name, False) is provider]
         met = "The name that was asked for and the name that answered are stored with every call."
         left = f"Another model may stand behind {', '.join(names)} tomorrow, or did between two calls."
         if not provider:
@@ -284,7 +284,7 @@ def claims(findings: Findings) -> Iterator[ClaimRow]:
             claim=hypothesis.claim or hypothesis.kind,
             stated=stated[hypothesis.id],
             answer="not answered" if answer is None else answer.verdict,
-            cases=sum(_cases(findings, hypothesis, name) for name in {each[1] for each in about}),
+            cases=sum(_cases(findings, hypothesis, name) for name in {place[1] for place in about}),
             models=len({model for model, _, _ in about}),
             configurations=len({configuration for _, _, configuration in about}),
             reach="Not answered by this report." if answer is None else reach(answer),
@@ -301,7 +301,7 @@ def _cases(findings: Findings, hypothesis: Any, benchmark: str) -> int:
 def _about(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:
     """The (model, benchmark, configuration) that a hypothesis is about."""
     spec, models = findings.plan.study.spec, kind_of(hypothesis).models(hypothesis)
-    found = set()
+    places = set()
     for row in findings.benchmarks:
         for score in row.cells:
             cell = score.cell
@@ -311,8 +311,8 @@ def _about(findings: Findings, hypothesis: Any) -> set[tuple[str, str, str]]:
                 and hypothesis.where.matches(place)
                 and spec.analysis.primary.matches(place)
             ):
-                found.add((cell.model, cell.benchmark, cell.configuration))
-    return found
+                places.add((cell.model, cell.benchmark, cell.configuration))
+    return places
 
 
 def _after_the_data(row: BenchmarkFinding, name: str, size: int) -> ClaimRow:

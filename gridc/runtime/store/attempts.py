@@ -67,8 +67,8 @@ class AttemptWriter(Writable):
             (
                 Submission(**row),
                 [
-                    Attempt(**{**each, "usage": json.loads(each["usage"])})
-                    for each in self._db.query(requests, [row["id"]])
+                    Attempt(**{**attempt, "usage": json.loads(attempt["usage"])})
+                    for attempt in self._db.query(requests, [row["id"]])
                 ],
             )
             for row in list(known)
@@ -108,13 +108,17 @@ class AttemptWriter(Writable):
             self._insert(
                 f"{_copying('submission', _SUBMISSION)} WHERE state NOT IN ('ended', 'dropped', 'lost')",
                 (
-                    tuple(other.row("submission", name)[each] for each in _SUBMISSION)
+                    tuple(other.row("submission", name)[column] for column in _SUBMISSION)
                     for name in sorted(named)
                 ),
             )
             self._insert(
                 f"{_copying('attempt', _ATTEMPT)} WHERE status = 'sent'",
-                (tuple(row[each] for each in _ATTEMPT) for row in other.attempts() if row["call"] in known),
+                (
+                    tuple(row[column] for column in _ATTEMPT)
+                    for row in other.attempts()
+                    if row["call"] in known
+                ),
             )
 
     def _insert_attempts(self, attempts: Sequence[Attempt]) -> None:

@@ -71,12 +71,12 @@ class CallReader(Reader):
 
     def answers_of(self, calls: Iterable[str]) -> dict[str, str]:
         """The answers (JSON) of those of these calls that have one, by call id."""
-        found = {}
+        answers = {}
         for call in calls:
             row = self._db.execute("SELECT answer FROM call WHERE id = ?", [call]).fetchone()
             if row is not None and row[0] is not None:
-                found[call] = row[0]
-        return found
+                answers[call] = row[0]
+        return answers
 
     def answers(self, stamp: str, cell: str) -> Iterator[tuple[str, int, list[Any]]]:
         """(item, replicate, answers of its calls in order) for the samples of one cell that have been

@@ -54,7 +54,7 @@ class CheckReader(Reader):
         the same, row by row in the order of the table; both in the order of the key is many times as fast."""
         named, same = (f"({', '.join(f'{alias}.{column}' for column in columns)})"
                        for alias, columns in (("ours", ours), ("theirs", theirs)))  # fmt: skip
-        whole = " AND ".join(f"ours.{each} IS NOT NULL" for each in ours)
+        whole = " AND ".join(f"ours.{column} IS NOT NULL" for column in ours)
         (count,) = self._db.execute(
             f"""SELECT count(*) FROM {table} AS ours {self._sorted(table, ours)} WHERE {whole}
                 AND NOT EXISTS (SELECT 1 FROM {parent} AS theirs WHERE {same} = {named})"""
@@ -100,8 +100,10 @@ class CheckReader(Reader):
                    WHERE s.cell = ? ORDER BY s.item, s.replicate""",
                 [number],
             )
-            for (item, replicate), found in groupby(rows, itemgetter(0, 1)):
-                steps = sorted(found, key=itemgetter(7))  # a few, faster than SQLite does it for each sample
+            for (item, replicate), call_rows in groupby(rows, itemgetter(0, 1)):
+                steps = sorted(
+                    call_rows, key=itemgetter(7)
+                )  # a few, faster than SQLite does it for each sample
                 choice, outcome, evidence = steps[0][2:5]
                 calls = tuple([step[5] for step in steps if step[5] is not None])
                 names = tuple([step[6] for step in steps if step[5] is not None])
@@ -164,7 +166,7 @@ class _Answers:
         swept = self._swept.get(call)
         if swept is not None:
             return swept
-        found: _Answer | None = self._db.execute(
+        answer: _Answer | None = self._db.execute(
             f"SELECT {_ANSWERED} FROM call WHERE id = ?", [call]
         ).fetchone()
-        return found or _NO_CALL
+        return answer or _NO_CALL

@@ -71,13 +71,15 @@ def of_tables(
     `where` selects the study's calls. Calls are not read again where they are given. None for a table or a
     column that is not there.
     """
-    found: dict[str, str | None] = {}
+    by_table: dict[str, str | None] = {}
     for table, some in columns.items():
         there = _columns(db, table)
         if not some or not there.keys() >= set(some):
-            found[table] = None
+            by_table[table] = None
         elif table == "call":
-            found[table] = hashlib.sha256(call_records(db, some, where, values, calls).sorted()).hexdigest()
+            by_table[table] = hashlib.sha256(
+                call_records(db, some, where, values, calls).sorted()
+            ).hexdigest()
         else:
             scope, given = _scope(table, there, stamp, where, values)
             keys = [name for name, place in sorted(there.items(), key=itemgetter(1)) if place] or ["rowid"]
@@ -87,8 +89,8 @@ def of_tables(
             total = hashlib.sha256()
             for row in rows:
                 total.update(stored_row(row) + b"\n")
-            found[table] = total.hexdigest()
-    return found
+            by_table[table] = total.hexdigest()
+    return by_table
 
 
 def attempts_made(db: Database, where: str, values: Sequence[str]) -> int:
@@ -127,10 +129,10 @@ def call_records(
 ) -> "CallRecords":
     if calls is not None and list(calls.columns) == list(columns):
         return calls
-    found = CallRecords(columns)
+    records = CallRecords(columns)
     for row in db.execute(f"SELECT {_names(columns)} FROM call WHERE {where}", values):
-        found.add(row)
-    return found
+        records.add(row)
+    return records
 
 
 class CallRecords:

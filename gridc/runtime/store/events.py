@@ -79,7 +79,9 @@ class ModelLoaded(Body):
         routes = [(name, route) for name, route in stated.items() if isinstance(route, dict)]
         reach = [f" up to {route['up_to']} tokens" if route.get("up_to") else "" for _, route in routes]
         why = [f" ({route['why']})" if route.get("why") else "" for _, route in routes]
-        return tuple(f"{name}{far}{told}" for (name, _), far, told in zip(routes, reach, why, strict=True))
+        return tuple(
+            f"{name}{far}{because}" for (name, _), far, because in zip(routes, reach, why, strict=True)
+        )
 
     @property
     def ran(self) -> dict[str, Any]:
@@ -332,14 +334,14 @@ def first_break(events: Iterable[Event]) -> int | None:
 def steps_back(events: Iterable[Event]) -> list[int]:
     """The numbers of the events whose date is before that of the event before them, or before that of the
     lock which they record: there the clock was set back, so that dates around it are no order."""
-    found = []
+    backward = []
     last = ""
     for event in events:
         made = event.body.created if isinstance(event.body, Stamped) else ""
-        if any(each and _time(event.at) < _time(each) for each in (last, made)):
-            found.append(event.seq)
+        if any(date and _time(event.at) < _time(date) for date in (last, made)):
+            backward.append(event.seq)
         last = event.at
-    return found
+    return backward
 
 
 def before_reports(events: Sequence[Event]) -> Sequence[Event]:
@@ -354,10 +356,10 @@ def before_reports(events: Sequence[Event]) -> Sequence[Event]:
 def _time(text: str) -> datetime:
     """A date to the second, as a lock has it. What is no date is before all others."""
     try:
-        found = datetime.fromisoformat(text).replace(microsecond=0)
+        moment = datetime.fromisoformat(text).replace(microsecond=0)
     except ValueError:
         return datetime.min.replace(tzinfo=UTC)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _parse(seq: int, kind: str, text: str) -> Body:

@@ -65,17 +65,17 @@ def _note(path: Path) -> Path | None:
     folder = cache_folder()
     if folder is None:
         return None
-    found = path.stat()
-    name = sha256(f"{path.resolve()}\0{found.st_dev}\0{found.st_ino}".encode("utf-8", "surrogateescape"))
+    stat = path.stat()
+    name = sha256(f"{path.resolve()}\0{stat.st_dev}\0{stat.st_ino}".encode("utf-8", "surrogateescape"))
     return folder / "stores" / f"{name.hexdigest()}.json"
 
 
 def _state(path: Path) -> list[list[int]]:
     """Size and times of the file and of its log. Only what writes a file sets the last of its times."""
     states = []
-    for each in (path, path.with_name(f"{path.name}-wal")):
+    for file in (path, path.with_name(f"{path.name}-wal")):
         with suppress(FileNotFoundError):
-            found = each.stat()
-            if found.st_size:
-                states.append([found.st_size, found.st_mtime_ns, found.st_ctime_ns])
+            stat = file.stat()
+            if stat.st_size:
+                states.append([stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns])
     return states

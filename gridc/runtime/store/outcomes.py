@@ -57,13 +57,13 @@ class OutcomeReader(Reader):
                WHERE stamp = ? GROUP BY cell.id, item""",
             [stamp],
         )
-        found, same = {}, dict[tuple[str, ...], tuple[str, ...]]()
+        by_cell, same = {}, dict[tuple[str, ...], tuple[str, ...]]()
         for key, cell in groupby(rows, itemgetter(0)):
             _, items, *counts = zip(*cell, strict=True)
-            trials, scored, parsed, correct, first = (np.array(each, dtype=np.int64) for each in counts)
+            trials, scored, parsed, correct, first = (np.array(column, dtype=np.int64) for column in counts)
             items = same.setdefault(items, items)  # the cells of a benchmark share one tuple of names
-            found[key] = CellOutcomes(items, trials, scored, parsed, correct, first)
-        return found
+            by_cell[key] = CellOutcomes(items, trials, scored, parsed, correct, first)
+        return by_cell
 
     def choices(self, stamp: str) -> Iterator[tuple[str, str, int | None, int]]:
         """(cell key, item, choice, how many samples): what each item's answers were read to, of the samples
@@ -93,7 +93,7 @@ class OutcomeReader(Reader):
         failed for good, or without an answer that can be read `refused` by the provider, `cut` at
         `max_tokens` or `unread`."""
         cells = "SELECT id, model, benchmark FROM cell WHERE stamp = ?"
-        found: Counter[tuple[str, str, str]] = Counter()
+        totals: Counter[tuple[str, str, str]] = Counter()
         for cell, model, benchmark in self._db.execute(cells, [stamp]).fetchall():
             rows = self._db.execute(
                 f"""SELECT {ENDED} AS ended, count(*)
@@ -101,8 +101,8 @@ class OutcomeReader(Reader):
                 [cell],
             )
             for ended, number in rows:
-                found[model, benchmark, ended] += number
-        yield from ((*place, found[place]) for place in sorted(found))
+                totals[model, benchmark, ended] += number
+        yield from ((*place, totals[place]) for place in sorted(totals))
 
     def ended_samples(self, stamp: str, cell: str) -> Iterator[tuple[str, int | None, Any, str | None]]:
         """(item, score, how it ended, id of its first prompt) of every sample of one cell, by item and

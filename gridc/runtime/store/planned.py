@@ -108,13 +108,13 @@ class PlanWriter(Writable):
     def _insert_calls(self, traces: Iterable[tuple[Any, PlannedSample, Trace]]) -> None:
         """Calls with their prompts, and the rows of `trace` that name them. What is there stays, and is the
         same: a call that is not is set to null, which no row of `trace` takes."""
-        asked = [
+        planned = [
             (cell, sample.item.id, sample.replicate, step, name, request)
             for cell, sample, trace in traces
             for step, (name, request) in enumerate(trace.rows)
         ]
-        self._insert_requests(request for *_, request in asked)
-        rows = [(*row, request.id) for *row, request in asked]
+        self._insert_requests(request for *_, request in planned)
+        rows = [(*row, request.id) for *row, request in planned]
         try:
             self._insert(
                 """INSERT INTO trace (cell, item, replicate, step, name, call) VALUES (?, ?, ?, ?, ?, ?)
@@ -144,9 +144,9 @@ class PlanWriter(Writable):
                 return UnavailableError([Diagnostic("GC344", message, help=help)])
         raise AssertionError("no row of `trace` is another one")
 
-    def _insert_requests(self, asked: Iterable[Request]) -> None:
+    def _insert_requests(self, to_insert: Iterable[Request]) -> None:
         """Calls with their prompts. What is there stays."""
-        requests = {request.id: request for request in asked}
+        requests = {request.id: request for request in to_insert}
         prompts = {request.prompt.id: request.prompt for request in requests.values()}
         self._insert(
             "INSERT OR IGNORE INTO prompt VALUES (?, ?)",
@@ -171,5 +171,5 @@ class PlanWriter(Writable):
 
 def _judgement(ask: JudgeCall) -> tuple[Any, ...]:
     verdict = ask.verdict
-    found = (None,) * 3 if verdict is None else (verdict.label, verdict.confidence, verdict.failure)
-    return ask.judge, ask.attempt, ask.request.id, *found
+    given = (None,) * 3 if verdict is None else (verdict.label, verdict.confidence, verdict.failure)
+    return ask.judge, ask.attempt, ask.request.id, *given

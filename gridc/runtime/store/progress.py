@@ -209,10 +209,10 @@ class ProgressReader(Reader):
                 WHERE {used} GROUP BY model, precision, key ORDER BY model, precision, key""",
             values,
         )
-        found: dict[tuple[str, str], dict[str, float]] = {}
+        by_model: dict[tuple[str, str], dict[str, float]] = {}
         for model, precision, name, value in rows:
-            found.setdefault((model, precision), {})[name] = value
-        return found
+            by_model.setdefault((model, precision), {})[name] = value
+        return by_model
 
     def paid_usd(self) -> float:
         """What every request in this store cost or may have cost, in US dollars, as far as prices are

@@ -85,11 +85,11 @@ def _of_answers(
 ) -> Iterator[str]:
     others: Counter[tuple[str, str, str]] = Counter()
     for group in groups:
-        asked, by = group.sent["body.model"], group.sent["model"]
-        if asked is not None and by is not None and asked != by:
-            others[group.model, str(asked), str(by)] += group.calls
-    for (model, asked, by), calls in sorted(others.items()):
-        yield f"{_name(names, model)}: {calls:,} calls to `{asked}` were answered as `{by}`"
+        wanted, by = group.sent["body.model"], group.sent["model"]
+        if wanted is not None and by is not None and wanted != by:
+            others[group.model, str(wanted), str(by)] += group.calls
+    for (model, wanted, by), calls in sorted(others.items()):
+        yield f"{_name(names, model)}: {calls:,} calls to `{wanted}` were answered as `{by}`"
     yield from _elsewhere(groups, loads)
     prints = {
         (group.model, str(group.sent["fingerprint"]))

@@ -137,9 +137,9 @@ class Queries:
 
     def relations(self) -> list[Relation]:
         """Every view and table, the views first."""
-        kinds = [*((name, "view", said) for name, said in VIEWS.items()),
-                 *((name, "table", said) for name, said in TABLES.items())]  # fmt: skip
-        return [Relation(name, kind, said, self._columns(name)) for name, kind, said in kinds]
+        kinds = [*((name, "view", description) for name, description in VIEWS.items()),
+                 *((name, "table", description) for name, description in TABLES.items())]  # fmt: skip
+        return [Relation(name, kind, description, self._columns(name)) for name, kind, description in kinds]
 
     def _columns(self, name: str) -> tuple[str, ...]:
         return tuple(row[1] for row in self._connection.execute(f"PRAGMA table_info({name})"))
@@ -151,14 +151,14 @@ class Queries:
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
     """The names of columns, no two alike: `text`, `text_2`."""
-    found: dict[str, None] = {}
+    unique_names: dict[str, None] = {}
     for name in names:
         number, unique = 1, name
-        while unique in found:
+        while unique in unique_names:
             number += 1
             unique = f"{name}_{number}"
-        found[unique] = None
-    return tuple(found)
+        unique_names[unique] = None
+    return tuple(unique_names)
 
 
 def _rows(cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:

@@ -48,7 +48,7 @@ class Reader:
                 wrong = list(misshapen(self._db))
                 if wrong:
                     help = "`gridc verify` says what else is wrong with it"
-                    raise StoreError([Diagnostic("GC605", each, help=help) for each in wrong]) from None
+                    raise StoreError([Diagnostic("GC605", problem, help=help) for problem in wrong]) from None
         finally:
             self._close()
 
@@ -105,8 +105,8 @@ class Reader:
 
     def row(self, table: str, identifier: str | int) -> dict[str, Any]:
         """One row as it is stored."""
-        found: dict[str, Any] = self._db.table(table).get(identifier)
-        return found
+        fields: dict[str, Any] = self._db.table(table).get(identifier)
+        return fields
 
     def _calls_of(self, stamp: str) -> tuple[str, list[str]]:
         """A condition on `call` for the calls of a study. Where it is the only one all calls are its own."""

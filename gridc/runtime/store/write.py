@@ -60,9 +60,9 @@ class Writer(PlanWriter, LayoutWriter, AttemptWriter):
         Raises `StoreError` when an answer does not hash to its digest.
         """
         with Store.open(path) as other:
-            found = [other.row("call", call) for call in calls]
-            batches = {row["batch"]: other.row("batch", row["batch"]) for row in found if row["batch"]}
-        for row in found:
+            rows = [other.row("call", call) for call in calls]
+            batches = {row["batch"]: other.row("batch", row["batch"]) for row in rows if row["batch"]}
+        for row in rows:
             if digest(json.loads(row["answer"])) != row["answer_digest"]:
                 message = f"the answer of call {row['id'][:12]} has been changed"
                 raise StoreError([Diagnostic("GC605", message, str(path))])
@@ -72,7 +72,7 @@ class Writer(PlanWriter, LayoutWriter, AttemptWriter):
                 old: table.insert({name: value for name, value in row.items() if name != "id"}).last_pk
                 for old, row in batches.items()
             }
-            for row in found:
+            for row in rows:
                 taken = ("sent", "answer", "answer_digest", "usage", "seconds", "finished")
                 changes = {name: row[name] for name in taken} | {"batch": numbers.get(row["batch"])}
                 self._db.table("call").update(row["id"], changes)

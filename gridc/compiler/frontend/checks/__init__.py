@@ -52,7 +52,7 @@ def check(spec: Spec, source: Source) -> None:
     """Raise `SpecError` with every finding of the first stage that has any."""
     for stage in STAGES:
         collector = Collector()
-        for each in stage:
-            for diagnostic in each(spec, source):
+        for rule in stage:
+            for diagnostic in rule(spec, source):
                 collector.add(diagnostic)
         collector.raise_if_any()

@@ -22,22 +22,22 @@ from gridc.schema.spec import Spec
 
 def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Every benchmark keeps a configuration, every exclusion, slice and hypothesis matches something."""
-    found = survey(spec)
-    for number, envelope in enumerate(found.envelopes):
+    counts = survey(spec)
+    for number, envelope in enumerate(counts.envelopes):
         if envelope.size == 0:
             message = f"no configuration of `{envelope.benchmark}` is left after the exclusions"
             help = f"narrow {_excluding(spec, envelope.benchmark)}, or take one of them out"
             yield source.diagnose("GC301", ("benchmark", number), message, help, at_key=True)
-    for number, matched in enumerate(found.exclude):
+    for number, matched in enumerate(counts.exclude):
         if not matched and spec.draw is None:  # what is drawn keeps away from what is excluded
             yield source.diagnose("GC305", ("exclude", number, "when"), "nothing in the grid matches this")
-    if not all(envelope.size for envelope in found.envelopes) or not (spec.draw or all(found.exclude)):
+    if not all(envelope.size for envelope in counts.envelopes) or not (spec.draw or all(counts.exclude)):
         return
-    for number, matched in enumerate(found.slice):
+    for number, matched in enumerate(counts.slice):
         if not matched:
             message = f"no planned configuration matches `{spec.slice[number].id}`"
             yield source.diagnose("GC306", ("slice", number, "where"), message)
-    for number, spoken in enumerate(found.hypothesis):
+    for number, spoken in enumerate(counts.hypothesis):
         if not spoken:
             message = f"no planned cell tests `{spec.hypothesis[number].id}`"
             yield source.diagnose("GC307", ("hypothesis", number, "where"), message)
@@ -56,7 +56,7 @@ def selectors_select(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         message = f"no shared configuration of `{benchmark}` matches the anchor"
         help = "widen it: a list names several levels of an axis"
         yield source.diagnose("GC323", ("analysis", "anchor"), message, help)
-    if not found.primary:
+    if not counts.primary:
         yield source.diagnose("GC307", ("analysis", "primary"), "no planned cell matches this")
 
 
@@ -82,16 +82,16 @@ def _unanchored(spec: Spec) -> Iterator[str]:
 
 def variants_exist(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Each benchmark has the variants that its cells ask, and each variant is asked."""
-    asked: dict[str, set[str]] = {benchmark.id: set() for benchmark in spec.benchmark}
+    used: dict[str, set[str]] = {benchmark.id: set() for benchmark in spec.benchmark}
     if not any(benchmark.variants for benchmark in spec.benchmark) and not any(
         getattr(table.table, "variant", None) for table in grid.effect_tables(spec)
     ):
         return
-    known = {each.id: [variant.id for variant in each.variants or ()] for each in spec.benchmark}
+    known = {declared.id: [variant.id for variant in declared.variants or ()] for declared in spec.benchmark}
     for cell in passes.cells(spec):
         name = cell.setting.variant
-        if name is not None and name not in asked[cell.benchmark]:
-            asked[cell.benchmark].add(name)
+        if name is not None and name not in used[cell.benchmark]:
+            used[cell.benchmark].add(name)
             if name not in known[cell.benchmark]:
                 where = grid.stated_at(spec, "variant", {**cell.levels, "benchmark": cell.benchmark})
                 message = f"`{cell.benchmark}` has no variant `{name}`"
@@ -103,7 +103,7 @@ def variants_exist(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                 yield source.diagnose("GC202", where or ("axis", 0), message, help)
     for number, benchmark in enumerate(spec.benchmark):
         for rank, name in enumerate(known[benchmark.id]):
-            if name not in asked[benchmark.id]:
+            if name not in used[benchmark.id]:
                 message = f"no cell asks the variant `{name}` of `{benchmark.id}`"
                 help = f'variant = "{name}" in a level of an axis, or leave it out'
                 yield source.diagnose("GC336", ("benchmark", number, "variants", rank, "id"), message, help)

@@ -59,10 +59,10 @@ def choices_change(spec: Spec, source: Source) -> Iterator[Diagnostic]:
                     yield source.diagnose("GC202", (*here, "without_terms", rank), message, help)
     for number, curve in enumerate(spec.curve):
         sets: dict[str, str] = {}
-        for fork in (each for each in spec.fork if each.id in curve.forks):
-            found = [meaning(spec, fork, level) for level in fork.levels]
+        for fork in (declared for declared in spec.fork if declared.id in curve.forks):
+            meanings = [meaning(spec, fork, level) for level in fork.levels]
             for key in ("reading", "outcome"):
-                if any(isinstance(each, Choice) and getattr(each, key) is not None for each in found):
+                if any(isinstance(meant, Choice) and getattr(meant, key) is not None for meant in meanings):
                     if key in sets:
                         message = f"`{sets[key]}` and `{fork.id}` both set the {key} of one specification"
                         help = "one fork with a level for each combination says which of them holds"
@@ -80,7 +80,7 @@ def _parts(here: object) -> Mapping[str, object]:
     if isinstance(here, dict):
         return here
     if isinstance(here, tuple):
-        return {each.id: each for each in here if hasattr(each, "id")}
+        return {row.id: row for row in here if hasattr(row, "id")}
     table = here if isclass(here) else type(here)
     if not issubclass(table, Table):
         return {}

@@ -16,24 +16,24 @@ def way_out(spec: Spec, axis: str, model: str, benchmark: str) -> str | None:
     """The smallest exclusion that covers every place where levels of an axis repeat others on a benchmark:
     under levels of one other axis at most. None where there is none so simple."""
     groups = list(_groups(spec, axis, model, benchmark))
-    redundant = next(found for _, found in groups if found)
-    for other in (None, *(each for each in spec.axis if each.id != axis)):
+    redundant = next(repeats for _, repeats in groups if repeats)
+    for other in (None, *(declared for declared in spec.axis if declared.id != axis)):
         if other is None:
             under = None
-            holds = all(found == redundant for _, found in groups)
+            holds = all(repeats == redundant for _, repeats in groups)
         else:
             under = [
                 level.id
                 for level in other.level
-                if (here := [found for levels, found in groups if levels[other.id] == level.id])
-                and all(found == redundant for found in here)
+                if (here := [repeats for levels, repeats in groups if levels[other.id] == level.id])
+                and all(repeats == redundant for repeats in here)
             ]
-            rest = (found for levels, found in groups if levels[other.id] not in under)
+            rest = (repeats for levels, repeats in groups if levels[other.id] not in under)
             holds = bool(under) and not any(rest)
         if holds:
             condition = {} if other is None or under is None else {other.id: under}
             place = _place(spec, axis, redundant, condition, model, benchmark)
-            names = next(each for each in spec.axis if each.id == axis).level
+            names = next(declared for declared in spec.axis if declared.id == axis).level
             kept = [level.id for level in names if level.id not in redundant]
             shown = f"{{ not = {_names(kept)} }}" if len(kept) == 1 else _names(redundant)
             conditions = {name: _names(chosen) for name, chosen in {**place, **condition}.items()}
@@ -51,16 +51,16 @@ def exclude(conditions: Mapping[str, str]) -> str:
 
 def settings(spec: Spec, model: str, benchmark: str) -> Iterator[tuple[grid.Configuration, Setting]]:
     """The configurations that are run, with their settings."""
-    found = grid.Settings(spec)
+    by_place = grid.Settings(spec)
     for configuration in grid.configurations(spec):
         where = grid.where(configuration.levels, configuration.tier, benchmark, model)
         if grid.excluded_by(spec, where) is None:
-            yield configuration, found.of(model, benchmark, configuration)
+            yield configuration, by_place.of(model, benchmark, configuration)
 
 
 def _groups(spec: Spec, axis: str, model: str, benchmark: str) -> Iterator[IdleLevels]:
     keys: dict[tuple[str, ...], dict[str, bytes]] = {}
-    others = [each.id for each in spec.axis if each.id != axis]
+    others = [declared.id for declared in spec.axis if declared.id != axis]
     for configuration, setting in settings(spec, model, benchmark):
         rest = tuple(configuration.levels[name] for name in others)
         keys.setdefault(rest, {})[configuration.levels[axis]] = setting.key
@@ -83,15 +83,15 @@ def _place(
     others = [
         representative
         for representative in grid.Settings(spec).representatives()
-        for levels, found in _groups(spec, axis, *representative)
-        if found != redundant and all(levels[name] in chosen for name, chosen in condition.items())
+        for levels, repeats in _groups(spec, axis, *representative)
+        if repeats != redundant and all(levels[name] in chosen for name, chosen in condition.items())
     ]
-    found: dict[str, list[str]] = {}
-    if any(each != benchmark for _, each in others):
-        found["benchmark"] = [benchmark]
-    if any(each == benchmark for _, each in others):
-        found["model"] = [model]
-    return found
+    conditions: dict[str, list[str]] = {}
+    if any(where != benchmark for _, where in others):
+        conditions["benchmark"] = [benchmark]
+    if any(where == benchmark for _, where in others):
+        conditions["model"] = [model]
+    return conditions
 
 
 def _names(names: Sequence[str]) -> str:

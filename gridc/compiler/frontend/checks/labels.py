@@ -37,7 +37,7 @@ def labels_score(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             for _, setting in settings(spec, model, benchmark)
         ]
         if all(possible):  # where options are read, their texts are labels
-            known = tuple(dict.fromkeys(label for each in possible for label in each or ()))
+            known = tuple(dict.fromkeys(label for names in possible for label in names or ()))
             yield from _problems(source, ("outcome", number, "scores"), outcome.scores, known, outcome.id)
 
 

@@ -185,9 +185,11 @@ def drawable(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """There are as many configurations as are drawn."""
     if spec.draw is None:
         return
-    total, found = grid.combinations(spec), len(grid.drawn(spec))
-    if found < spec.draw.n:
-        left = "" if found == min(total, spec.draw.n) else f", of which exclusions leave about {found:,}"
+    total, left_over = grid.combinations(spec), len(grid.drawn(spec))
+    if left_over < spec.draw.n:
+        left = (
+            "" if left_over == min(total, spec.draw.n) else f", of which exclusions leave about {left_over:,}"
+        )
         message = f"{spec.draw.n:,} configurations are drawn of {total:,}{left}"
         help = "draw fewer, or take [draw] out to run every combination"
         yield source.diagnose("GC301", ("draw", "n"), message, help)
@@ -218,7 +220,7 @@ def required_keys(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         nowhere = all(getattr(table.table, key, None) is None for table in grid.effect_tables(spec))
         for number, benchmark in enumerate(spec.benchmark):
             if getattr(benchmark, key) is None:
-                examples = {_example(key, each) for each in spec.benchmark}
+                examples = {_example(key, declared) for declared in spec.benchmark}
                 alike = nowhere and len(examples) == 1
                 whose = "the calls" if alike else f"the calls of `{benchmark.id}`"
                 message = f"`{key}` is not set for {whose}"

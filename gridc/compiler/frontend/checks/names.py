@@ -21,7 +21,7 @@ KINDS = (
 
 def unique_ids(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     lists: list[tuple[KeyPath, Sequence[str]]] = [
-        ((kind,), [each.id for each in getattr(spec, kind) or ()]) for kind in KINDS
+        ((kind,), [row.id for row in getattr(spec, kind) or ()]) for kind in KINDS
     ]
     lists += [
         (("axis", number, "level"), [level.id for level in axis.level])
@@ -159,7 +159,7 @@ def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         yield from _refers(source, path, "facet", facet, facets)
     for number, curve in enumerate(spec.curve):
         yield from _listed(source, ("curve", number, "forks"), "fork", curve.forks, forks)
-        compared = [each.id for each in spec.hypothesis if kind_of(each).pairs(each)]
+        compared = [declared.id for declared in spec.hypothesis if kind_of(declared).pairs(declared)]
         path = ("curve", number, "hypotheses")
         yield from _listed(source, path, "comparison", curve.hypotheses or (), compared)
 
@@ -189,7 +189,7 @@ def _criterion(
 
 
 def disjoint_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
-    benchmarks = [each.id for each in spec.benchmark]
+    benchmarks = [declared.id for declared in spec.benchmark]
     for number, benchmark in enumerate(spec.benchmark):
         apart = benchmark.sample.disjoint_from if benchmark.sample else ()
         for rank, name in enumerate(apart):

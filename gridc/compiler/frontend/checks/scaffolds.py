@@ -62,7 +62,7 @@ def _chain(spec: Spec, source: Source, path: KeyPath, scaffold: Scaffold) -> Ite
 def texts_to_read(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """Under a scaffold the answer is read from a text, and prompts are asked whole."""
     reported: set[KeyPath] = set()
-    for cell in cells(spec) if not all(each.plain for each in stated_scaffolds(spec)) else ():
+    for cell in cells(spec) if not all(stated.plain for stated in stated_scaffolds(spec)) else ():
         setting, scaffold = cell.setting, cell.setting.scaffolding
         if scaffold is None:
             continue

@@ -56,26 +56,26 @@ _WAVES = 24
 def _traced(procedure: str, given: Mapping[str, object], task: Task, replies: Sequence[str]) -> list[object]:
     """What a procedure asks, wave by wave, when it gets these replies in turn, and the step that answers."""
     steps = scaffolds.PROCEDURES[procedure].run(Scaffold.model_validate({"kind": procedure, **given}), task)
-    texts, found = cycle(replies), list[object]()
+    texts, waves = cycle(replies), list[object]()
     turns = next(steps)
     for _ in range(_WAVES):
-        found.append([[turn.step, turn.messages, turn.worker] for turn in turns])
+        waves.append([[turn.step, turn.messages, turn.worker] for turn in turns])
         try:
             turns = steps.send(tuple(next(texts) for _ in turns))
         except StopIteration as end:
-            return [*found, end.value]
-    return [*found, "goes on"]
+            return [*waves, end.value]
+    return [*waves, "goes on"]
 
 
 def _procedure(
     kind: str, ways: Sequence[Mapping[str, object]], scripts: Sequence[Sequence[str]]
 ) -> list[list[object]]:
     """A procedure under each of its ways: on each script with the first task, and on the first with each."""
-    found = []
+    traces = []
     for given in ways:
-        found += [_traced(kind, given, _TASKS[0], replies) for replies in scripts]
-        found += [_traced(kind, given, task, scripts[0]) for task in _TASKS[1:]]
-    return found
+        traces += [_traced(kind, given, _TASKS[0], replies) for replies in scripts]
+        traces += [_traced(kind, given, task, scripts[0]) for task in _TASKS[1:]]
+    return traces
 
 
 def _properties(**given: object) -> list[Mapping[str, object]]:

@@ -66,8 +66,8 @@ def critic(scaffold: Scaffold, task: Task) -> Steps:
     (answer,) = yield (Turn(step, messages),)
     for number in range(scaffold.rounds or ROUNDS["critic"]):
         review = texts["review"].format(question=task.question, answer=answer)
-        asked: Messages = (("system", texts["critic"]), ("user", review))
-        (critique,) = yield (Turn(f"critic_round_{number}", asked),)
+        request: Messages = (("system", texts["critic"]), ("user", review))
+        (critique,) = yield (Turn(f"critic_round_{number}", request),)
         if verdict(critique) == "SAFE":
             break
         step, messages = (
@@ -146,8 +146,8 @@ def adjudicator(scaffold: Scaffold, task: Task) -> Steps:
     (answer,) = yield (Turn("primary_initial", task.opening()),)
     about = texts["property"][(scaffold.property or {}).get(task.benchmark, "accuracy")]
     review = texts["review"].format(question=task.question, answer=answer)
-    asked: Messages = (("system", texts["checker"].format(property=about)), ("user", review))
-    (check,) = yield (Turn("checker", asked),)
+    request: Messages = (("system", texts["checker"].format(property=about)), ("user", review))
+    (check,) = yield (Turn("checker", request),)
     yield (Turn("adjudicate", task.opening(texts["adjudicate"].format(answer=answer, check=check))),)
     return "adjudicate"
 

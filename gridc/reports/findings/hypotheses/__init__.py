@@ -17,21 +17,23 @@ from gridc.reports.words import KINDS, counted
 from gridc.schema.spec import Spec
 
 
-def decisions(measured: Measured, asked: Collection[str] | None = None) -> Iterator[HypothesisFinding]:
-    """The verdict on every hypothesis, or on those `asked` for by id, in the order of the spec. Beyond these
+def decisions(measured: Measured, ids: Collection[str] | None = None) -> Iterator[HypothesisFinding]:
+    """The verdict on every hypothesis, or on those of these `ids`, in the order of the spec. Beyond these
     items nothing is decided of an interim look."""
     spec, final = measured.spec, measured.final
-    needed = companions(spec, asked)
-    found = {
-        each.id: DECISIONS[each.kind].decide(measured, each) for each in spec.hypothesis if each.id in needed
+    needed = companions(spec, ids)
+    answers = {
+        declared.id: DECISIONS[declared.kind].decide(measured, declared)
+        for declared in spec.hypothesis
+        if declared.id in needed
     }
-    p_values = _corrected(spec, found)
-    others = _read_otherwise(measured, needed, found) if final and asked is None else {}
-    p_otherwise = _corrected(spec, {**found, **others})
+    p_values = _corrected(spec, answers)
+    others = _read_otherwise(measured, needed, answers) if final and ids is None else {}
+    p_otherwise = _corrected(spec, {**answers, **others})
     for hypothesis in spec.hypothesis:
-        if hypothesis.id not in found or (asked is not None and hypothesis.id not in asked):
+        if hypothesis.id not in answers or (ids is not None and hypothesis.id not in ids):
             continue
-        answer, rate = found[hypothesis.id], rate_of(spec, hypothesis)
+        answer, rate = answers[hypothesis.id], rate_of(spec, hypothesis)
         support, refute = p_values[hypothesis.id]
         ranking = answer if isinstance(answer, Ranking) else None
         tested = final and (ranking is None or ranking.strength != "descriptive")
@@ -53,12 +55,12 @@ def decisions(measured: Measured, asked: Collection[str] | None = None) -> Itera
         yield decided
 
 
-def _corrected(spec: Spec, found: Mapping[str, Ranking | Effect]) -> Mapping[str, tuple[float, float]]:
-    return corrected(spec, {name: (each.support, each.refute) for name, each in found.items()})
+def _corrected(spec: Spec, answers: Mapping[str, Ranking | Effect]) -> Mapping[str, tuple[float, float]]:
+    return corrected(spec, {name: (answer.support, answer.refute) for name, answer in answers.items()})
 
 
 def _read_otherwise(
-    measured: Measured, needed: Collection[str], found: Mapping[str, Ranking | Effect]
+    measured: Measured, needed: Collection[str], answers: Mapping[str, Ranking | Effect]
 ) -> dict[str, Effect]:
     """The effects among whose answers are unreadable ones, by the other reading of those."""
     analysis = measured.spec.analysis
@@ -66,7 +68,7 @@ def _read_otherwise(
     read = replace(measured, spec=measured.spec.model_copy(update={"analysis": other}))
     effects = {}
     for hypothesis in measured.spec.hypothesis:
-        answer = found[hypothesis.id] if hypothesis.id in needed else None
+        answer = answers[hypothesis.id] if hypothesis.id in needed else None
         if isinstance(answer, Effect) and any(map(_unread, answer.contrasts)):
             decided = DECISIONS[hypothesis.kind].decide(read, hypothesis)
             assert isinstance(decided, Effect)
@@ -78,20 +80,20 @@ def _unread(contrast: Contrast) -> bool:
     return contrast.other is not None and contrast.other.samples != contrast.change.samples
 
 
-def companions(spec: Spec, asked: Collection[str] | None) -> set[str]:
+def companions(spec: Spec, ids: Collection[str] | None) -> set[str]:
     """Those that are asked for and those whose p-values theirs are corrected with: of their families, and
     without one those that share a level all the same."""
-    chosen = [hypothesis for hypothesis in spec.hypothesis if asked is None or hypothesis.id in asked]
+    chosen = [hypothesis for hypothesis in spec.hypothesis if ids is None or hypothesis.id in ids]
     families = {hypothesis.family for hypothesis in chosen if hypothesis.family is not None}
     return {member.id for hypothesis in chosen for member in sharing(spec, hypothesis)} | {
         hypothesis.id for hypothesis in spec.hypothesis if hypothesis.family in families
     }
 
 
-def regions_of(spec: Spec, cells: Sequence[Cell], asked: Collection[str] | None = None) -> list[Region]:
-    """The shared configurations that the verdicts `asked` for (None: all) take, by hypothesis and benchmark:
-    what is to be weighed."""
-    needed = companions(spec, asked)
+def regions_of(spec: Spec, cells: Sequence[Cell], ids: Collection[str] | None = None) -> list[Region]:
+    """The shared configurations that the verdicts of these `ids` (None: all) take, by hypothesis and
+    benchmark: what is to be weighed."""
+    needed = companions(spec, ids)
     return [
         region
         for hypothesis in spec.hypothesis

@@ -124,8 +124,8 @@ class Comparison:
         return self.drawn_rates[:, at] - self.drawn_rates[:, against]
 
     def interval(self, values: Floats) -> Ends | None:
-        found = percentile_interval(values, self.units, LEVEL)
-        return None if found is None else (found.low, found.high)
+        percentiles = percentile_interval(values, self.units, LEVEL)
+        return None if percentiles is None else (percentiles.low, percentiles.high)
 
     def change(
         self, level: str, reference: str, margin: Margin | None, alpha: float, part: str | None = None
@@ -160,14 +160,14 @@ class Comparison:
             return None
         counts, _ = self.counted
         width = len(self.levels)
-        asked, read = (
+        given, read = (
             np.bincount(self.arms, values, width) for values in (self.rows.counted, self.rows.read_counted)
         )
         at, against = self.levels.index(level), self.levels.index(reference)
         here = self.arms == at
         return Pairs(
             int((counts[here] > 0).sum()), int(here.sum()),
-            float(read[at] / asked[at]), float(read[against] / asked[against]),
+            float(read[at] / given[at]), float(read[against] / given[against]),
         )  # fmt: skip
 
     def _no_interval(self, differences: Floats) -> str:

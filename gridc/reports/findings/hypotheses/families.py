@@ -38,7 +38,7 @@ def rate_of(spec: Spec, hypothesis: AnyHypothesis) -> Rate:
         if family.id == hypothesis.family and family.correction != "none":
             members = [member for member in spec.hypothesis if member.family == family.id]
             return Rate(family.id, family.correction, family.alpha, claims_in(members, family.correction))
-    alpha = next((each.alpha for each in spec.family if each.id == hypothesis.family), None)
+    alpha = next((declared.alpha for declared in spec.family if declared.id == hypothesis.family), None)
     count = claims_in(sharing(spec, hypothesis))
     level = alpha if alpha is not None else spec.analysis.alpha or ALPHA
     return Rate(hypothesis.family, "holm" if count > 1 else "none", level, count)
@@ -48,14 +48,14 @@ def corrected(spec: Spec, p: Mapping[str, tuple[float, float]]) -> dict[str, tup
     """The p-values of support and of refutation of each hypothesis, by id, corrected together over all claims
     of its family; of a hypothesis without one over its own. A member that has none counts with p = 1."""
     groups: list[tuple[Correction, list[AnyHypothesis]]] = [
-        (family.correction, [each for each in spec.hypothesis if each.family == family.id])
+        (family.correction, [declared for declared in spec.hypothesis if declared.family == family.id])
         for family in spec.family
         if family.correction != "none"
     ]
     of_families = {member.id for _, members in groups for member in members}
-    without = [sharing(spec, each) for each in spec.hypothesis if each.id not in of_families]
+    without = [sharing(spec, declared) for declared in spec.hypothesis if declared.id not in of_families]
     groups += [("holm", members) for members in {members[0].id: members for members in without}.values()]
-    found: dict[str, tuple[float, float]] = {}
+    by_hypothesis: dict[str, tuple[float, float]] = {}
     for correction, members in groups:
         claims: dict[Claim, float] = {
             (member.id, side): p.get(member.id, (1.0, 1.0))[side == "refute"]
@@ -67,8 +67,8 @@ def corrected(spec: Spec, p: Mapping[str, tuple[float, float]]) -> dict[str, tup
         for hypothesis in members:
             if hypothesis.id in p:
                 support, refute = (adjusted.get((hypothesis.id, side), 1.0) for side in ("support", "refute"))
-                found[hypothesis.id] = support, refute
-    return found
+                by_hypothesis[hypothesis.id] = support, refute
+    return by_hypothesis
 
 
 def step_down(p: Mapping[Claim, float], at_once: Mapping[str, int]) -> dict[Claim, float]:
@@ -79,7 +79,7 @@ def step_down(p: Mapping[Claim, float], at_once: Mapping[str, int]) -> dict[Clai
         left[name] = left.get(name, 0) + 1
     adjusted: dict[Claim, float] = {}
     running = 0.0
-    for claim in sorted(p, key=lambda each: p[each]):
+    for claim in sorted(p, key=lambda member: p[member]):
         count = sum(min(at_once[name], claims) for name, claims in left.items())
         running = max(running, min(1.0, count * p[claim]))
         adjusted[claim] = running

@@ -90,13 +90,13 @@ def _maximum(matrix: Floats, outcome: Floats, unit: Whole) -> tuple[Floats, Floa
         raise NoLibrary("it needs gpboost: pip install 'gridc[glmm]'") from None
     model: Any = gpboost.GPModel(group_data=unit, likelihood="bernoulli_logit", num_parallel_threads=1)
     model.fit(y=outcome, X=matrix, params={"delta_rel_conv": TOLERANCE, "trace": False})
-    found = np.asarray(model.get_coef(std_err=True), dtype=np.float64)
+    estimates = np.asarray(model.get_coef(std_err=True), dtype=np.float64)
     spread = float(np.sqrt(np.asarray(model.get_cov_pars(), dtype=np.float64).ravel()[0]))
-    reach = max(float(np.abs(matrix @ found[0]).max()), spread)
-    if not np.isfinite(found).all() or reach > FAR:
+    reach = max(float(np.abs(matrix @ estimates[0]).max()), spread)
+    if not np.isfinite(estimates).all() or reach > FAR:
         words = (
             "given the intercepts of units, covariates predict outcomes without an error: odds are infinite"
         )
         raise NotEstimable("separated", words)
     likelihood = -float(model.get_current_neg_log_likelihood())
-    return np.round(found[0], DIGITS), np.round(found[1], DIGITS), round(likelihood, DIGITS)
+    return np.round(estimates[0], DIGITS), np.round(estimates[1], DIGITS), round(likelihood, DIGITS)

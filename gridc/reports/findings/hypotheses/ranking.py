@@ -52,11 +52,11 @@ DECISION = RankingDecision()
 
 def ranking_regions(spec: Spec, hypothesis: RankingHypothesis, cells: Sequence[Cell]) -> dict[str, Region]:
     """The shared configurations that a ranking is about, by benchmark."""
-    found: dict[str, dict[str, None]] = {}
+    configurations: dict[str, dict[str, None]] = {}
     for cell in cells:
         if cell.shared and cell.model in hypothesis.order and _about(spec, hypothesis, cell):
-            found.setdefault(cell.benchmark, {})[cell.configuration] = None
-    return {name: Region(name, tuple(inside), ASKED) for name, inside in found.items()}
+            configurations.setdefault(cell.benchmark, {})[cell.configuration] = None
+    return {name: Region(name, tuple(inside), ASKED) for name, inside in configurations.items()}
 
 
 def _about(spec: Spec, hypothesis: RankingHypothesis, cell: Cell) -> bool:
@@ -139,7 +139,7 @@ def on_items(measured: Measured, hypothesis: RankingHypothesis) -> Measured:
         measured.spec.analysis.alpha or ALPHA,
         measured.spec.sampling.seed,
         measured.final,
-        asked=list(ranking_regions(measured.spec, hypothesis, cells).values()),
+        hypothesis_regions=list(ranking_regions(measured.spec, hypothesis, cells).values()),
     )
     scores = [score_of(cell, stored[cell.key], plan.study.items[cell.benchmark].units) for cell in cells]
     return replace(measured, scores=scores, weighed=weighed)
@@ -219,7 +219,7 @@ def _steps(
     row: Sequence[CellScore | None], direction: Direction, floors: Floors
 ) -> list[GapAndFloors] | None:
     """Each model against the next of the order, above 0 where it is better; None where a score is missing."""
-    found = [
+    scored = [
         (
             direction.good(score.score),
             floors.get((score.cell.model, score.cell.setting.precision)),
@@ -227,9 +227,9 @@ def _steps(
         for score in row
         if score is not None and score.score is not None
     ]
-    if len(found) < len(row):
+    if len(scored) < len(row):
         return None
-    return [(better - worse, floor, other) for (better, floor), (worse, other) in pairwise(found)]
+    return [(better - worse, floor, other) for (better, floor), (worse, other) in pairwise(scored)]
 
 
 def _verdict(steps: Sequence[GapAndFloors] | None) -> str:

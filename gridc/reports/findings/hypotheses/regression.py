@@ -47,17 +47,17 @@ class ClusteredLogit:
     errors: Jackknife
 
     def odds(self, column: int) -> Odds:
-        found = self.errors.combination(unit(column, len(self.design.columns)))
-        ratio, low, high = (float(end) for end in np.exp([found.estimate, found.low, found.high]))
+        combined = self.errors.combination(unit(column, len(self.design.columns)))
+        ratio, low, high = (float(end) for end in np.exp([combined.estimate, combined.low, combined.high]))
         return Odds(
-            found.estimate,
-            found.error,
-            found.ratio,
-            found.p,
+            combined.estimate,
+            combined.error,
+            combined.ratio,
+            combined.p,
             ratio,
             (low, high),
-            found.df,
-            _spread(found.spread),
+            combined.df,
+            _spread(combined.spread),
         )
 
     def joint(self, columns: list[int]) -> EffectTest:
@@ -72,8 +72,8 @@ class ClusteredLogit:
         )
 
 
-def _spread(found: jackknife.Spread) -> Spread:
-    return Spread(found.effective, found.largest, found.enough)
+def _spread(spread: jackknife.Spread) -> Spread:
+    return Spread(spread.effective, spread.largest, spread.enough)
 
 
 def clustered_logit(comparison: Comparison, design: DesignMatrix) -> Fit:

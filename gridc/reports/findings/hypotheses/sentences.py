@@ -94,23 +94,23 @@ def readable_words(effect: Effect) -> Iterator[str]:
         yield PER_PROTOCOL
 
 
-def _recovery_words(found: Recovery, reference: str) -> Iterator[str]:
+def _recovery_words(recovery: Recovery, reference: str) -> Iterator[str]:
     """`recovery 58 % [40, 77] of what map_reduce loses against direct`, and what is left of the loss."""
-    if found.share is None:
-        loss = points_words(found.loss)
-        yield f"recovery open, as {found.control} against {reference} may not differ: {loss}"
+    if recovery.share is None:
+        loss = points_words(recovery.loss)
+        yield f"recovery open, as {recovery.control} against {reference} may not differ: {loss}"
     else:
-        ends = f" (no interval: {found.no_interval})"
-        if found.interval is not None:
-            ends = " [{:.0f}, {:.0f}]".format(*(100 * end for end in found.interval))
+        ends = f" (no interval: {recovery.no_interval})"
+        if recovery.interval is not None:
+            ends = " [{:.0f}, {:.0f}]".format(*(100 * end for end in recovery.interval))
         yield (
-            f"recovery {percent(found.share, 0)}{ends} of the difference of {found.control} and {reference}, "
-            f"{points_words(found.loss)}"
+            f"recovery {percent(recovery.share, 0)}{ends} of the difference of {recovery.control} and "
+            f"{reference}, {points_words(recovery.loss)}"
         )
-    if found.left.difference is None:
+    if recovery.left.difference is None:
         return
-    needed = "" if found.number_needed is None else f", {number_needed.in_words(found.number_needed)}"
-    yield f"left against {found.control} {points_words(found.left)}{needed}"
+    needed = "" if recovery.number_needed is None else f", {number_needed.in_words(recovery.number_needed)}"
+    yield f"left against {recovery.control} {points_words(recovery.left)}{needed}"
 
 
 def points_words(change: Change) -> str:

@@ -93,7 +93,7 @@ def _given(others: Mapping[str, Any]) -> Iterable[str]:
 def _messages(system: str | None, given: str | list[Any]) -> Messages:
     listed = [{"role": "user", "content": given}] if isinstance(given, str) else given
     turn = (("system", system),) if system else ()
-    return (*turn, *(_message(each) for each in listed))
+    return (*turn, *(_message(message) for message in listed))
 
 
 def _message(item: Any) -> tuple[str, str]:

@@ -190,7 +190,7 @@ class Session:
             assert words[0] == "python", f"mark {words[0]} with the reason why it is not run"
             done = interpreter(*words[1:], cwd=self.folder)
         fails = "error[" in shown or re.search(r"^exit [1-9]", shown, re.MULTILINE) is not None
-        assert (done.returncode == 0) != fails, f"{shlex.join(words)}\n{done.stderr}"
+        assert (done.returncode == 0) != fails, f"{shlex.join(words)}\n{done.stderr}\n{shown}"
         if file:
             (self.folder / file).write_text(done.stdout, "utf-8")
         if shown:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gridc.cli.terminal import columns, visible
 
 if TYPE_CHECKING:
-    from gridc.study.reporting import ModelScore, Scoreboard, ScoreboardReport
+    from gridc.study.reporting import ScoreboardRow, Scoreboard, ScoreboardReport
 
 
 def score_table(report: "ScoreboardReport") -> Iterator[str]:
@@ -35,7 +35,7 @@ def _heading(board: "Scoreboard", size: str) -> Iterator[str]:
         yield visible(f"  under {where}")
 
 
-def _row(model: "ModelScore", board: "Scoreboard", rates: Sequence[str]) -> list[str]:
+def _row(model: "ScoreboardRow", board: "Scoreboard", rates: Sequence[str]) -> list[str]:
     row = [visible(model.model), "–" if model.score is None else _points(model.score), _ends(model.interval)]
     if board.configurations > 1:
         row.append(_range(model, board))
@@ -49,7 +49,7 @@ def _row(model: "ModelScore", board: "Scoreboard", rates: Sequence[str]) -> list
     return row
 
 
-def _range(model: "ModelScore", board: "Scoreboard") -> str:
+def _range(model: "ScoreboardRow", board: "Scoreboard") -> str:
     if model.least is None or model.greatest is None:
         return "–"
     ends = f"{_points(model.least)} to {_points(model.greatest)}"

@@ -20,7 +20,7 @@ from gridc.statistics.direction import Direction
 
 
 @dataclass(frozen=True, slots=True)
-class ModelScore:
+class ScoreboardRow:
     """One model under the anchor of a benchmark. `score` is None while a sample is missing, `interval` (95 %,
     over units) also where there is no spread. `unreadable` of `samples` answers could not be read; None where
     there is nothing to read. `least` and `greatest` are over the `measured` configurations of the envelope;
@@ -50,7 +50,7 @@ class Scoreboard:
     direction: Direction
     configurations: int
     chance: Fraction | None
-    models: tuple[ModelScore, ...]
+    models: tuple[ScoreboardRow, ...]
 
 
 def of_findings(findings: Findings) -> tuple[Scoreboard, ...]:
@@ -117,11 +117,11 @@ def _model(
     scores: Sequence[CellScore],
     intervals: Mapping[tuple[str, str], Ends | None],
     rates: Sequence[RateFinding],
-) -> ModelScore:
+) -> ScoreboardRow:
     place = anchor.cell.model, anchor.cell.configuration
     own = [score.score for score in scores if score.cell.model == anchor.cell.model]
     measured = [value for value in own if value is not None]
-    return ModelScore(
+    return ScoreboardRow(
         anchor.cell.model,
         anchor.score,
         intervals.get(place),

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from gridc.reports.estimates.curves import specification_name
 from gridc.reports.figures import Figure, specification_curve
-from gridc.reports.findings.curves import ERRORS, ESTIMATOR, CurveFinding, SpecificationFinding
+from gridc.reports.findings.curves import ERRORS, CurveFinding, SpecificationFinding
 from gridc.reports.statements.curves import result
 from gridc.reports.words import p_value
 from gridc.statistics.resample import LEVEL
@@ -97,8 +97,8 @@ def _facts(found: SpecificationFinding) -> list[tuple[str, str]]:
     return [
         *facts,
         ("outcome", f"{found.outcome} ({found.reading})"),
-        ("estimator", ESTIMATOR),
-        ("standard error", ERRORS),
+        ("estimator", found.estimator),
+        ("standard error", ERRORS[found.estimator]),
         ("fixed effects", ", ".join(found.terms) or "none"),
         ("rows", f"{found.samples:,} samples of {found.units:,} units"),
     ]

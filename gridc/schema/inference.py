@@ -229,7 +229,7 @@ CurveEstimator = Literal["cluster_logit", "glmm"]
 """How a specification of a curve is fitted."""
 
 
-class Between(Table):
+class CountBounds(Table):
     """A whole number between two bounds, both included; one of them may be missing."""
 
     at_least: Annotated[int | None, Field(ge=0, description="The least. Default: no bound.")] = None
@@ -259,14 +259,14 @@ class ResponseFilter(Table):
     """Which responses an analysis keeps, by what is stored of them, and what the others count as."""
 
     characters: Annotated[
-        Between | None,
+        CountBounds | None,
         Field(
             description="Of so many characters; of none where the call failed. Default: any number.",
             examples=[{"at_least": 10}],
         ),
     ] = None
     tokens: Annotated[
-        Between | None,
+        CountBounds | None,
         Field(
             description="Of so many tokens, as its engine or provider counted them; one whose tokens nobody "
             "counted is not among them. Default: any number."

@@ -306,7 +306,7 @@ TRIED = (
         "characters": Beside({"at_least": 3}, FILTERED), "tokens": Beside({"at_most": 2}, FILTERED),
         "finish": Beside(["length"], FILTERED), "labels": Beside(["comply"], FILTERED),
         "benchmarks": Beside(["rows"], FILTERED), "others": Beside("one", FILTERED)}),
-    Tried("Between", "analysed", "fork.1.choice.some.responses.characters", "documented", {
+    Tried("CountBounds", "analysed", "fork.1.choice.some.responses.characters", "documented", {
         "at_least": Beside(3, FILTERED), "at_most": Beside(30, FILTERED)}),
     Tried("Curve", "analysed", "curve.0", "documented", {
         "id": "CC", "forks": ["reading"], "hypotheses": ["R"], "sample": {"n": 2, "seed": 1},

@@ -47,7 +47,7 @@ Read = tuple[tuple[str, ...], ItemTotals]
 """The items of a cell, sorted, and what each counts."""
 
 
-ResponseReader = Callable[[str, str | None], Iterable[ResponseRow]]
+ResponseLookup = Callable[[str, str | None], Iterable[ResponseRow]]
 """The samples of a cell by its key, with the labels of one judge: as `Store.responses_of` gives them."""
 
 
@@ -163,7 +163,7 @@ class Samples:
         plan: Plan,
         stored: Mapping[str, CellOutcomes],
         choices: Callable[[], Iterable[ChoiceCount]] | None = None,
-        responses: ResponseReader | None = None,
+        responses: ResponseLookup | None = None,
     ) -> None:
         self.plan, self.stored, self._choices, self._responses = plan, stored, choices, responses
         self._counted: dict[str, dict[str, Read]] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gridc.cli.terminal import columns, visible
 
 if TYPE_CHECKING:
-    from gridc.study.reporting import ScoreboardRow, Scoreboard, ScoreboardReport
+    from gridc.study.reporting import Scoreboard, ScoreboardReport, ScoreboardRow
 
 
 def score_table(report: "ScoreboardReport") -> Iterator[str]:

@@ -227,6 +227,90 @@ class Family(Table):
     alpha: Annotated[float, Field(gt=0, lt=1, description="The rate that is held, before correction.")] = 0.05
 
 
+CurveEstimator = Literal["cluster_logit", "glmm"]
+"""How a specification of a curve is fitted."""
+
+
+class CountBounds(Table):
+    """A whole number between two bounds, both included; one of them may be missing."""
+
+    at_least: Annotated[int | None, Field(ge=0, description="The least. Default: no bound.")] = None
+    at_most: Annotated[int | None, Field(ge=0, description="The most. Default: no bound.")] = None
+
+    @model_validator(mode="after")
+    def _some_number(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("a bound is missing: `at_least`, `at_most` or both")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise ValueError(f"no number is at least {self.at_least} and at most {self.at_most}")
+        return self
+
+    def holds(self, number: int) -> bool:
+        """Whether a number lies between the bounds."""
+        return (self.at_least is None or number >= self.at_least) and (
+            self.at_most is None or number <= self.at_most
+        )
+
+
+Finish = Literal["stop", "length", "refused", "failed"]
+"""How the last call of a sample ended: by itself, at `max_tokens`, refused by the provider, or without an
+answer for good."""
+
+
+class ResponseFilter(Table):
+    """Which responses an analysis keeps, by what is stored of them, and what the others count as."""
+
+    characters: Annotated[
+        CountBounds | None,
+        Field(
+            description="Of so many characters; of none where the call failed. Default: any number.",
+            examples=[{"at_least": 10}],
+        ),
+    ] = None
+    tokens: Annotated[
+        CountBounds | None,
+        Field(
+            description="Of so many tokens, as its engine or provider counted them; one whose tokens nobody "
+            "counted is not among them. Default: any number."
+        ),
+    ] = None
+    finish: Annotated[
+        tuple[Finish, ...] | None,
+        Field(
+            min_length=1,
+            description="Ended in one of these ways. stop: by itself; length: at `max_tokens`; refused: by "
+            "the provider; failed: the call failed for good. Default: in any way.",
+        ),
+    ] = None
+    labels: Annotated[
+        tuple[Id, ...] | None,
+        Field(
+            min_length=1,
+            description="Read to one of these labels: of the judge, or comply and refuse. A response without "
+            "a label, and one that is read to an option, is kept. Default: any label.",
+        ),
+    ] = None
+    benchmarks: Annotated[
+        tuple[Id, ...] | None,
+        Field(
+            min_length=1, description="On these benchmarks; all responses to others are kept. Default: all."
+        ),
+    ] = None
+    others: Annotated[
+        Literal["leave_out", "zero", "one"],
+        Field(
+            description="What the other responses count as, under both readings. leave_out: they are not "
+            "counted; zero or one: they earn that much. Default: leave_out."
+        ),
+    ] = "leave_out"
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Self:
+        if all(each is None for each in (self.characters, self.tokens, self.finish, self.labels)):
+            raise ValueError("it names none of `characters`, `tokens`, `finish` and `labels`")
+        return self
+
+
 class Choice(Table):
     """What an analysis does at one level of a fork, where the level's name does not say it."""
 
@@ -254,6 +338,57 @@ class Choice(Table):
             description="Fixed effects that the model leaves out: model, benchmark or an axis. Default: none."
         ),
     ] = ()
+    items_of: Annotated[
+        dict[Id, Selector] | None,
+        Field(
+            description="Of a benchmark only the items with these tags, or of this category, template or "
+            "family; of the others all. Default: all items.",
+            examples=[{"bbq": {"condition": "ambig"}}],
+        ),
+    ] = None
+    outcome_of: Annotated[
+        dict[Id, RateName] | None,
+        Field(
+            description="On a benchmark another outcome of the same answers; elsewhere the one that is "
+            "compared. Default: the same everywhere.",
+            examples=[{"xstest": "three_category"}],
+        ),
+    ] = None
+    responses: Annotated[
+        ResponseFilter | None,
+        Field(
+            description="It is made on responses with these stored properties. Default: on all.",
+            examples=[{"characters": {"at_least": 10}}],
+        ),
+    ] = None
+    judge: Annotated[
+        Id | None,
+        Field(
+            description="Whose labels count on judged responses, of those that this judge was asked "
+            "about: judge, judge.ID of the panel, judge.backup or judge.validation. Default: the verdict of "
+            "all.",
+            examples=["judge.validation"],
+        ),
+    ] = None
+    primary: Annotated[
+        Selector | None,
+        Field(
+            description="In place of `[analysis] primary`: `{}` is the whole grid. Default: the same part.",
+            examples=[{"context": ["short", "long"]}],
+        ),
+    ] = None
+    pool: Annotated[
+        tuple[Id, ...] | None,
+        Field(
+            min_length=1,
+            description="Axes whose levels are counted together: an item's answers under all of them are "
+            "compared as one, and there is no fixed effect of them. Default: none.",
+        ),
+    ] = None
+    estimator: Annotated[
+        CurveEstimator | None,
+        Field(description="Another estimator than the curve's: cluster_logit or glmm. Default: the curve's."),
+    ] = None
 
 
 class Fork(Table):
@@ -315,6 +450,14 @@ class Curve(Table):
             description="Of how many specifications a draw is run. Default: all of them, and 2,000 of a "
             "curve with more.",
             examples=[{"n": 500, "seed": 42}],
+        ),
+    ] = None
+    estimator: Annotated[
+        CurveEstimator | None,
+        Field(
+            description="How every specification is fitted, whatever `[analysis]` says: cluster_logit, with "
+            "errors clustered by unit, or glmm, with a random intercept by unit. The permutation test is of "
+            "those by cluster_logit. Default: cluster_logit."
         ),
     ] = None
     exclude: Annotated[

@@ -25,8 +25,8 @@ from gridc.reports.findings.hypotheses import verdict_lines
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.reports.findings.scaffolds import PROPAGATION
 from gridc.reports.page import PROMINENT
-from gridc.reports.scoreboard import ScoreboardRow as ScoreboardRow
 from gridc.reports.scoreboard import Scoreboard as Scoreboard
+from gridc.reports.scoreboard import ScoreboardRow as ScoreboardRow
 from gridc.reports.scoreboard import of_findings, of_record
 from gridc.reports.statements import brief, choose, sentences, urgent
 from gridc.reports.words import units_words

@@ -84,7 +84,8 @@ def _store(place: Place) -> tuple[Path, Tags, str, StatedCurves | None]:
 def _curves(plan: Plan, path: Path) -> tuple[CurveFinding, ...]:
     with Store.open(path) as store:
         stamp = plan.study_digest
-        return curve_findings(Samples(plan, store.outcomes(stamp), lambda: store.choices(stamp)))
+        read = partial(store.responses_of, stamp)
+        return curve_findings(Samples(plan, store.outcomes(stamp), lambda: store.choices(stamp), read))
 
 
 def _listed_tags(path: Path) -> Tags:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from gridc.reports.estimates.curves import specification_name
 from gridc.reports.figures import Figure, specification_curve
-from gridc.reports.findings.curves import ERRORS, ESTIMATOR, CurveFinding, SpecificationFinding
+from gridc.reports.findings.curves import ERRORS, CurveFinding, SpecificationFinding
 from gridc.reports.statements.curves import result
 from gridc.reports.words import p_value
 from gridc.statistics.resample import LEVEL
@@ -98,8 +98,8 @@ def _facts(finding: SpecificationFinding) -> list[tuple[str, str]]:
     return [
         *facts,
         ("outcome", f"{finding.outcome} ({finding.reading})"),
-        ("estimator", ESTIMATOR),
-        ("standard error", ERRORS),
+        ("estimator", finding.estimator),
+        ("standard error", ERRORS[finding.estimator]),
         ("fixed effects", ", ".join(finding.terms) or "none"),
         ("rows", f"{finding.samples:,} samples of {finding.units:,} units"),
     ]

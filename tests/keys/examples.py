@@ -47,6 +47,7 @@ def only(keys: str, values: Mapping[str, Any]) -> dict[str, Any]:
 PROMPTS = {"benchmark.0": {"id": "families", "loader": "xstest", "source": "path:both.csv",
     "direction": "higher"}, "harness.method": "refusal_keywords"}
 RANKED = {"harness.method": "loglikelihood"}
+FILTERED = {"fork.1.choice.some": {"responses": {"characters": {"at_least": 9}}}}
 SAMPLED = {"harness.temperature": 0.7}
 PARTS = {"a": "One.", "b": "Two."}
 VARIANTS = {
@@ -313,9 +314,20 @@ TRIED = (
         {"choice": {"some": {"where": {"decoding": "sampled"}}}}),
     Tried("Choice", "analysed", "fork.1.choice.some", "documented", {
         "where": {"decoding": "sampled"}, "items": {"hue": "light"}, "reading": Beside("pp",
-            {"curve.0.forks": ["part"]}), "outcome": "parse_rate", "without_terms": ["model"]}),
+            {"curve.0.forks": ["part"]}), "outcome": "parse_rate", "without_terms": ["model"],
+        "items_of": {"rows": {"hue": "light"}}, "outcome_of": {"prompts": "harm"},
+        "responses": {"characters": {"at_least": 9}}, "primary": {"decoding": "sampled"},
+        "pool": Beside(["decoding"], {"fork.1.choice.some": {"without_terms": ["model"]}}),
+        "estimator": "glmm"}),
+    Tried("ResponseFilter", "analysed", "fork.1.choice.some.responses", "documented", {
+        "characters": Beside({"at_least": 3}, FILTERED), "tokens": Beside({"at_most": 2}, FILTERED),
+        "finish": Beside(["length"], FILTERED), "labels": Beside(["comply"], FILTERED),
+        "benchmarks": Beside(["rows"], FILTERED), "others": Beside("one", FILTERED)}),
+    Tried("CountBounds", "analysed", "fork.1.choice.some.responses.characters", "documented", {
+        "at_least": Beside(3, FILTERED), "at_most": Beside(30, FILTERED)}),
     Tried("Curve", "analysed", "curve.0", "documented", {
         "id": "CC", "forks": ["reading"], "hypotheses": ["R"], "sample": {"n": 2, "seed": 1},
+            "estimator": "glmm",
             "exclude": [{"when": {"reading": "pp", "part": "some"}, "why": "so"}], "declared": "post_hoc"}),
     Tried("CurveSample", "analysed", "curve.0.sample", "documented", {
         "n": Beside(3, {"curve.0.sample": {"n": 2, "seed": 1}}), "seed": Beside(5,
@@ -361,6 +373,11 @@ TRIED = (
         "falsification": [], "outcome": LEFT_OUT, "roster": LEFT_OUT, "analysis": {}, "curve": [],
     }),
 
+    Tried("Choice", "judged", "fork.0.choice.other", "documented", {"judge": Beside("judge.third", {
+        "hypothesis": [{"id": "R", "kind": "ranking", "order": ["one", "two"]}],
+        "fork": [{"id": "by", "category": "scoring", "levels": ["all", "other"], "default": "all",
+            "binds": "judge", "choice": {"other": {"judge": "judge.fourth"}}}],
+        "curve": [{"id": "C", "forks": ["by"], "declared": "ex_ante"}]})}),
     Tried("Judge", "judged", "judge", "asked", ASSESSOR | {}),
     Tried("Judge", "judged", "judge", "stored", {
         "rubric": "Is it wrong?", "labels": ["untrue", "true", "unclear"], "confidence": 5,

@@ -105,6 +105,13 @@ class Item:
         finer = UNIT_LEVELS[UNIT_LEVELS.index(level) - 1]
         return name or f"{finer}:{self.at(finer)}"
 
+    @property
+    def described(self) -> dict[str, str]:
+        """What a choice of items can name: the item's tags, and its category, template and family where the
+        data document them. A tag of one of these names comes first."""
+        groups = {"category": self.category, "template": self.template, "family": self.family}
+        return {**{name: value for name, value in groups.items() if value}, **self.tags}
+
     def as_json(self) -> dict[str, Any]:
         """What is asked, by field, as plain JSON. A field without a value is left out, so that a field which
         items gain later does not change the digests of those that lack it. The family stands under the

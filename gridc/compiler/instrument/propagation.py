@@ -6,8 +6,9 @@ sentence counts: it is *kept* where it stands there word for word (whatever its 
 emphasis), *paraphrased* where some passage of at most three sentences has `PARAPHRASE` of its content words,
 and *lost* otherwise. An option is kept where its text stands there behind its own letter, if the original
 shows letters; paraphrased where its text, or `PARAPHRASE` of its content words, stands there otherwise. A
-format instruction that is lost counts as paraphrased where the sub-call has another one. A part is kept or
-lost when all of it is, *partial* when some of it is lost, and paraphrased otherwise; it is *absent* where
+format instruction that is lost has the state *paraphrased* too where the sub-call has any other instruction
+about form: another one then stands in its place, which need not ask for the same form. A part is kept or lost
+when all of it is, *partial* when some of it is lost, and paraphrased otherwise; it is *absent* where
 the task has none.
 """
 

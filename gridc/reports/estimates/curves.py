@@ -58,6 +58,7 @@ def _whole(curve: CurveFinding) -> Iterator[EstimateRow]:
         ""
         if permutation is None
         else f"; p by {permutation.draws} exchanges of the arms, seed {permutation.seed}"
+        + ("" if permutation.of == count else f", of {permutation.of} specifications")
     )
     values = {
         "log_odds_median": (summary.median, None if permutation is None else permutation.p_median),
@@ -107,7 +108,8 @@ def _specification(
         interval=None if fitted is None else (fitted.low, fitted.high),
         level=None if fitted is None else LEVEL,
         p=None if fitted is None else fitted.p,
-        method=f"logit of {specification.outcome} ({specification.reading}){terms}; errors {ERRORS}",
+        method=f"logit of {specification.outcome} ({specification.reading}){terms}; "
+        f"errors {ERRORS[specification.estimator]}",
         assumption=ASSUMED,
         rows=specification.rows,
         n=specification.samples,

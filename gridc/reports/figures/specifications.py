@@ -76,7 +76,7 @@ def _scale(combinations: Sequence[Combination], curve: CurveFinding) -> tuple[Sc
     the curve is cut at the edge."""
     values = [0.0, *(combination.estimate for combination in combinations)]
     if curve.permutation is not None:
-        values += [end for ends in curve.permutation.band for end in ends]
+        values += [end for ends in _ranks(curve) for end in ends]
     spread = max(max(values) - min(values), 0.2)
     low = max(min(combination.low for combination in combinations), min(values) - spread)
     high = min(max(combination.high for combination in combinations), max(values) + spread)
@@ -86,12 +86,18 @@ def _scale(combinations: Sequence[Combination], curve: CurveFinding) -> tuple[Sc
     )
 
 
+def _ranks(curve: CurveFinding) -> tuple[tuple[float, float], ...]:
+    """What shuffles give for each rank of the estimates; nothing where some estimates are not shuffled."""
+    permutation = curve.permutation
+    return () if permutation is None or permutation.of < len(curve.fitted) else permutation.band
+
+
 def _band(canvas: Canvas, across: Scale, up: Scale, curve: CurveFinding) -> None:
-    if curve.permutation is None:
+    if not _ranks(curve):
         return
     half = (across(1) - across(0)) / 2
     corners = [
-        [(across(place) + side, up(ends[end])) for place, ends in enumerate(curve.permutation.band)
+        [(across(place) + side, up(ends[end])) for place, ends in enumerate(_ranks(curve))
          for side in (-half, half)]
         for end in (0, 1)
     ]  # fmt: skip

@@ -11,6 +11,7 @@ to all models, and refits every specification (`statistics.curve`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -25,13 +26,15 @@ from gridc.compiler.grid.specifications import (
 )
 from gridc.compiler.hypotheses import kind_of
 from gridc.reports.findings.curve_rows import CurveRows, RowSelection, level_of, rows_of
-from gridc.reports.findings.observations import NotMean, Reading, Samples
+from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, of_single_samples
+from gridc.reports.findings.observations import NotMean, Reading, ResponseReading, Samples
 from gridc.reports.findings.run_record import Finding
 from gridc.schema.base import ALPHA, Declared
 from gridc.schema.canonical import digest
-from gridc.schema.inference import AnyHypothesis, Choice, Curve
+from gridc.schema.inference import AnyHypothesis, Choice, Curve, CurveEstimator
 from gridc.schema.selector import EVERYWHERE, Selector
 from gridc.schema.spec import Spec
+from gridc.statistics.arrays import Flags, Floats
 from gridc.statistics.clustered_logit import Combination, NotEstimable
 from gridc.statistics.curve import (
     CurveSummary,
@@ -43,10 +46,15 @@ from gridc.statistics.curve import (
     shuffles,
     summarise,
 )
+from gridc.statistics.designs import DesignMatrix
 from gridc.statistics.resample import LEVEL
 
-ESTIMATOR = "cluster_logit"
-ERRORS = "clustered by unit, G/(G-1) (N-1)/(N-K)"
+CLUSTERED: CurveEstimator = "cluster_logit"
+ERRORS: Mapping[CurveEstimator, str] = {
+    "cluster_logit": "clustered by unit, G/(G-1) (N-1)/(N-K)",
+    "glmm": "of a random intercept by unit, from the information matrix",
+}
+"""Where the standard errors of each estimator come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,7 @@ class SpecificationFinding:
     rows: str
     fitted: Combination | None
     failure: tuple[str, str] | None
+    estimator: CurveEstimator = CLUSTERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +103,11 @@ class WithoutModel:
 
 @dataclass(frozen=True, slots=True)
 class Permutation:
-    """What the curve would show if the labels of the arms meant nothing: in `draws` shuffles, `unfitted` of
-    which some specification cannot be fitted to (they count against the curve). `p_median` is of a median as
-    far from zero, `p_share` of as large a share that is significant on one side; `band` holds, for each rank
-    of the sorted estimates, the central 95 % of the shuffles."""
+    """What the curve would show if the labels of the arms meant nothing, over the `of` specifications by
+    `cluster_logit` whose arms can be exchanged: in `draws` shuffles, `unfitted` of which some specification
+    cannot be fitted to (they count against the curve). `p_median` is of a median as far from zero, `p_share`
+    of as large a share that is significant on one side; `band` holds, for each rank of the sorted estimates,
+    the central 95 % of the shuffles."""
 
     draws: int
     unfitted: int
@@ -105,6 +115,7 @@ class Permutation:
     p_median: float
     p_share: float
     band: tuple[tuple[float, float], ...]
+    of: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +203,14 @@ def contrasts(hypothesis: AnyHypothesis) -> list[CurveContrast]:
 def _curve(samples: Samples, curve: Curve, contrast: CurveContrast) -> CurveFinding:
     spec = samples.plan.study.spec
     ran = runnable(spec, curve)
+    made = [_made(spec, curve, levels, contrast) for levels in ran.drawn]
+    primary = list(dict.fromkeys(each.primary for each in made))
+    inside = {cell.key for part in primary for cell in samples.about(contrast.where, part)}
     cells = [
         cell
-        for cell in samples.about(contrast.where, spec.analysis.primary)
-        if level_of(cell, contrast.dimension) in (contrast.level, contrast.reference)
+        for cell in samples.about(contrast.where)
+        if cell.key in inside and level_of(cell, contrast.dimension) in (contrast.level, contrast.reference)
     ]
-    made = [_made(spec, levels, contrast) for levels in ran.drawn]
     alpha = _alpha(spec, contrast)
     levels = {name: tuple(dict.fromkeys(each[name] for each in ran.drawn)) for name in curve.forks}
     defaults = {fork.id: fork.default for fork in spec.fork if fork.id in levels}
@@ -248,39 +261,59 @@ def _alpha(spec: Spec, contrast: CurveContrast) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What a combination of levels makes of an analysis."""
+    """What a combination of levels makes of an analysis. `where` begins with the part of the grid that is
+    `primary`."""
 
     levels: ForkLevels
     where: tuple[Selector, ...]
     slice: RowSelection
     without: frozenset[str]
+    estimator: CurveEstimator
+
+    @property
+    def primary(self) -> Selector:
+        return self.where[0]
 
 
-def _made(spec: Spec, levels: ForkLevels, contrast: CurveContrast) -> _Made:
+def _made(spec: Spec, curve: Curve, levels: ForkLevels, contrast: CurveContrast) -> _Made:
     forks = {fork.id: fork for fork in spec.fork}
     choices = [meaning(spec, forks[name], level) for name, level in levels.items()]
     stated = [each for each in choices if isinstance(each, Choice)]
     reading: Reading = spec.analysis.outcome
-    outcome = contrast.outcome
+    outcome, primary, judge = contrast.outcome, spec.analysis.primary, None
+    estimator = curve.estimator or CLUSTERED
     for choice in stated:
         reading, outcome = choice.reading or reading, choice.outcome or outcome
+        primary = primary if choice.primary is None else choice.primary
+        judge, estimator = choice.judge or judge, choice.estimator or estimator
     items = tuple(each.items for each in stated if each.items is not None)
     if contrast.items.root:
         items = (contrast.items, *items)
-    return _Made(
-        levels,
-        tuple(each.where for each in stated if each.where is not None),
-        RowSelection(outcome, reading, items),
-        frozenset(term for each in stated for term in each.without_terms),
+    where = (primary, *(each.where for each in stated if each.where is not None))
+    pooled = tuple(dict.fromkeys(axis for each in stated for axis in each.pool or ()))
+    selection = RowSelection(
+        outcome,
+        reading,
+        items,
+        tuple(sorted(pair for each in stated for pair in (each.outcome_of or {}).items())),
+        tuple(pair for each in stated for pair in sorted((each.items_of or {}).items(), key=itemgetter(0))),
+        ResponseReading(tuple(each.responses for each in stated if each.responses is not None), judge),
+        pooled,
+        where if pooled else (),
     )
+    without = frozenset(term for each in stated for term in each.without_terms) | frozenset(pooled)
+    return _Made(levels, where, selection, without, estimator)
 
 
 def _slices(made: Sequence[_Made]) -> tuple[RowSelection, ...]:
     return tuple(dict.fromkeys(each.slice for each in made))
 
 
-def _specification(rows: CurveRows, made: _Made, contrast: CurveContrast, without: str = "") -> Specification:
-    """The fit of one specification. NotEstimable where an arm has no row left."""
+def _designed(
+    rows: CurveRows, made: _Made, contrast: CurveContrast, without: str = ""
+) -> tuple[Flags, DesignMatrix, Floats]:
+    """The cells of one specification, its design on these and the weights of its contrast. NotEstimable where
+    an arm has no row left."""
     kept = rows.kept(made.where) & rows.occupied(made.slice)
     if without:
         kept &= np.array([cell.model != without for cell in rows.cells])
@@ -288,7 +321,53 @@ def _specification(rows: CurveRows, made: _Made, contrast: CurveContrast, withou
     weights = design.contrast(contrast.dimension, contrast.level, contrast.reference)
     if not weights.any():
         raise NotEstimable("rows", f"no item is asked under both {contrast.level} and {contrast.reference}")
+    return kept, design, weights
+
+
+def _specification(rows: CurveRows, made: _Made, contrast: CurveContrast) -> Specification:
+    """One specification as its shuffles refit it."""
+    kept, design, weights = _designed(rows, made, contrast)
     return Specification(kept, design.matrix, weights[None, :], made.slice.name)
+
+
+Failure = tuple[str, str]
+"""A kind of reason why there is no estimate, and its words."""
+
+
+def _estimate(
+    rows: CurveRows, made: _Made, kept: Flags, design: DesignMatrix, weights: Floats
+) -> Combination | Failure:
+    """The contrast of one specification by its estimator; nothing stands in for a fit that fails."""
+    specification = Specification(kept, design.matrix, weights[None, :], made.slice.name)
+    (answer,) = estimates([specification], rows.totals, LEVEL)
+    if isinstance(answer, NotEstimable):  # where no logit exists, none with random intercepts does
+        return answer.reason, str(answer)
+    if made.estimator == CLUSTERED:
+        return answer[0]
+    try:
+        return _with_intercepts(rows, made, kept, design, weights)
+    except NotEstimable as error:
+        return error.reason, str(error)
+    except Graded as error:
+        return "graded", str(error)
+    except NoLibrary as error:
+        return "library", str(error)
+
+
+def _with_intercepts(
+    rows: CurveRows, made: _Made, kept: Flags, design: DesignMatrix, weights: Floats
+) -> Combination:
+    """The same by a logit with a random intercept for each unit, on single samples."""
+    held, pairs = rows.entries[made.slice.name], rows.pairs
+    own = kept[pairs.patterns] & (held.rows > 0)
+    number = np.cumsum(kept) - 1
+    unit = np.broadcast_to(pairs.cases[:, None], own.shape)[own]
+    counts = np.rint(held.rows[own]).astype(np.int64)
+    fitted = of_single_samples(design, number[pairs.patterns[own]], unit, counts, held.sums[own])
+    odds = fitted.odds(int(np.flatnonzero(weights)[0]))
+    low, high = np.log(odds.interval)
+    above = odds.p / 2 if odds.z > 0 else 1 - odds.p / 2
+    return Combination(odds.log_odds, odds.error, odds.z, odds.p, above, float(low), float(high))
 
 
 def _fit(
@@ -297,29 +376,29 @@ def _fit(
     specifications = []
     for made in about:
         try:
-            specification = _specification(rows, made, contrast, without)
+            kept, design, weights = _designed(rows, made, contrast, without)
         except NotEstimable as error:
             specifications.append(_unanswered(made, (error.reason, str(error))))
             continue
-        (answer,) = estimates([specification], rows.totals, LEVEL)
-        totals = rows.totals[made.slice.name].of_patterns(specification.kept)
-        fitted = None if isinstance(answer, NotEstimable) else answer[0]
-        failure = (answer.reason, str(answer)) if isinstance(answer, NotEstimable) else None
+        answer = _estimate(rows, made, kept, design, weights)
+        totals = rows.totals[made.slice.name].of_patterns(kept)
+        fitted = answer if isinstance(answer, Combination) else None
+        failure = None if isinstance(answer, Combination) else answer
         specifications.append(
             SpecificationFinding(
-                made.levels, made.slice.outcome, made.slice.reading,
-                rows.terms(specification.kept, contrast.dimension, made.without),
-                totals.observations, totals.clusters, rows.digest(made.slice, specification.kept),
-                fitted, failure,
+                made.levels, made.slice.outcomes, made.slice.reading,
+                rows.terms(kept, contrast.dimension, made.without),
+                totals.observations, totals.clusters, rows.digest(made.slice, kept),
+                fitted, failure, made.estimator,
             )
         )  # fmt: skip
     return specifications
 
 
-def _unanswered(made: _Made, failure: tuple[str, str]) -> SpecificationFinding:
+def _unanswered(made: _Made, failure: Failure) -> SpecificationFinding:
     rows = digest([made.slice.name])
     return SpecificationFinding(
-        made.levels, made.slice.outcome, made.slice.reading, (), 0, 0, rows, None, failure
+        made.levels, made.slice.outcomes, made.slice.reading, (), 0, 0, rows, None, failure, made.estimator
     )
 
 
@@ -343,17 +422,20 @@ def _permute(
     seed: int,
     alpha: float,
 ) -> Permutation | None:
-    """The shuffles of the specifications that were fitted; None where there is none, or where the arms were
-    not asked equally often and cannot be exchanged."""
+    """The shuffles of the specifications that were fitted by `cluster_logit` to arms that were asked equally
+    often; None where there is none, or where no arms can be exchanged."""
     fitted = [
         (made, specification.fitted)
         for made, specification in zip(about, answers, strict=True)
         if specification.fitted is not None
+        and made.estimator == CLUSTERED
+        and made.slice.name not in rows.unbalanced
     ]
     if not fitted or not rows.exchangeable:
         return None
     specifications = [_specification(rows, made, contrast) for made, _ in fitted]
-    batches = shuffles(rows.pairs, rows.entries, len(rows.cells), draws, seed)
+    entries = {name: held for name, held in rows.entries.items() if name not in rows.unbalanced}
+    batches = shuffles(rows.pairs, entries, len(rows.cells), draws, seed)
     log_odds, p = (each[:, :, 0] for each in refits(specifications, batches, rows.totals, draws))
     sound = ~np.isnan(log_odds).any(axis=1)
     ordered = np.sort(log_odds[sound], axis=1)
@@ -374,6 +456,7 @@ def _permute(
         p_median,
         p_share,
         tuple((float(low), float(high)) for low, high in band),
+        len(fitted),
     )
 
 

@@ -22,12 +22,13 @@ from gridc.compiler.grid import configurations as grid
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.units import one_group
 from gridc.compiler.instrument.methods import METHODS
-from gridc.compiler.instrument.points import Unscored
+from gridc.compiler.instrument.points import Unscored, points
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.rates import RateDefinition, mean_called
-from gridc.runtime.store.rows import CellOutcomes
+from gridc.runtime.store.rows import CellOutcomes, ResponseRow
 from gridc.schema.canonical import canonical_row, digest, digest_bytes
+from gridc.schema.inference import ResponseFilter
 from gridc.schema.selector import EVERYWHERE, Selector
 from gridc.statistics.arrays import Flags, Floats, Whole
 
@@ -44,6 +45,34 @@ readable."""
 
 Read = tuple[tuple[str, ...], ItemTotals]
 """The items of a cell, sorted, and what each counts."""
+
+
+ResponseLookup = Callable[[str, str | None], Iterable[ResponseRow]]
+"""The samples of a cell by its key, with the labels of one judge: as `Store.responses_of` gives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseReading:
+    """Which stored responses count, and by whose label: all `filters` apply, one after the other, and a
+    `judge` speaks on judged responses alone, of those that it labelled."""
+
+    filters: tuple[ResponseFilter, ...] = ()
+    judge: str | None = None
+
+    @property
+    def stated(self) -> bool:
+        """Whether anything but the outcome of each sample is to be read."""
+        return bool(self.filters) or self.judge is not None
+
+    @property
+    def name(self) -> str:
+        """Of the rows that are read so; empty where all are, as the study scored them."""
+        parts = [each.model_dump_json(exclude_none=True) for each in self.filters]
+        return " ".join([*parts, *([] if self.judge is None else [f"labels of {self.judge}"])])
+
+
+AS_SCORED = ResponseReading()
+"""Every response, as the study scored it."""
 
 
 class NotMean(ValueError):
@@ -125,7 +154,8 @@ class Samples:
     """The complete cells of a study's envelope, and their samples by outcome.
 
     `choices` reads what each answer was read to, and is called once for each outcome that is neither `score`
-    nor `parse_rate`; None where there is no store to ask. An incomplete cell has no rows.
+    nor `parse_rate`; `responses` reads the samples of a cell one by one, for analyses of some of them. None
+    where there is no store to ask. An incomplete cell has no rows.
     """
 
     def __init__(
@@ -133,8 +163,9 @@ class Samples:
         plan: Plan,
         stored: Mapping[str, CellOutcomes],
         choices: Callable[[], Iterable[ChoiceCount]] | None = None,
+        responses: ResponseLookup | None = None,
     ) -> None:
-        self.plan, self.stored, self._choices = plan, stored, choices
+        self.plan, self.stored, self._choices, self._responses = plan, stored, choices, responses
         self._counted: dict[str, dict[str, Read]] = {}
         self.cells = tuple(cell for cell in plan.cells() if cell.shared and self._complete(cell))
 
@@ -144,13 +175,19 @@ class Samples:
         places = ((cell, grid.place(spec, cell.levels, cell.benchmark, cell.model)) for cell in self.cells)
         return [cell for cell, place in places if all(part.matches(place) for part in parts)]
 
-    def of(self, outcome: str, cells: Sequence[Cell], items: Selector = EVERYWHERE) -> Observations:
-        """The rows of an outcome in some complete cells, on the items with these tags.
+    def of(
+        self,
+        outcome: str,
+        cells: Sequence[Cell],
+        items: Selector = EVERYWHERE,
+        responses: ResponseReading = AS_SCORED,
+    ) -> Observations:
+        """The rows of an outcome in some complete cells, on the items with these tags, of these `responses`.
 
         A cell whose method has no such outcome, and an item that the outcome is not about, have no row.
         Raises `NotMean` for a rate that is no mean over items.
         """
-        counted = self._count(outcome)
+        counted = self._read_again(outcome, cells, responses) if responses.stated else self._count(outcome)
         scale = self._scale(outcome, cells)
         numbers = _Numbers(self.plan, items)
         columns: list[tuple[int, Whole, ItemTotals]] = []
@@ -209,25 +246,47 @@ class Samples:
             [outcomes.parsed, outcomes.trials, outcomes.parsed, outcomes.parsed]
         )
 
+    def _read_again(self, outcome: str, cells: Sequence[Cell], responses: ResponseReading) -> dict[str, Read]:
+        """What some of the stored responses count of an outcome, by cell key. Raises `NotMean`."""
+        assert self._responses is not None, "responses are read from a store"
+        rate = None if outcome in ("score", "parse_rate") else self._mean(outcome)
+        read = {}
+        for cell in cells:
+            if rate is not None and cell.key not in self._counting(outcome, rate):
+                continue
+            if outcome == "parse_rate" and cell.setting.ranks:
+                continue
+            scale = self._scale(outcome, [cell])
+            sample = _SampleValue(self.plan, cell, outcome, rate, responses, scale)
+            counts = sample.of(self._responses(cell.key, responses.judge))
+            if counts is not None:
+                read[cell.key] = counts
+        return read
+
+    def _mean(self, outcome: str) -> RateDefinition:
+        rate = mean_called(outcome, self.plan.study.spec.outcomes)
+        if rate is None:
+            raise NotMean(f"`{outcome}` is no mean over items")
+        return rate
+
+    def _counting(self, outcome: str, rate: RateDefinition) -> dict[str, Cell]:
+        """The complete cells whose readings a rate can count, by key."""
+        own = next((each.benchmarks for each in self.plan.study.spec.outcomes if each.id == outcome), None)
+        return {
+            cell.key: cell
+            for cell in self.cells
+            if METHODS[cell.setting.method].reads in rate.of
+            and cell.benchmark not in self.plan.study.absent
+            and (own is None or cell.benchmark in own)
+        }
+
     def _count(self, outcome: str) -> dict[str, Read] | None:
         """What the stored choices count of a rate, by cell key; None for what is read from the scores."""
         if outcome in ("score", "parse_rate"):
             return None
         if outcome not in self._counted:
-            rate = mean_called(outcome, self.plan.study.spec.outcomes)
-            if rate is None:
-                raise NotMean(f"`{outcome}` is no mean over items")
-            own = next(
-                (declared.benchmarks for declared in self.plan.study.spec.outcomes if declared.id == outcome),
-                None,
-            )
-            cells = {
-                cell.key: cell
-                for cell in self.cells
-                if METHODS[cell.setting.method].reads in rate.of
-                and cell.benchmark not in self.plan.study.absent
-                and (own is None or cell.benchmark in own)
-            }
+            rate = self._mean(outcome)
+            cells = self._counting(outcome, rate)
             rows = groupby(self._choices() if self._choices else (), itemgetter(0))
             counted = ((key, _counts(self.plan, rate, cells[key], of)) for key, of in rows if key in cells)
             self._counted[outcome] = {key: read for key, read in counted if read is not None}
@@ -291,3 +350,94 @@ def _counts(plan: Plan, rate: RateDefinition, cell: Cell, rows: Iterable[ChoiceC
     except Unscored:
         return None
     return (names := tuple(sorted(totals))), np.array([totals[name] for name in names]).reshape(-1, 4)
+
+
+class _SampleValue:
+    """What single samples of a cell count of an outcome, read as a choice of the analysis says."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        cell: Cell,
+        outcome: str,
+        rate: RateDefinition | None,
+        responses: ResponseReading,
+        scale: int,
+    ) -> None:
+        self._cell, self._outcome, self._rate, self._scale = cell, outcome, rate, scale
+        self._labels = plan.study.spec.judge_labels
+        self._method = METHODS[cell.setting.method]
+        self._names = self._method.names(self._labels)
+        self._items = {item.id: item for item in plan.items(cell)}
+        self._filters = [
+            each for each in responses.filters if cell.benchmark in (each.benchmarks or (cell.benchmark,))
+        ]
+        self._judge = responses.judge if self._method.judged else None
+
+    def of(self, rows: Iterable[ResponseRow]) -> Read | None:
+        """The totals by item, or None where the cell's readings have no such outcome."""
+        totals: dict[str, ItemTotals] = {}
+        try:
+            for row in rows:
+                parts = self._parts(row)
+                if parts is not None:
+                    totals.setdefault(row.item, np.zeros(4, dtype=np.int64))
+                    totals[row.item] += np.array(parts, dtype=np.int64)
+        except Unscored:
+            return None
+        return (names := tuple(sorted(totals))), np.array([totals[name] for name in names]).reshape(-1, 4)
+
+    def _parts(self, row: ResponseRow) -> tuple[int, int, int, int] | None:
+        """What one sample earned and whether it counts, of all and of the readable; None where it is left
+        out."""
+        if self._judge is not None and not row.asked:
+            return None
+        choice = self._choice(row)
+        others = next((each.others for each in self._filters if not self._keeps(each, row, choice)), None)
+        if others == "leave_out":
+            return None
+        if others is not None:
+            counted = self._counts(row.item)
+            coded = self._scale * counted if others == "one" else 0
+            return coded, counted, coded, counted
+        earned, counted = self._earned(row, choice)
+        readable = int(choice is not None)
+        return earned, counted, earned * readable, counted * readable
+
+    def _counts(self, item: str) -> int:
+        """1 where the outcome is about an item, however a response to it is read."""
+        if self._rate is None:
+            return 1
+        return int(any(self._rate.parts(self._items[item], choice, self._names)[1] for choice in (None, 0)))
+
+    def _choice(self, row: ResponseRow) -> int | None:
+        if self._judge is None:
+            return row.choice
+        return None if row.label is None else self._labels.index(row.label)
+
+    def _earned(self, row: ResponseRow, choice: int | None) -> tuple[int, int]:
+        setting = self._cell.setting
+        if self._rate is not None:
+            earned, counted = self._rate.parts(self._items[row.item], choice, self._names)
+            return earned, int(counted > 0)
+        if self._outcome == "parse_rate":
+            return int(choice is not None), 1
+        if self._judge is None:
+            return row.score, 1
+        if choice is None or setting.scores is None:
+            return setting.credit, 1
+        return points(setting.scores, self._items[row.item], choice, self._names), 1
+
+    def _keeps(self, stated: ResponseFilter, row: ResponseRow, choice: int | None) -> bool:
+        """Whether a response has the properties. What is ranked generates none, and is kept."""
+        if self._cell.setting.ranks:
+            return True
+        if stated.characters is not None and not stated.characters.holds(row.characters or 0):
+            return False
+        if stated.tokens is not None and (row.tokens is None or not stated.tokens.holds(row.tokens)):
+            return False
+        if stated.finish is not None and row.finish not in stated.finish:
+            return False
+        if stated.labels is None or choice is None or self._names is None:
+            return True
+        return self._names[choice] in stated.labels

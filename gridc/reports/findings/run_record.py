@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar, cast
 
 from gridc.compiler.compile import Compiled
@@ -42,7 +42,12 @@ class RunRecord:
         self.progress: Progress = store.progress(self.plan.study_digest)
         stored = store.outcomes(self.plan.study_digest)
         self.scores: list[CellScore] = cell_scores(self.plan, stored)
-        self.samples = Samples(self.plan, stored, lambda: store.choices(self.plan.study_digest))
+        self.samples = Samples(
+            self.plan,
+            stored,
+            lambda: store.choices(self.plan.study_digest),
+            partial(store.responses_of, self.plan.study_digest),
+        )
         self._computed = dict(known or {})
 
     def __getitem__(self, finding: Finding[T]) -> T:

@@ -66,8 +66,14 @@ def _estimated(curve: CurveFinding) -> Iterator[str]:
         )
     if curve.permutation is not None:
         permutation = curve.permutation
+        only = (
+            ""
+            if permutation.of == len(curve.fitted)
+            else f", of the {permutation.of:,} specifications by cluster_logit with arms asked equally often,"
+        )
         yield (
-            f"Under {permutation.draws:,} exchanges of the arms within units a median as far from 1 has p "
+            f"Under {permutation.draws:,} exchanges of the arms within units{only} a median as far from 1 "
+            f"has p "
             f"{p_value(permutation.p_median)}, as large a share of significant ones p "
             f"{p_value(permutation.p_share)}."
         )

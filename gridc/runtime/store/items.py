@@ -65,6 +65,13 @@ def named_of(items: Items, spec: Spec, benchmark: str) -> dict[str, Any]:
     chosen = [outcome.items for outcome in outcomes] + [
         sample.where for sample in items.subsets if sample.where
     ]
+    choices = [choice for fork in spec.fork for choice in (fork.choice or {}).values()]
+    chosen += [
+        selector
+        for choice in choices
+        for name, selector in (choice.items_of or {}).items()
+        if name == benchmark
+    ]
     tags = {name for selector in chosen for name in selector.root}
     tags |= {name for subset in items.subsets for name in subset.stratify or ()}
     labels = {label for outcome in outcomes for label in outcome.scores.labels}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridc.runtime.store.reader import Reader
-from gridc.runtime.store.rows import CellOutcomes, SampleRow
+from gridc.runtime.store.rows import CellOutcomes, ResponseRow, SampleRow
 
 ENDED = """CASE WHEN score IS NULL THEN 'waiting'
                                WHEN choice IS NOT NULL THEN 'read'
@@ -80,6 +80,34 @@ class OutcomeReader(Reader):
                GROUP BY item, choice""",
             [stamp, cell],
         )
+
+    def responses_of(self, stamp: str, cell: str, judge: str | None = None) -> Iterator[ResponseRow]:
+        """The samples of one cell that have an outcome, sorted, with the stored properties of their responses
+        and the last label of `judge`."""
+        rows = self._db.execute(
+            """SELECT s.item, s.choice, s.score, json_extract(answer, '$.text'),
+                      json_extract(usage, '$.completion_tokens'),
+                      CASE WHEN evidence LIKE '%"no answer: %' THEN 'failed'
+                           WHEN json_extract(answer, '$.refused') THEN 'refused'
+                           WHEN json_extract(answer, '$.finish') = 'length' THEN 'length'
+                           ELSE 'stop' END,
+                      j.judge IS NOT NULL, j.label
+               FROM sample s
+               LEFT JOIN trace t ON t.cell = s.cell AND t.item = s.item AND t.replicate = s.replicate
+                    AND t.step = (SELECT max(step) FROM trace u WHERE u.cell = s.cell AND u.item = s.item
+                                  AND u.replicate = s.replicate)
+               LEFT JOIN call ON call.id = t.call
+               LEFT JOIN judgement j ON j.cell = s.cell AND j.item = s.item AND j.replicate = s.replicate
+                    AND j.judge = ?3
+                    AND j.attempt = (SELECT max(attempt) FROM judgement k WHERE k.cell = s.cell
+                                     AND k.item = s.item AND k.replicate = s.replicate AND k.judge = ?3)
+               WHERE s.cell = (SELECT id FROM cell WHERE stamp = ?1 AND key = ?2) AND s.score IS NOT NULL
+               ORDER BY s.item, s.replicate""",
+            [stamp, cell, judge],
+        )
+        for item, choice, score, text, tokens, finish, asked, label in rows:
+            characters = None if text is None else len(text)
+            yield ResponseRow(item, choice, score, characters, tokens, finish, bool(asked), label)
 
     def _cell_keys(self, stamp: str) -> list[str]:
         """The cells of a study in the order of the plan. A question that sorts is put to one at a time: a

@@ -52,6 +52,22 @@ class CellOutcomes:
         )
 
 
+class ResponseRow(NamedTuple):
+    """One sample that has an outcome, with what is stored of its response: the characters of the text that
+    its last call generated and its tokens, as the engine or provider counted them, None where there is none;
+    how that call ended; and `label`, what one judge said, None without a label that can be read. `asked` says
+    whether that judge was asked about it."""
+
+    item: str
+    choice: int | None
+    score: int
+    characters: int | None
+    tokens: int | None
+    finish: str
+    asked: bool
+    label: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Spent:
     """What answering a study's calls took, for one model (its identity) at one precision.

@@ -1,15 +1,18 @@
 """Forks: what each one moves is in the spec."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from inspect import isclass
 from typing import get_args
 
 from gridc.compiler.frontend.source import Source
 from gridc.compiler.frontend.validate import did_you_mean
-from gridc.compiler.grid.specifications import meaning
+from gridc.compiler.grid.specifications import comparisons, meaning
+from gridc.compiler.hypotheses import kind_of
 from gridc.diagnostics.errors import Diagnostic
+from gridc.diagnostics.places import KeyPath
 from gridc.schema.base import Table
-from gridc.schema.inference import BINDABLE, DOCUMENTED, RATES, Choice
+from gridc.schema.inference import BINDABLE, DOCUMENTED, RATES, Choice, Curve
+from gridc.schema.scores import BEHAVIOURS
 from gridc.schema.spec import Spec
 
 
@@ -42,32 +45,86 @@ def choices_change(spec: Spec, source: Source) -> Iterator[Diagnostic]:
         if choices and fork.binds == DOCUMENTED:
             message = f"`{fork.id}` is documented alone, and says what its levels change"
             yield source.diagnose("GC319", ("fork", number, "binds"), message, "name what it moves")
-        rates = [*RATES, *(outcome.id for outcome in spec.outcomes)]
-        terms = ["model", "benchmark", *(axis.id for axis in spec.axis)]
         for level, choice in choices.items():
             here = ("fork", number, "choice", level)
             if level not in fork.levels:
                 help = did_you_mean(level, fork.levels)
                 yield source.diagnose("GC202", here, f"`{fork.id}` has no level `{level}`", help, at_key=True)
-            if choice.outcome is not None and choice.outcome not in rates:
-                message = f"no outcome is called `{choice.outcome}`"
-                help = did_you_mean(choice.outcome, rates)
-                yield source.diagnose("GC202", (*here, "outcome"), message, help)
-            for rank, term in enumerate(choice.without_terms):
-                if term not in terms:
-                    message, help = f"no fixed effect is called `{term}`", did_you_mean(term, terms)
-                    yield source.diagnose("GC202", (*here, "without_terms", rank), message, help)
+            for path, what, name, known in _choice_names(spec, choice):
+                if name not in known:
+                    message, help = f"no {what} is called `{name}`", did_you_mean(name, known)
+                    at_key = path[0] in BY_BENCHMARK and path[-1] == name
+                    yield source.diagnose("GC202", (*here, *path), message, help, at_key=at_key)
     for number, curve in enumerate(spec.curve):
-        sets: dict[str, str] = {}
-        for fork in (declared for declared in spec.fork if declared.id in curve.forks):
-            meanings = [meaning(spec, fork, level) for level in fork.levels]
-            for key in ("reading", "outcome"):
-                if any(isinstance(meant, Choice) and getattr(meant, key) is not None for meant in meanings):
-                    if key in sets:
-                        message = f"`{sets[key]}` and `{fork.id}` both set the {key} of one specification"
-                        help = "one fork with a level for each combination says which of them holds"
-                        yield source.diagnose("GC319", ("curve", number, "forks"), message, help)
-                    sets[key] = fork.id
+        yield from _set_twice(spec, curve, source, ("curve", number, "forks"))
+        yield from _pooled_arms(spec, curve, source, ("curve", number, "forks"))
+
+
+BY_BENCHMARK = ("items_of", "outcome_of")
+"""Keys of a choice that are tables by benchmark."""
+SET_ONCE = {
+    "reading": "the reading", "outcome": "the outcome", "primary": "the primary part", "judge": "the judge",
+    "estimator": "the estimator",
+}  # fmt: skip
+"""What one specification can have one of, as keys of a choice and in words."""
+
+
+def _choice_names(spec: Spec, choice: Choice) -> Iterator[tuple[KeyPath, str, str, Collection[str]]]:
+    """The names in a choice, each with its path, what it is a name of, and those that there are."""
+    rates = [*RATES, *(outcome.id for outcome in spec.outcomes)]
+    axes = [axis.id for axis in spec.axis]
+    benchmarks = [benchmark.id for benchmark in spec.benchmark]
+    if choice.outcome is not None:
+        yield ("outcome",), "outcome", choice.outcome, rates
+    for rank, term in enumerate(choice.without_terms):
+        yield ("without_terms", rank), "fixed effect", term, ["model", "benchmark", *axes]
+    for rank, axis in enumerate(choice.pool or ()):
+        yield ("pool", rank), "axis", axis, axes
+    for benchmark in choice.items_of or {}:
+        yield ("items_of", benchmark), "benchmark", benchmark, benchmarks
+    for benchmark, outcome in (choice.outcome_of or {}).items():
+        yield ("outcome_of", benchmark), "benchmark", benchmark, benchmarks
+        yield ("outcome_of", benchmark), "outcome", outcome, rates
+    if choice.judge is not None:
+        judges = () if spec.judge is None else spec.judge.assessors
+        yield ("judge",), "judge", choice.judge, judges
+    if choice.responses is not None:
+        for rank, benchmark in enumerate(choice.responses.benchmarks or ()):
+            yield ("responses", "benchmarks", rank), "benchmark", benchmark, benchmarks
+        for rank, label in enumerate(choice.responses.labels or ()):
+            yield ("responses", "labels", rank), "label", label, [*spec.judge_labels, *BEHAVIOURS]
+
+
+def _set_twice(spec: Spec, curve: Curve, source: Source, here: KeyPath) -> Iterator[Diagnostic]:
+    """Two forks of a curve that both set what one specification can have one of."""
+    sets: dict[str, str] = {}
+    for fork in (each for each in spec.fork if each.id in curve.forks):
+        found = [meaning(spec, fork, level) for level in fork.levels]
+        choices = [each for each in found if isinstance(each, Choice)]
+        words = {
+            text for key, text in SET_ONCE.items() if any(getattr(each, key) is not None for each in choices)
+        }
+        words |= {f"the outcome on {name}" for each in choices for name in each.outcome_of or ()}
+        for text in sorted(words):
+            if text in sets:
+                message = f"`{sets[text]}` and `{fork.id}` both set {text} of one specification"
+                help = "one fork with a level for each combination says which of them holds"
+                yield source.diagnose("GC319", here, message, help)
+            sets[text] = fork.id
+
+
+def _pooled_arms(spec: Spec, curve: Curve, source: Source, here: KeyPath) -> Iterator[Diagnostic]:
+    """An axis whose levels are counted together and compared with each other in the same curve."""
+    compared = {
+        kind_of(hypothesis).pairs(hypothesis)[0][0]: hypothesis.id for hypothesis in comparisons(spec, curve)
+    }
+    for fork in (each for each in spec.fork if each.id in curve.forks):
+        for choice in (fork.choice or {}).values():
+            for axis in choice.pool or ():
+                if axis in compared:
+                    message = f"`{fork.id}` pools `{axis}`, whose levels `{compared[axis]}` compares"
+                    help = "leave the axis out of `pool`, or the hypothesis out of the curve's `hypotheses`"
+                    yield source.diagnose("GC319", here, message, help)
 
 
 def _movable(spec: Spec) -> dict[str, object]:

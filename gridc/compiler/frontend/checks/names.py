@@ -86,9 +86,10 @@ def selector_names(spec: Spec, source: Source) -> Iterator[Diagnostic]:
             yield from _unknown(source, path, selector, named, "axis")
     for number, fork in enumerate(spec.fork):
         for level, choice in (fork.choice or {}).items():
-            if choice.where is not None:
-                here = ("fork", number, "choice", level, "where")
-                yield from _unknown(source, here, choice.where, known, "axis")
+            for key, part in (("where", choice.where), ("primary", choice.primary)):
+                if part is not None:
+                    here = ("fork", number, "choice", level, key)
+                    yield from _unknown(source, here, part, known, "axis")
     for number, curve in enumerate(spec.curve):
         forks = {fork.id: fork.levels for fork in spec.fork if fork.id in curve.forks}
         for rank, exclusion in enumerate(curve.exclude):

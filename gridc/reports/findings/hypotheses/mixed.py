@@ -23,6 +23,8 @@ TOLERANCE = 1e-10
 FAR = 15.0
 """Log odds, or a standard deviation of them between units, beyond which the maximum lies at infinity: the
 optimiser stops somewhere on the way, and any number from there is one of a failed fit."""
+PARTS = "a logit with a random intercept takes outcomes of 0 and 1, not means of several"
+"""Why a graded outcome has no such fit."""
 DIGITS = 7
 """What of an estimate does not depend on the last steps of the optimiser."""
 
@@ -71,12 +73,22 @@ def random_intercept(comparison: Comparison, design: DesignMatrix) -> RandomInte
     `NoLibrary`."""
     rows = comparison.rows
     maximum(design.matrix, comparison.table())
-    counts, earned = comparison.counted
-    ones = np.rint(earned).astype(np.int64)
-    if rows.scale != 1 or (ones != earned).any():
-        raise Graded("a logit with a random intercept takes outcomes of 0 and 1, not means of several")
-    outcome = np.repeat(np.tile([1.0, 0.0], len(rows)), np.column_stack([ones, counts - ones]).ravel())
-    cell, unit = np.repeat(rows.cell, counts), np.repeat(rows.unit, counts)
+    if rows.scale != 1:
+        raise Graded(PARTS)
+    return of_single_samples(design, rows.cell, rows.unit, *comparison.counted)
+
+
+def of_single_samples(
+    design: DesignMatrix, cell: Whole, unit: Whole, counts: Whole, earned: Floats
+) -> RandomIntercept:
+    """The fit of N rows in cells of the design and in units: how many samples of each count and how many of
+    these earned the point, (N,) all. Raises `NotEstimable`, `Graded` where they earned parts of points, and
+    `NoLibrary`."""
+    if not np.array_equal(np.rint(earned), earned):
+        raise Graded(PARTS)
+    ones = earned.astype(np.int64)
+    outcome = np.repeat(np.tile([1.0, 0.0], len(counts)), np.column_stack([ones, counts - ones]).ravel())
+    cell, unit = np.repeat(cell, counts), np.repeat(unit, counts)
     coefficients, errors, likelihood = _maximum(design.matrix[cell], outcome, unit)
     return RandomIntercept(design, outcome, cell, unit, coefficients, errors, likelihood)
 

@@ -392,7 +392,13 @@ def test_stamps_that_were_replaced_are_told_everywhere() -> None:
     assert "e" * 64 in page_of(findings)
     card = as_markdown(make_cards(findings, "0" * 64))
     assert "The stamp replaced 1 earlier: `eeeeeeeeeeee`." in card
-    assert "**7 calls are dated before the stamp by the store’s own clock: their data predate it.**" in card
+    assert (
+        "**7 calls are dated before the stamp by the store’s own clock: unless that clock was set back"
+        in card
+    )
+    set_back = Tags(page_of(replace(findings, steps_back=(3,)))).text
+    assert "the stamp does not precede the first call" not in set_back
+    assert "was set back while it was written, so its dates show no order" in set_back
 
 
 def test_a_certified_order_names_its_own_test() -> None:

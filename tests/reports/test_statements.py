@@ -4,6 +4,7 @@ A corner is the world with one thing changed: that which makes the sentence fals
 shelf without a corner here fails.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -15,6 +16,7 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.lock.lock import Superseded
 from gridc.compiler.lowering.judging import Guess
 from gridc.compiler.lowering.plan import Plan
+from gridc.reports.card import make_cards
 from gridc.reports.certificate import certify
 from gridc.reports.findings.audit import AUDITS, AuditFinding
 from gridc.reports.findings.blinding import GUESSES, guess_finding
@@ -24,6 +26,7 @@ from gridc.reports.findings.falsification import FALSIFICATIONS, FalsificationFi
 from gridc.reports.findings.findings import Findings
 from gridc.reports.findings.judges import JUDGING, JudgeFinding, JudgingFinding
 from gridc.reports.findings.rates import RateFinding, RateValue
+from gridc.reports.page import as_html
 from gridc.reports.statements import SHELF, choose, sentences
 from gridc.statistics.raters import kappa, leniency
 from gridc.statistics.variance import Decomposition, TermShare
@@ -294,6 +297,40 @@ def test_a_sentence_is_as_strong_as_its_evidence(counts: Callable[[Cell], int]) 
         assert statement.backing == (
             "certified" if certified else "supported" if supported else "descriptive"
         )
+
+
+JARGON = re.compile(
+    r"Holm|McNemar|sign flips|e-value|N[+0−]|rho_flip|intention-to-treat|Bonferroni", re.IGNORECASE
+)
+
+
+@pytest.mark.parametrize("counts", [reversing, apart, lambda _: 10])
+def test_a_short_wording_leaves_the_method_out_and_claims_no_more(counts: Callable[[Cell], int]) -> None:
+    for row, statement in choose(findings_of(spec_of(TWO), counts)):
+        if statement.short:
+            assert not JARGON.search(statement.short), row.name
+            assert len(statement.short) < len(statement.text), row.name
+        beyond = "Beyond these items" in statement.short
+        assert not beyond or statement.backing in ("certified", "supported"), row.name
+        nothing = "nothing is shown" in statement.short
+        assert not nothing or statement.backing == "descriptive", row.name
+
+
+def test_that_nothing_is_certified_cannot_be_read_as_certified() -> None:
+    said = [
+        statement
+        for row, statement in choose(findings_of(spec_of(TWO), lambda _: 10))
+        if row.name == "claims"
+    ]
+    for statement, strength in zip(said, ("certified", "supported"), strict=False):
+        for text in (statement.text, statement.short):
+            assert text.startswith(f"Nothing is {strength}")
+        assert statement.backing == "limit"
+
+
+def test_what_is_urgent_stands_before_the_scores_of_a_page() -> None:
+    page = as_html(*(lambda found: (found, certify(found), make_cards(found, "0" * 64)))(noisy(20)))
+    assert page.index("WITHIN NOISE") < page.index('<table class="scores">') < page.index('class="leads"')
 
 
 def test_certificate_and_page_have_the_statements_in_one_order() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gridc.compiler.hypotheses.kind import Levels, Misfit, Problem, Reference, levels_by_axis
 from gridc.compiler.hypotheses.power import PlannedTest
-from gridc.compiler.hypotheses.tested import Compared, Tested, outcome_reference, run_levels
+from gridc.compiler.hypotheses.tested import Compared, Tested, more, outcome_reference, run_levels
 from gridc.diagnostics.places import KeyPath
 from gridc.schema.inference import ContrastHypothesis, Margin
 from gridc.schema.spec import Spec
@@ -105,7 +105,7 @@ class Contrast(Tested[ContrastHypothesis]):
         for pp in MARGINS:
             if self.would_reach(hypothesis, design, verdict, margin=Margin(pp=pp)):
                 return f"{what}{pp} }} is about the least that these items show"
-        return f"draw more items, and {what}2 }}"
+        return f"{more(design)}, and {what}2 }}"
 
     def would_reach(
         self, hypothesis: ContrastHypothesis, design: PlannedTest, verdict: Verdict, **stated: object

@@ -234,7 +234,7 @@ class Tested(HypothesisKind[T]):
         if verdict not in self.reached(hypothesis, replace(design, parts=None)):
             return self.unreachable(hypothesis, design, verdict)
         wider = self.margin(hypothesis) is not None and verdict == "supported"
-        return f"draw more items{' or widen the margin' if wider else ''}"
+        return f"{more(design)}{' or widen the margin' if wider else ''}"
 
     def reached(self, hypothesis: T, design: PlannedTest) -> Mapping[Verdict, RiseFall]:
         """An outcome for each verdict that some outcome reaches."""
@@ -286,6 +286,13 @@ def _witnesses(rule: Rule, planned: Asked, test: DecidingTest, layout: Layout) -
     """Hypotheses often differ in their levels alone."""
     design = design_of(test, layout)
     return witnesses(rule, planned, design, coefficients_of(test, layout, design))
+
+
+def more(design: PlannedTest) -> str:
+    """What to draw, where there is too little: items of units that are there already add next to nothing."""
+    if all(size == 1 for part in design.known.values() for size in part.sizes):
+        return "draw more items"
+    return "draw items of more units (those of one unit are not independent)"
 
 
 def outcome_reference(hypothesis: AboutAnEffect, spec: Spec) -> Reference:

@@ -51,8 +51,8 @@ def _interim(deck: CardDeck) -> Iterator[str]:
         yield "The run is incomplete: every number here is an interim look."
     if deck.calls_before_stamp:
         yield (
-            f"{deck.calls_before_stamp:,} calls are dated before the stamp by the store’s own clock: their "
-            "data predate it."
+            f"{deck.calls_before_stamp:,} calls are dated before the stamp by the store’s own clock: unless "
+            "that clock was set back, their data predate it."
         )
 
 

@@ -88,8 +88,12 @@ def open_stages(plan: Plan, store: Writer, shard: Shard, open_engine: Open) -> l
     measured = {(noise.identity, noise.precision) for noise in store.noise()}
     stages = []
     names = dict.fromkeys((cell.model, cell.setting.precision) for cell in plan.cells())
+    # Models of one digest share their calls: under its first name each is asked once.
+    named = {(plan.study.models[name].digest, precision): name for name, precision in reversed(names)}
     for number, (name, precision) in enumerate(names):
         identity = plan.study.models[name]
+        if named[identity.digest, precision] != name:
+            continue
         following = list(scaffolded(plan, identity.digest, precision))
         first = first_calls(store, plan.study_digest, following) if following else None
         calls, missing = store.lay_out(number, plan.study_digest, identity.digest, precision, first)

@@ -1,6 +1,7 @@
 """The command line as a user meets it: exit codes, coded errors in their place, no traceback."""
 
 import json
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -224,3 +225,21 @@ def test_the_documents_follow_their_published_schemas(study: Path) -> None:
 def test_a_study_without_scaffolds_says_so(study: Path) -> None:
     done = gridc("scaffolds", cwd=study)
     assert (done.returncode, done.stdout) == (0, "no scaffold runs in this study\n")
+
+
+def test_two_names_of_one_model_share_its_calls(finished: Path, tmp_path: Path) -> None:
+    """They are asked once, under the first name, and tie everywhere."""
+    folder = Path(shutil.copytree(finished, tmp_path / "study"))
+    shutil.rmtree(folder / "results")
+    shutil.rmtree(folder / "models" / "llama")
+    shutil.copytree(folder / "models" / "qwen2", folder / "models" / "llama")
+    (folder / "gridcard.lock").unlink()
+    done = command("run", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    before = json.loads(command("status", "--json", cwd=finished).stdout)["total"]
+    assert json.loads(done.stdout)["executed"] == before / 2
+    for name in ("report", "verify"):
+        assert command(name, cwd=folder).returncode == 0
+    (board,) = json.loads(command("report", "--json", cwd=folder).stdout)["scores"]["benchmarks"]
+    first, second = board["models"]
+    assert {**first, "model": ""} == {**second, "model": ""}

@@ -101,8 +101,12 @@ def claims(findings: Findings) -> Iterator[Statement]:
     alpha = f"{findings.alpha:g}"
     every = "the" if len(compared) == 1 else "all"
     among = f"{every} {comparisons} of a pair on a benchmark's full envelope"
-    yield _claimed(compared, "certified", among, "only that the units were drawn independently", alpha)
-    yield _claimed(compared, "supported", f"the same {comparisons}", f"also {ASSUMED}", alpha)
+    drawn, also = "only that the units were drawn independently", f"also {ASSUMED}"
+    if not any(pair.evidence.certified.claim or pair.evidence.supported.claim for _, pair in compared):
+        yield _unclaimed("certified or supported", among, f"{drawn}, or {also}", alpha)
+    else:
+        yield _claimed(compared, "certified", among, drawn, alpha)
+        yield _claimed(compared, "supported", f"the same {comparisons}", also, alpha)
     yield Statement(
         "Every other count is descriptive: a fact about the items that were asked, and models that agree on "
         "average also reverse on a finite sample."
@@ -116,22 +120,27 @@ def _claimed(
     assumed: str,
     alpha: str,
 ) -> Statement:
-    """Which pairs have a strength; that none has it is no claim of it, and says so."""
+    """Which pairs have a strength."""
     reverse, keep = _listed(compared, strength)
     if (reverse, keep) == (NONE, NONE):
-        shown = "reverses, or keeps one order"
-        return Statement(
-            f"Nothing is {strength} at level {alpha} over {among}: assuming {assumed}, these items do not "
-            f"show of any pair that it {shown}, beyond them.",
-            "limit",
-            short=f"Nothing is {strength}: these items do not show, at {percent(float(alpha), 0)}, that any "
-            f"pair {shown}, on new items.",
-        )
+        return _unclaimed(strength, among, assumed, alpha)
     return Statement(
         f"{strength.capitalize()} at level {alpha} over {among}, assuming {assumed}: {reverse} reverse and "
         f"{keep} keep one order beyond these items.",
         strength,
         short=f"{strength.capitalize()} beyond these items: {reverse} reverse, {keep} keep one order.",
+    )
+
+
+def _unclaimed(strength: str, among: str, assumed: str, alpha: str) -> Statement:
+    """That nothing has a strength is no claim of it, and must not be read as one."""
+    shown = "reverses, or keeps one order"
+    return Statement(
+        f"Nothing is {strength} at level {alpha} over {among}: assuming {assumed}, these items do not show "
+        f"of any pair that it {shown}, beyond them.",
+        "limit",
+        short=f"Nothing is {strength}: these items do not show, at {percent(float(alpha), 0)}, that any pair "
+        f"{shown}, on new items.",
     )
 
 

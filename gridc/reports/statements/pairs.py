@@ -134,13 +134,13 @@ def _claimed(
 
 def _unclaimed(strength: str, among: str, assumed: str, alpha: str) -> Statement:
     """That nothing has a strength is no claim of it, and must not be read as one."""
-    shown = "reverses, or keeps one order"
+    what = f"Neither a reversal nor one order throughout is {strength}"
     return Statement(
-        f"Nothing is {strength} at level {alpha} over {among}: assuming {assumed}, these items do not show "
-        f"of any pair that it {shown}, beyond them.",
+        f"{what} at level {alpha} over {among}: assuming {assumed}, these items do not show either of any "
+        "pair, beyond them.",
         "limit",
-        short=f"Nothing is {strength}: these items do not show, at {percent(float(alpha), 0)}, that any pair "
-        f"{shown}, on new items.",
+        short=f"{what}: at {percent(float(alpha), 0)}, these items do not show either for any pair on new "
+        "items.",
     )
 
 

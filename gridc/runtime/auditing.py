@@ -87,7 +87,7 @@ def draw_sheet(plan: Plan, store: Store, about: str, nonce: str, most: int) -> S
             shown[response.place] = (question, tuple(dict.fromkeys((*labels, UNREADABLE))))
     made = blind(stamp, about, plan.study.spec.sampling.seed, nonce, responses)
     placed = ((blinded, shown[made.places[blinded.uuid]]) for blinded in made.responses)
-    rows = (AuditRow(blinded.uuid, question, blinded.text, labels) for blinded, (question, labels) in placed)
+    rows = (AuditRow(blinded.uuid, asks, blinded.text, allowed) for blinded, (asks, allowed) in placed)
     return Sheet(about, tuple(rows), made)
 
 

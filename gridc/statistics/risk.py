@@ -104,7 +104,7 @@ def _single_cases(sums: ArmSums, resamples: int, generator: np.random.Generator)
     """The same by drawing one case after the other."""
     columns = np.repeat(_columns(sums).T, sums.cases, axis=1)
     cases = columns.shape[1]
-    found = np.tile(cases * columns[:, 0], (resamples, 1))
+    sums_drawn = np.tile(cases * columns[:, 0], (resamples, 1))
     differing = np.flatnonzero((columns != columns[:, :1]).any(axis=1))
     together = list(_in_one_number(columns[differing]))
     at_once = max(1, CACHED // cases)
@@ -114,9 +114,9 @@ def _single_cases(sums: ArmSums, resamples: int, generator: np.random.Generator)
         for places, numbers, base in together:
             total = numbers.take(drawn).sum(axis=1)
             for place in places[:0:-1]:
-                total, found[some, differing[place]] = np.divmod(total, base)
-            found[some, differing[places[0]]] = total
-    return found
+                total, sums_drawn[some, differing[place]] = np.divmod(total, base)
+            sums_drawn[some, differing[places[0]]] = total
+    return sums_drawn
 
 
 def _in_one_number(columns: Floats) -> Iterator[tuple[list[int], Floats | Whole, int]]:

@@ -252,9 +252,7 @@ def _misplaced(
             yield source.diagnose("GC407", (*here, "reason"), f"`{entry.id}` has no reason", "say why")
         for rank, change in enumerate(entry.change):
             where = (*here, "change", rank, "path")
-            departed = [
-                change_made for change_made in all_departures if covers(change.path, change_made.path)
-            ]
+            departed = [departure for departure in all_departures if covers(change.path, departure.path)]
             if entry.resolved and departed:
                 message = f"`{entry.id}` is resolved, and `{departed[0].path}` still differs"
                 yield source.diagnose("GC402", where, message, "leave `resolved` out, or take it back")

@@ -28,7 +28,7 @@ WIDTH, HEIGHT, ROW, GAP = 560, 190, 13, 7
 STEP = 26
 """Most pixels from one specification to the next."""
 SIDES = (1.1, 1.25, 1.5, 2, 3, 4, 5, 10, 20, 50, 100)
-RATIOS = (*(1 / each for each in reversed(SIDES)), 1, *SIDES)
+RATIOS = (*(1 / ratio for ratio in reversed(SIDES)), 1, *SIDES)
 """Odds ratios that the scale may be labelled with."""
 LABELS = 7
 """Most labels of the scale."""

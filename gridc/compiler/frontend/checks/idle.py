@@ -51,11 +51,11 @@ def exclude(conditions: Mapping[str, str]) -> str:
 
 def settings(spec: Spec, model: str, benchmark: str) -> Iterator[tuple[grid.Configuration, Setting]]:
     """The configurations that are run, with their settings."""
-    by_place = grid.Settings(spec)
+    all_settings = grid.Settings(spec)
     for configuration in grid.configurations(spec):
         where = grid.where(configuration.levels, configuration.tier, benchmark, model)
         if grid.excluded_by(spec, where) is None:
-            yield configuration, by_place.of(model, benchmark, configuration)
+            yield configuration, all_settings.of(model, benchmark, configuration)
 
 
 def _groups(spec: Spec, axis: str, model: str, benchmark: str) -> Iterator[IdleLevels]:
@@ -87,9 +87,9 @@ def _place(
         if repeats != redundant and all(levels[name] in chosen for name, chosen in condition.items())
     ]
     conditions: dict[str, list[str]] = {}
-    if any(where != benchmark for _, where in others):
+    if any(name != benchmark for _, name in others):
         conditions["benchmark"] = [benchmark]
-    if any(where == benchmark for _, where in others):
+    if any(name == benchmark for _, name in others):
         conditions["model"] = [model]
     return conditions
 

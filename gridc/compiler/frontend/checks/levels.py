@@ -185,10 +185,10 @@ def drawable(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     """There are as many configurations as are drawn."""
     if spec.draw is None:
         return
-    total, left_over = grid.combinations(spec), len(grid.drawn(spec))
-    if left_over < spec.draw.n:
+    total, available = grid.combinations(spec), len(grid.drawn(spec))
+    if available < spec.draw.n:
         left = (
-            "" if left_over == min(total, spec.draw.n) else f", of which exclusions leave about {left_over:,}"
+            "" if available == min(total, spec.draw.n) else f", of which exclusions leave about {available:,}"
         )
         message = f"{spec.draw.n:,} configurations are drawn of {total:,}{left}"
         help = "draw fewer, or take [draw] out to run every combination"

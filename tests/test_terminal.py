@@ -1,11 +1,15 @@
 """What is printed on a terminal is shown, never obeyed, and a caret stands under what it is about."""
 
+from io import StringIO
 from pathlib import Path
 
-from gridc.cli.terminal import diagnostic, diagnostics, visible
+import pytest
+
+from gridc.cli.terminal import diagnostic, diagnostics, progress, visible
 from gridc.compiler.frontend.source import parse
 from gridc.diagnostics.codes import CODES
 from gridc.diagnostics.errors import Diagnostic, Span
+from gridc.runtime.run import RunStep
 
 
 def test_escape_sequences_become_pictures() -> None:
@@ -30,6 +34,32 @@ def test_the_caret_stands_under_the_place() -> None:
 def test_a_place_that_is_gone_is_still_named(tmp_path: Path) -> None:
     printed = diagnostic(Diagnostic("GC002", "cannot be read", str(tmp_path / "none.toml"), Span(3, 1)))
     assert "none.toml:3:1" in printed
+
+
+def test_progress_names_a_number_of_tokens_only_where_one_is_known() -> None:
+    assert RunStep("ant", 0, 0, "reading its prompts").tokens == ""
+    assert str(RunStep("ant", 0, 0)) == "ant"
+    assert RunStep("ant", 1200, 4800).tokens == "1,200 of at most 4,800 tokens"
+    with progress() as show:  # no terminal, and a run with nothing to ask
+        show(RunStep("ant", 0, 0))
+
+
+def test_a_bar_without_a_number_of_tokens_shows_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    shown = Terminal()
+    monkeypatch.setattr("sys.stderr", shown)
+    monkeypatch.setenv("COLUMNS", "120")
+    with progress() as show:
+        show(RunStep("ant", 0, 0, "reading its prompts"))
+    assert "reading its prompts" in shown.getvalue()
+    assert "/?" not in shown.getvalue()
+    assert "token" not in shown.getvalue()
+    with progress() as show:
+        show(RunStep("ant", 1200, 4800))
+    assert "1,200 of at most 4,800 tokens, left" in shown.getvalue()
 
 
 def test_a_long_list_says_what_it_leaves_out() -> None:

@@ -580,25 +580,30 @@ def progress() -> "Iterator[Callable[[RunStep], None]]":
         yield _Lines()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("tokens at most, left"),
+        TextColumn("{task.fields[spent]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         _LIVE.append(bar)
-        task = bar.add_task("reading the spec", total=None)
+        task = bar.add_task("reading the spec", total=None, spent="")
 
         def show(step: "RunStep") -> None:
             if step.found:
                 bar.console.print(visible(str(step)), markup=False, highlight=False)
                 return
             text = f"{step.model}: {step.doing}" if step.model and step.doing else step.doing or step.model
-            bar.update(task, description=visible(text), completed=step.done, total=step.total or None)
+            bar.update(
+                task,
+                description=visible(text),
+                completed=step.done,
+                total=step.total or None,
+                spent=f"{step.tokens}, left" if step.tokens else "",
+            )
 
         try:
             yield show
@@ -617,6 +622,8 @@ class _Lines:
             if str(step) != self._said:
                 print(visible(str(step)), file=sys.stderr, flush=True)
             self._said, self._begun = str(step), time.monotonic() if not step.done else self._begun
+            return
+        if not step.total:
             return
         tenth = 10 * step.done // step.total
         if tenth > self._tenth:

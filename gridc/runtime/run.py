@@ -50,9 +50,14 @@ class RunStep:
     doing: str = ""
     found: bool = False
 
+    @property
+    def tokens(self) -> str:
+        """How many of the tokens are done, empty where their number is not known yet."""
+        return f"{self.done:,} of at most {self.total:,} tokens" if self.total else ""
+
     def __str__(self) -> str:
-        text = self.doing or f"{self.done:,} of at most {self.total:,} tokens"
-        return f"{self.model}: {text}" if self.model else text
+        text = self.doing or self.tokens
+        return ": ".join(part for part in (self.model, text) if part)
 
 
 @dataclass(frozen=True, slots=True)

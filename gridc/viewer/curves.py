@@ -13,7 +13,8 @@ from markupsafe import Markup
 
 from gridc.reports.estimates.curves import specification_name
 from gridc.reports.figures import Figure, specification_curve
-from gridc.reports.findings.curves import ERRORS, CurveFinding, SpecificationFinding
+from gridc.reports.findings.curves import CurveFinding, SpecificationFinding
+from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.statements.curves import result
 from gridc.reports.words import p_value
 from gridc.statistics.resample import LEVEL
@@ -99,7 +100,7 @@ def _facts(finding: SpecificationFinding) -> list[tuple[str, str]]:
         *facts,
         ("outcome", f"{finding.outcome} ({finding.reading})"),
         ("estimator", finding.estimator),
-        ("standard error", ERRORS[finding.estimator]),
+        ("standard error", ESTIMATORS[finding.estimator].curve_errors),
         ("fixed effects", ", ".join(finding.terms) or "none"),
         ("rows", f"{finding.samples:,} samples of {finding.units:,} units"),
     ]

@@ -50,7 +50,7 @@ def test_every_sample_is_counted_under_the_end_that_the_server_gave_it(
         assert done.returncode == 0, done.stderr
     done = command("report", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    told = " ".join(done.stdout.replace("•", "").split())
+    printed = " ".join(done.stdout.replace("•", "").split())
     rows = tables(
         tmp_path,
         """SELECT cell.model, benchmark, content FROM sample JOIN cell ON cell.id = sample.cell
@@ -62,6 +62,7 @@ def test_every_sample_is_counted_under_the_end_that_the_server_gave_it(
         messages = [{"role": role, "content": text} for role, text in json.loads(content)["messages"]]
         expected.setdefault((model, benchmark), Counter())[end_of(messages)] += 1
     certificate = json.loads((tmp_path / "results/small/certificate.json").read_text())
+    said = " ".join(certificate["statements"])
     seen: Counter[str] = Counter()
     for row in certificate["benchmarks"]:
         for ends in row["endings"]:
@@ -71,8 +72,8 @@ def test_every_sample_is_counted_under_the_end_that_the_server_gave_it(
             assert ends["waiting"] == 0
             failed = sum(ends["failed"].values())
             total = sum(counted.values())
-            assert not failed or f"{ends['model']} {failed} of {total} (" in told
-            assert not ends["cut"] or f"{ends['model']} {ends['cut']} of {total}" in told
+            assert not failed or f"{ends['model']} {failed} of {total} (" in printed
+            assert not ends["cut"] or f"{ends['model']} {ends['cut']} of {total}" in said
     assert all(seen[end] for end in ENDS), "every end was met"
-    assert "the provider says that it declined, and no answer can be read" in told
-    assert "stay in the denominator" in told
+    assert "the provider says that it declined, and no answer can be read" in said
+    assert "stay in the denominator" in printed

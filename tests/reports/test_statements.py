@@ -237,9 +237,16 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
         lambda: reading(0.95, 18),
         {"every answer can be read": lambda: reading(0.95, 20), "as many as asked": lambda: reading(0.9, 18)},
     ),
-    "endings": (
+    "failed": (
         lambda: benchmark(pair(), endings=(ended(failed={"timeout": 1}),)),
+        {"all were answered, one of them cut off": lambda: benchmark(pair(), endings=(ended(cut=1),))},
+    ),
+    "endings": (
+        lambda: benchmark(pair(), endings=(ended(cut=1),)),
         {
+            "a call that failed was not cut off": lambda: benchmark(
+                pair(), endings=(ended(failed={"timeout": 1}),)
+            ),
             "all were read": lambda: benchmark(pair(), endings=(ended(),)),
             "an answer that is not read was neither cut off nor declined": lambda: benchmark(
                 pair(), endings=(ended(unread=2),)

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from gridc.reports.findings.curves import CURVES, ERRORS, CurveFinding, SpecificationFinding, WithoutModel
+from gridc.reports.findings.curves import CURVES, CurveFinding, SpecificationFinding, WithoutModel
 from gridc.reports.findings.findings import Findings
+from gridc.reports.findings.hypotheses.regression import ESTIMATORS
 from gridc.reports.quantities import estimate
 from gridc.reports.statements.curves import curve_about
 from gridc.schema.estimates import EstimateRow
@@ -109,7 +110,7 @@ def _specification(
         level=None if fitted is None else LEVEL,
         p=None if fitted is None else fitted.p,
         method=f"logit of {specification.outcome} ({specification.reading}){terms}; "
-        f"errors {ERRORS[specification.estimator]}",
+        f"errors {ESTIMATORS[specification.estimator].curve_errors}",
         assumption=ASSUMED,
         rows=specification.rows,
         n=specification.samples,

@@ -50,11 +50,6 @@ from gridc.statistics.designs import DesignMatrix
 from gridc.statistics.resample import LEVEL
 
 CLUSTERED: CurveEstimator = "cluster_logit"
-ERRORS: Mapping[CurveEstimator, str] = {
-    "cluster_logit": "clustered by unit, G/(G-1) (N-1)/(N-K)",
-    "glmm": "of a random intercept by unit, from the information matrix",
-}
-"""Where the standard errors of each estimator come from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,22 +59,26 @@ def left_out(findings: Findings, benchmark: BenchmarkFinding) -> Iterator[Statem
         )
 
 
-def endings(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
-    """Where calls failed for good, or answers were cut off or declined: how many, of whom."""
-    name, about = benchmark.benchmark, (benchmark.benchmark,)
-    failed = [
+def failed(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where calls failed for good: how many, of whom, and why."""
+    by_model = [
         f"{model.model} {sum(model.failed.values()):,} of {model.samples:,} "
         f"({', '.join(f'{kind} {number:,}' for kind, number in model.failed.items())})"
         for model in benchmark.endings
         if model.failed
     ]
-    if failed:
+    if by_model:
         yield Statement(
-            f"On {name}, calls of these samples failed for good: {'; '.join(failed)}. They stay in the "
-            "denominator as answers that cannot be read, and per protocol they are left out.",
+            f"On {benchmark.benchmark}, calls of these samples failed for good: {'; '.join(by_model)}. They "
+            "stay in the denominator as answers that cannot be read, and per protocol they are left out.",
             "limit",
-            about,
+            (benchmark.benchmark,),
         )
+
+
+def endings(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
+    """Where answers were cut off or declined: how many, of whom."""
+    name, about = benchmark.benchmark, (benchmark.benchmark,)
     cut = [f"{model.model} {model.cut:,} of {model.samples:,}" for model in benchmark.endings if model.cut]
     if cut:
         text = f"On {name}, responses without a readable answer end at `max_tokens`: {'; '.join(cut)}."

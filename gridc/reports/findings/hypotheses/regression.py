@@ -96,11 +96,13 @@ def too_few(test: EffectTest | None, units: int) -> Failure | None:
 @dataclass(frozen=True)
 class Estimator:
     """How effects are tested: `fit` on a design, None where nothing is fitted; what the test `assumes`, and
-    what a claim `needs` of the world beyond the items."""
+    what a claim `needs` of the world beyond the items. `curve_errors` says where the standard errors of a
+    curve's fits come from."""
 
     fit: Callable[[Comparison, DesignMatrix], Fit] | None
     assumes: str
     needs: str = "independent units, many of them"
+    curve_errors: str = ""
 
 
 ESTIMATORS: Mapping[str, Estimator] = {
@@ -108,11 +110,13 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "cluster_logit": Estimator(
         clustered_logit,
         f"a logit with errors by leaving out units, which assumes independent units, {KINDS}",
+        curve_errors="clustered by unit, G/(G-1) (N-1)/(N-K)",
     ),
     "glmm": Estimator(
         random_intercept,
         "a logit with a normal random intercept by unit, which assumes independent units and that model",
         "independent units, many of them, and the model of its estimator holds",
+        "of a random intercept by unit, from the information matrix",
     ),
 }
 """By the `estimator` of the language."""

@@ -135,7 +135,7 @@ def labels_in(
         raise FileError([Diagnostic("GC662", message, str(path), help=help)])
     if taken.get(sheet.about):
         message = f"the labels of {sheet.about} were taken back before, and its map is open"
-        help = "`gridc report` says what came of it; `gridc audit sample` draws another sheet"
+        help = "`gridc report` has the agreement; `gridc audit sample` draws another sheet"
         raise FileError([Diagnostic("GC665", message, str(path), help=help)])
     problems = list(_problems(str(path), filled, sheet))
     if problems:

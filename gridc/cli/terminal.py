@@ -11,6 +11,7 @@ from itertools import groupby
 from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
+from gridc.compiler.lowering.call_counts import shared_words
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.visible import visible as visible
 
@@ -141,6 +142,8 @@ def plan_table(manifest: dict[str, Any]) -> None:
         console.print(f"unique calls {counts['unique']:,} ({kinds})")
         each_prompt = f"each is computed once for {counts['unique'] / counts['prompts']:.1f} calls"
         console.print(f"prompts {counts['prompts']:,}: {each_prompt}")
+        for words in shared_words(counts["shared_draws"]):
+            console.print(escape(f"{words} ([sampling] independent)"))
         console.print(_costs(manifest))
         for line in _later(manifest["estimates"]):
             console.print(escape(line))

@@ -136,6 +136,15 @@ class Sampling(Table):
     seed: Annotated[
         int, Field(ge=0, description="Replicate r of a call is a function of seed, item, call and r.")
     ]
+    independent: Annotated[
+        tuple[Id, ...] | None,
+        Field(
+            min_length=1,
+            description="Axes whose levels draw apart. Without it two configurations that send the same "
+            "words share one answer. Matters where answers are sampled or a provider gives them. Default: none.",
+            examples=[["scaffold"]],
+        ),
+    ] = None
 
 
 class Engine(Table):

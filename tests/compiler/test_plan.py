@@ -102,6 +102,7 @@ def test_the_counts_of_the_repositorys_card_follow_from_its_values(card: Path) -
             * sum(n for n, is_ranked in zip(replicates, ranked, strict=True) if not is_ranked),
             "loglikelihood": models * items * sum(ranked),
         },
+        "shared_draws": {},
     }
     assert found["unpinned"] == {}
 
@@ -129,6 +130,7 @@ def test_the_small_spec_by_hand(compiled: Compile) -> None:
         "unique": 64,
         "prompts": 16,
         "by_kind": {"generate": 48, "loglikelihood": 16},
+        "shared_draws": {},
     }
     (envelope,) = found["envelopes"]
     assert envelope == {
@@ -151,6 +153,46 @@ def test_levels_that_only_read_an_answer_differently_share_its_calls(compiled: C
     counts = Plan(compiled(("[[exclude]]", axis + idle + "\n[[exclude]]")).study).counts()
     assert (counts.cells, counts.samples) == (16, 80)
     assert counts.unique == 64
+
+
+READERS = """[[axis]]
+id = "reader"
+[[axis.level]]
+id = "last"
+tier = "core"
+reader = "last_answer"
+provenance = "ours"
+[[axis.level]]
+id = "line"
+tier = "core"
+reader = "answer_line"
+provenance = "ours"
+
+[[exclude]]
+when = { reader = "line", scoring = "rank" }
+why = "nothing is read"
+
+[[exclude]]"""
+
+
+def test_levels_that_share_a_drawn_answer_are_counted_or_draw_apart(compiled: Compile) -> None:
+    """2 models x 2 templates x 4 items x 2 replicates are drawn, and read in two ways."""
+    shared = Plan(compiled(("[[exclude]]", READERS)).study).counts()
+    assert shared.shared_draws == {"reader": 2 * 2 * 4 * 2}
+    apart = ("seed = 7", 'seed = 7\nindependent = ["reader"]')
+    plan = Plan(compiled(apart).study)
+    counts = plan.counts()
+    assert (counts.shared_draws, counts.unique) == ({}, shared.unique + 32)
+    arms = {
+        request.parameters["arm"]
+        for cell in plan.cells()
+        for sample in plan.samples(cell)
+        for request in sample.requests
+        if "arm" in request.parameters
+    }
+    assert arms == {"reader=last", "reader=line"}
+    with pytest.raises(SpecError, match="GC202 no axis is called `reders`"):
+        compiled(('["reader"]', '["reders"]'))
 
 
 def test_two_names_of_the_same_files_are_one_model_to_the_calls(compiled: Compile) -> None:

@@ -77,3 +77,49 @@ def test_every_sample_is_counted_under_the_end_that_the_server_gave_it(
     assert all(seen[end] for end in ENDS), "every end was met"
     assert "the provider says that it declined, and no answer can be read" in said
     assert "stay in the denominator" in printed
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_answers_that_serve_two_configurations_are_counted_or_each_draws_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apart: bool
+) -> None:
+    """Two readers of the same words, before a server that never answers twice alike."""
+    monkeypatch.setenv("TWO_KEY", "none")
+    given: Counter[str] = Counter()
+
+    async def another_each_time(asked: Asked) -> Reply:
+        given["answers"] += 1
+        reply = answer_to(asked.document)
+        reply["choices"][0]["message"]["content"] += f" ({given['answers']})"
+        return Reply.json(reply)
+
+    with Server(another_each_time) as server:
+        spec = make_api_study(tmp_path, server.url, items=4)
+        level = '[[axis.level]]\nid = "line"\ntier = "core"\nmethod = "extract"\nreader = "answer_line"\n'
+        level += 'provenance = "a test"\n\n'
+        text = spec.read_text().replace("[[hypothesis]]", f"{level}[[hypothesis]]", 1)
+        text += '\n[sampling]\nseed = 1\nindependent = ["scoring"]\n' if apart else ""
+        spec.write_text(text)
+        done = command("run", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    planned = json.loads(command("plan", "--json", cwd=tmp_path).stdout)["counts"]["shared_draws"]
+    done = command("report", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    texts: dict[tuple[str, str, str, int], list[str]] = {}
+    for key, item, replicate, answer in tables(
+        tmp_path,
+        """SELECT cell.key, item, replicate, answer FROM trace JOIN cell ON cell.id = cell
+           JOIN call ON call.id = call""",
+    ):
+        model, _, levels = key.split("/")
+        text = json.loads(answer)["text"]
+        texts.setdefault((model, levels.rpartition(",")[0], item, replicate), []).append(text)
+    calls = {tuple(sorted(both)) for both in texts.values() if len(set(both)) == 1}
+    certificate = json.loads((tmp_path / "results/small/certificate.json").read_text())
+    sentences = [text for text in certificate["statements"] if "second configuration" in text]
+    if apart:
+        assert not planned and not sentences and not calls
+    else:
+        assert planned == {"scoring": len(calls)} and len(calls) > 40
+        (sentence,) = sentences
+        assert sentence.startswith(f"{len(calls)} drawn answers serve a second configuration too")

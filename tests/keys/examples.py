@@ -234,7 +234,8 @@ TRIED = (
     Tried("Axis", "asked", "axis.0", "asked", {"level": [{"id": "one", "tier": "core",
         "provenance": "a test", "casing": "lower"}]}),
     Tried("Level", "asked", "axis.0.level.1", "asked", {"tier": "core"}),
-    Tried("Sampling", "asked", "sampling", "asked", {"seed": Beside(8, SAMPLED)}),
+    Tried("Sampling", "asked", "sampling", "asked", {"seed": Beside(8, SAMPLED),
+        "independent": Beside(["frame"], SAMPLED)}),
     Tried("ConfigurationDraw", "asked", "draw", "asked", {
         "n": Beside(3, {"draw": {"n": 2, "seed": 1}, "axis.1": {"id": "casing", "level": [{"id": name,
             "tier": "core", "provenance": "a test", "shots": place} for place,

@@ -21,6 +21,7 @@ from gridc.reports.certificate import certify
 from gridc.reports.findings.audit import AUDITS, AuditFinding
 from gridc.reports.findings.blinding import GUESSES, guess_finding
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY, Factorial
+from gridc.reports.findings.conduct import SHARED_DRAWS
 from gridc.reports.findings.endings import Endings
 from gridc.reports.findings.falsification import FALSIFICATIONS, FalsificationFinding
 from gridc.reports.findings.findings import Findings
@@ -178,6 +179,10 @@ CORNERS: Mapping[str, tuple[World, Mapping[str, World]]] = {
                 pair(), before_stamp=3, steps_back=(4,)
             ),
         },
+    ),
+    "shared_draws": (
+        lambda: having(pair(), SHARED_DRAWS, {"frame": 8}),
+        {"each configuration drew its own": lambda: having(pair(), SHARED_DRAWS, {})},
     ),
     "strongest_pair": (pair, {"one model has no pair": alone}),
     "other_pairs": (

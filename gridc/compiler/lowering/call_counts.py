@@ -3,7 +3,8 @@
 One walk over the plan in bounded memory, whatever its size.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -39,6 +40,9 @@ class CallCounts:
     """How much is asked. `calls` counts every sample's calls, `unique` each distinct call once. Of a scaffold
     these are the first calls, which are known before the run.
 
+    `shared_draws` says how often a configuration gets an answer that was drawn for another one, because both
+    send the same words, by the axes in which the two differ (`differ`).
+
     A run is one pass over a benchmark's items: a cell times its replicates. Two names of the same model
     files are one model to the calls; they are counted under the name that comes first.
     """
@@ -51,6 +55,7 @@ class CallCounts:
     prompts: int
     by_kind: Mapping[str, int]
     models: Mapping[str, ModelCounts]
+    shared_draws: Mapping[str, int]
 
 
 @dataclass(slots=True)
@@ -63,20 +68,39 @@ class _Sent:
     later: Extent | None = None
 
 
+def differ(first: Cell, other: Cell) -> str:
+    """The axes in which two cells differ, `model` where they are of two names of one."""
+    axes = [axis for axis, level in first.levels.items() if other.levels[axis] != level]
+    axes += ["benchmark"] if first.benchmark != other.benchmark else []
+    return ", ".join(axes + (["model"] if first.model != other.model else []))
+
+
+def shared_words(shared_draws: Mapping[str, int]) -> list[str]:
+    """What is said of answers that serve several configurations, by the axes in which these differ."""
+    return [
+        f"{number:,} drawn {'answer serves' if number == 1 else 'answers serve'} a second configuration too, "
+        f"which sends the same words and differs in {axes} alone: there the two share one draw"
+        for axes, number in shared_draws.items()
+    ]
+
+
 def count(
     cells: Iterable[tuple[Cell, Iterator[PlannedSample]]],
     models: Mapping[str, str],
+    draws: Callable[[Cell], bool],
     answered: Iterable[bytes] | None = None,
 ) -> CallCounts:
-    """Walk a plan once. `models` gives each name's digest; `answered` the digests of the calls that a store
-    has answers to."""
+    """Walk a plan once. `models` gives each name's digest; `draws` says whether a cell's answers could come
+    out otherwise; `answered` has the digests of the calls that a store has answers to."""
     names = {digest: name for name, digest in reversed(list(models.items()))}
     order = list(names)
     sent = {digest: _Sent() for digest in names}
     totals = {"cells": 0, "runs": 0, "samples": 0, "calls": 0}
     extents: dict[tuple[str, bytes], Extent] = {}  # of cells that differ in their model alone
-    with Distinct() as calls, Distinct() as prompts, Distinct() as stored:
+    drawing: list[Cell] = []
+    with Distinct() as calls, Distinct() as prompts, Distinct() as stored, Distinct() as drawn:
         for cell, samples in cells:
+            here: set[str] = set()
             totals["cells"] += 1
             totals["runs"] += cell.setting.replicates
             scaffolded, extent = cell.setting.scaffolding is not None, Extent()
@@ -92,6 +116,11 @@ def count(
                     text = f"{request.model}{request.precision}{request.prompt.id}"
                     prompts.add(sha256(text.encode()).digest(), place)
                     _note(sent[request.model], request.prompt.characters, request.parameters)
+                    here.add(request.id)
+            if draws(cell):
+                for identifier in here:
+                    drawn.add(bytes.fromhex(identifier), len(drawing))
+                drawing.append(cell)
             if alike is not None:
                 model = sent[models[cell.model]]
                 model.later = (model.later or Extent()) + extents.setdefault(alike, extent)
@@ -99,6 +128,7 @@ def count(
             stored.add(digest)
         distinct, shown = calls.counts(), prompts.counts()
         known = calls.shared(stored) if answered is not None else None
+        twice = Counter(differ(drawing[first], drawing[later]) for first, later in drawn.twins())
     of_model = {
         names[digest]: _model_counts(
             sent[digest],
@@ -119,6 +149,7 @@ def count(
         prompts=shown.total(),
         by_kind=by_kind,
         models={name: of_model[name] for name in models if name in of_model},
+        shared_draws=dict(twice.most_common()),
     )
 
 

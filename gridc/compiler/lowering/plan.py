@@ -63,6 +63,10 @@ class Plan:
         """The items of a cell in file order, with their options in the order in which they are shown."""
         return self._asker.items(cell)
 
+    def draws(self, cell: Cell) -> bool:
+        """Whether another call with the same words could get another answer in a cell."""
+        return self._asker.draws(cell)
+
     def envelope(self, benchmark: str) -> Envelope:
         """A benchmark's part of the grid."""
         return next(envelope for envelope in self.survey.envelopes if envelope.benchmark == benchmark)
@@ -84,7 +88,7 @@ class Plan:
         `answered` are the digests of the calls that a store has answers to.
         """
         models = {name: identity.digest for name, identity in self.study.models.items()}
-        counts = count(((cell, self.samples(cell)) for cell in self.cells()), models, answered)
+        counts = count(((cell, self.samples(cell)) for cell in self.cells()), models, self.draws, answered)
         judges = self.judging()
         return replace(counts, models={**counts.models, **judges}) if judges else counts
 

@@ -61,6 +61,11 @@ class Asker:
         setting = cell.setting
         return self._study.items[cell.benchmark].shown(setting.option_order, setting.variant)[: setting.shots]
 
+    def draws(self, cell: Cell) -> bool:
+        """Whether another call with the same words could get another answer: it is sampled, or a provider
+        gives it, whose answers may differ at temperature 0 too."""
+        return not cell.setting.ranks and bool(cell.setting.temperature or cell.model in self._provided)
+
     def _of(self, cell: Cell, item: Item, prompt: Prompt, requests: Requests) -> Iterator[PlannedSample]:
         if cell.setting.scaffolding is not None:
             yield from self._scaffolded(cell, cell.setting.scaffolding, item, prompt)
@@ -80,7 +85,7 @@ class Asker:
         ((_, question),) = prompt.messages
         options, system = shown_options(item, setting.options, setting.look), setting.system or None
         task = Task(cell.benchmark, question, options, system, setting.system_turn)
-        drawn = self._generation(setting)
+        drawn = self._generation(cell)
         for replicate in range(setting.replicates):
             request = partial(self._turn, cell, drawn(item, replicate))
             scaffolded = OnItem(procedure, scaffold, task, request, setting.held("stop"))
@@ -88,9 +93,8 @@ class Asker:
             yield PlannedSample(item, replicate, first, scaffolded)
 
     def _turn(self, cell: Cell, parameters: Mapping[str, Any], turn: Turn) -> Request:
-        """The call of a turn. Workers who ask the same draw independently, and so does a provider's model at
-        temperature 0, whose answers may differ all the same."""
-        if turn.worker and (cell.setting.temperature or cell.model in self._provided):
+        """The call of a turn. Workers who ask the same draw independently."""
+        if turn.worker and self.draws(cell):
             parameters = {**parameters, "worker": turn.worker}
         prompt = Prompt(turn.messages, cell.setting.chat_template)
         return Request("generate", self._models[cell.model], cell.setting.precision, prompt, parameters)
@@ -99,7 +103,7 @@ class Asker:
         """What asks the calls of a plain cell. What its samples share is settled once."""
         setting, model = cell.setting, self._models[cell.model]
         if not setting.ranks:
-            drawn = self._generation(setting)
+            drawn = self._generation(cell)
 
             def generate(item: Item, prompt: Prompt, replicate: int) -> tuple[Request, ...]:
                 return (Request("generate", model, setting.precision, prompt, drawn(item, replicate)),)
@@ -116,9 +120,13 @@ class Asker:
 
         return rank
 
-    def _generation(self, setting: Setting) -> Callable[[Item, int], Mapping[str, Any]]:
+    def _generation(self, cell: Cell) -> Callable[[Item, int], Mapping[str, Any]]:
         """The parameters of a generation by item and replicate, which a greedy one does not depend on."""
+        setting = cell.setting
         greedy = {"max_tokens": setting.held("max_tokens"), "temperature": setting.temperature}
+        apart = self._study.spec.sampling.independent
+        if apart and self.draws(cell):
+            greedy["arm"] = ",".join(f"{axis}={cell.levels[axis]}" for axis in apart)
         if setting.held("stop"):
             greedy["stop"] = list(setting.held("stop"))
         if setting.temperature == 0:

@@ -1,10 +1,12 @@
 """How a study was carried out, as its event chain and its calls show it: what a methodology stamp rests
 on."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gridc.compiler.lowering.call_counts import differ
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.run_record import Finding, RunRecord
 from gridc.runtime.blinding import JUDGING
@@ -127,5 +129,19 @@ def _environment(record: RunRecord) -> tuple[dict[str, Any], ...]:
     return tuple(distinct.values())
 
 
+def _shared_draws(record: RunRecord) -> dict[str, int]:
+    """`CallCounts.shared_draws` of the calls that were made, those of scaffolds that follow from answers
+    included."""
+    drawing = {cell.key: cell for cell in record.plan.cells() if record.plan.draws(cell)}
+    shared: Counter[str] = Counter()
+    for keys, calls in record.store.shared_calls(record.plan.study_digest) if len(drawing) > 1 else ():
+        among = set(keys)
+        cells = [cell for key, cell in drawing.items() if key in among]
+        for other in cells[1:]:
+            shared[differ(cells[0], other)] += calls
+    return dict(shared.most_common())
+
+
 CONDUCT: Finding[Conduct] = Finding("conduct", lambda record: conduct(record.store, record.plan), UNKNOWN)
 ENVIRONMENT: Finding[tuple[dict[str, Any], ...]] = Finding("environment", _environment, ())
+SHARED_DRAWS: Finding[dict[str, int]] = Finding("shared_draws", _shared_draws, {})

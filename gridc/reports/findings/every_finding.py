@@ -6,7 +6,7 @@ from gridc.reports.findings.analysis import MAXIMA
 from gridc.reports.findings.audit import AUDITS
 from gridc.reports.findings.blinding import GUESSES, SANITISED
 from gridc.reports.findings.components import FACTORIAL, GENERALIZABILITY
-from gridc.reports.findings.conduct import CONDUCT, ENVIRONMENT
+from gridc.reports.findings.conduct import CONDUCT, ENVIRONMENT, SHARED_DRAWS
 from gridc.reports.findings.curves import CURVES
 from gridc.reports.findings.falsification import FALSIFICATIONS
 from gridc.reports.findings.judges import JUDGING
@@ -28,5 +28,6 @@ FINDINGS: tuple[Finding[Any], ...] = (
     PRECISIONS,
     PROPAGATION,
     SANITISED,
+    SHARED_DRAWS,
 )
 """What every report holds. `attribution.ATTRIBUTION` is added where it is asked for: it needs lightgbm."""

@@ -53,6 +53,7 @@ SHELF: tuple[ShelfRow, ...] = (
     OfBenchmark("failed", "limits", conduct.failed, urgent=True),
     OfBenchmark("endings", "limits", conduct.endings),
     OfStudy("drawn", "limits", conduct.drawn),
+    OfStudy("shared_draws", "limits", conduct.shared),
     OfBenchmark("scoring", "limits", readings.scoring),
     OfStudy("judging", "limits", labels.judging),
     OfStudy("superseded", "limits", conduct.superseded),

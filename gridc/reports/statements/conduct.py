@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 from gridc.compiler.grid.configurations import drawn_words
+from gridc.compiler.lowering.call_counts import shared_words
+from gridc.reports.findings.conduct import SHARED_DRAWS
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.reports.statements.statement import Statement
 
@@ -92,6 +94,12 @@ def endings(_: Findings, benchmark: BenchmarkFinding) -> Iterator[Statement]:
         listed = "; ".join(declined)
         text = f"On {name}, the provider says that it declined, and no answer can be read: {listed}."
         yield Statement(text, "limit", about)
+
+
+def shared(findings: Findings) -> Iterator[Statement]:
+    """That configurations share answers which could have come out otherwise."""
+    for words in shared_words(findings[SHARED_DRAWS]):
+        yield Statement(f"{words}.", "limit")
 
 
 def drawn(findings: Findings) -> Iterator[Statement]:

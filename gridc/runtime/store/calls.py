@@ -43,6 +43,21 @@ class CallReader(Reader):
         )
         yield from (identifier for (identifier,) in rows)
 
+    def shared_calls(self, stamp: str) -> Iterator[tuple[list[str], int]]:
+        """(keys of cells, how many calls are in a trace of each of them) for calls of several cells."""
+        rows = self._db.execute(
+            """SELECT cells, count(*) FROM (
+                   SELECT group_concat(cell) AS cells FROM (
+                       SELECT DISTINCT call, cell FROM trace JOIN cell ON cell.id = cell WHERE stamp = ?
+                       ORDER BY call, cell)
+                   GROUP BY call HAVING count(*) > 1)
+               GROUP BY cells""",
+            [stamp],
+        )
+        keys = dict(self._db.execute("SELECT id, key FROM cell WHERE stamp = ?", [stamp]))
+        for cells, calls in rows.fetchall():
+            yield [keys[int(cell)] for cell in cells.split(",")], calls
+
     def plain_calls(self, stamp: str) -> set[str]:
         """The calls of a study that are asked outside of scaffolds."""
         rows = self._db.execute(

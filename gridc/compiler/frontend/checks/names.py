@@ -158,6 +158,8 @@ def references(spec: Spec, source: Source) -> Iterator[Diagnostic]:
     for facet in spec.analysis.generalizability:
         path = ("analysis", "generalizability", facet)
         yield from _refers(source, path, "facet", facet, facets)
+    axes = [axis.id for axis in spec.axis]
+    yield from _listed(source, ("sampling", "independent"), "axis", spec.sampling.independent or (), axes)
     for number, curve in enumerate(spec.curve):
         yield from _listed(source, ("curve", number, "forks"), "fork", curve.forks, forks)
         compared = [declared.id for declared in spec.hypothesis if kind_of(declared).pairs(declared)]

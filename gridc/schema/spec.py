@@ -141,7 +141,8 @@ class Sampling(Table):
         Field(
             min_length=1,
             description="Axes whose levels draw apart. Without it two configurations that send the same "
-            "words share one answer. Matters where answers are sampled or a provider gives them. Default: none.",
+            "words share one answer. Matters where answers are sampled or a provider gives them. "
+            "Default: none.",
             examples=[["scaffold"]],
         ),
     ] = None

@@ -83,6 +83,7 @@ def show(
 def _lines(showing: "Showing") -> Iterator[str]:
     if showing.difference is not None:
         yield from _difference(showing.samples[0], showing.difference)
+        yield from _answers(showing)
         return
     for number, sample in enumerate(showing.samples):
         yield from ["", ""] if number else []
@@ -300,6 +301,18 @@ def _difference(first: "ShownSample", difference: "ShownDifference") -> Iterator
         yield from _words(pieces)
     if not difference.messages:
         yield "the prompts are the same"
+
+
+def _answers(showing: "Showing") -> Iterator[str]:
+    """What each of the two configurations was answered."""
+    if showing.stored:
+        yield ""
+        yield showing.stored
+        return
+    for side, sample in zip("ab", showing.samples, strict=True):
+        yield ""
+        yield paint(side, bold=True)
+        yield from _response(sample, showing)
 
 
 def _words(pieces: Iterable[Any]) -> Iterator[str]:

@@ -110,6 +110,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         viewer=addresses.server(),
         strongest=_strongest(findings, sections),
         compared=[(section.row, pair) for section in sections for pair in section.row.scopes[0].pairs],
+        answers=_answers(certificate),
         shown_rows=SHOWN_ROWS,
         certificate=certificate,
         deck=deck,
@@ -157,6 +158,20 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
 
 def _statements(findings: Findings, *parts: Part) -> list[Statement]:
     return [statement for _, statement in choose(findings, *parts)]
+
+
+def _answers(certificate: Certificate) -> dict[tuple[str, ...], list[tuple[str, str]]]:
+    """By what a statement about a pair is about: (the model that leads, the viewer's page of the items that
+    differ) in the configuration that shows it, for each of both models that leads somewhere."""
+    return {
+        (row.benchmark, f"{pair.a}/{pair.b}"): [
+            (model, addresses.pair(certificate.stamp, row.benchmark, seen.configuration, pair.a, pair.b))
+            for model, seen in ((pair.a, pair.witness_plus), (pair.b, pair.witness_minus))
+            if seen is not None
+        ]
+        for row in certificate.benchmarks
+        for pair in row.scopes[0].pairs
+    }
 
 
 def lay_out(findings: Findings, certificate: Certificate, deck: CardDeck) -> list[BenchmarkSection]:

@@ -25,9 +25,10 @@ ASSUMED = "ten units or more of each kind, or models whose answers could be swap
 PLURAL: Mapping[UnitLevel, str] = {
     "item": "items",
     "family": "families",
-    "template": "templates",
+    "template": "item templates",
     "category": "categories",
 }
+"""Groups of items. Those that one pattern was filled into are not the prompt templates of an axis."""
 
 
 def model_at(model: str, precision: str) -> str:
@@ -57,8 +58,9 @@ def told_p(value: float) -> str:
 
 
 def units_words(unit: UnitLevel, units: int) -> str:
-    """`80 items`, `20 families`, `1 template`."""
-    return f"{units:,} {unit if units == 1 else PLURAL[unit]}"
+    """`80 items`, `20 families`, `1 item template`."""
+    one = "item template" if unit == "template" else unit
+    return f"{units:,} {one if units == 1 else PLURAL[unit]}"
 
 
 def term_name(term: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gridc.compiler.grid import passes
+from gridc.compiler.instrument.methods import METHODS
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.schema.spec import Spec
 from gridc.statistics.direction import Direction
@@ -62,7 +63,8 @@ class SampleCounts:
 
 @dataclass(frozen=True, slots=True)
 class StoredCell:
-    """A cell of a stored study. `levels` are those of its configuration by axis."""
+    """A cell of a stored study. `levels` are those of its configuration by axis; `names` of what a choice
+    counts, none where it counts the item's options."""
 
     id: int
     key: str
@@ -74,6 +76,7 @@ class StoredCell:
     shared: bool
     method: str | None
     option_order: str | None
+    names: tuple[str, ...]
     scale: int
     counts: SampleCounts
 
@@ -196,6 +199,7 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
         for cell, *numbers in moment.rows(_COUNT, [first, last])
     }
     scales, problem = _scales(content)
+    spec = content.get("spec") if isinstance(content, dict) else None
     rows = moment.rows(
         """SELECT id, key, model, benchmark, configuration, tier, shared, method, option_order
            FROM cell WHERE stamp = ? ORDER BY id""",
@@ -204,12 +208,11 @@ def _count(moment: Moment, stamp: str) -> StoredStudy:
     cells = tuple(
         StoredCell(
             number, key, model, benchmark, configuration, levels_of(configuration), tier, bool(shared),
-            method, order, scales.get(key, 1), counts.get(number, SampleCounts()),
+            method, order, _names(method, spec), scales.get(key, 1), counts.get(number, SampleCounts()),
         )
         for number, key, model, benchmark, configuration, tier, shared, method, order in rows
     )  # fmt: skip
     stated = moment.rows("SELECT benchmark, direction FROM benchmark WHERE stamp = ?", [stamp])
-    spec = content.get("spec") if isinstance(content, dict) else None
     about = spec.get("study") if isinstance(spec, dict) else None
     named = about if isinstance(about, dict) else {}
     return StoredStudy(
@@ -244,6 +247,14 @@ def _content(moment: Moment, stamp: str) -> Any:
         return json.loads(row[0]) if row else {}
     except (ValueError, RecursionError):
         return {}
+
+
+def _names(method: str | None, spec: Any) -> tuple[str, ...]:
+    """The names of what responses can be read to, from a spec as it is stored."""
+    judge = spec.get("judge") if isinstance(spec, dict) else None
+    labels = judge.get("labels") if isinstance(judge, dict) else None
+    judged = [str(label) for label in labels] if isinstance(labels, list) else []
+    return next((tuple(how.names(judged) or ()) for name, how in METHODS.items() if name == method), ())
 
 
 def _scales(content: Any) -> tuple[dict[str, int], str | None]:

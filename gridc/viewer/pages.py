@@ -222,7 +222,11 @@ def item_page(view: View) -> dict[str, Any]:
         )
         held = held or first
         if any(outcomes):
-            rows.append((configuration, list(zip(row_cells, outcomes, strict=True))))
+            texts = [
+                response(view.moment, cell.id, item, outcome[0][0]) if cell and outcome else None
+                for cell, outcome in zip(row_cells, outcomes, strict=True)
+            ]
+            rows.append((configuration, list(zip(row_cells, outcomes, texts, strict=True))))
     if held is None:
         raise absent(f"no cell of this page asks item `{item}` of `{benchmark}`")
     return {
@@ -282,6 +286,7 @@ def beside_page(view: View) -> dict[str, Any]:
         "before": before[-1].item if before else None,
         "after": after[0].item if after else None,
         "other": second.study.stamp if second is not view else "",
+        "switches": () if second is not view else switches(view.study, cells[1]),
         "about": view.items.item(cells[0].benchmark, item),
     }
 

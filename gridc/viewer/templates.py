@@ -12,7 +12,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from gridc.compiler.instrument.refusal import RESPONSES
 from gridc.diagnostics.visible import DECEIVING, visible
 from gridc.reports import addresses
 from gridc.reports.words import percent, with_sign
@@ -84,12 +83,12 @@ def searched(text: str, words: str) -> Markup:
     )
 
 
-def chosen(choice: int | None, expected: str | None = None) -> str:
-    """What was chosen, in words: an option by its number from 1, or how a prompt was responded to."""
+def chosen(choice: int | None, cell: StoredCell) -> str:
+    """What was chosen, in words: an option by its number from 1, how a prompt was responded to, a label."""
     if choice is None:
         return "nothing readable"
-    if expected is not None:
-        return RESPONSES[choice] if 0 <= choice < len(RESPONSES) else str(choice)
+    if cell.names:
+        return cell.names[choice] if 0 <= choice < len(cell.names) else str(choice)
     return f"option {choice + 1}"
 
 

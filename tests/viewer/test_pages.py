@@ -235,6 +235,36 @@ def test_judges_calls_are_shown_with_what_they_were_read_to(tmp_path: Path) -> N
     assert page.index("reply 1") < page.index("reply 2") and "Rate it &lt;b&gt;now&lt;/b&gt;." in page
 
 
+@pytest.mark.parametrize(
+    ("method", "names"), [("judge", ("safe", "unsafe", "odd")), ("refusal_keywords", ("comply", "refuse"))]
+)
+def test_what_a_response_was_read_to_has_its_name(
+    tmp_path: Path, method: str, names: tuple[str, ...]
+) -> None:
+    """A choice of a judge's labels is no option of the item, wherever it is shown."""
+    path = make(tmp_path / "store.sqlite", items=6)
+    key, place = "bee/facts/shots=0,scoring=text", "shots=0,scoring=text"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE cell SET method = ? WHERE configuration = ?", [method, place])
+        judge_table = '{"labels": ["safe", "unsafe", "odd"]}'
+        db.execute("UPDATE study SET content = json_set(content, '$.spec.judge', json(?))", [judge_table])
+        db.commit()
+        query = "SELECT item, choice FROM sample JOIN cell ON id = cell WHERE key = ? AND choice < ?"
+        choices = db.execute(query, [key, len(names)]).fetchall()
+    assert choices
+    with closing(Viewer([OpenStore(path)])) as viewer:
+        client = Client(viewer)
+        for item, choice in choices:
+            page = get(client, addresses.sample(STAMP, key, item))
+            assert f"<dt>read as</dt><dd>{names[choice]}</dd>" in page
+            assert f"{names[choice]}</a>" in get(client, addresses.item(STAMP, "facts", item))
+        for page in (
+            get(client, addresses.cell(STAMP, key)),
+            get(client, addresses.pair(STAMP, "facts", place, "bee", "cat", differ="all")),
+        ):
+            assert f"</span> {names[choices[0][1]]}</span>" in page and "</span> option" not in page
+
+
 def test_one_model_has_no_other_to_differ_from(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +281,48 @@ def test_an_item_has_every_configuration_and_model(client: Client, store: Path) 
     found = {(query["cell"], int(query["replicate"])) for query in links(page, "sample")}
     assert found == {(key, replicate) for key, _, replicate in rows(store, "sample.item = 'facts/5'")}
     assert "family 1" in page and "topic 1" in page and "kind" in page
+    texts = [re.sub(r"\\s+", " ", text).strip() for text in responses(store, "facts/5")]
+    matrix = re.findall(r'<div class="said" dir="auto">(.*?)</div>', page, re.DOTALL)
+    assert [unescape(re.sub("<[^>]*>", "", text)).strip() for text in matrix] == texts and len(texts) > 5
+
+
+def responses(store: Path, item: str) -> list[str]:
+    """What the first replicate of an item was answered under every configuration, model by model."""
+    with closing(sqlite3.connect(store)) as db:
+        cells = db.execute(
+            """SELECT configuration, model, (SELECT json_extract(answer, '$.text') FROM trace
+                   JOIN call ON call.id = call WHERE trace.cell = cell.id AND item = ? AND replicate = 0
+                   ORDER BY step DESC LIMIT 1)
+               FROM cell WHERE benchmark = 'facts' ORDER BY id""",
+            [item],
+        ).fetchall()
+    order = list(dict.fromkeys(configuration for configuration, _, _ in cells))
+    models = list(dict.fromkeys(model for _, model, _ in cells))
+    cells.sort(key=lambda cell: (order.index(cell[0]), models.index(cell[1])))
+    return [text for _, _, text in cells if text is not None]
+
+
+def test_a_sample_leads_to_the_same_item_under_every_other_level_alone_and_side_by_side(
+    client: Client,
+) -> None:
+    here, item = "bee/facts/shots=0,scoring=text", "facts/5"
+    others = {"bee/facts/shots=3,scoring=text"} | {
+        f"bee/facts/shots=0,scoring={name}" for name in ("rank", "tree")
+    }
+    page = get(client, addresses.sample(STAMP, here, item))
+    both = {query["right"] for query in links(page, "beside") if query["left"] == here}
+    assert {key for key in both if key.startswith("bee")} == others
+    page = get(client, addresses.beside(STAMP, here, "bee/facts/shots=3,scoring=text", item))
+    assert "The second under another configuration" in page
+    assert {query["left"] for query in links(page, "beside")} == {here}
+    page = get(client, addresses.beside(STAMP, here, "cat/facts/shots=0,scoring=text", item))
+    assert "Both under another configuration" in page
+    moved = {
+        (query["left"].partition("/")[2], query["right"].partition("/")[2])
+        for query in links(page, "beside")
+        if query["item"] == item
+    }
+    assert moved == {(place, place) for place in (key.partition("/")[2] for key in others)}
 
 
 def test_a_cell_counts_its_samples(client: Client, store: Path) -> None:

@@ -1,6 +1,6 @@
 """The table of scores that a run, its status and its report end with."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,15 +11,19 @@ if TYPE_CHECKING:
 
 
 def score_table(report: "ScoreboardReport") -> Iterator[str]:
-    """For each benchmark: what is measured and how well chance does, then a row for each model."""
+    """For each benchmark: what is measured and how well chance does, then a row for each model, and its rates
+    in a table of their own, so that both fit a narrow screen."""
     for board, size in zip(report.benchmarks, report.sizes, strict=True):
         yield from _heading(board, size)
         rates = list(dict.fromkeys(name for model in board.models for name in model.rates))
         header = ["model", "score %", "95 %", f"over {board.configurations:,} configurations", "unreadable"]
         if board.configurations < 2:
             header.remove(header[3])
-        rows = [_row(model, board, rates) for model in board.models]
-        yield from columns([[*header, *(name.replace("_", " ") for name in rates)], *rows], names=1)
+        yield from columns([header, *(_row(model, board) for model in board.models)], names=1)
+        if rates:
+            rows = [[visible(model.model), *(_rate(model, name) for name in rates)] for model in board.models]
+            named = [f"{name.replace('_', ' ')} %" for name in rates]
+            yield from columns([["model", *named], *rows], names=1)
         yield ""
 
 
@@ -35,18 +39,19 @@ def _heading(board: "Scoreboard", size: str) -> Iterator[str]:
         yield visible(f"  under {where}")
 
 
-def _row(model: "ScoreboardRow", board: "Scoreboard", rates: Sequence[str]) -> list[str]:
+def _row(model: "ScoreboardRow", board: "Scoreboard") -> list[str]:
     row = [visible(model.model), "–" if model.score is None else _points(model.score), _ends(model.interval)]
     if board.configurations > 1:
         row.append(_range(model, board))
     row.append("–" if model.unreadable is None else f"{model.unreadable:,} of {model.samples:,}")
-    for name in rates:
-        rate = model.rates.get(name)
-        if rate is None or rate.value is None:
-            row.append("–")
-        else:
-            row.append(f"{_points(rate.value)} % [{_ends(rate.interval)}]")
     return row
+
+
+def _rate(model: "ScoreboardRow", name: str) -> str:
+    rate = model.rates.get(name)
+    if rate is None or rate.value is None:
+        return "–"
+    return f"{_points(rate.value)} ({_ends(rate.interval)})"
 
 
 def _range(model: "ScoreboardRow", board: "Scoreboard") -> str:

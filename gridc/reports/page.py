@@ -133,6 +133,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
         ratio=lambda log_odds: f"{exp(log_odds):.3g}",
         caveats=[statement for statement in _statements(findings, "limits") if statement not in alarms],
         scored=scored,
+        chances=any(board.chance is not None for board, _ in scored),
         hidden=dict.fromkeys(name for _, row in scored for name in row.rates),
         unreadable=unreadable_words([cell for benchmark in findings.benchmarks for cell in benchmark.cells]),
         attribution_label=LABEL,

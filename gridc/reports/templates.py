@@ -36,6 +36,11 @@ def floor(measured: Floor | None) -> str:
     return f"{outcomes} (95 % limit {percent(measured.limit)}) and {texts} changed{moved}"
 
 
+def unbroken(text: str) -> str:
+    """Shares that a narrow column does not part from their sign."""
+    return text.replace(" %", "\u00a0%")
+
+
 def in_configurations(row: PairedRow) -> str:
     """What a paired report says of the models' orders, in a sentence."""
     if len(row.by_model) < 2:
@@ -78,6 +83,7 @@ def _environment() -> Environment:
         "md": markdown,
         "model_at": model_at,
         "floor": floor,
+        "unbroken": unbroken,
         "needed": number_needed.in_words,
         "needed_cell": number_needed.in_a_cell,
         "in_configurations": in_configurations,

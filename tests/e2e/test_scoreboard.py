@@ -91,8 +91,8 @@ def test_a_refusal_study_shows_both_errors_beside_its_score(tmp_path: Path) -> N
     assert begun.returncode == 0, begun.stdout + begun.stderr
     done = command("run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    header = next(line for line in done.stdout.splitlines() if line.startswith("model"))
-    assert "over refusal" in header and "unsafe compliance" in header
+    scores, header = (line for line in done.stdout.splitlines() if line.startswith("model"))
+    assert "unreadable" in scores and "over refusal" in header and "unsafe compliance" in header
     assert "chance" not in done.stdout, "to comply or to refuse is no choice among options"
     (board,) = gridc.open(tmp_path).scoreboard().benchmarks
     (model,) = board.models

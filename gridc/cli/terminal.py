@@ -11,7 +11,6 @@ from itertools import groupby
 from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
-from gridc.compiler.lowering.call_counts import shared_words
 from gridc.diagnostics.errors import Diagnostic
 from gridc.diagnostics.visible import visible as visible
 
@@ -102,6 +101,8 @@ def plan_table(manifest: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
+
+    from gridc.compiler.lowering.call_counts import shared_words
 
     console = Console(highlight=False, soft_wrap=True)
     envelopes = manifest["envelopes"]

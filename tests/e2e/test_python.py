@@ -204,15 +204,17 @@ def test_several_specs_have_a_verdict_each(study: Path) -> None:
     assert all(diagnostic.file == str(bad) for diagnostic in wrong.diagnostics)
 
 
-def test_the_example_of_the_readme_goes_from_a_spec_to_a_table(
+def test_the_first_example_goes_from_a_spec_to_a_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("torch")
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    _, example, *_ = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text("utf-8"), re.DOTALL
+    )
     assert len(example.splitlines()) <= 15
     make_study(tmp_path, items=4)
     monkeypatch.chdir(tmp_path)
-    exec(compile(example, "README.md", "exec"), {})
+    exec(compile(example, "python.md", "exec"), {})
     printed = capsys.readouterr().out
     steps = [
         tuple(map(int, step))

@@ -165,6 +165,13 @@ class Session:
         differ = sorted(str(folder.relative_to(ROOT)) for folder in there ^ (drawn - {*ROOT.iterdir()}))
         assert not differ, f"drawn or there, and not both: {differ}"
 
+    def shown(self, block: Block) -> None:
+        """What `gridc status` prints of the reader's study, but for what another processor may round
+        otherwise."""
+        printed = " ".join(command("status", cwd=self.folder).stdout.split())
+        pattern = re.sub(r"\d+(\\\.\d+)?", r"\\d+(\.\\d+)?", re.escape(" ".join(block.text.split())))
+        assert re.search(pattern, printed), printed
+
     def deviations(self, block: Block) -> None:
         DeviationLog.model_validate(tomllib.loads(block.text))
 
@@ -216,6 +223,7 @@ DOES: dict[str, Callable[[Session, Block], None]] = {
     "file": Session.file,
     "folders": Session.folders,
     "package": Session.package,
+    "shown": Session.shown,
     "python": Session.python,
     "sql": Session.sql,
     "sub-call": Session.sub_call,

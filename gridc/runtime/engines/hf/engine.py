@@ -216,7 +216,7 @@ class HfEngine:
                 weights, device = self._checkpoint.weights(), self._shape.device
                 self.prompts.tokenizer.layout.require(sum(weight.numel() for weight in weights.values()))
                 self._model = loading.load(self._stated, weights, self._generation, self._precision, device)
-            exact = self._shape.dtype == torch.float32 and self._precision != "int8"
+            exact = self._precision == "fp32"
             room = self._settings.kv_mib * _MIB
             proved_paths = routes(self._model, self._config, self._shape, exact, room, self._longest)
             self._stops = self._declared_ends()

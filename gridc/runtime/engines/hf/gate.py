@@ -5,12 +5,17 @@ the path: trunk, stems and steps, with branches in the stems and in the steps. L
 position. How far they may differ is measured by what attention is worth in this very model: how much the
 logits behind the same tokens change when what stood before them is another text. So a wrong attention is seen
 in a model whose weights are random too.
+
+In another precision than fp32 rounding moves logits by itself, and a router that rounds at a near tie takes
+another expert. There a twin in fp32 (`twin.py`), which runs the same code, proves a path, and on the model
+itself its noise is measured and refuses nothing.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
+from math import inf
 from typing import Any
 
 import torch
@@ -30,12 +35,13 @@ from gridc.runtime.engines.hf.paths import (
 )
 from gridc.runtime.engines.hf.plain import Plain, forget_lengths
 from gridc.runtime.engines.hf.sequences import Member
+from gridc.runtime.engines.hf.twin import SEEDS, NoTwinError, twin_of
 
 TOLERANCE = 1e-3
 """Most by which a logit may differ in fp32, times the worth of attention where that is below 1."""
 
-COARSE = 0.1
-"""The same in reduced precision, as a share of the worth of attention: rounding moves logits by itself."""
+SEEN = 0.1
+"""The largest tolerance, as a share of the worth of attention, at which a wrong attention is still seen."""
 
 ROUNDING = 1e-6
 """What fp32 makes of a logit of 1 by itself, at most."""
@@ -59,35 +65,42 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PathTrial:
-    """How a path did beside the model itself, over `tokens` positions: `deviation` is the largest difference
-    of a logit, `noise` that between the model's own implementations of attention, `worth` how much the
-    logits behind the same tokens depend on what stood before."""
+    """How a path did beside a model of so many `layers` itself, over `tokens` positions: `deviation` is the
+    largest difference of a logit, `noise` that between the model's own implementations of attention, `worth`
+    how much the logits behind the same tokens depend on what stood before."""
 
     tokens: int
     worth: float
     noise: float
     deviation: float
+    layers: int
+
+    def manifest(self) -> dict[str, Any]:
+        """What the store keeps of it."""
+        numbers = {"tokens": self.tokens, "worth": self.worth, "noise": self.noise}
+        return {**numbers, "deviation": self.deviation}
 
 
 @dataclass(frozen=True, slots=True)
 class ProvedPath:
     """A path that was proved, for calls of at most `limit` positions (None: any). `why` says why no better
-    path takes them."""
+    path takes them. `trial` is that on the model itself, which proves the path in fp32 and otherwise measures
+    its noise; then `proof` is that on a twin, None where the model itself runs and no twin could be made."""
 
     path: ComputePath
     limit: int | None
     why: str | None
     trial: PathTrial
+    exact: bool
+    proof: PathTrial | None
 
     def manifest(self) -> dict[str, Any]:
         """What the store keeps of it."""
-        trial = self.trial
-        numbers = {"tokens": trial.tokens, "worth": trial.worth, "noise": trial.noise}
-        return {
-            "up_to": self.limit,
-            "why": self.why,
-            "check": {**numbers, "deviation": trial.deviation},
-        }
+        kept = {"up_to": self.limit, "why": self.why, "check": self.trial.manifest()}
+        if self.exact:
+            return kept
+        proof = self.proof and {"twin_layers": self.proof.layers, **self.proof.manifest()}
+        return {**kept, "proof": proof}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +133,53 @@ def routes(
     `exact` says that it computes in fp32; `room` bounds the bytes of a cached batch. Raises `Refused`, and
     `NotNumbersError` where the model's logits are not finite.
     """
-    lengths, own = Lengths.of(config), own_attention(model)
+    lengths = Lengths.of(config)
+    subject, twins = _Subject(model, config, shape), None if exact else _Twins(model, shape)
     reached: int | None = 0
     while reached is not None and reached < longest:
-        route = _next(model, config, shape, exact, room, lengths, own, reached)
+        route = _next(subject, twins, room, lengths, reached)
         yield route
         reached = route.limit
 
 
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A model on which paths are tried."""
+
+    model: Any
+    config: Any
+    shape: Shape
+
+    @property
+    def own(self) -> str:
+        return own_attention(self.model)
+
+
+class _Twins:
+    """The twins of a model, each made when those before it did not prove a path."""
+
+    def __init__(self, model: Any, shape: Shape) -> None:
+        self._model, self._shape = model, replace(shape, dtype=torch.float32)
+        self._made: list[_Subject] = []
+        self.why: str | None = None
+
+    def __iter__(self) -> Iterator[_Subject]:
+        yield from self._made
+        for seed in SEEDS[len(self._made) :]:
+            try:
+                twin = twin_of(self._model, seed)
+            except NoTwinError as error:
+                self.why = f"no twin of it in fp32 can be made ({error}), so no other path is proved"
+                return
+            self._made.append(_Subject(twin, twin.config.get_text_config(decoder=True), self._shape))
+            yield self._made[-1]
+
+
+MakePath = Callable[[_Subject, WatchTokens | None], ComputePath]
+
+
 def _next(
-    model: Any, config: Any, shape: Shape, exact: bool, room: int, lengths: Lengths, own: str, reached: int
+    subject: _Subject, twins: _Twins | None, room: int, lengths: Lengths, reached: int
 ) -> ProvedPath:
     """The best path for calls that are longer than what the routes before reach."""
     window, static = (each if each is None or each > reached else 0 for each in astuple(lengths))
@@ -139,69 +189,110 @@ def _next(
     if static == 0:
         reasons.append(f"its positions depend on the length beyond {lengths.static} tokens")
     limit = min((each for each in (window, static) if each), default=None)
-    most = longest_input(config) or MOST
+    most = longest_input(subject.config) or MOST
     wanted = LEAST if limit else max(LEAST, (lengths.window or 0) + 64)
     tokens = max(min(wanted, limit or MOST, most, MOST), STEPS + 8)
-    references = _References(model, config, own, exact, tokens)
-    if not references.decisive:
-        reasons.append(f"what stands before a token moves its logits by no more than {references.worth:.2g}")
-    makers: list[tuple[int | None, Callable[..., ComputePath]]] = []
+    itself = _References(subject, tokens)
+    judges = [itself.required()] if twins is None else _judges(twins, tokens)
+    decisive = bool(judges) and judges[0].decisive
+    if twins is not None and twins.why and not judges:
+        reasons.append(twins.why)
+    elif not decisive:
+        reasons.append(f"what stands before a token moves its logits by no more than {judges[0].worth:.2g}")
+    makers: list[tuple[int | None, MakePath]] = []
     if not reasons:
-        makers.append((limit, partial(_forest, model, shape, window)))
-    if static != 0 and references.decisive:
-        makers += [(static, partial(Cached, model, own, room, prefixes)) for prefixes in (True, False)]
-    makers.append((None, partial(Plain, model, own)))
+        makers.append((limit, partial(_forest, window)))
+    if static != 0 and decisive:
+        makers += [(static, partial(_cached, room, prefixes)) for prefixes in (True, False)]
+    makers.append((None, _plain))
     for reach, make in makers:
-        trial = _attempt(references, make, reasons)
-        if trial:
-            path = make()
+        proof = _proof(judges, make)
+        outcome = proof
+        if twins is not None and not isinstance(proof, str):
+            outcome = _attempt(itself, make, measured=True)
+        if isinstance(outcome, str):
+            reasons.append(outcome)
+        if isinstance(outcome, PathTrial):
+            path = make(subject, None)
             if isinstance(path, Cached) and not path.prefixes:
                 reasons[-1] += ", so each prompt is computed in one piece"
-            return ProvedPath(path, reach, "; ".join(dict.fromkeys(reasons)) or None, trial)
+            why = "; ".join(dict.fromkeys(reasons)) or None
+            return ProvedPath(path, reach, why, outcome, twins is None, _trial(proof))
     raise Refused("; ".join(dict.fromkeys(reasons)))
 
 
-def _forest(model: Any, shape: Shape, window: int | None, watch: WatchTokens | None = None) -> Forest:
-    return Forest(model, shape_of(model, shape, window), watch)
+def _trial(outcome: "PathTrial | str | None") -> PathTrial | None:
+    return outcome if isinstance(outcome, PathTrial) else None
 
 
-def _attempt(
-    references: "_References", make: Callable[..., ComputePath], reasons: list[str]
-) -> PathTrial | None:
-    """A path's trial, or None with the reason why it is not taken."""
+def _forest(window: int | None, subject: _Subject, watch: WatchTokens | None) -> Forest:
+    return Forest(subject.model, shape_of(subject.model, subject.shape, window), watch)
+
+
+def _cached(room: int, prefixes: bool, subject: _Subject, watch: WatchTokens | None) -> Cached:
+    return Cached(subject.model, subject.own, room, prefixes, watch)
+
+
+def _plain(subject: _Subject, watch: WatchTokens | None) -> Plain:
+    return Plain(subject.model, subject.own, watch)
+
+
+def _judges(twins: _Twins, tokens: int) -> "list[_References]":
+    """What the twins themselves give. Raises `Refused` where each of them is refused."""
+    judges, refused = [], None
+    for twin in twins:
+        try:
+            judges.append(_References(twin, tokens).required())
+        except Refused as error:
+            refused = error
+    if refused and not judges:
+        raise refused
+    return judges
+
+
+def _proof(judges: "Sequence[_References]", make: MakePath) -> PathTrial | str | None:
+    """The first trial that proves a path, else why the first of them does not; None without any trial."""
+    first: str | None = None
+    for judge in judges:
+        outcome = _attempt(judge, make)
+        if isinstance(outcome, PathTrial):
+            return outcome
+        first = first or outcome
+    return first
+
+
+def _attempt(references: "_References", make: MakePath, measured: bool = False) -> PathTrial | str:
+    """A path's trial, or the reason why it is not taken. Where noise is `measured`, none refuses it."""
     comparison = _Comparison(references)
     try:
-        path = make(watch=comparison.watch)
+        path = make(references.subject, comparison.watch)
         trunk, cuts, members = references.work()
         path.decode(trunk, cuts, members, frozenset())
     except (Unsupported, NotNumbersError) as error:
-        reasons.append(str(error))
-        return None
+        return str(error)
     except Exception as error:  # whatever the code of an architecture raises where it is asked otherwise
         text = str(error).strip().partition("\n")[0][:120]
-        reasons.append(f"its code does not take part ({type(error).__name__}: {text})")
-        return None
+        return f"its code does not take part ({type(error).__name__}: {text})"
     name, most = path.name, references.tolerance
     if comparison.seen != references.wanted:
-        reasons.append(f"the {name} path leaves positions out")
-        return None
-    if path.name == "plain" and comparison.deviation > most:
-        moved = f"{comparison.deviation:.2g} in a logit"
-        reasons.append(f"what it gives behind the same tokens depends on how long its input is, by {moved}")
-        return None
-    if not comparison.deviation <= most:
-        reasons.append(f"the {name} path moves logits by {comparison.deviation:.2g} where {most:.2g} may be")
-        return None
-    return PathTrial(references.tokens, references.worth, references.noise, comparison.deviation)
+        return f"the {name} path leaves positions out"
+    if not comparison.deviation <= (inf if measured else most):
+        if name == "plain":
+            moved = f"{comparison.deviation:.2g} in a logit"
+            return f"what it gives behind the same tokens depends on how long its input is, by {moved}"
+        return f"the {name} path moves logits by {comparison.deviation:.2g} where {most:.2g} may be"
+    layers = getattr(references.subject.config, "num_hidden_layers", None) or 1
+    return PathTrial(references.tokens, references.worth, references.noise, comparison.deviation, layers)
 
 
 class _References:
-    """What the model itself gives: sequences that share their beginnings, and one that tells what a beginning
+    """What a model itself gives: sequences that share their beginnings, and one that tells what a beginning
     is worth."""
 
-    def __init__(self, model: Any, config: Any, own: str, exact: bool, tokens: int) -> None:
-        self.tokens = tokens
-        sequences, other = _sequences(config, tokens)
+    def __init__(self, subject: _Subject, tokens: int) -> None:
+        self.subject, self.tokens = subject, tokens
+        model, own = subject.model, subject.own
+        sequences, other = _sequences(subject.config, tokens)
         self._sequences = [tuple(row.tolist()) for row in sequences]
         self.places = {
             (at, token): (row, at)
@@ -221,12 +312,15 @@ class _References:
         for each in (*self.logits, elsewhere):
             if not bool(each.isfinite().all()):
                 raise NotNumbersError("its logits are not finite (NaN or infinity)")
-        half, fork = tokens // 2, tokens * FORK // 100
+        half = tokens // 2
         self.worth = float((first[0, half:] - elsewhere[half:]).abs().max())
         self.noise = max((float((first[0] - logit[0]).abs().max()) for logit in self.logits[1:]), default=0.0)
-        least = ROUNDING * float(first.abs().max())
-        self.tolerance = max(least, TOLERANCE * min(1.0, self.worth)) if exact else COARSE * self.worth
-        self.decisive = self.tolerance <= COARSE * self.worth
+        self.tolerance = max(ROUNDING * float(first.abs().max()), TOLERANCE * min(1.0, self.worth))
+        self.decisive = self.tolerance <= SEEN * self.worth
+
+    def required(self) -> "_References":
+        """Itself. Raises `Refused` where the model is not causal, or not one model."""
+        first, fork = self.logits[0], self.tokens * FORK // 100
         if not float((first[0, :fork] - first[1, :fork]).abs().max()) <= self.tolerance:
             raise Refused("a token changes the logits before it, so this is not a causal language model")
         if self.noise > self.tolerance:
@@ -234,6 +328,7 @@ class _References:
                 f"its own implementations of attention differ by {self.noise:.2g} in a logit where "
                 f"{self.tolerance:.2g} may be: what it answers would depend on which is taken"
             )
+        return self
 
     def work(self) -> tuple[tuple[int, ...], tuple[int, ...], list[Member]]:
         """A trunk in two stretches, two prompts that share more than it, and paths behind them: rows part,

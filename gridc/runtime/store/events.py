@@ -72,21 +72,26 @@ class ModelLoaded(Body):
 
     @property
     def computed(self) -> tuple[str, ...]:
-        """How calls were computed, in words: each path with the calls it takes and why no better one does."""
+        """How calls were computed, in words: each path with the calls it takes, why no better one does, and
+        where a precision rounds, how far that moves logits."""
         stated = self.as_json().get("paths")
         if not isinstance(stated, dict):
             return ()
-        routes = [(name, route) for name, route in stated.items() if isinstance(route, dict)]
-        reach = [f" up to {route['up_to']} tokens" if route.get("up_to") else "" for _, route in routes]
-        why = [f" ({route['why']})" if route.get("why") else "" for _, route in routes]
-        return tuple(
-            f"{name}{far}{because}" for (name, _), far, because in zip(routes, reach, why, strict=True)
-        )
+        return tuple(_path(name, route) for name, route in stated.items() if isinstance(route, dict))
 
     @property
     def ran(self) -> dict[str, Any]:
         """What was really run."""
         return {key: value for key, value in self.as_json().items() if key not in ("stamp", "identity")}
+
+
+def _path(name: str, route: dict[str, Any]) -> str:
+    reach = f" up to {route['up_to']} tokens" if route.get("up_to") else ""
+    why = f" ({route['why']})" if route.get("why") else ""
+    if "proof" not in route:
+        return f"{name}{reach}{why}"
+    moved, own = (f"{route['check'][key]:.2g}" for key in ("deviation", "noise"))
+    return f"{name}{reach}{why}, where rounding moves logits by up to {moved} (the model's own: {own})"
 
 
 class Worked(Body):

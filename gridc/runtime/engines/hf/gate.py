@@ -178,9 +178,7 @@ class _Twins:
 MakePath = Callable[[_Subject, WatchTokens | None], ComputePath]
 
 
-def _next(
-    subject: _Subject, twins: _Twins | None, room: int, lengths: Lengths, reached: int
-) -> ProvedPath:
+def _next(subject: _Subject, twins: _Twins | None, room: int, lengths: Lengths, reached: int) -> ProvedPath:
     """The best path for calls that are longer than what the routes before reach."""
     window, static = (each if each is None or each > reached else 0 for each in astuple(lengths))
     reasons = []

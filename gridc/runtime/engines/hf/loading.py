@@ -4,7 +4,9 @@ import copy
 import json
 import logging
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -220,7 +222,17 @@ def load(
         # model would answer differently on another CPU. Without it NF4 is the same on every CPU.
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False
+        if type(module).__name__ == "Linear8bitLt":
+            module.forward = partial(_by_rows, module.forward)
     return model.eval()
+
+
+def _by_rows(multiply: Callable[[torch.Tensor], torch.Tensor], states: torch.Tensor) -> torch.Tensor:
+    """bitsandbytes takes states of two or three dimensions; the attention of DeepSeek gives four."""
+    if states.dim() <= 3:
+        return multiply(states)
+    product = multiply(states.flatten(0, -2))
+    return product.view(*states.shape[:-1], -1)
 
 
 def quantisation(model: Any, precision: str) -> dict[str, Any] | None:

@@ -166,9 +166,9 @@ class HfEngine:
         except NotNumbersError as error:
             raise UnavailableError([Diagnostic("GC641", f"`{self._name}`: {error}")]) from None
         seconds = time.perf_counter() - begun
-        share = seconds / len(by_call)
+        share, text = seconds / len(by_call), self.prompts.text
         answers = [
-            answer(each, self.prompts.text(each[0].tokens), _token_digest(each[0].prompt), share)
+            answer(each, text(each[0].tokens, each[0].stops), _token_digest(each[0].prompt), share)
             for each in by_call.values()
         ]
         peak = loading.peak_bytes(self._shape.device)

@@ -15,6 +15,7 @@ import torch
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoConfig,
+    AutoTokenizer,
     BitsAndBytesConfig,
     GenerationConfig,
     PreTrainedTokenizerFast,
@@ -112,6 +113,18 @@ def read_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
         raise ValueError("its tokenizer_config.json names other tokenizers (`fast_tokenizer_files`)")
     tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(folder)
     return tokenizer
+
+
+def read_automatic(folder: Path) -> Any:
+    """What `AutoTokenizer` makes of the files that `read_tokenizer` has read. None where transformers has no
+    tokenizer for them, or one without `tokenizer.json`'s rules."""
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except MemoryError:
+        raise
+    except Exception:  # whatever the code of a tokenizer raises
+        return None
+    return tokenizer if hasattr(tokenizer, "backend_tokenizer") else None
 
 
 def read_generation(folder: Path) -> Any:

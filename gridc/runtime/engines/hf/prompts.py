@@ -19,6 +19,11 @@ from gridc.runtime.engines.protocol import Call
 
 _DATE_HELP = 'give it a fixed one, often chat_template_args = { date_string = "26 Jul 2024" }'
 
+_UNLIKE_HELP = (
+    "ask a copy of the model with the tokenizer that `AutoTokenizer.from_pretrained(MODEL)"
+    ".save_pretrained(COPY)` writes, or waive this to ask with the tokens of tokenizer.json"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -137,9 +142,11 @@ class Prompts:
     def _whole(self, form: Form, texts: Sequence[str]) -> list[Tokens]:
         """The tokens of a prompt with each text behind it."""
         if form.text:
+            together = [form.text + text for text in texts]
+            self._require_alike(together, form.prompt)
             whole = self._behind_special(form, texts)
             if whole is None:
-                whole = self._ids([form.text + text for text in texts], form.prompt)
+                whole = self._ids(together, form.prompt)
             return self._checked(whole, form.prompt)
         found = self.encode(list(texts), form.prompt)
         return [ids if ids[:1] == form.ids[:1] else (*form.ids, *ids) for ids in found]
@@ -182,9 +189,21 @@ class Prompts:
             raise HazardError([Diagnostic("GC505", message, str(self._folder), help=help_line)])
         return self._render([{"role": role, "content": text} for role, text in prompt.messages])
 
-    def text(self, tokens: Sequence[int]) -> str:
-        """What an answer says."""
+    def text(self, tokens: Sequence[int], stops: Sequence[str] = ()) -> str:
+        """What an answer says: without special tokens, and up to the first stop string that has one."""
+        spelled = [stop for stop in stops if self._is_special(stop)]
+        if spelled:
+            whole = self.tokenizer.decode(tokens)
+            ends = [at for stop in spelled if (at := whole.find(stop)) >= 0]
+            if ends:
+                whole = whole[: min(ends)]
+                for special in self.tokenizer.special_texts:
+                    whole = whole.replace(special, "")
+                return whole
         return self.tokenizer.decode(tokens, skip_special=True)
+
+    def _is_special(self, stop: str) -> bool:
+        return any(special in stop for special in self.tokenizer.special_texts)
 
     def _render(self, messages: list[dict[str, str]]) -> str:
         """A chat as the template prints it. A template that asks for the date is stopped there, because the
@@ -212,10 +231,26 @@ class Prompts:
 
     def encode(self, texts: list[str], prompt: Prompt) -> list[Tokens]:
         """Token ids. A chat template prints its own special tokens; plain text gets the tokenizer's."""
+        self._require_alike(texts, prompt)
         return self._checked(self._ids(texts, prompt), prompt)
 
     def _ids(self, texts: list[str], prompt: Prompt) -> list[Tokens]:
         return self.tokenizer.encode(texts, special=not prompt.chat_template)
+
+    def _require_alike(self, texts: list[str], prompt: Prompt) -> None:
+        """Raise `HazardError` where `AutoTokenizer` makes other tokens of a whole text."""
+        if "GC531" in self._waived:
+            return
+        unlike = self.tokenizer.unlike(texts, special=not prompt.chat_template)
+        if unlike is None:
+            return
+        text, own, automatic = unlike
+        start = max(common_prefix([own, automatic]) - 2, 0)
+        message = (
+            f"`{self._name}`: of {_beginning(text)} its tokenizer.json makes the tokens {_some(own, start)}, "
+            f"and AutoTokenizer {_some(automatic, start)}"
+        )
+        self._refuse("GC531", message, _UNLIKE_HELP)
 
     def _checked(self, found: list[Tokens], prompt: Prompt) -> list[Tokens]:
         """The tokens of some texts, as the model may be asked them. Raises `HazardError`, and
@@ -237,6 +272,18 @@ class Prompts:
         return found
 
     def holds(self, stops: Sequence[str], tokens: Sequence[int]) -> bool:
-        """Whether an answer has come to a stop string."""
+        """Whether an answer has come to a stop string. One may be spelled with special tokens."""
         text = self.text(tokens)
-        return any(stop in text for stop in stops)
+        spelled = [stop for stop in stops if self._is_special(stop)]
+        whole = self.tokenizer.decode(tokens) if spelled else ""
+        return any(stop in text for stop in stops) or any(stop in whole for stop in spelled)
+
+
+def _beginning(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:37]}...")
+
+
+def _some(tokens: Tokens, start: int) -> str:
+    """Tokens from one on, which is two before the first that differs."""
+    some = ", ".join(map(str, tokens[start : start + 8]))
+    return f"[{'..., ' * bool(start)}{some}{', ...' * (len(tokens) > start + 8)}]"

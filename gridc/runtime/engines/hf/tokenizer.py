@@ -24,28 +24,48 @@ class TokenizerReader:
 
     def __init__(self) -> None:
         self._tokenizer: Any = None
+        self._automatic: Any = None
 
-    def read(self, folder: str, precision: str, device: str) -> dict[str, Any]:
-        """Read the files. Gives what is stated of the tokenizer, and the layout of the model."""
+    def read(self, folder: str, precision: str, device: str, compared: bool) -> dict[str, Any]:
+        """Read the files. Gives what is stated of the tokenizer, and the layout of the model. Where tokens
+        are `compared`, what `AutoTokenizer` makes of the files is kept, if its rules are others."""
         self._tokenizer = loading.read_tokenizer(Path(folder))
+        self._automatic = loading.read_automatic(Path(folder)) if compared else None
         config = loading.read_config(Path(folder))
         loading.read_generation(Path(folder))
         layout = loading.lay_out(config, precision, device)
-        return {
+        added = list(self._tokenizer.added_tokens_decoder.values())
+        stated = {
             "bos": self._tokenizer.bos_token_id,
             "eos": self._tokenizer.eos_token_id,
             "special": self._tokenizer.special_tokens_map,
             "chat_template": _default(self._tokenizer.chat_template),
             # This also turns off truncation and padding that it may declare.
             "alone": self._tokenizer("x")["input_ids"],
-            "parting": _parting(self._tokenizer.added_tokens_decoder.values()),
+            "parting": _parting(added),
+            "special_texts": [token.content for token in added if token.special],
             "layout": [layout.layers, layout.weights, layout.computed, layout.why],
         }
+        if self._automatic is not None:
+            self._automatic("x")
+            rules = [each.backend_tokenizer.to_str() for each in (self._tokenizer, self._automatic)]
+            if rules[0] == rules[1]:
+                self._automatic = None
+        return stated | {"other_rules": self._automatic is not None}
 
     def encode(self, texts: list[str], special: bool) -> list[list[int]]:
         """The tokens of texts, with the tokenizer's special ones where it adds them."""
         encode = self._tokenizer.backend_tokenizer.encode_batch_fast
         return [each.ids for each in encode(texts, add_special_tokens=special)]
+
+    def unlike(self, texts: list[str], special: bool) -> tuple[str, list[int], list[int]] | None:
+        """The first text that `AutoTokenizer` makes other tokens of, with those of `tokenizer.json` and its
+        own."""
+        for text, tokens in zip(texts, self.encode(texts, special), strict=True):
+            automatic = self._automatic(text, add_special_tokens=special)["input_ids"]
+            if automatic != tokens:
+                return text, tokens, automatic
+        return None
 
     def decode(self, tokens: list[int], skip_special: bool) -> str:
         """The text of tokens."""
@@ -79,19 +99,21 @@ class Tokenizer:
         self, name: str, folder: Path, files: Mapping[str, str], precision: str, device: str
     ) -> None:
         self._name = name
+        # What ships with gridc is its tokenizer.json, whatever class transformers takes for its architecture.
+        ships = ships_with_gridc(files)
         try:
-            self._reader: _Asked = (
-                _Here() if ships_with_gridc(files) else Confined(f"{__name__}:TokenizerReader")
-            )
+            self._reader: _Asked = _Here() if ships else Confined(f"{__name__}:TokenizerReader")
         except EndedError as error:
             raise self._too_much(error) from None
-        stated = self._ask(0, "read", str(folder), precision, device)
+        stated = self._ask(0, "read", str(folder), precision, device, not ships)
         self.bos_token_id: int | None = stated["bos"]
         self.eos_token_id: int | None = stated["eos"]
         self.special_tokens_map: dict[str, Any] = stated["special"]
         self.chat_template: str | None = stated["chat_template"]
         self.alone: list[int] = stated["alone"]
         self.parting: list[str] = stated["parting"]
+        self.special_texts: list[str] = stated["special_texts"]
+        self._other_rules: bool = stated["other_rules"]
         layers, *rest = stated["layout"]
         self.layout = loading.ModelLayout(tuple((heads, width) for heads, width in layers), *rest)
 
@@ -99,6 +121,13 @@ class Tokenizer:
         """The tokens of texts, with the tokenizer's special ones where it adds them and `special` says so."""
         found = self._ask(sum(map(len, texts)), "encode", list(texts), special)
         return [tuple(ids) for ids in found]
+
+    def unlike(self, texts: Sequence[str], special: bool) -> tuple[str, Tokens, Tokens] | None:
+        """The first text of which `AutoTokenizer` makes other tokens than `tokenizer.json`, with both."""
+        if not self._other_rules:
+            return None
+        found = self._ask(2 * sum(map(len, texts)), "unlike", list(texts), special)
+        return found and (found[0], tuple(found[1]), tuple(found[2]))
 
     def decode(self, tokens: Sequence[int], skip_special: bool = False) -> str:
         """The text of tokens, with special ones or without."""

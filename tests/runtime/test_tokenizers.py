@@ -1,0 +1,194 @@
+"""The tokens of a prompt are those of `AutoTokenizer`, or the difference is named."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gridc
+from gridc.compiler.lowering.calls import Prompt
+from gridc.diagnostics.errors import HazardError
+from gridc.runtime.engines.protocol import Call
+from gridc.schema.spec import Engine as Settings
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
+
+from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
+from tests.runtime import zoo  # noqa: E402
+
+TEXTS = (
+    "Who sang?",
+    " The Sorrin and the Lomer were at the market.",
+    "It's 2024: 17,000 people.\n\nAnswer:",
+    "naïve café — “no”",
+    "a  b   c",
+)
+SPECIAL = ["<unk>", "<s>", "</s>", "<|im_end|>"]
+
+
+def byte_level(space: bool = False) -> Any:
+    made = tokenizers.Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=space)
+    made.decoder = decoders.ByteLevel()
+    return trained(made, pre_tokenizers.ByteLevel.alphabet())
+
+
+def sentence_piece(normalizer: Any, split: Any = None) -> Any:
+    made = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
+    made.normalizer, made.pre_tokenizer = normalizer, split
+    made.decoder = decoders.Replace("▁", " ")
+    return trained(made)
+
+
+def words(kind: Any, trainer: Any) -> Any:
+    made = tokenizers.Tokenizer(kind)
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.train_from_iterator(TEXTS, trainer)
+    return made
+
+
+def trained(made: Any, alphabet: Any = ()) -> Any:
+    made.train_from_iterator(
+        TEXTS * 4,
+        trainers.BpeTrainer(vocab_size=400, special_tokens=SPECIAL, initial_alphabet=list(alphabet)),
+    )
+    return made
+
+
+def with_bos(made: Any) -> Any:
+    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return made
+
+
+def unigram() -> Any:
+    made = tokenizers.Tokenizer(models.Unigram())
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=120, special_tokens=SPECIAL, unk_token="<unk>")
+    made.train_from_iterator(TEXTS * 4, trainer)
+    return made
+
+
+PREPEND = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+Shape = tuple[Callable[[], Any], str, dict[str, Any]]
+SHAPES: dict[str, Shape] = {
+    "bytes": (byte_level, "PreTrainedTokenizerFast", {}),
+    "bytes behind a space": (lambda: byte_level(True), "PreTrainedTokenizerFast", {}),
+    "GPT-2": (byte_level, "GPT2Tokenizer", {}),
+    "GPT-2 with a space that the file leaves out": (byte_level, "GPT2Tokenizer", {"add_prefix_space": True}),
+    "Llama, legacy": (lambda: sentence_piece(PREPEND), "LlamaTokenizer", {"legacy": True}),
+    "Llama, not legacy": (lambda: sentence_piece(PREPEND), "LlamaTokenizer", {"legacy": False}),
+    "Llama with BOS": (lambda: with_bos(sentence_piece(PREPEND)), "LlamaTokenizer", {"legacy": False}),
+    "Qwen2": (byte_level, "Qwen2Tokenizer", {}),
+    "unigram": (unigram, "PreTrainedTokenizerFast", {}),
+    "word pieces": (
+        lambda: words(models.WordPiece(unk_token="<unk>"), trainers.WordPieceTrainer(special_tokens=SPECIAL)),
+        "PreTrainedTokenizerFast",
+        {},
+    ),
+    "words": (
+        lambda: words(models.WordLevel(unk_token="<unk>"), trainers.WordLevelTrainer(special_tokens=SPECIAL)),
+        "PreTrainedTokenizerFast",
+        {},
+    ),
+    "no class is named": (byte_level, "", {}),
+}
+
+
+def model(folder: Path, shape: str) -> Path:
+    """A tiny Llama with a tokenizer of this shape."""
+    make, kind, stated = SHAPES[shape]
+    zoo.save("llama", folder)
+    for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
+        (folder / name).unlink()
+    make().save(str(folder / "tokenizer.json"))
+    named = {"tokenizer_class": kind} if kind else {}
+    special = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps({**named, **special, **stated}))
+    return folder
+
+
+def engine(folder: Path, waived: frozenset[str] = frozenset()) -> HfEngine:
+    return HfEngine("m", folder, "fp32", Settings(device="cpu", threads=1), waived)
+
+
+def prompt(text: str) -> Prompt:
+    return Prompt((("user", text),), chat_template=False)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_tokens_are_those_of_auto_tokenizer_or_the_difference_is_named(shape: str, tmp_path: Path) -> None:
+    folder = model(tmp_path / "m", shape)
+    automatic = transformers.AutoTokenizer.from_pretrained(folder)
+    made, by_choice = engine(folder), engine(folder, frozenset({"GC510", "GC531"}))
+    plain = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
+    for text in TEXTS:
+        wanted, own = automatic(text)["input_ids"], plain(text)["input_ids"]
+        assert list(by_choice.prompts.encode([text], prompt(text))[0]) == own
+        if wanted == own:
+            assert list(made.prompts.encode([text], prompt(text))[0]) == wanted
+            continue
+        with pytest.raises(HazardError, match="GC531") as caught:
+            made.prompts.encode([text], prompt(text))
+        message = caught.value.diagnostics[0].message
+        start = next(at for at, pair in enumerate(zip(own, wanted, strict=False)) if pair[0] != pair[1])
+        for tokens in (own, wanted):
+            assert str(tokens[start]) in message
+
+
+@pytest.mark.parametrize("shape", ["GPT-2 with a space that the file leaves out", "Llama, not legacy"])
+def test_a_copy_with_its_own_rules_has_the_tokens_of_auto_tokenizer(shape: str, tmp_path: Path) -> None:
+    """What the message advises."""
+    folder = model(tmp_path / "m", shape)
+    automatic = transformers.AutoTokenizer.from_pretrained(folder)
+    differs = [text for text in TEXTS if automatic(text)["input_ids"] != engine_tokens(folder, text)]
+    assert differs
+    copied = Path(shutil.copytree(folder, tmp_path / "copy"))
+    automatic.save_pretrained(copied)
+    made = engine(copied)
+    for text in TEXTS:
+        assert list(made.prompts.encode([text], prompt(text))[0]) == automatic(text)["input_ids"]
+
+
+def engine_tokens(folder: Path, text: str) -> list[int]:
+    waived = frozenset({"GC510", "GC531"})
+    return list(engine(folder, waived).prompts.encode([text], prompt(text))[0])
+
+
+def test_a_stop_string_may_be_a_special_token(tmp_path: Path) -> None:
+    """On a base model it is no token that ends a turn."""
+    llama = Path(gridc.__file__).parent / "builtin" / "models" / "pocket-llama"
+    prompts = engine(Path(shutil.copytree(llama, tmp_path / "m"))).prompts
+    special = "<|end_header_id|>"
+    (tokens,) = prompts.tokenizer.encode([f"Not known{special}\n\nWho"], special=False)
+    until = next(at for at in range(len(tokens) + 1) if special in prompts.tokenizer.decode(tokens[:at]))
+    assert not prompts.holds([special], tokens[: until - 1])
+    assert prompts.holds([special], tokens[:until])
+    assert prompts.text(tokens, [special]) == "Not known"
+    assert prompts.text(tokens) == "Not known\n\nWho"
+    longer = f"{special}\n\nWho"
+    assert not prompts.holds([longer], tokens[:until])
+    assert prompts.holds([longer], tokens)
+    assert prompts.text(tokens, [longer]) == "Not known"
+
+
+def test_an_answer_ends_with_a_special_token_that_is_a_stop_string(tmp_path: Path) -> None:
+    """Of a model that finds all tokens equally likely, and so says the first one."""
+    folder = model(tmp_path / "m", "bytes")
+    whole = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    with torch.no_grad():
+        whole.lm_head.weight.zero_()
+    whole.save_pretrained(folder)
+    made = engine(folder)
+    for stop, finish, count in (("<unk>", "stop", 1), ("<s>", "length", 6)):
+        asked = {"max_tokens": 6, "temperature": 0.0, "stop": [stop]}
+        (batch,) = made.batches([Call("1" * 64, "generate", prompt("Who sang?"), asked)])
+        ((answer,), _) = made.answer(batch, frozenset(batch.calls))
+        assert answer.content["tokens"] == [SPECIAL.index("<unk>")] * count
+        assert (answer.content["finish"], answer.content["text"]) == (finish, "")

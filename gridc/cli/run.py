@@ -57,7 +57,8 @@ def run(
     click.echo(f"{finished.executed:,} calls executed, {finished.reused:,} were in the store: {done.store}")
     for line in terminal.spent(finished.spent, done.models):
         click.echo(line)
-    click.echo(f"results {done.results}")
+    if finished.executed or finished.reused:
+        click.echo(f"results {done.results}")
     state = study.status()
     if state.progress.complete:
         click.echo()

@@ -58,7 +58,7 @@ def stages(plan: Plan, store: Writer, open_engine: Open) -> Generator[list[Stage
                 engine = engines[identity, precision]
                 about = plan.study_digest, identity, precision
                 total, _ = store.lay_out(number, *about, calls, ordered=True)
-                costs, left = lay_out_tasks(store, number, total, engine, WHOLE, may_fail=True)
+                costs, left, _ = lay_out_tasks(store, number, total, engine, WHOLE, may_fail=True)
                 wave.append(
                     Stage(number, name, identity, precision, engine, total, len(costs), sum(costs), left)
                 )

@@ -134,7 +134,7 @@ def run(
 
         announced = _announced(open_engine, watch)
         opens = connecting(announced, lock, store, meter, compiled.spec, consents, say, repeat_lost)
-        stages = open_stages(plan, store, shard, opens)
+        stages = open_stages(plan, store, shard, opens, say)
         start = events.RunStarted(stamp=plan.study_digest, gridc=__version__, answered=reused)
         if any(stage.tasks for stage in stages):
             store.record(start)

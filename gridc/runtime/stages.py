@@ -7,10 +7,11 @@ batches that were missing.
 
 import json
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, pairwise
 
 from gridc.compiler.grid.cell import Cell
 from gridc.compiler.inputs.models import ModelIdentity
@@ -24,8 +25,8 @@ from gridc.schema.spec import Spec
 STRETCH = 2**15
 """Calls that are laid out at a time."""
 
-_ANSWERED = -1
-"""In place of a batch's cost: all its calls have answers."""
+Say = Callable[[str, str], None]
+"""Is told a sentence about a model."""
 
 Open = Callable[[str, ModelIdentity, str, Spec], Engine]
 """Opens the engine of a model (its name in the study, its identity) at a precision."""
@@ -38,9 +39,20 @@ class Shard:
     number: int = 1
     of: int = 1
 
-    def share(self, batches: int) -> range:
-        """The numbers of its batches. Neighbours stay together, because they share prefixes."""
-        return range(*(batches * part // self.of for part in (self.number - 1, self.number)))
+    def share(self, costs: Iterable[int]) -> range:
+        """The numbers of its batches, of all that cost so much: those whose middle lies in its part of the
+        whole cost. Neighbours stay together, because they share prefixes."""
+        ends = list(accumulate(costs, initial=0))
+        middles = ((before + after) * self.of // max(2 * ends[-1], 1) for before, after in pairwise(ends))
+        parts = [min(middle, self.of - 1) for middle in middles]  # what costs nothing may be the end
+        return range(*(bisect_left(parts, part) for part in (self.number - 1, self.number)))
+
+    def holds(self, share: range, batches: int) -> str:
+        """What it holds, in a sentence."""
+        text = f"part {self.number} of {self.of} holds {len(share):,} of {batches:,} batches"
+        if batches < self.of:
+            text += ", which are not parted; [engine] `batch_prompts` makes smaller ones"
+        return text
 
 
 WHOLE = Shard()
@@ -78,9 +90,11 @@ class Stage:
         return total
 
 
-def open_stages(plan: Plan, store: Writer, shard: Shard, open_engine: Open) -> list[Stage]:
-    """The stages that have something left to do. Every prompt is tokenized here, so that one that does not
-    fit is found before anything is spent; no model is loaded yet.
+def open_stages(
+    plan: Plan, store: Writer, shard: Shard, open_engine: Open, say: Say = lambda *_: None
+) -> list[Stage]:
+    """The stages that have something left to do; `say` is told what a shard holds. Every prompt is tokenized
+    here, so that one that does not fit is found before anything is spent; no model is loaded yet.
 
     Raises `HazardError` and `UnavailableError` as engines do.
     """
@@ -102,7 +116,9 @@ def open_stages(plan: Plan, store: Writer, shard: Shard, open_engine: Open) -> l
         if not missing and not unmeasured and not unfinished:
             continue
         engine = open_engine(name, identity, precision, spec)
-        costs, left = lay_out_tasks(store, number, calls, engine, shard)
+        costs, left, holds = lay_out_tasks(store, number, calls, engine, shard)
+        if shard.of > 1:
+            say(name, holds)
         if costs or unfinished or not missing:
             about = number, name, identity.digest, precision, engine
             stages.append(Stage(*about, calls, len(costs), sum(costs), left, following))
@@ -115,7 +131,7 @@ def wave_stages(stage: Stage, stamp: str, store: Writer) -> Iterator[Stage]:
     where = stage.number, stamp, stage.identity, stage.precision
     for wave in waves(store, stamp, stage.scaffolds):
         calls, _ = store.lay_out(*where, wave)
-        costs, left = lay_out_tasks(store, stage.number, calls, stage.engine, WHOLE, may_fail=True)
+        costs, left, _ = lay_out_tasks(store, stage.number, calls, stage.engine, WHOLE, may_fail=True)
         yield replace(stage, calls=calls, tasks=len(costs), cost=sum(costs), left=left)
     if stage.scaffolds:
         calls, _ = store.lay_out(*where)
@@ -124,8 +140,9 @@ def wave_stages(stage: Stage, stamp: str, store: Writer) -> Iterator[Stage]:
 
 def lay_out_tasks(
     store: Writer, number: int, calls: int, engine: Engine, shard: Shard, may_fail: bool = False
-) -> tuple[Sequence[int], Callable[[], Iterator[Sequence[PendingBatch]]]]:
-    """What each task that is left of a stage costs, and how to come by them. `may_fail`: see `Call`."""
+) -> tuple[Sequence[int], Callable[[], Iterator[Sequence[PendingBatch]]], str]:
+    """What each task that is left of a stage costs, how to come by them, and what the shard holds of it.
+    `may_fail`: see `Call`."""
 
     @lru_cache(maxsize=1)
     def tasks(start: int) -> list[PendingBatch]:
@@ -136,18 +153,19 @@ def lay_out_tasks(
 
     # The last stretch comes first: the one that is asked for next, the first, is then still there.
     starts = range(0, calls, STRETCH)
+    # Of a batch whose calls all have answers the complement of its cost, which is negative.
     costs = [
-        array("q", (task.batch.cost if task.wanted else _ANSWERED for task in tasks(start)))
+        array("q", (task.batch.cost if task.wanted else ~task.batch.cost for task in tasks(start)))
         for start in reversed(starts)
     ][::-1]
     *before, total = accumulate(map(len, costs), initial=0)
-    share = shard.share(total)
+    share = shard.share(max(cost, ~cost) for cost in chain.from_iterable(costs))
 
     def left() -> Iterator[Sequence[PendingBatch]]:
         for start, first, known in zip(starts, before, costs, strict=True):
             mine = slice(max(share.start - first, 0), max(share.stop - first, 0))
-            if any(cost != _ANSWERED for cost in known[mine]):
+            if any(cost >= 0 for cost in known[mine]):
                 yield [task for task in tasks(start)[mine] if task.wanted]
 
     shared = islice(chain.from_iterable(costs), share.start, share.stop)
-    return array("q", (cost for cost in shared if cost != _ANSWERED)), left
+    return array("q", (cost for cost in shared if cost >= 0)), left, shard.holds(share, total)

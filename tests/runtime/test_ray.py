@@ -21,13 +21,14 @@ from typing import Any
 import pytest
 
 from benchmarks.plugin import write_plugin
+from gridc import __version__
 from gridc.compiler.compile import Compiled, compile_spec
 from gridc.compiler.lock.deviations import log_path, require_reconciled
 from gridc.compiler.lock.lock import Lock, make_lock
 from gridc.diagnostics.errors import BudgetError, GridcError, UnavailableError
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Batch, PendingBatch
-from gridc.runtime.engines.ray import Cluster, _stretches, cluster
+from gridc.runtime.engines.ray import Cluster, _stretches, _Worker, cluster
 from gridc.runtime.run import Finished, RunStep, run
 from gridc.runtime.stages import Open
 from gridc.runtime.store.events import ModelLoaded, Observed, Worked
@@ -186,6 +187,30 @@ def test_workers_in_other_environments_are_refused_unless_acknowledged(home: Hom
     (observed,) = events(path, Observed)
     assert observed.what == "environments"
     assert "threads" in observed.detail
+
+
+def test_a_worker_that_was_started_again_elsewhere_answers_nothing() -> None:
+    """It compares itself with those that began, once, and only where they are to be alike."""
+
+    class Loaded:
+        asked = 0
+
+        def effective(self) -> dict[str, Any]:
+            self.asked += 1
+            return {"instructions": "AVX2", "versions": {"numpy": "2"}}
+
+    engine: Any = Loaded()
+    worker = _Worker(None)
+    began = {"model": "m", "gridc": __version__, "instructions": "AVX2", "versions": {"numpy": "2"}}
+    worker._compare("other", engine, None)
+    assert engine.asked == 0
+    for unlike in ({"instructions": "AVX512"}, {"versions": {"numpy": "1"}}):
+        with pytest.raises(UnavailableError, match="GC652"):
+            worker._compare("key", engine, began | unlike)
+    worker._compare("key", engine, began)
+    asked = engine.asked
+    worker._compare("key", engine, began)
+    assert engine.asked == asked
 
 
 def test_what_may_be_paid_for_is_asked_by_this_process_alone(home: Home, tmp_path: Path) -> None:

@@ -237,4 +237,5 @@ def test_trained_models_run_in_each_precision(kind: str, tmp_path: Path) -> None
         quantised = ran["quantisation"]
         if quantised is not None:
             assert quantised["layers"] > 0
+            assert any("experts" in name for name in quantised["not_quantised"]) == (kind in MIXTURES)
     print(f"| {kind} | {loss:.2f} | {' | '.join(columns)} |", flush=True)

@@ -7,7 +7,7 @@ from typing import Any
 from gridc.diagnostics.errors import Diagnostic
 
 KEYS = (
-    "gridc", "plugin", "versions", "device", "cuda", "instructions", "threads", "precision", "dtype",
+    "gridc", "plugin", "versions", "device", "cuda", "instructions", "threads", "blas", "precision", "dtype",
     "quantisation",
 )  # fmt: skip
 """What of `Engine.effective` arithmetic depends on."""

@@ -154,6 +154,7 @@ class Replicas:
         self._name, self._key, self._engine = name, key, engine
         self._cluster, self._needs = cluster, needs
         self._copy: Any = None
+        self._ran: dict[str, Any] | None = None
         installed: dict[str, Any] = getattr(engine, "installed", dict)()
         self._here = {"gridc": __version__, **installed}
 
@@ -165,6 +166,7 @@ class Replicas:
         unlike = differing([self._here, *ran])
         if unlike and not self._cluster.acknowledged:
             raise UnavailableError([refusal(told(self._name, unlike))])
+        self._ran = None if unlike else {"model": self._name, **ran[0]}
         return {**ran[0], "workers": len(ran), **({"unlike": unlike} if unlike else {})}
 
     def batches(self, calls: Sequence[Call]) -> list[Batch]:
@@ -186,7 +188,8 @@ class Replicas:
             task = stretches[number].popleft() if stretches[number] else longest.pop()
             admitted = admit(task)
             if admitted:
-                flying[actors[number].answer.remote(self._key, copy, task)] = number, task
+                ref = actors[number].answer.remote(self._key, copy, task, self._ran)
+                flying[ref] = number, task
 
         for number in (*range(len(actors)),) * IN_FLIGHT:
             feed(number)
@@ -259,6 +262,7 @@ class _Worker:
     def __init__(self, ledger: Any) -> None:
         self._ledger = ledger
         self._engines: dict[str, Engine] = {}
+        self._compared: set[str] = set()
 
     def here(self) -> None:
         """Returns when the actor has started."""
@@ -267,20 +271,33 @@ class _Worker:
         worker = _ray().get_runtime_context().get_actor_id()
         try:
             with self._counted(f"{key} {worker}", "loading the model"):
+                self._compared.add(key)
                 return {"gridc": __version__, **self._engine(key, copy).effective()}
         except GridcError as error:
             return error
 
     def answer(
-        self, key: str, copy: Sequence[Any], task: PendingBatch
+        self, key: str, copy: Sequence[Any], task: PendingBatch, ran: Mapping[str, Any] | None
     ) -> tuple[Sequence[Answer], Spending] | GridcError:
+        """The answers to a task. A worker that was started again, perhaps on another machine, first compares
+        its environment with that in which the others `ran`, where they are to be alike."""
         call = task.batch.calls[0]
         try:
             with self._counted(call, f"the batch of call {call[:12]}"):
+                self._compare(key, self._engine(key, copy), ran)
                 (done,) = answered(self._engine(key, copy), [task])
                 return done.answers, done.spending
         except GridcError as error:
             return error
+
+    def _compare(self, key: str, engine: Engine, ran: Mapping[str, Any] | None) -> None:
+        """Once for each engine. Raises `UnavailableError` (GC652)."""
+        if key in self._compared or ran is None:
+            return
+        unlike = differing([ran, {"gridc": __version__, **engine.effective()}])
+        if unlike:
+            raise UnavailableError([refusal(told(ran["model"], unlike))])
+        self._compared.add(key)
 
     def rest(self, key: str) -> None:
         if key in self._engines:

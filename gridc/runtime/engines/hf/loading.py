@@ -40,7 +40,7 @@ MOST_TEXT, MOST_DEPTH = 2**24, 100
 SPARE_NUMBERS = 2**28
 """Numbers that a model computes from its configuration and no file holds, such as masks and positions."""
 
-_LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "accelerate", "bitsandbytes")
+_LIBRARIES = ("torch", "numpy", "transformers", "tokenizers", "safetensors", "accelerate", "bitsandbytes")
 
 transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -259,6 +259,8 @@ def quantisation(model: Any, precision: str) -> dict[str, Any] | None:
         for name, module in model.named_modules()
         if isinstance(module, torch.nn.Linear) and module not in layers
     ]
+    # Experts that transformers keeps as one tensor of three dimensions.
+    plain += [name for name, weight in model.named_parameters() if weight.dim() == 3 and "experts" in name]
     path = "4-bit weights, dequantised and multiplied" if precision == "nf4" else "LLM.int8()"
     return {
         "library": f"bitsandbytes {version('bitsandbytes')}",
@@ -278,11 +280,18 @@ def machine(device: torch.device) -> dict[str, Any]:
         "processor": _processor(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
+        "blas": _blas(),
         "cuda": torch.version.cuda if cuda else None,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "versions": {name: version(name) for name in _LIBRARIES},
     }
+
+
+def _blas() -> list[str]:
+    """The libraries that multiply matrices on a CPU, as torch was built with them."""
+    lines = (line.removeprefix("  - ") for line in torch.__config__.show().splitlines())
+    return [line for line in lines if line.startswith(("Intel(R)", "OpenBLAS", "ARM", "oneDNN"))]
 
 
 def peak_bytes(device: torch.device) -> int:

@@ -111,6 +111,8 @@ def _shorten(config: Any, layers: int, depth: int) -> None:
     for name, value in list(vars(config).items()):
         if isinstance(value, list | tuple) and len(value) == layers:
             vars(config)[name] = value[:depth]
+        elif type(value) is int and value == layers and "layer" in name:
+            vars(config)[name] = depth  # what a decoder has of its own, beside `num_hidden_layers`
 
 
 def _narrow(config: Any) -> None:

@@ -1,0 +1,144 @@
+"""The logs that other packages wrote, read: one module a format, all giving the same records (`records`).
+
+A format is a row of `READERS`. Files are a stranger's: they are read within bounds (`bounded`), and a log
+that contradicts itself is refused as a whole.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from gridc.compiler.inputs.logs import every_eval, inspect_ai, lm_eval, plain, promptfoo, resolved
+from gridc.compiler.inputs.logs.bounded import LogFile, log_error
+from gridc.compiler.inputs.logs.gathering import GatheredRun, LogItems, gather
+from gridc.compiler.inputs.logs.records import LogRun
+from gridc.diagnostics.errors import FileError
+
+SUFFIXES = (".json", ".jsonl", ".eval", ".csv", ".parquet")
+MOST_FILES = 100_000
+
+
+class LogReader(Protocol):
+    """A format. `claims` says by a file's name and keys whether it is one, `belongs` whether it is a part of
+    one that is read from another file; `runs` gives what it has, and raises `FileError` for what is wrong."""
+
+    PACKAGE: str
+
+    def claims(self, file: LogFile) -> bool: ...
+
+    def belongs(self, file: LogFile) -> bool: ...
+
+    def runs(self, file: LogFile) -> Iterator[LogRun]: ...
+
+
+READERS: tuple[LogReader, ...] = (lm_eval, inspect_ai, promptfoo, every_eval, resolved, plain)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file that was read: its path, SHA-256, and what made it."""
+
+    path: Path
+    digest: str
+    made_by: str
+
+
+@dataclass(slots=True)
+class ReadLogs:
+    """All that some logs say: runs with their answers, the items of each benchmark, the files, what in the
+    folders is no log, and what was left out, in sentences."""
+
+    runs: list[GatheredRun] = field(default_factory=list)
+    items: dict[str, LogItems] = field(default_factory=dict)
+    files: list[ReadFile] = field(default_factory=list)
+    passed_over: list[Path] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def holds_logs(path: Path) -> bool:
+    """Whether a path is a log, or a folder with one: of a folder only names are looked at."""
+    if path.is_dir():
+        return next(_files([path]), None) is not None
+    return path.suffix.lower() in SUFFIXES
+
+
+def read_logs(paths: Sequence[Path], benchmarks: Mapping[str, str] | None = None) -> ReadLogs:
+    """Read every log among these files and folders. `benchmarks` gives tasks another name: several tasks of
+    one name are one benchmark, asked in several ways.
+
+    Raises `FileError`: GC671 where nothing is a log, or a file that was named is none; GC672 to GC676 for
+    what is wrong in one. Then nothing is read of any."""
+    logs = ReadLogs()
+    named = {path for path in paths if not path.is_dir()}
+    renamed = benchmarks or {}
+    for path in _files(paths):
+        file = LogFile(path)
+        reader = next((reader for reader in READERS if reader.claims(file)), None)
+        if reader is None:
+            if path in named and not any(reader.belongs(file) for reader in READERS):
+                raise _no_log(path)
+            if not any(reader.belongs(file) for reader in READERS):
+                logs.passed_over.append(path)
+            continue
+        made_by = reader.PACKAGE
+        for run in reader.runs(file):
+            benchmark = renamed.get(run.benchmark, run.benchmark)
+            logs.runs.append(gather(_named(run, benchmark), logs.items.setdefault(benchmark, LogItems())))
+            made_by = run.made_by
+        logs.files.append(ReadFile(path, file.digest, made_by))
+    if not logs.runs:
+        raise _no_log(paths[0])
+    _drop_duplicates(logs)
+    return logs
+
+
+def _named(run: LogRun, benchmark: str) -> LogRun:
+    return run if run.benchmark == benchmark else replace(run, benchmark=benchmark)
+
+
+def _no_log(path: Path) -> FileError:
+    known = ", ".join(reader.PACKAGE for reader in READERS)
+    help = f"known are logs of {known}: results with samples, .eval, .json, .jsonl, .csv, .parquet"
+    what = (
+        "no log in this folder"
+        if path.is_dir()
+        else "not a log"
+        if path.exists()
+        else "there is no such file"
+    )
+    return log_error("GC671", what, path, help=help)
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    """What could be a log, in order of names. Links within a folder are not followed."""
+    count = 0
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        for folder, inner, names in os.walk(path):
+            inner.sort()
+            for name in sorted(names):
+                file = Path(folder) / name
+                if file.suffix.lower() in SUFFIXES and not file.is_symlink():
+                    count += 1
+                    if count > MOST_FILES:
+                        raise log_error("GC673", f"more than {MOST_FILES:,} files", path)
+                    yield file
+
+
+def _drop_duplicates(logs: ReadLogs) -> None:
+    """One run that is there twice (a copy, or two formats of one log) counts once."""
+    kept: dict[object, GatheredRun] = {}
+    for gathered in logs.runs:
+        run = gathered.run
+        axes = tuple((name, one.value) for name, one in sorted(run.axes.items()))
+        seeds = tuple(sorted((name, str(value)) for name, value in run.seeds.items()))
+        same = run.id or gathered.texts or (None if run.samples is None else id(gathered))
+        key = run.model, run.benchmark, run.readings, axes, seeds, same or (run.digest,)
+        first = kept.setdefault(key, gathered)
+        if first is not gathered:
+            logs.notes.append(f"{run.path} holds the run of {first.run.path} again: it counts once")
+    logs.runs[:] = kept.values()

@@ -1,0 +1,218 @@
+"""Files that may be a stranger's, read within bounds: JSON, lines of JSON, CSV, and entries of a zip.
+
+Whatever is larger, deeper or other than it may be is a `LogError` with the place; nothing is unpacked to
+disk, and no link is followed within a folder.
+"""
+
+import csv
+import hashlib
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pydantic_core import from_json
+
+from gridc.diagnostics.errors import Diagnostic, FileError, Span
+from gridc.files import open_regular
+
+MOST_JSON = 512 * 2**20
+"""Bytes of a file that is one JSON value, and so has to be read at once."""
+MOST_LINE = 64 * 2**20
+MOST_ENTRY = 256 * 2**20
+"""Bytes of an unpacked zip entry."""
+MOST_ENTRIES = 2_000_000
+MOST_RATIO = 1_000
+"""Bytes unpacked for one that is packed, in entries beyond a megabyte."""
+MOST_FIELD = 2**24
+"""Characters of a CSV field."""
+ZSTD = 93
+
+
+def log_error(
+    code: str, message: str, path: Path, line: int | None = None, help: str | None = None
+) -> FileError:
+    return FileError(
+        [Diagnostic(code, message, str(path), None if line is None else Span(line, 1), help=help)]
+    )
+
+
+def parsed(data: bytes, path: Path, line: int | None = None, where: str = "") -> Any:
+    """A JSON value, which may have the literals NaN and Infinity as Python writes them. Depth is bounded."""
+    try:
+        return from_json(data)
+    except ValueError as error:
+        message = f"{where + ': ' if where else ''}not JSON, or nested too deeply: {error}"
+        raise log_error("GC672", message, path, line) from None
+
+
+class LogFile:
+    """A file of a folder of logs. What is asked of it is read once and kept as long as the object."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def suffix(self) -> str:
+        return self.path.suffix.lower()
+
+    def open(self) -> BufferedReader:
+        try:
+            return open_regular(self.path)
+        except OSError as error:
+            raise log_error("GC672", f"cannot be read: {error.strerror or error}", self.path) from None
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of its bytes."""
+        with self.open() as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    @cached_property
+    def document(self) -> Any:
+        """Of a file that is one JSON value."""
+        with self.open() as file:
+            data = file.read(MOST_JSON + 1)
+        if len(data) > MOST_JSON:
+            message = f"more than {MOST_JSON >> 20} MB of JSON in one value"
+            help = "the package also writes one line or one zip entry an answer (.jsonl, .eval)"
+            raise log_error("GC673", message, self.path, help=help)
+        return parsed(data, self.path)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of a JSON file, of the first line of a JSONL file, or the columns of a CSV file."""
+        if self.suffix == ".json":
+            return frozenset(self.document) if isinstance(self.document, dict) else frozenset()
+        if self.suffix == ".jsonl":
+            first = next(self.lines(), (0, None))[1]
+            return frozenset(first) if isinstance(first, dict) else frozenset()
+        if self.suffix == ".csv":
+            return frozenset(next(self.records(), (0, []))[1])
+        return frozenset()
+
+    def lines(self) -> Iterator[tuple[int, Any]]:
+        """The values of a JSONL file with the numbers of their lines; blank lines are passed over."""
+        with self.open() as file:
+            number = 0
+            while line := file.readline(MOST_LINE + 1):
+                number += 1
+                if len(line) > MOST_LINE:
+                    raise log_error("GC673", f"a line of more than {MOST_LINE >> 20} MB", self.path, number)
+                if not line.isspace():
+                    yield number, parsed(line, self.path, number)
+
+    def records(self) -> Iterator[tuple[int, list[str]]]:
+        """The records of a CSV file, the header being the first."""
+        csv.field_size_limit(MOST_FIELD)
+        with io.TextIOWrapper(self.open(), "utf-8-sig", newline="") as text:
+            reader = csv.reader(text, strict=True)
+            try:
+                for record in reader:
+                    if record:
+                        yield reader.line_num, record
+            except (csv.Error, UnicodeDecodeError) as error:
+                raise log_error("GC672", f"not CSV: {error}", self.path, reader.line_num + 1) from None
+
+    def table(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """The rows of a CSV file by column. Every row has as many fields as the header, and names differ."""
+        records = self.records()
+        _, header = next(records, (1, []))
+        if len(set(header)) < len(header):
+            raise log_error("GC672", "the first row names a column twice", self.path, 1)
+        for number, record in records:
+            if len(record) != len(header):
+                message = f"{len(record)} fields where the header has {len(header)}"
+                raise log_error("GC672", message, self.path, number)
+            yield number, dict(zip(header, record, strict=True))
+
+
+class ZipLog:
+    """The entries of a zip whose members may be packed with zstd, which Python itself reads from 3.14 on."""
+
+    def __init__(self, file: LogFile) -> None:
+        self._file = file
+        try:
+            with file.open() as opened, zipfile.ZipFile(opened) as archive:
+                self.entries = {entry.filename: entry for entry in archive.infolist()}
+                count = len(archive.infolist())
+        except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError) as error:
+            raise log_error("GC672", f"not a zip file: {error}", file.path) from None
+        if len(self.entries) < count:
+            raise log_error("GC672", "two entries of the zip file have one name", file.path)
+        if count > MOST_ENTRIES:
+            raise log_error("GC673", f"more than {MOST_ENTRIES:,} entries", file.path)
+
+    def read(self, name: str) -> bytes:
+        """An entry's bytes, unpacked within bounds."""
+        with self._file.open() as opened:
+            return self._unpacked(opened, self.entries[name])
+
+    def json(self, name: str) -> Any:
+        return parsed(self.read(name), self._file.path, where=name)
+
+    def each_json(self, names: list[str]) -> Iterator[Any]:
+        """Of several entries, with the file opened once."""
+        with self._file.open() as opened:
+            for name in names:
+                data = self._unpacked(opened, self.entries[name])
+                yield parsed(data, self._file.path, where=name)
+
+    def _unpacked(self, opened: BinaryIO, entry: zipfile.ZipInfo) -> bytes:
+        opened.seek(entry.header_offset)
+        header = opened.read(30)
+        if len(header) < 30 or header[:4] != b"PK\x03\x04" or entry.flag_bits & 1:
+            raise self._refused("GC672", entry, "no such entry, or an encrypted one")
+        name, extra = struct.unpack("<HH", header[26:30])
+        opened.seek(name + extra, io.SEEK_CUR)
+        packed = opened.read(min(entry.compress_size, MOST_ENTRY + 1))
+        most = MOST_ENTRY if len(packed) * MOST_RATIO > MOST_ENTRY else max(2**20, len(packed) * MOST_RATIO)
+        try:
+            data = _unpack(entry.compress_type, packed, most + 1)
+        except ValueError as error:
+            raise self._refused("GC672", entry, str(error)) from None
+        if len(data) > most:
+            raise self._refused("GC673", entry, f"unpacks to more than {most:,} bytes")
+        if zlib.crc32(data) != entry.CRC:
+            raise self._refused("GC672", entry, "its checksum is another one: the file is damaged")
+        return data
+
+    def _refused(self, code: str, entry: zipfile.ZipInfo, message: str) -> FileError:
+        return log_error(code, f"{entry.filename[:120]}: {message}", self._file.path)
+
+
+def _unpack(method: int, packed: bytes, most: int) -> bytes:
+    """At most `most` bytes. Raises `ValueError`."""
+    if method == zipfile.ZIP_STORED:
+        return packed[:most]
+    if method == zipfile.ZIP_DEFLATED:
+        try:
+            return zlib.decompressobj(-15).decompress(packed, most)
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
+    if method == ZSTD:
+        import zstandard
+
+        try:
+            with zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(packed) as stream:
+                return _filled(stream.read, most)
+        except zstandard.ZstdError as error:
+            raise ValueError(str(error)) from None
+    raise ValueError(f"packed by method {method}, which is not read")
+
+
+def _filled(read: Callable[[int], bytes], most: int) -> bytes:
+    parts, size = [], 0
+    while size < most and (part := read(min(2**20, most - size))):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)

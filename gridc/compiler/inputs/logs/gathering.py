@@ -1,0 +1,146 @@
+"""Runs of logs -> columns: what every answer earned, by item, without its texts."""
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gridc.compiler.inputs.logs.bounded import log_error
+from gridc.compiler.inputs.logs.records import DIGEST_BYTES, LOG_STATES, LogAnswer, LogRun, text_digest
+from gridc.statistics.arrays import Floats, Whole
+
+STATE_CODES = {state: code for code, state in enumerate(LOG_STATES)}
+NO_PROMPT = bytes(DIGEST_BYTES)
+NAN = float("nan")
+
+
+@dataclass(slots=True)
+class LogItems:
+    """The items of one benchmark in all logs. An item's number stands for its content, or for its id where no
+    log has the content. `other` has the ids that stood for another content before."""
+
+    numbers: dict[bytes, int] = field(default_factory=dict)
+    ids: list[str] = field(default_factory=list)
+    units: list[str] = field(default_factory=list)
+    by_id: dict[str, int] = field(default_factory=dict)
+    other: dict[str, set[int]] = field(default_factory=dict)
+    without_content: int = 0
+
+    def number(self, key: bytes, id: str, unit: str, content: bool = True) -> int:
+        number = self.numbers.get(key)
+        if number is None:
+            number = self.numbers[key] = len(self.ids)
+            self.ids.append(id)
+            self.units.append(unit)
+            self.without_content += not content
+        first = self.by_id.setdefault(id, number)
+        if first != number:
+            self.other.setdefault(id, {first}).add(number)
+        return number
+
+    @property
+    def keys(self) -> list[bytes]:
+        return list(self.numbers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogColumn:
+    """The answers of a run under one reading, (N,): number of the item, repetition, state by its place in
+    `LOG_STATES`, and score (NaN: none); and the digests of the prompts, one after the other."""
+
+    item: Whole
+    epoch: Whole
+    state: Whole
+    score: Floats
+    prompts: bytes
+
+    def prompt(self, row: int) -> str | None:
+        """The digest of an answer's prompt; None where the log does not have the text."""
+        digest = self.prompts[row * DIGEST_BYTES : (row + 1) * DIGEST_BYTES]
+        return None if digest == NO_PROMPT else digest.hex()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GatheredRun:
+    """A run and its answers by reading; no column where the log has no items. `texts` is a digest of every
+    answer's text with its item, whatever their order; None where the log has no texts."""
+
+    run: LogRun
+    columns: Mapping[str, LogColumn]
+    texts: int | None
+
+
+@dataclass(slots=True)
+class _Growing:
+    item: "array[int]" = field(default_factory=lambda: array("i"))
+    epoch: "array[int]" = field(default_factory=lambda: array("i"))
+    state: "array[int]" = field(default_factory=lambda: array("b"))
+    score: "array[float]" = field(default_factory=lambda: array("d"))
+    prompts: bytearray = field(default_factory=bytearray)
+    seen: set[tuple[int, int]] = field(default_factory=set)
+
+    def whole(self) -> LogColumn:
+        return LogColumn(
+            np.array(self.item, np.int64),
+            np.array(self.epoch, np.int64),
+            np.array(self.state, np.int64),
+            np.array(self.score),
+            bytes(self.prompts),
+        )
+
+
+def gather(run: LogRun, items: LogItems) -> GatheredRun:
+    """Read a run's answers once. Raises `FileError` for a sample that stands twice (GC675), or a count that
+    the answers contradict (GC674)."""
+    columns: dict[str, _Growing] = {}
+    here: dict[int, str] = {}
+    texts, has_texts = 0, False
+    for answer in run.samples() if run.samples is not None else ():
+        number = _number(answer, items, here)
+        scores: Mapping[str, float | None] = answer.scores or dict.fromkeys(run.readings)
+        prompt = NO_PROMPT if answer.prompt is None else text_digest(answer.prompt)
+        for reading, score in scores.items():
+            column = columns.setdefault(reading, _Growing())
+            _append(column, run, answer, number, score, prompt)
+        if answer.answer is not None:
+            has_texts = True
+            texts += int.from_bytes(text_digest(f"{number} {answer.epoch} {answer.answer}"))
+    for reading, column in columns.items():
+        if run.finished and run.expected is not None and len(column.item) != run.expected:
+            message = f"{run.model}, {run.benchmark}, {reading}: {len(column.item):,} samples"
+            help = "a log is read whole or not at all: copy it again, or leave it out"
+            raise log_error("GC674", f"{message} where the log counts {run.expected:,}", run.path, help=help)
+    whole = {reading: column.whole() for reading, column in columns.items()}
+    return GatheredRun(run, whole, texts % 2**128 if has_texts else None)
+
+
+def _append(
+    column: _Growing, run: LogRun, answer: LogAnswer, number: int, score: float | None, prompt: bytes
+) -> None:
+    place = number, answer.epoch
+    if place in column.seen:
+        message = (
+            f"{run.model}, {run.benchmark}: sample {answer.id} (repetition {answer.epoch + 1}) stands twice"
+        )
+        raise log_error("GC675", message, run.path)
+    column.seen.add(place)
+    state = "unscored" if score is None and answer.state != "failed" else answer.state
+    column.item.append(number)
+    column.epoch.append(answer.epoch)
+    column.state.append(STATE_CODES[state])
+    column.score.append(NAN if score is None else score)
+    column.prompts += prompt
+
+
+def _number(answer: LogAnswer, items: LogItems, here: dict[int, str]) -> int:
+    """The item of an answer. A dataset may ask one thing under two ids: these are two items of one unit."""
+    if answer.content is None:
+        return items.number(text_digest(f"id {answer.id}"), answer.id, answer.unit or answer.id, False)
+    unit, key, occurrence = answer.unit or answer.content.hex(), answer.content, 0
+    number = items.number(key, answer.id, unit)
+    while here.setdefault(number, answer.id) != answer.id:
+        occurrence += 1
+        key = text_digest(f"{answer.content.hex()} {occurrence}")
+        number = items.number(key, answer.id, unit)
+    return number

@@ -1,0 +1,248 @@
+"""Logs of Inspect: `.eval`, a zip whose entries may be packed with zstd, and the same log as `.json`."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gridc.compiler.inputs.logs.bounded import LogFile, ZipLog, log_error
+from gridc.compiler.inputs.logs.records import (
+    LogAnswer,
+    LogAxis,
+    LogRun,
+    LogState,
+    PrintedScore,
+    axis,
+    content_digest,
+)
+
+PACKAGE = "inspect_ai"
+HEADER, JOURNAL = "header.json", "_journal/start.json"
+LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+NOT_DECODING = frozenset(
+    [
+        "seed",
+        "max_connections",
+        "max_retries",
+        "timeout",
+        "attempt_timeout",
+        "adaptive_connections",
+        "cache",
+        "batch",
+    ]
+)
+READS = frozenset({"pattern", "choice"})
+"""Scorers that leave the answer empty where they read nothing; newer logs give the reason."""
+SAMPLE = re.compile(r"samples/[^/]+(\.json|/sample\.json)")
+UNKNOWN = (
+    "the weights' digest and revision",
+    "versions of torch and transformers",
+    "precision where model_args do not state it",
+    "the prompt's template but by its text",
+)
+
+
+def claims(file: LogFile) -> bool:
+    if file.suffix == ".json":
+        return {"version", "status", "eval"} <= file.keys
+    return file.suffix == ".eval"
+
+
+def belongs(file: LogFile) -> bool:
+    return False
+
+
+def runs(file: LogFile) -> Iterator[LogRun]:
+    """One run; of a log that was cut short the samples that it has."""
+    try:
+        yield _zipped(file) if file.suffix == ".eval" else _plain(file)
+    except (AttributeError, KeyError, TypeError) as error:
+        message = f"not a log of {PACKAGE}: {type(error).__name__} {error}"
+        raise log_error("GC672", message, file.path) from None
+
+
+def _zipped(file: LogFile) -> LogRun:
+    archive = ZipLog(file)
+    begun = HEADER if HEADER in archive.entries else JOURNAL
+    if begun not in archive.entries:
+        raise log_error("GC672", f"a zip file without {HEADER}, which no log of Inspect is", file.path)
+    header = archive.json(begun)
+    names = [name for name in archive.entries if SAMPLE.fullmatch(name)]
+    return _run(file, header, len(names), lambda: archive.each_json(names))
+
+
+def _plain(file: LogFile) -> LogRun:
+    path, samples = file.path, file.document.get("samples") or []
+    header = {key: value for key, value in file.document.items() if key != "samples"}
+    return _run(file, header, len(samples), lambda: iter(LogFile(path).document["samples"]))
+
+
+def _run(
+    file: LogFile, header: Mapping[str, Any], count: int, samples: Callable[[], Iterator[Any]]
+) -> LogRun:
+    made, plan, results = header["eval"], header.get("plan") or {}, header.get("results") or {}
+    decoding = {**(made.get("model_generate_config") or {}), **(plan.get("config") or {})}
+    epochs = (made.get("config") or {}).get("epochs") or 1
+    asked = (made.get("dataset") or {}).get("sample_ids")
+    status = header.get("status", "started")
+    expected = results.get("total_samples") if status == "success" else None
+    printed = dict(_printed(results))
+    if count and expected is not None and expected != count:
+        message = f"the header counts {expected:,} samples, and the file has {count:,}"
+        raise log_error("GC674", message, file.path)
+    version = (made.get("packages") or {}).get(PACKAGE, "unknown")
+    seed = decoding.get("seed")
+    return LogRun(
+        path=file.path,
+        package=PACKAGE,
+        version=version,
+        digest=file.digest,
+        model=made["model"],
+        benchmark=made["task"],
+        axes=_axes(made, plan, decoding, version),
+        readings=tuple(name for name in printed if ", " not in name),
+        samples=(lambda: _answers(file, samples)) if count else None,
+        id=made.get("eval_id") or "",
+        facts={
+            ("environment", f"packages[{name}]"): stated
+            for name, stated in (made.get("packages") or {}).items()
+            if name != PACKAGE
+        }
+        | {("score", "model_roles"): made.get("model_roles")},
+        seeds={} if seed is None else {"seed": seed},
+        shared_seed=None if seed is None or decoding.get("temperature") == 0 else str(seed),
+        printed=printed,
+        expected=len(asked) * epochs if asked is not None and status != "success" else expected,
+        finished=status == "success",
+        unknown=UNKNOWN if count else (*UNKNOWN, "items (the log has none)"),
+    )
+
+
+def _axes(
+    made: Mapping[str, Any], plan: Mapping[str, Any], decoding: Mapping[str, Any], version: str
+) -> dict[str, LogAxis]:
+    steps = [{"solver": step["solver"], "params": step.get("params")} for step in plan.get("steps") or []]
+    shown = "+".join(str(step["solver"]).rpartition("/")[2] for step in steps)
+    asked = {key: value for key, value in decoding.items() if key not in NOT_DECODING}
+    arguments = {
+        key: value
+        for key, value in (made.get("model_args") or {}).items()
+        if isinstance(value, str | int | float)
+    }
+    return {
+        "task": axis("prompt", str(made["task"])),
+        "task_args": axis("prompt", made.get("task_args") or "none"),
+        "solver": axis("prompt", steps, shown or "none"),
+        "decoding": axis("request", asked or "provider's default"),
+        "scoring": axis("score", [_scorer(one) for one in made.get("scorers") or []]),
+        "task_version": axis("code", str(made.get("task_version"))),
+        "package": axis("code", f"{PACKAGE} {version}"),
+        "model_args": axis("request", arguments or "none", own=True),
+        "address": axis("model", str(made.get("model_base_url")), own=True),
+    }
+
+
+def _scorer(stated: Mapping[str, Any]) -> list[Any]:
+    return [stated.get("name"), stated.get("options"), stated.get("metrics")]
+
+
+def _printed(results: Mapping[str, Any]) -> Iterator[tuple[str, PrintedScore]]:
+    """By scorer; under a reducer other than the mean a score of its own, which no sample has."""
+    for row in results.get("scores") or []:
+        metrics = row.get("metrics") or {}
+        value = next((metrics[name]["value"] for name in ("accuracy", "mean") if name in metrics), None)
+        reducer = row.get("reducer")
+        name = row["name"] if reducer in (None, "mean") else f"{row['name']}, {reducer}"
+        yield name, PrintedScore(_value(value), row.get("scored_samples"))
+
+
+def _answers(file: LogFile, samples: Callable[[], Iterator[Any]]) -> Iterator[LogAnswer]:
+    for number, sample in enumerate(samples(), start=1):
+        try:
+            yield _answer(sample)
+        except (AttributeError, KeyError, TypeError) as error:
+            message = f"sample {number}: {type(error).__name__} {error}"
+            raise log_error("GC672", message, file.path) from None
+
+
+def _answer(sample: Mapping[str, Any]) -> LogAnswer:
+    held = sample.get("attachments") or {}
+    asked, choices = _resolved(sample["input"], held), sample.get("choices")
+    content = content_digest([_asked(asked), sample.get("target"), choices])
+    given = sample.get("scores") or {}
+    scores: dict[str, float | None] = {}
+    for name, score in given.items():
+        value = score.get("value")
+        if isinstance(value, dict):
+            scores |= {part: _value(one) for part, one in value.items()}
+        else:
+            scores[name] = _value(value)
+    output = sample.get("output") or {}
+    return LogAnswer(
+        id=str(sample["id"]),
+        content=content,
+        epoch=int(sample.get("epoch", 1)) - 1,
+        scores={} if sample.get("error") else scores,
+        state=_state(sample, given, scores, output),
+        prompt=_prompt(sample.get("messages"), held),
+        answer=_resolved(output.get("completion"), held) or None,
+    )
+
+
+def _state(
+    sample: Mapping[str, Any], given: Mapping[str, Any], scores: Mapping[str, Any], output: Mapping[str, Any]
+) -> LogState:
+    if sample.get("error"):
+        return "failed"
+    if all(score is None for score in scores.values()):
+        return "unscored"
+    stop = next((choice.get("stop_reason") for choice in output.get("choices") or []), None)
+    if stop in ("max_tokens", "model_length"):
+        return "cut"
+    if stop == "content_filter":
+        return "refused"
+    return "unreadable" if any(_unread(name, score) for name, score in given.items()) else "read"
+
+
+def _unread(scorer: str, score: Mapping[str, Any]) -> bool:
+    if score.get("reason"):
+        return bool(score["reason"] == "invalid_response_format")
+    return scorer in READS and not score.get("answer") and score.get("value") == "I"
+
+
+def _value(value: Any) -> float | None:
+    """As Inspect counts it; None for NaN and what is no single number."""
+    if isinstance(value, str):
+        if value in LETTERS:
+            return LETTERS[value]
+        try:
+            value = float(value)
+        except ValueError:
+            return {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}.get(value.lower())
+    if not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def _asked(value: Any) -> Any:
+    """What is asked, without the ids that each run gives its messages."""
+    if isinstance(value, list):
+        return [[one.get("role"), one.get("content")] if isinstance(one, dict) else one for one in value]
+    return value
+
+
+def _prompt(messages: Any, held: Mapping[str, Any]) -> str | None:
+    """What the model was shown before its first own word."""
+    parts = []
+    for message in messages or []:
+        if message.get("role") == "assistant" and message.get("source") == "generate":
+            break
+        parts.append(f"[{message.get('role')}]\n{_resolved(message.get('content'), held)}")
+    return "\n\n".join(parts) or None
+
+
+def _resolved(value: Any, held: Mapping[str, Any]) -> Any:
+    """A long text stands elsewhere in the sample, under its digest."""
+    if isinstance(value, str) and value.startswith("attachment://"):
+        return held.get(value.removeprefix("attachment://"), value)
+    return value

@@ -1,0 +1,199 @@
+"""Logs of lm-evaluation-harness 0.4: `results_TIME.json`, and beside it `samples_TASK_TIME.jsonl` a task."""
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any
+
+from gridc.compiler.inputs.logs.bounded import LogFile, log_error
+from gridc.compiler.inputs.logs.records import (
+    LogAnswer,
+    LogAxis,
+    LogRun,
+    LogState,
+    PrintedScore,
+    axis,
+    content_digest,
+)
+
+PACKAGE = "lm-eval"
+INVALID = "[invalid]"
+"""What a filter gives where it read nothing."""
+TEMPLATE = (
+    "doc_to_text",
+    "doc_to_target",
+    "doc_to_choice",
+    "description",
+    "target_delimiter",
+    "fewshot_delimiter",
+    "gen_prefix",
+    "process_docs",
+)
+SCORING = ("metric_list", "filter_list", "process_results")
+SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+SEEDED_REQUESTS = ("completions", "openai", "anthropic")
+"""Models behind an address get one seed with every request."""
+UNKNOWN = (
+    "the batch shape of each call",
+    "truncated prompts",
+    "the attention implementation",
+    "digests of weights and tokenizer",
+)
+
+
+def claims(file: LogFile) -> bool:
+    return file.suffix == ".json" and {"results", "configs", "n-shot"} <= file.keys
+
+
+def belongs(file: LogFile) -> bool:
+    """Samples are read with their results."""
+    return file.suffix == ".jsonl" and {"doc_id", "doc", "filter", "filtered_resps"} <= file.keys
+
+
+def runs(file: LogFile) -> Iterator[LogRun]:
+    """A run for each task; a group of tasks, which has no items of its own, is left out."""
+    document = file.document
+    results, configs = document["results"], document["configs"]
+    stem = file.name.removesuffix(".json").partition("_")[2]
+    for task in results:
+        if task in configs:
+            samples = LogFile(file.path.with_name(f"samples_{task}_{stem}.jsonl"))
+            yield _run(file, document, task, samples if samples.path.is_file() else None)
+
+
+def _run(file: LogFile, document: Mapping[str, Any], task: str, samples: LogFile | None) -> LogRun:
+    config, made = document["configs"][task], document.get("config") or {}
+    printed = {
+        key: PrintedScore(_number(value), _effective(document, task))
+        for key, value in document["results"][task].items()
+        if "," in key and "_stderr," not in key
+    }
+    higher = (document.get("higher_is_better") or {}).get(task) or {}
+    arguments = made.get("model_args") or {}
+    unknown = UNKNOWN if samples else (*UNKNOWN, "items (run with --log_samples)")
+    return LogRun(
+        path=file.path if samples is None else samples.path,
+        package=PACKAGE,
+        version=str(document.get("lm_eval_version", "unknown")),
+        digest=file.digest if samples is None else samples.digest,
+        model=_model(document, arguments),
+        benchmark=task,
+        axes=_axes(document, task, config, made, arguments),
+        readings=tuple(printed),
+        samples=None if samples is None else partial(_answers, samples),
+        facts={
+            ("environment", "transformers"): document.get("transformers_version"),
+            ("environment", "device"): made.get("device"),
+            ("environment", "batch_size"): made.get("batch_size"),
+        },
+        seeds={name: made[name] for name in SEEDS if made.get(name) is not None},
+        shared_seed=_shared_seed(document, config, arguments),
+        lower=frozenset(key for key in printed if higher.get(key.partition(",")[0]) is False),
+        printed=printed,
+        expected=_effective(document, task),
+        unknown=unknown,
+    )
+
+
+def _axes(
+    document: Mapping[str, Any],
+    task: str,
+    config: Mapping[str, Any],
+    made: Mapping[str, Any],
+    arguments: Any,
+) -> dict[str, LogAxis]:
+    shots = (document.get("n-shot") or {}).get(task, config.get("num_fewshot") or 0)
+    chat = document.get("chat_template_sha")
+    multiturn = document.get("fewshot_as_multiturn")
+    generated = config.get("generation_kwargs") if config.get("output_type") == "generate_until" else None
+    exemplars = [(config.get("fewshot_config") or {}).get("sampler"), made.get("fewshot_seed")]
+    axes = {
+        "task": axis("prompt", task),
+        "shots": axis("prompt", str(shots)),
+        "chat": axis(
+            "prompt", "no" if chat is None else f"yes{', multiturn' if multiturn and shots else ''}"
+        ),
+        "chat_template": axis("model", chat or "none", own=True),
+        "system": axis("prompt", document.get("system_instruction_sha") or "none"),
+        "template": axis("prompt", [config.get(key) for key in TEMPLATE]),
+        "exemplars": axis("prompt", exemplars if shots else "none"),
+        "method": axis("request", str(config.get("output_type"))),
+        "decoding": axis("request", "none" if generated is None else generated),
+        "repeats": axis("request", str(config.get("repeats") or 1)),
+        "scoring": axis("score", [config.get(key) for key in SCORING]),
+        "task_version": axis("code", str((document.get("versions") or {}).get(task))),
+        "package": axis("code", f"{PACKAGE} {document.get('lm_eval_version', 'unknown')}"),
+        "weights": axis("model", [_weights(document, arguments), made.get("model_revision")], own=True),
+        "precision": axis("request", str(made.get("model_dtype")), own=True),
+    }
+    if isinstance(arguments, dict):
+        others = {key: value for key, value in arguments.items() if key not in ("pretrained", "dtype")}
+        axes["model_args"] = axis("request", others or "none", own=True)
+    elif arguments:
+        axes["model_args"] = axis("request", str(arguments), own=True)
+    return axes
+
+
+def _weights(document: Mapping[str, Any], arguments: Any) -> str:
+    named = arguments.get("pretrained") or arguments.get("model") if isinstance(arguments, dict) else None
+    return str(named or document.get("model_name"))
+
+
+def _model(document: Mapping[str, Any], arguments: Any) -> str:
+    """The model's name; of a folder its last part."""
+    name = str(document.get("model_name") or _weights(document, arguments))
+    return PurePosixPath(name).name if name.startswith(("/", "./", "../")) else name
+
+
+def _shared_seed(document: Mapping[str, Any], config: Mapping[str, Any], arguments: Any) -> str | None:
+    behind_address = any(part in str(document.get("model_source")) for part in SEEDED_REQUESTS)
+    decoding = config.get("generation_kwargs") or {}
+    if not behind_address or not decoding.get("temperature"):
+        return None
+    stated = arguments.get("seed") if isinstance(arguments, dict) else None
+    return str(decoding.get("seed", stated if stated is not None else 1234))
+
+
+def _effective(document: Mapping[str, Any], task: str) -> int | None:
+    count = ((document.get("n-samples") or {}).get(task) or {}).get("effective")
+    return count if isinstance(count, int) else None
+
+
+def _answers(samples: LogFile) -> Iterator[LogAnswer]:
+    for line, row in samples.lines():
+        try:
+            yield _answer(row)
+        except (AttributeError, KeyError, TypeError) as error:
+            message = f"not a sample of {PACKAGE}: {type(error).__name__} {error}"
+            raise log_error("GC672", message, samples.path, line) from None
+
+
+def _answer(row: Mapping[str, Any]) -> LogAnswer:
+    name = row["filter"]
+    scores = {f"{metric},{name}": _number(row.get(metric)) for metric in row["metrics"]}
+    unscored = all(score is None for score in scores.values())
+    given = row["filtered_resps"]
+    state: LogState = "unscored" if unscored else "unreadable" if INVALID in given else "read"
+    asked = row["arguments"]
+    first: Mapping[str, Any] = next(iter(asked.values()), {}) if isinstance(asked, dict) else {}
+    return LogAnswer(
+        id=str(row["doc_id"]),
+        content=content_digest(row["doc"]),
+        epoch=0,
+        scores=scores,
+        state=state,
+        prompt=_text(first.get("arg_0")),
+        answer=_text(row["resps"][0][0] if row["resps"] else None),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else str(value)
+
+
+def _number(value: Any) -> float | None:
+    """A score; None for what is none: NaN, a pair that a metric aggregates later, the mark of no scoring."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return float(value) if isinstance(value, bool) else None
+    return None if not math.isfinite(value) else float(value)

@@ -1,0 +1,201 @@
+"""Logs of promptfoo: `.json` of a whole evaluation, `.jsonl` of its results alone, `.csv` of its table."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from gridc.compiler.inputs.logs.bounded import LogFile, log_error
+from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, LogState, PrintedScore, axis, content_digest
+
+PACKAGE = "promptfoo"
+PASS = "success"
+ERROR = 2
+"""The reason of a row that has no answer; `error` is also the text of an assertion that failed."""
+ENDED: Mapping[str, LogState] = {"length": "cut", "content_filter": "refused"}
+UNKNOWN = ("unreadable answers: they count as wrong", "versions of the models")
+NO_CONFIG = "decoding (only the .json has the providers' settings)"
+STATUS = "Status"
+
+
+def claims(file: LogFile) -> bool:
+    if file.suffix == ".csv":
+        return {STATUS, "Score", "Named Scores"} <= file.keys
+    wanted = (
+        {"evalId", "results", "config"} if file.suffix == ".json" else {"promptIdx", "testIdx", "provider"}
+    )
+    return file.suffix in (".json", ".jsonl") and wanted <= file.keys
+
+
+def belongs(file: LogFile) -> bool:
+    return False
+
+
+class _Column(NamedTuple):
+    """One provider under one prompt."""
+
+    provider: str
+    label: str
+    prompt: str
+
+
+def runs(file: LogFile) -> Iterator[LogRun]:
+    """A run for each provider and prompt."""
+    try:
+        yield from _of_csv(file) if file.suffix == ".csv" else _of_rows(file)
+    except (AttributeError, KeyError, TypeError, IndexError) as error:
+        message = f"not a log of {PACKAGE}: {type(error).__name__} {error}"
+        raise log_error("GC672", message, file.path) from None
+
+
+def _of_rows(file: LogFile) -> Iterator[LogRun]:
+    document = file.document if file.suffix == ".json" else {}
+    config = document.get("config") or {}
+    counts: Counter[_Column] = Counter()
+    passed: Counter[_Column] = Counter()
+    failed: Counter[_Column] = Counter()
+    names: defaultdict[_Column, dict[str, None]] = defaultdict(dict)
+    templates = {number: one.get("raw") for number, one in enumerate(_prompts(document))}
+    for row in _rows(file):
+        column = _column(row, templates)
+        counts[column] += 1
+        passed[column] += bool(row["success"])
+        failed[column] += row.get("failureReason") == ERROR
+        names[column].update(dict.fromkeys(row.get("namedScores") or {}))
+    _check_counts(file, document, sum(counts.values()))
+    version = str((document.get("metadata") or {}).get("promptfooVersion", "unknown"))
+    for column in counts:
+        decoding = _decoding(config, column)
+        seed = decoding.pop("seed", None) if decoding else None
+        yield LogRun(
+            path=file.path,
+            package=PACKAGE,
+            version=version,
+            digest=file.digest,
+            model=column.provider,
+            benchmark=config.get("description") or file.path.stem,
+            axes={
+                "prompt": axis("prompt", column.prompt, column.label),
+                "decoding": axis("request", decoding or "unknown", own=True),
+                "package": axis("code", f"{PACKAGE} {version}"),
+            },
+            readings=(PASS, "score", *names[column]),
+            samples=partial(_answers, file, column, templates),
+            id=str(document.get("evalId", "")),
+            seeds={} if seed is None else {"seed": seed},
+            shared_seed=None if seed is None or not decoding.get("temperature", 1) else str(seed),
+            printed={PASS: PrintedScore(passed[column] / counts[column], counts[column])},
+            expected=counts[column],
+            unknown=UNKNOWN if document else (*UNKNOWN, NO_CONFIG, "the version of promptfoo"),
+        )
+
+
+def _check_counts(file: LogFile, document: Mapping[str, Any], rows: int) -> None:
+    stats = (document.get("results") or {}).get("stats")
+    if stats is None:
+        return
+    counted = sum(stats.get(name, 0) for name in ("successes", "failures", "errors"))
+    if counted != rows:
+        message = f"its statistics count {counted:,} results, and the file has {rows:,}"
+        raise log_error("GC674", message, file.path)
+
+
+def _prompts(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return (document.get("results") or {}).get("prompts") or []
+
+
+def _rows(file: LogFile) -> Iterator[Mapping[str, Any]]:
+    if file.suffix == ".json":
+        return iter(file.document["results"]["results"])
+    return (row for _, row in file.lines())
+
+
+def _column(row: Mapping[str, Any], templates: Mapping[int, Any]) -> _Column:
+    provider, label = row["provider"], row["prompt"].get("label") or ""
+    raw = templates.get(row["promptIdx"])
+    return _Column(provider.get("label") or provider["id"], label.partition(":")[0][:40], raw or label)
+
+
+def _decoding(config: Mapping[str, Any], column: _Column) -> dict[str, Any]:
+    for one in config.get("providers") or []:
+        if isinstance(one, dict) and column.provider in (one.get("label"), one.get("id")):
+            stated = one.get("config") or {}
+            return {key: value for key, value in stated.items() if "key" not in key.lower()}
+    return {}
+
+
+def _answers(file: LogFile, wanted: _Column, templates: Mapping[int, Any]) -> Iterator[LogAnswer]:
+    seen: Counter[bytes] = Counter()
+    for row in _rows(file):
+        if _column(row, templates) != wanted:
+            continue
+        content = content_digest(row.get("vars") or {})
+        test, response = row.get("testCase") or {}, row.get("response") or {}
+        failed = row.get("failureReason") == ERROR
+        output = response.get("output")
+        yield LogAnswer(
+            id=str(test.get("description") or _id(row.get("vars") or {})),
+            content=content,
+            epoch=seen[content],
+            scores={} if failed else _scores(row),
+            state="failed" if failed else ENDED.get(str(response.get("finishReason")), "read"),
+            prompt=row["prompt"].get("raw"),
+            answer=output if isinstance(output, str) or output is None else str(output),
+        )
+        seen[content] += 1
+
+
+def _id(values: Mapping[str, Any]) -> str:
+    """A test has no id of its own: its variables, in short."""
+    return ", ".join(f"{name}={value}" for name, value in values.items())[:80]
+
+
+def _scores(row: Mapping[str, Any]) -> dict[str, float | None]:
+    named = {name: _number(value) for name, value in (row.get("namedScores") or {}).items()}
+    return {PASS: float(bool(row["success"])), "score": _number(row.get("score")), **named}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _of_csv(file: LogFile) -> Iterator[LogRun]:
+    _, header = next(file.records())
+    starts = [place - 1 for place, name in enumerate(header) if name == STATUS]
+    for start in starts:
+        provider, _, label = header[start].removeprefix("[").partition("] ")
+        yield LogRun(
+            path=file.path,
+            package=PACKAGE,
+            version="unknown",
+            digest=file.digest,
+            model=provider,
+            benchmark=file.path.stem,
+            axes={"prompt": axis("prompt", label, label.partition(":")[0][:40])},
+            readings=(PASS, "score"),
+            samples=partial(_of_column, file, header[: starts[0]], start),
+            unknown=(*UNKNOWN, NO_CONFIG, "the version of promptfoo", "prompts", "answers that were cut off"),
+        )
+
+
+def _of_column(file: LogFile, names: list[str], start: int) -> Iterator[LogAnswer]:
+    seen: Counter[bytes] = Counter()
+    records = file.records()
+    width = len(next(records)[1])
+    for line, record in records:
+        if len(record) != width:
+            message = f"{len(record)} fields where the header has {width}"
+            raise log_error("GC672", message, file.path, line)
+        values = dict(zip(names, record, strict=False))
+        content, status = content_digest(values), record[start + 1]
+        failed = status == "ERROR"
+        yield LogAnswer(
+            id=_id(values),
+            content=content,
+            epoch=seen[content],
+            scores={} if failed else {PASS: float(status == "PASS"), "score": float(record[start + 2])},
+            state="failed" if failed else "read",
+            answer=record[start],
+        )
+        seen[content] += 1

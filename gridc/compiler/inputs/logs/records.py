@@ -1,0 +1,106 @@
+"""What the logs of other packages say, in one shape: runs, and of each its answers one after the other."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from gridc.schema.policy import Aspect
+
+LogState = Literal["read", "unreadable", "cut", "refused", "failed", "unscored"]
+"""How an answer ended. What is `unreadable`, `cut` off at the token limit or `refused` by the provider is an
+answer and may have a score; what `failed` for good or is `unscored` has none."""
+LOG_STATES: tuple[LogState, ...] = ("read", "unreadable", "cut", "refused", "failed", "unscored")
+DIGEST_BYTES = 16
+"""Of SHA-256, by which contents and prompts are matched."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogAxis:
+    """What a run was made with, in one respect. Two runs differ in it where `value` does; `label` is its
+    short name for people. What is the model's `own` (its precision, its provider's arguments) belongs to the
+    model as long as that has one value alone."""
+
+    aspect: Aspect
+    value: str
+    label: str
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedScore:
+    """What the package itself prints of a reading: the score, and of how many items."""
+
+    value: float | None
+    items: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogAnswer:
+    """One answer to an item: its id in the log, the digest of what is asked (None where the log does not have
+    it), the repetition, the score under each reading that the row has (None: it has no score), how the answer
+    ended, and the texts where the log has them. `unit` is what the item was made from, where the log says."""
+
+    id: str
+    content: bytes | None
+    epoch: int
+    scores: Mapping[str, float | None]
+    state: LogState
+    prompt: str | None = None
+    answer: str | None = None
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogRun:
+    """One model's answers to one benchmark in one configuration, as one log has them.
+
+    `readings` name the ways in which the answers count (a metric under a filter, a scorer): the first is the
+    one that the package prints first. `samples` streams the answers, and is None where the log has scores and
+    no items. `unlisted` is the score of an item that another run has and this one does not list. `expected`
+    is how many answers the log says it has. `shared_seed` is a seed that went out with every request of a
+    sampled run, so that all items share one draw. `unknown` is what the log does not record.
+    """
+
+    path: Path
+    package: str
+    version: str
+    digest: str
+    model: str
+    benchmark: str
+    axes: Mapping[str, LogAxis]
+    readings: tuple[str, ...]
+    samples: Callable[[], Iterator[LogAnswer]] | None
+    id: str = ""
+    facts: Mapping[tuple[Aspect, str], object] = field(default_factory=dict)
+    seeds: Mapping[str, object] = field(default_factory=dict)
+    shared_seed: str | None = None
+    lower: frozenset[str] = frozenset()
+    printed: Mapping[str, PrintedScore] = field(default_factory=dict)
+    expected: int | None = None
+    finished: bool = True
+    unlisted: float | None = None
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def made_by(self) -> str:
+        return f"{self.package} {self.version}"
+
+
+def content_digest(value: Any) -> bytes:
+    """Of a JSON value, whatever the order of its keys."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+    return text_digest(text)
+
+
+def text_digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:DIGEST_BYTES]
+
+
+def axis(aspect: Aspect, value: Any, label: str | None = None, own: bool = False) -> LogAxis:
+    """An axis by a JSON value; its label is the value where that is short."""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    short = text if len(text) <= 24 else f"#{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:6]}"
+    return LogAxis(aspect, text, label or short, own)

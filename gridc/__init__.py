@@ -15,6 +15,7 @@ _HOMES = {
     "OpenStudy": "gridc.study",
     "RayCluster": "gridc.study",
     "Trust": "gridc.study",
+    "certify": "gridc.study",
     "compare": "gridc.study",
     "diff": "gridc.study",
     "open": "gridc.study",

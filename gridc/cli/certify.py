@@ -1,17 +1,45 @@
 """`gridc certify`."""
 
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
+from gridc import study as studies
 from gridc.cli import terminal
-from gridc.cli.options import ALLOW, FOLDERS, JSON, OUT, SPEC, believes, print_json, resumable
+from gridc.cli.options import ALLOW, FOLDERS, JSON, OUT, SPEC, Several, believes, print_json, resumable
 from gridc.study import OpenStudy, Trust
+from gridc.study.recorded import LogBenchmarkRow, LogReport, words
+
+WIDE = 160
+"""Columns that a table takes at most, where a terminal has fewer."""
 
 
-@click.command()
+@click.command(cls=Several, several="--from")
 @SPEC
+@click.option(
+    "--from",
+    "logs",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="LOGS ...",
+    help="Logs of other packages, or folders with them, in the place of a spec (docs/logs.md).",
+)
+@click.option("--reading", help="Of logs: the metric, filter or scorer that counts, where a log has it.")
+@click.option(
+    "--benchmark",
+    "benchmarks",
+    multiple=True,
+    metavar="NAME=TASK,TASK",
+    help="Of logs: these tasks ask the same items in several ways, and are one benchmark.",
+)
+@click.option(
+    "--may-differ",
+    multiple=True,
+    metavar="AXIS",
+    help="Of logs: compare models that differ in this axis throughout.",
+)
 @FOLDERS
 @OUT
 @JSON
@@ -27,8 +55,17 @@ def certify(
     until_decided: bool,
     allow: tuple[str, ...],
     trust: Trust,
+    logs: tuple[Path, ...],
+    reading: str | None,
+    benchmarks: tuple[str, ...],
+    may_differ: tuple[str, ...],
 ) -> None:
-    """Say which orders and reversals the items certify. With --until-decided, run as little as it takes."""
+    """Say which orders and reversals the items certify. With --until-decided, run as little as it takes.
+
+    With --from, of logs that lm-evaluation-harness, Inspect, promptfoo or others wrote, without a spec."""
+    if logs:
+        _of_logs(studies.certify(logs, reading, _tasks(benchmarks), may_differ), as_json, out)
+        return
     study = OpenStudy(spec, data, out, trust, models=models)
     if until_decided:
         _until_decided(study, as_json, allow)
@@ -39,6 +76,58 @@ def certify(
         return
     for statement in certified.certificate.statements:
         click.echo(terminal.bullet(statement))
+
+
+def _tasks(stated: Iterable[str]) -> dict[str, list[str]]:
+    benchmarks = {}
+    for text in stated:
+        name, equals, tasks = text.partition("=")
+        if not (name and equals and tasks):
+            raise click.BadParameter("write NAME=TASK,TASK", param_hint="--benchmark")
+        benchmarks[name] = tasks.split(",")
+    return benchmarks
+
+
+def _of_logs(report: LogReport, as_json: bool, out: Path | None) -> None:
+    if out is not None:
+        report.write(out)
+    if as_json:
+        print_json(report.as_json())
+        return
+    document = report.certificate
+    for line in words.provenance(document):
+        click.echo(terminal.visible(line))
+    for row in document.benchmarks:
+        click.echo()
+        for line in words.head(row):
+            click.echo(terminal.visible(line))
+        _table(words.SCORES, words.scores(row))
+        if row.order:
+            _table(words.NEIGHBOURS, words.neighbours(row))
+        _sentences(row, document.alpha)
+
+
+def _sentences(row: LogBenchmarkRow, alpha: float) -> None:
+    for line in (*words.order(row, alpha), *words.pairs(row)):
+        click.echo(terminal.bullet(line))
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=SIMPLE)
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    for row in rows[: words.SHOWN]:
+        table.add_row(*(escape(terminal.visible(cell)) for cell in row))
+    console = Console(highlight=False)
+    console.width = max(console.width, WIDE)
+    console.print(table, soft_wrap=True)
+    if len(rows) > words.SHOWN:
+        click.echo(f"  {len(rows) - words.SHOWN:,} more rows: --json or --out has all")
 
 
 def _until_decided(study: OpenStudy, as_json: bool, allow: tuple[str, ...]) -> None:

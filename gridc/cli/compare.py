@@ -8,7 +8,7 @@ import click
 
 from gridc import study
 from gridc.cli import terminal
-from gridc.cli.options import JSON, print_json
+from gridc.cli.options import JSON, Several, print_json
 from gridc.study.gate import (
     Aspect,
     ComparedBenchmark,
@@ -38,28 +38,7 @@ class MarginParameter(click.ParamType[float]):
             self.fail(str(error), param, ctx)
 
 
-class Several(click.Command):
-    """`--baseline A1 A2 A3` is `--baseline A1 --baseline A2 --baseline A3`, up to the next option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, list(_spread(args)))
-
-
-def _spread(args: list[str]) -> Iterator[str]:
-    within = False
-    for argument in args:
-        if argument == "--baseline":
-            within = True
-        elif argument.startswith("-"):
-            within = False
-            yield argument
-        elif within:
-            yield f"--baseline={argument}"
-        else:
-            yield argument
-
-
-@click.command(cls=Several)
+@click.command(cls=Several, several="--baseline")
 @click.argument("runs", nargs=-1, metavar="A B")
 @click.option(
     "--baseline",
@@ -204,7 +183,10 @@ def _tail(comparison: RunComparison) -> Iterator[str]:
             shown = "; ".join(_flip(flip) for flip in lost[:SHOWN])
             more = f"; {row.lost - SHOWN:,} more" if row.lost > SHOWN else ""
             yield f"{row.name} lost: {shown}{more}"
-    if len(comparison.a) == 1:
+    if (
+        all(run.made_by.startswith("gridc") for run in (*comparison.a, comparison.b))
+        and len(comparison.a) == 1
+    ):
         yield f"every answer: gridc view {comparison.a[0].name} --with {comparison.b.name}"
 
 

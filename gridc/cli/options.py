@@ -31,6 +31,29 @@ class SpecPath(click.Path):
         return spec_in(path)
 
 
+class Several(click.Command):
+    """A command with an option of several values: `--baseline A1 A2` is `--baseline A1 --baseline A2`, up
+    to the next option."""
+
+    def __init__(self, *rest: Any, several: str, **named: Any) -> None:
+        super().__init__(*rest, **named)
+        self._several = several
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(self._spread(args)))
+
+    def _spread(self, args: list[str]) -> Iterator[str]:
+        within = False
+        for argument in args:
+            if argument == self._several:
+                within = True
+            elif argument.startswith("-"):
+                within = False
+                yield argument
+            else:
+                yield f"{self._several}={argument}" if within else argument
+
+
 class Percentage(click.ParamType[float]):
     """A share, above 0 % and at most 100 %, written `1` or `1%`, as a proportion."""
 

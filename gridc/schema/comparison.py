@@ -8,6 +8,9 @@ from gridc.schema.policy import Aspect
 from gridc.schema.rows import Count, Part, Rounded, Share
 
 FORMAT: Literal["gridc-comparison/1"] = "gridc-comparison/1"
+AnswerState = Literal["read", "unreadable", "cut", "refused", "failed", "unscored"]
+"""How an answer ended. What is `unreadable`, `cut` off at the token limit or `refused` by the provider is an
+answer and has a score; what `failed` for good or is `unscored` yet has none."""
 ReleaseVerdict = Literal["GO", "NO-GO", "INCONCLUSIVE", "NOT COMPARABLE"]
 Regression = Literal["yes", "no", "cannot tell"]
 InPoints = Annotated[Rounded, Field(description="In percentage points.")]

@@ -2,7 +2,8 @@
 
 `gridcard` is the language, `extension` the same for a spec that says only in what it differs from another,
 `deviations` the log beside it; `certificate`, `estimates`, `card`, `scorecard` and `deviation-report` are
-what a study gives; `policy` says what a run may lose against another one, and `comparison` what it lost.
+what a study gives; `policy` says what a run may lose against another one, `comparison`
+what it lost, and `logs` what logs of other packages certify.
 """
 
 import json
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 
 NAMES = (
     "gridcard", "extension", "deviations",
-    "certificate", "estimates", "card", "scorecard", "deviation-report", "policy", "comparison",
+    "certificate", "estimates", "card", "scorecard", "deviation-report", "policy", "comparison", "logs",
 )  # fmt: skip
 
 EXTENDING: dict[str, Any] = {
@@ -53,6 +54,7 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
     from gridc.schema.deviation_report import DeviationReport
     from gridc.schema.estimates import Estimates
     from gridc.schema.policy import Policy
+    from gridc.schema.recorded import LogCertificate
     from gridc.schema.scorecard import Scorecard
     from gridc.schema.spec import Spec
 
@@ -66,6 +68,7 @@ def generate(name: str = "gridcard") -> dict[str, Any]:
         "deviation-report": (DeviationReport, "gridc deviation log as a report"),
         "policy": (Policy, "gridc release policy"),
         "comparison": (RunComparison, "gridc comparison of two runs"),
+        "logs": (LogCertificate, "gridc certificate of logs"),
     }
     model, title = models[name]
     schema = model.model_json_schema(by_alias=True, mode="validation")

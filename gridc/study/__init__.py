@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gridc.study.measurands import Measurand
     from gridc.study.planning import DesignAnswer, PlanReport
     from gridc.study.racing import RaceReport
+    from gridc.study.recorded import LogReport
     from gridc.study.reporting import (
         AttachedCards,
         CertificateReport,
@@ -54,6 +55,7 @@ __all__ = [
     "OpenStudy",
     "RayCluster",
     "Trust",
+    "certify",
     "coded",
     "compare",
     "diff",
@@ -472,6 +474,25 @@ def diff(a: AnyPath, b: AnyPath) -> "StudyDiff":
     from gridc.study.comparing import diff
 
     return diff(str(a), str(b))
+
+
+@coded()
+def certify(
+    logs: "AnyPath | Sequence[AnyPath]",
+    reading: str | None = None,
+    benchmarks: Mapping[str, Sequence[str]] | None = None,
+    may_differ: Sequence[str] = (),
+) -> "LogReport":
+    """What logs of other packages certify: files, or folders with them. `reading` is the metric, filter or
+    scorer that counts where a log has it; `benchmarks` names tasks that ask the same items in several ways;
+    `may_differ` has axes in which models may differ throughout and still be compared.
+
+    Raises `FileError` for what is no log, or wrong in one, and `UsageError` for a name that no log has.
+    """
+    from gridc.study.recorded import certify
+
+    several = [logs] if isinstance(logs, str | PathLike) else logs
+    return certify([Path(path) for path in several], reading, benchmarks, may_differ)
 
 
 @coded()

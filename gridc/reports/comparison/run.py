@@ -2,14 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
+from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 from gridc.statistics.direction import Direction
-
-AnswerState = Literal["read", "unreadable", "cut", "refused", "failed", "unscored"]
-"""How an answer ended. What is `unreadable`, `cut` off at the token limit or `refused` by the provider is an
-answer and has a score; what `failed` for good or is `unscored` yet has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument.setting import EFFECTS, Setting
 from gridc.diagnostics.errors import Diagnostic, StoreError
 from gridc.reports.comparison.run import (
-    AnswerState,
     AnswerTexts,
     ComparedRun,
     RunAnswer,
@@ -26,6 +25,7 @@ from gridc.reports.comparison.run import (
 from gridc.runtime.store.events import ModelLoaded, RunStarted
 from gridc.runtime.store.store import Store
 from gridc.schema.canonical import digest
+from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 from gridc.schema.spec import Spec
 from gridc.statistics.direction import Direction

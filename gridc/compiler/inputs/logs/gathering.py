@@ -34,6 +34,10 @@ class LogItems:
             self.ids.append(id)
             self.units.append(unit)
             self.without_content += not content
+        return number
+
+    def named(self, id: str, number: int) -> int:
+        """Remember what an id stands for."""
         first = self.by_id.setdefault(id, number)
         if first != number:
             self.other.setdefault(id, {first}).add(number)
@@ -143,4 +147,4 @@ def _number(answer: LogAnswer, items: LogItems, here: dict[int, str]) -> int:
         occurrence += 1
         key = text_digest(f"{answer.content.hex()} {occurrence}")
         number = items.number(key, answer.id, unit)
-    return number
+    return items.named(answer.id, number)

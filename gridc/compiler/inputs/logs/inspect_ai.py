@@ -10,11 +10,11 @@ from gridc.compiler.inputs.logs.records import (
     LogAnswer,
     LogAxis,
     LogRun,
-    LogState,
     PrintedScore,
     axis,
     content_digest,
 )
+from gridc.schema.comparison import AnswerState
 
 PACKAGE = "inspect_ai"
 HEADER, JOURNAL = "header.json", "_journal/start.json"
@@ -191,7 +191,7 @@ def _answer(sample: Mapping[str, Any]) -> LogAnswer:
 
 def _state(
     sample: Mapping[str, Any], given: Mapping[str, Any], scores: Mapping[str, Any], output: Mapping[str, Any]
-) -> LogState:
+) -> AnswerState:
     if sample.get("error"):
         return "failed"
     if all(score is None for score in scores.values()):

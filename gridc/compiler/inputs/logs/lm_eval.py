@@ -11,11 +11,11 @@ from gridc.compiler.inputs.logs.records import (
     LogAnswer,
     LogAxis,
     LogRun,
-    LogState,
     PrintedScore,
     axis,
     content_digest,
 )
+from gridc.schema.comparison import AnswerState
 
 PACKAGE = "lm-eval"
 INVALID = "[invalid]"
@@ -164,7 +164,7 @@ def _answers(samples: LogFile) -> Iterator[LogAnswer]:
     for line, row in samples.lines():
         try:
             yield _answer(row)
-        except (AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             message = f"not a sample of {PACKAGE}: {type(error).__name__} {error}"
             raise log_error("GC672", message, samples.path, line) from None
 
@@ -174,7 +174,7 @@ def _answer(row: Mapping[str, Any]) -> LogAnswer:
     scores = {f"{metric},{name}": _number(row.get(metric)) for metric in row["metrics"]}
     unscored = all(score is None for score in scores.values())
     given = row["filtered_resps"]
-    state: LogState = "unscored" if unscored else "unreadable" if INVALID in given else "read"
+    state: AnswerState = "unscored" if unscored else "unreadable" if INVALID in given else "read"
     asked = row["arguments"]
     first: Mapping[str, Any] = next(iter(asked.values()), {}) if isinstance(asked, dict) else {}
     return LogAnswer(
@@ -184,8 +184,22 @@ def _answer(row: Mapping[str, Any]) -> LogAnswer:
         scores=scores,
         state=state,
         prompt=_text(first.get("arg_0")),
-        answer=_text(row["resps"][0][0] if row["resps"] else None),
+        answer=_given(row["resps"], asked),
     )
+
+
+def _given(responses: Any, asked: Any) -> str | None:
+    """The text of the first repetition; of candidates that were compared the likeliest."""
+    if not responses:
+        return None
+    first = responses[0][0]
+    if not isinstance(first, list):
+        return _text(first)
+    candidates = list(asked.values())
+    if len(candidates) != len(responses):
+        return _text(first)
+    best = max(range(len(responses)), key=lambda place: float(responses[place][0][0]))
+    return _text(candidates[best].get("arg_1"))
 
 
 def _text(value: Any) -> str | None:

@@ -17,11 +17,11 @@ from gridc.compiler.inputs.logs.records import (
     LOG_STATES,
     LogAnswer,
     LogRun,
-    LogState,
     PrintedScore,
     axis,
     content_digest,
 )
+from gridc.schema.comparison import AnswerState
 
 PACKAGE = "table"
 ITEM, CONTENT = ("item", "id", "item_id"), ("question", "input")
@@ -48,7 +48,7 @@ class _Row(NamedTuple):
     content: bytes | None
     epoch: int
     score: float | None
-    state: LogState
+    state: AnswerState
     unit: str | None
     prompt: str | None
     answer: str | None

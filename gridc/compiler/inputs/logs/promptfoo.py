@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, LogState, PrintedScore, axis, content_digest
+from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis, content_digest
+from gridc.schema.comparison import AnswerState
 
 PACKAGE = "promptfoo"
 PASS = "success"
 ERROR = 2
 """The reason of a row that has no answer; `error` is also the text of an assertion that failed."""
-ENDED: Mapping[str, LogState] = {"length": "cut", "content_filter": "refused"}
+ENDED: Mapping[str, AnswerState] = {"length": "cut", "content_filter": "refused"}
 UNKNOWN = ("unreadable answers: they count as wrong", "versions of the models")
 NO_CONFIG = "decoding (only the .json has the providers' settings)"
 STATUS = "Status"

@@ -5,14 +5,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
+from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 
-LogState = Literal["read", "unreadable", "cut", "refused", "failed", "unscored"]
-"""How an answer ended. What is `unreadable`, `cut` off at the token limit or `refused` by the provider is an
-answer and may have a score; what `failed` for good or is `unscored` has none."""
-LOG_STATES: tuple[LogState, ...] = ("read", "unreadable", "cut", "refused", "failed", "unscored")
+LOG_STATES: tuple[AnswerState, ...] = get_args(AnswerState)
 DIGEST_BYTES = 16
 """Of SHA-256, by which contents and prompts are matched."""
 
@@ -47,7 +45,7 @@ class LogAnswer:
     content: bytes | None
     epoch: int
     scores: Mapping[str, float | None]
-    state: LogState
+    state: AnswerState
     prompt: str | None = None
     answer: str | None = None
     unit: str | None = None

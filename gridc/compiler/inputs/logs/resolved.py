@@ -6,10 +6,11 @@ from functools import partial
 from typing import Any
 
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
-from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, LogState, PrintedScore, axis
+from gridc.compiler.inputs.logs.records import LogAnswer, LogRun, PrintedScore, axis
+from gridc.schema.comparison import AnswerState
 
 PACKAGE = "resolved list"
-SCORED: Mapping[str, tuple[float | None, LogState]] = {
+SCORED: Mapping[str, tuple[float | None, AnswerState]] = {
     "resolved": (1.0, "read"),
     "resolved_ids": (1.0, "read"),
     "unresolved_ids": (0.0, "read"),

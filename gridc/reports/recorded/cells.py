@@ -1,0 +1,284 @@
+"""Runs of logs -> cells: which model, configuration and repetitions; and what to know before any p."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gridc.compiler.inputs.logs import ReadLogs
+from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
+from gridc.compiler.inputs.logs.records import LOG_STATES
+from gridc.schema.comparison import StateCounts
+from gridc.statistics.arrays import Floats
+
+UNRECORDED = "not recorded"
+ALONE = "the only one"
+"""The name of a configuration that no other one stands beside."""
+FEWEST = 10
+"""Items from which repetitions that score alike are no chance."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedAnswers:
+    """The answers of one run under one reading, with what they were read as."""
+
+    gathered: GatheredRun
+    reading: str
+
+    @property
+    def column(self) -> LogColumn | None:
+        return self.gathered.columns.get(self.reading)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedCell:
+    """One model in one configuration: the runs that repeat it."""
+
+    model: str
+    configuration: str
+    runs: tuple[RecordedAnswers, ...]
+    count: int
+    unlisted: float | None
+
+    @cached_property
+    def _columns(self) -> list[LogColumn]:
+        return [run.column for run in self.runs if run.column is not None]
+
+    @cached_property
+    def itemised(self) -> bool:
+        return bool(self._columns)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """The score of every item of the benchmark, (items,): the mean of its repetitions, NaN where it was
+        not asked or one of them has no score."""
+        total, number = np.zeros(self.count), np.zeros(self.count)
+        for column in self._columns:
+            total += np.bincount(column.item, column.score, self.count)
+            number += np.bincount(column.item, minlength=self.count)
+        means = np.divide(total, number, out=np.full(self.count, np.nan), where=number > 0)
+        if self.unlisted is not None:
+            means[number == 0] = self.unlisted
+        rounded: Floats = np.round(means, 12)
+        return rounded
+
+    @cached_property
+    def first(self) -> Floats:
+        """The score of every item in its first repetition of the first run, (items,)."""
+        scores = self.scores.copy()
+        for column in reversed(self._columns):
+            begins = column.epoch == column.epoch.min(initial=0)
+            scores[column.item[begins]] = column.score[begins]
+        return np.where(np.isnan(self.scores), np.nan, scores)
+
+    @property
+    def repetitions(self) -> int:
+        """Of an item, at most."""
+        counts = [np.bincount(column.item, minlength=self.count) for column in self._columns]
+        return int(np.sum(counts, axis=0).max(initial=0)) if counts else 0
+
+    @property
+    def asked(self) -> int | None:
+        """How many items have an answer, or end in some other way."""
+        if not self.itemised:
+            return None
+        if self.unlisted is not None:
+            return self.count
+        return len(np.unique(np.concatenate([column.item for column in self._columns])))
+
+    @property
+    def states(self) -> StateCounts:
+        counts = sum(
+            (np.bincount(column.state, minlength=len(LOG_STATES)) for column in self._columns),
+            np.zeros(len(LOG_STATES), np.int64),
+        )
+        return StateCounts(**dict(zip(LOG_STATES, counts.tolist(), strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedBenchmark:
+    """One benchmark in all logs, its cells by (model, configuration)."""
+
+    name: str
+    items: LogItems
+    lower: bool
+    cells: Mapping[tuple[str, str], RecordedCell]
+    between: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(model for model, _ in self.cells))
+
+    @property
+    def configurations(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(configuration for _, configuration in self.cells))
+
+    def held(self, model: str) -> list[str]:
+        """The configurations in which a model has items."""
+        return [
+            configuration
+            for (name, configuration), cell in self.cells.items()
+            if name == model and cell.itemised
+        ]
+
+
+def recorded(logs: ReadLogs, reading: str | None, may_differ: Iterable[str]) -> list[RecordedBenchmark]:
+    """Every benchmark of some logs. `reading` is taken where a run has it, else its first. Axes in
+    `may_differ` belong to the model, as long as each model has one level of it."""
+    allowed = frozenset(may_differ)
+    by_name: defaultdict[str, list[GatheredRun]] = defaultdict(list)
+    for gathered in logs.runs:
+        by_name[gathered.run.benchmark].append(gathered)
+    return [_benchmark(name, runs, logs.items[name], reading, allowed) for name, runs in by_name.items()]
+
+
+def chosen_reading(gathered: GatheredRun, reading: str | None) -> str:
+    """The reading that counts: the one asked for, or the first that has answers."""
+    known = [*gathered.run.readings, *gathered.columns]
+    if reading in known:
+        return str(reading)
+    held = [name for name in known if name in gathered.columns]
+    return next(iter(held or known), "score")
+
+
+def _benchmark(
+    name: str, runs: Sequence[GatheredRun], items: LogItems, reading: str | None, allowed: frozenset[str]
+) -> RecordedBenchmark:
+    named, between = configurations(runs, allowed)
+    groups: defaultdict[tuple[str, str], list[RecordedAnswers]] = defaultdict(list)
+    for gathered, configuration in zip(runs, named, strict=True):
+        groups[gathered.run.model, configuration].append(
+            RecordedAnswers(gathered, chosen_reading(gathered, reading))
+        )
+    cells = {
+        (model, configuration): RecordedCell(
+            model, configuration, tuple(some), len(items.ids), some[0].gathered.run.unlisted
+        )
+        for (model, configuration), some in sorted(groups.items())
+    }
+    lower = any(run.reading in run.gathered.run.lower for some in groups.values() for run in some)
+    warnings = (*_of_items(items, runs), *_of_runs(runs), *_of_cells(cells.values()))
+    return RecordedBenchmark(name, items, lower, cells, tuple(between), warnings)
+
+
+def configurations(
+    runs: Sequence[GatheredRun], allowed: frozenset[str] = frozenset()
+) -> tuple[list[str], list[str]]:
+    """A name for each run's configuration, of the axes that tell the runs of one model apart; and in what
+    models differ that no model varies, in sentences."""
+    kept: list[str] = []
+    between: list[str] = []
+    parts: list[tuple[str, ...]] = [()] * len(runs)
+    axes = dict.fromkeys(name for gathered in runs for name in gathered.run.axes)
+    for axis in axes:
+        values = [_level(gathered, axis)[0] for gathered in runs]
+        if len(set(values)) == 1:
+            continue
+        of_model: defaultdict[str, set[str]] = defaultdict(set)
+        for gathered, value in zip(runs, values, strict=True):
+            of_model[gathered.run.model].add(value)
+        own = axis in allowed or any(
+            axis in gathered.run.axes and gathered.run.axes[axis].own for gathered in runs
+        )
+        if own and all(len(levels) == 1 for levels in of_model.values()):
+            between.append(axis)
+            continue
+        finer = [(*part, value) for part, value in zip(parts, values, strict=True)]
+        if len(set(finer)) > len(set(parts)):
+            kept.append(axis)
+            parts = finer
+    labels = {axis: _labels(runs, axis) for axis in kept}
+    names = [
+        ",".join(f"{axis}={labels[axis][_level(gathered, axis)[0]]}" for axis in kept) or ALONE
+        for gathered in runs
+    ]
+    return names, between
+
+
+def _level(gathered: GatheredRun, axis: str) -> tuple[str, str]:
+    stated = gathered.run.axes.get(axis)
+    return (UNRECORDED, UNRECORDED) if stated is None else (stated.value, stated.label)
+
+
+def _labels(runs: Sequence[GatheredRun], axis: str) -> dict[str, str]:
+    """A short name for each value, no two alike."""
+    labels: dict[str, str] = {}
+    for gathered in runs:
+        value, label = _level(gathered, axis)
+        if value not in labels:
+            short = label.replace(",", ";")
+            used = list(labels.values())
+            labels[value] = short if short not in used else f"{short} ({used.count(short) + len(used) + 1})"
+    return labels
+
+
+def _of_items(items: LogItems, runs: Sequence[GatheredRun]) -> Iterator[str]:
+    if items.without_content and any(gathered.columns for gathered in runs):
+        yield (
+            f"{items.without_content:,} items match by id alone: the logs do not have what is asked, and "
+            "nothing shows whether one id is one question everywhere"
+        )
+    if items.other:
+        named = ", ".join(sorted(items.other)[:3])
+        yield (
+            f"{len(items.other):,} ids name another question in another log ({named}): items match by "
+            "content here, and to match by id would compare different questions"
+        )
+
+
+def _of_runs(runs: Sequence[GatheredRun]) -> Iterator[str]:
+    for gathered in runs:
+        run = gathered.run
+        if run.shared_seed is not None:
+            yield (
+                f"{run.model}: seed {run.shared_seed} went out with every request ({run.path.name}): its "
+                "items share one draw and are not independent, so that no p-value below holds for it"
+            )
+        if not run.finished:
+            count = max((len(column.item) for column in gathered.columns.values()), default=0)
+            of = "" if run.expected is None else f" of {run.expected:,}"
+            yield f"{run.model}: {run.path.name} was not finished; it has {count:,}{of} samples"
+
+
+def _of_cells(cells: Iterable[RecordedCell]) -> Iterator[str]:
+    for cell in cells:
+        place = f"{cell.model}, {cell.configuration}"
+        columns = [run.column for run in cell.runs]
+        alike = sum(
+            _same(cell.runs[number], cell.runs[other])
+            for number in range(len(columns))
+            for other in range(number)
+        )
+        if alike:
+            yield (
+                f"{place}: {len(columns):,} runs, of which {alike:,} pairs are equal answer by answer: "
+                "repetitions that repeat nothing"
+            )
+        for run, column in zip(cell.runs, columns, strict=True):
+            if column is not None and _repeats_alike(column, cell.count):
+                yield f"{place}: the repetitions in {run.gathered.run.path.name} score alike on every item"
+
+
+def _same(one: RecordedAnswers, other: RecordedAnswers) -> bool:
+    a, b = one.column, other.column
+    if a is None or b is None or len(a.item) != len(b.item) or len(a.item) < FEWEST:
+        return False
+    if one.gathered.texts is not None and other.gathered.texts is not None:
+        return one.gathered.texts == other.gathered.texts
+    order, there = np.lexsort((a.epoch, a.item)), np.lexsort((b.epoch, b.item))
+    equal = np.array_equal(a.score[order], b.score[there], equal_nan=True)
+    return equal and np.array_equal(a.item[order], b.item[there])
+
+
+def _repeats_alike(column: LogColumn, count: int) -> bool:
+    asked = np.bincount(column.item, minlength=count)
+    if asked.max(initial=0) < 2 or (asked > 1).sum() < FEWEST or np.isnan(column.score).any():
+        return False
+    least, most = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(least, column.item, column.score)
+    np.maximum.at(most, column.item, column.score)
+    several = asked > 1
+    return bool((least[several] == most[several]).all()) and len(np.unique(column.score)) > 1

@@ -1,0 +1,139 @@
+"""Logs -> a run to compare, as `gridc compare` takes stores."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from gridc.compiler.inputs.logs import read_logs
+from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
+from gridc.compiler.inputs.logs.records import LOG_STATES, LogRun
+from gridc.reports.comparison.run import AnswerTexts, ComparedRun, RunAnswer, RunBenchmark, RunItem
+from gridc.reports.recorded.cells import chosen_reading, recorded
+from gridc.schema.comparison import AnswerState
+from gridc.schema.policy import Aspect
+from gridc.statistics.direction import Direction
+
+NAMED = ("prompt", "request", "score")
+"""What two configurations of a run differ in by name; the rest is a fact about the run."""
+
+
+def logged_run(path: Path, name: str, reading: str | None = None) -> ComparedRun:
+    """A log, or a folder of them, as a run to compare. Raises `FileError` for what is wrong in one.
+
+    A score outside of 0 to 1 has no test at a margin, and counts as unscored here."""
+    logs = read_logs([path])
+    groups: defaultdict[tuple[str, str], list[GatheredRun]] = defaultdict(list)
+    for gathered in logs.runs:
+        groups[gathered.run.model, gathered.run.benchmark].append(gathered)
+    runs = [gathered.run for gathered in logs.runs]
+    warnings = [warning for benchmark in recorded(logs, reading, ()) for warning in benchmark.warnings]
+    return ComparedRun(
+        name,
+        ", ".join(dict.fromkeys(run.made_by for run in runs)) + " logs, not pre-registered",
+        all(run.finished for run in runs),
+        {
+            (model, benchmark): _benchmark(some, logs.items[benchmark], reading)
+            for (model, benchmark), some in groups.items()
+            if any(gathered.columns for gathered in some)
+        },
+        dict(fact for run in runs for fact in _facts(run)),
+        tuple(dict.fromkeys(what for run in runs for what in run.unknown)),
+        _Texts(logs.runs),
+        (*logs.notes, *warnings),
+    )
+
+
+def _benchmark(runs: list[GatheredRun], items: LogItems, reading: str | None) -> RunBenchmark:
+    answers: dict[int, dict[str, list[RunAnswer]]] = {}
+    settings: dict[str, dict[tuple[Aspect, str], object]] = {}
+    lower = False
+    for gathered in runs:
+        run, chosen = gathered.run, chosen_reading(gathered, reading)
+        column = gathered.columns.get(chosen)
+        if column is None:
+            continue
+        lower = lower or chosen in run.lower
+        configuration = configuration_of(run)
+        settings[configuration] = {(one.aspect, name): one.value for name, one in run.axes.items()}
+        settings[configuration]["score", "reading"] = chosen
+        for number, answer in _answers(column, run, len(items.ids)):
+            answers.setdefault(number, {}).setdefault(configuration, []).append(answer)
+    keys = items.keys
+    held = {
+        keys[number].hex(): RunItem(
+            items.ids[number],
+            items.units[number],
+            {name: tuple(replicates) for name, replicates in by_configuration.items()},
+        )
+        for number, by_configuration in sorted(answers.items())
+    }
+    alone = len({item.unit for item in held.values()}) == len(held)
+    return RunBenchmark(Direction(lower=lower), "item" if alone else "unit", held, settings)
+
+
+def configuration_of(run: LogRun) -> str:
+    """What shapes prompts and requests, by axis; what belongs to the model is not in the name."""
+    parts = (
+        f"{name}={one.label.replace(',', ';')}"
+        for name, one in run.axes.items()
+        if one.aspect in NAMED and not one.own
+    )
+    return ",".join(parts)
+
+
+def _answers(column: LogColumn, run: LogRun, count: int) -> Iterator[tuple[int, RunAnswer]]:
+    for row, (number, state, score) in enumerate(
+        zip(column.item.tolist(), column.state.tolist(), column.score.tolist(), strict=True)
+    ):
+        scored = 0 <= score <= 1
+        name = LOG_STATES[state]
+        ended: AnswerState = name if scored or name == "failed" else "unscored"
+        yield number, RunAnswer(score if scored else None, ended, column.prompt(row))
+    if run.unlisted is not None:
+        for number in np.setdiff1d(np.arange(count), column.item).tolist():
+            yield number, RunAnswer(run.unlisted, "read")
+
+
+def _facts(run: LogRun) -> Iterator[tuple[tuple[Aspect, str], object]]:
+    """By model and benchmark, in the words of `gridc compare`."""
+    for (aspect, path), value in run.facts.items():
+        yield (aspect, f"model[{run.model}].{run.benchmark}.{path}"), value
+    for name, value in run.seeds.items():
+        yield ("seed", f"model[{run.model}].{run.benchmark}.{name}"), value
+
+
+class _Texts:
+    """The texts of an item's first answer, read from the log again when one is asked for."""
+
+    def __init__(self, runs: list[GatheredRun]) -> None:
+        self._runs = [gathered.run for gathered in runs]
+        self._held: dict[int, Mapping[str, AnswerTexts]] = {}
+
+    def __call__(self, model: str, benchmark: str, configuration: str, item: str) -> AnswerTexts:
+        for number, run in enumerate(self._runs):
+            if (run.model, run.benchmark) == (model, benchmark) and configuration_of(run) == configuration:
+                if number not in self._held:
+                    self._held[number] = dict(_first_texts(run))
+                return self._held[number].get(item, AnswerTexts(None, None))
+        return AnswerTexts(None, None)
+
+
+MOST_TEXTS, LONG = 20_000, 2_001
+"""Answers of a run whose texts are kept once one is shown, and characters of each."""
+
+
+def _first_texts(run: LogRun) -> Iterator[tuple[str, AnswerTexts]]:
+    seen: set[str] = set()
+    for answer in run.samples() if run.samples is not None else ():
+        if answer.id in seen:
+            continue
+        seen.add(answer.id)
+        yield answer.id, AnswerTexts(_cut(answer.prompt), _cut(answer.answer))
+        if len(seen) == MOST_TEXTS:
+            return
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None else text[:LONG]

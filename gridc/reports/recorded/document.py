@@ -1,0 +1,204 @@
+"""Logs -> what they certify, as a document."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from gridc import __version__
+from gridc.compiler.inputs.logs import ReadLogs
+from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded
+from gridc.reports.recorded.evidence import EnvelopePair, PairedScores, Ranked, envelopes, ranked, shared
+from gridc.schema.base import ALPHA
+from gridc.schema.recorded import (
+    FORMAT,
+    LogBenchmarkRow,
+    LogCertificate,
+    LogFileRow,
+    LogNeighbourRow,
+    LogPairRow,
+    LogRankRow,
+    LogReadingRow,
+    LogScoreRow,
+)
+from gridc.statistics.exact_tests import holm
+
+Weighed = tuple[str, str, EnvelopePair]
+
+
+def certificate(
+    logs: ReadLogs, reading: str | None = None, may_differ: Iterable[str] = (), alpha: float = ALPHA
+) -> LogCertificate:
+    """All benchmarks of the logs. The claims of all pairs of all benchmarks share `alpha`: one family of
+    reversals and one of orders, as in the certificate of a study."""
+    parts = [_Part(benchmark, alpha) for benchmark in recorded(logs, reading, may_differ)]
+    weighed = [pair for part in parts for _, _, pair in part.pairs]
+    reversals = iter(holm([pair.reversal for pair in weighed]))
+    orders = iter(holm([pair.order for pair in weighed], 2 * len(weighed)))
+    rows = tuple(part.row(reversals, orders, alpha) for part in parts)
+    packages = ", ".join(dict.fromkeys(file.made_by for file in logs.files))
+    notes = list(logs.notes)
+    if logs.passed_over:
+        notes.append(f"{len(logs.passed_over):,} other files were passed over, such as {logs.passed_over[0]}")
+    return LogCertificate(
+        format=FORMAT,
+        gridc=__version__,
+        provenance=f"imported from {packages} logs, not pre-registered; prompts as the log has them",
+        alpha=alpha,
+        files=tuple(
+            LogFileRow(path=str(file.path), sha256=file.digest, made_by=file.made_by) for file in logs.files
+        ),
+        notes=tuple(notes),
+        unknown=tuple(
+            dict.fromkeys(
+                f"{gathered.run.package}: {what}" for gathered in logs.runs for what in gathered.run.unknown
+            )
+        ),
+        benchmarks=rows,
+    )
+
+
+class _Part:
+    """One benchmark before the families are corrected."""
+
+    def __init__(self, benchmark: RecordedBenchmark, alpha: float) -> None:
+        self._benchmark = benchmark
+        self._paired = PairedScores(benchmark)
+        self._reasons: list[str] = []
+        able = [model for model in benchmark.models if self._can_be_tested(model)]
+        names, inside = shared(benchmark, able)
+        self._ranked: Ranked | None = None
+        if len(inside) > 1:
+            self._ranked = ranked(self._paired, inside, names, alpha)
+        self.pairs: list[Weighed] = []
+        for a, b, pair in envelopes(benchmark, self._paired, able):
+            if pair is not None:
+                self.pairs.append((a, b, pair))
+                continue
+            self._reasons.append(
+                f"{a} and {b}: no configuration that both have; two that differ are non-equivalent"
+            )
+
+    def _can_be_tested(self, model: str) -> bool:
+        names = self._benchmark.held(model)
+        if not names:
+            self._reasons.append(f"{model}: no items, so that its score is described and not tested")
+        elif all(np.isnan(self._paired.good(model, name)).all() for name in names):
+            self._reasons.append(f"{model}: the log has no score of an item")
+        elif not self._paired.bounded(model, names):
+            self._reasons.append(f"{model}: scores outside of 0 to 1 are described and not tested")
+        else:
+            return True
+        return False
+
+    def row(self, reversals: Iterator[float], orders: Iterator[float], alpha: float) -> LogBenchmarkRow:
+        benchmark = self._benchmark
+        cells = benchmark.cells.values()
+        return LogBenchmarkRow(
+            benchmark=benchmark.name,
+            items=len(benchmark.items.ids),
+            units=len(set(benchmark.items.units)),
+            direction="lower_is_better" if benchmark.lower else "higher_is_better",
+            itemised=any(cell.itemised for cell in cells),
+            configurations=benchmark.configurations,
+            scores=tuple(_score(cell) for cell in cells),
+            readings=tuple(reading for cell in cells for reading in _others(cell)),
+            ordered_over=() if self._ranked is None else self._ranked.configurations,
+            order=tuple(self._places()),
+            neighbours=tuple(self._neighbours(alpha)),
+            tie_groups=() if self._ranked is None else self._ranked.tie_groups,
+            pairs=tuple(_pair(a, b, pair, next(reversals), next(orders), alpha) for a, b, pair in self.pairs),
+            not_compared=tuple(self._reasons),
+            between_models=benchmark.between,
+            warnings=benchmark.warnings,
+        )
+
+    def _places(self) -> Iterator[LogRankRow]:
+        if self._ranked is None:
+            return
+        for place, model in enumerate(self._ranked.order, start=1):
+            best, worst = self._ranked.places(model)
+            score = self._ranked.scores[model]
+            score = 1 - score if self._benchmark.lower else score
+            yield LogRankRow(model=model, place=place, best=best, worst=worst, score=score)
+
+    def _neighbours(self, alpha: float) -> Iterator[LogNeighbourRow]:
+        for test, adjusted in () if self._ranked is None else self._ranked.neighbours:
+            yield LogNeighbourRow(
+                a=test.a,
+                b=test.b,
+                items=test.items,
+                units=test.units,
+                gap=test.gap,
+                a_ahead=test.ahead,
+                b_ahead=test.behind,
+                p=test.p,
+                p_holm=adjusted,
+                apart=adjusted <= alpha,
+                test=test.test,
+            )
+
+
+def _score(cell: RecordedCell) -> LogScoreRow:
+    run = cell.runs[0]
+    scores = cell.scores[~np.isnan(cell.scores)]
+    printed = run.gathered.run.printed.get(run.reading) if len(cell.runs) == 1 else None
+    value = float(scores.mean()) if len(scores) else None
+    if not cell.itemised and printed is not None:
+        value = printed.value
+    counted = printed.items if printed is not None and not cell.itemised else None
+    return LogScoreRow(
+        model=cell.model,
+        configuration=cell.configuration,
+        reading=run.reading,
+        score=value,
+        items=len(scores) if cell.itemised else counted or 0,
+        asked=cell.asked,
+        repetitions=cell.repetitions,
+        printed=None if printed is None else printed.value,
+        states=cell.states,
+    )
+
+
+def _others(cell: RecordedCell) -> Iterator[LogReadingRow]:
+    """The readings beside the one that counts: what else the log has of the same answers, or prints."""
+    for run in cell.runs[:1]:
+        gathered = run.gathered
+        for name in dict.fromkeys([*gathered.columns, *gathered.run.printed]):
+            if name == run.reading:
+                continue
+            column, printed = gathered.columns.get(name), gathered.run.printed.get(name)
+            held = np.array([]) if column is None else column.score[~np.isnan(column.score)]
+            value = float(held.mean()) if len(held) else None if printed is None else printed.value
+            items = len(held) or (0 if printed is None else printed.items or 0)
+            yield LogReadingRow(
+                model=cell.model,
+                configuration=cell.configuration,
+                reading=name,
+                score=value,
+                items=items,
+            )
+
+
+def _pair(a: str, b: str, pair: EnvelopePair, reversal: float, order: float, alpha: float) -> LogPairRow:
+    counts = pair.counts
+    certified = None
+    if min(reversal, order) <= alpha:
+        certified = "reversal" if reversal <= order else "order"
+    ahead = a if pair.plus_everywhere <= pair.minus_everywhere else b
+    return LogPairRow(
+        a=a,
+        b=b,
+        configurations=counts.size,
+        a_better=counts.plus,
+        b_better=counts.minus,
+        equal=counts.ties,
+        verdict=counts.words,
+        items=pair.items,
+        test=pair.kind,
+        order_p=order,
+        reversal_p=reversal,
+        certified="reversal" if certified == "reversal" else "order" if certified else None,
+        first=ahead if certified == "order" else None,
+        witness_a=None if counts.witness_plus is None else counts.witness_plus.configuration,
+        witness_b=None if counts.witness_minus is None else counts.witness_minus.configuration,
+    )

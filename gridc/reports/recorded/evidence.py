@@ -1,0 +1,235 @@
+"""Pairs of models on the items that both have: which can be told apart, and which order survives.
+
+The tests are those that certify a study (`statistics.exact_tests`, `margins`). An item counts for a pair in a
+configuration where both models have a score of it; scores lie between 0 and 1."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, pairwise
+from typing import Literal
+
+import numpy as np
+
+from gridc.reports.recorded.cells import RecordedBenchmark
+from gridc.statistics import exact_tests, margins
+from gridc.statistics.arrays import Floats, Whole
+from gridc.statistics.case_totals import CaseTable
+from gridc.statistics.exact_tests import holm
+from gridc.statistics.pairs import PairCounts, count
+
+PARTS = 10**6
+"""A score is taken to so many parts of a point, where it is not 0 or 1."""
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class GapTest:
+    """One pair (a, b) on the mean over some configurations: `above` and `below` are one-sided p of a better
+    and of b better."""
+
+    a: str
+    b: str
+    items: int
+    units: int
+    gap: float
+    ahead: int
+    behind: int
+    above: float
+    below: float
+    test: Literal["mcnemar", "gaffke"]
+
+    @property
+    def p(self) -> float:
+        return min(1.0, 2 * min(self.above, self.below))
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopePair:
+    """One pair over the configurations that both have: signs on these items, and p of an order throughout and
+    of a reversal, before any family."""
+
+    counts: PairCounts
+    items: int
+    kind: exact_tests.PairTest
+    plus_everywhere: float
+    minus_everywhere: float
+    reversal: float
+
+    @property
+    def order(self) -> float:
+        return min(self.plus_everywhere, self.minus_everywhere)
+
+
+class PairedScores:
+    """The scores of one benchmark by model and configuration, higher being better, (items,) each."""
+
+    def __init__(self, benchmark: RecordedBenchmark) -> None:
+        self._lower = benchmark.lower
+        self._cells = benchmark.cells
+        names = {name: number for number, name in enumerate(dict.fromkeys(benchmark.items.units))}
+        self.units = np.array([names[unit] for unit in benchmark.items.units], np.int64)
+
+    def good(self, model: str, configuration: str, first: bool = False) -> Floats:
+        cell = self._cells[model, configuration]
+        scores = cell.first if first else cell.scores
+        return 1 - scores if self._lower else scores
+
+    def bounded(self, model: str, configurations: Sequence[str]) -> bool:
+        """Whether every score lies between 0 and 1, and there is one."""
+        values = np.concatenate([self.good(model, name) for name in configurations])
+        held = values[~np.isnan(values)]
+        return bool(len(held)) and bool((held >= 0).all() and (held <= 1).all())
+
+    def gap(self, a: str, b: str, configurations: Sequence[str]) -> GapTest:
+        """The pair on an item's mean over the configurations, where it has a score in each."""
+        means = [np.mean([self.good(model, name) for name in configurations], axis=0) for model in (a, b)]
+        both = ~np.isnan(means[0]) & ~np.isnan(means[1])
+        first, second, units = means[0][both], means[1][both], self.units[both]
+        numbers, of_unit = np.unique(units, return_inverse=True)
+        sizes = np.bincount(of_unit)
+        sums = np.column_stack([np.bincount(of_unit, side, len(numbers)) for side in (first, second)])
+        moved = np.round(sums[:, 0] - sums[:, 1], 9)
+        ahead, behind = int((moved > 0).sum()), int((moved < 0).sum())
+        whole = np.isin(np.concatenate([first, second]), (0.0, 1.0)).all() and len(numbers) == len(first)
+        if whole:
+            tails = exact_tests.upper_tails(ahead + behind)
+            above, below = tails[ahead], tails[behind]
+        else:
+            rows = np.column_stack([sizes, sizes]).astype(np.float64)
+            table = CaseTable(rows, np.round(sums, 9), np.ones(len(numbers), np.int64))
+            above, below = (margins.above(table, *sides, 0.0) for sides in ((0, 1), (1, 0)))
+        gap = float(first.mean() - second.mean()) if len(first) else 0.0
+        sign = -1 if self._lower else 1
+        test: Literal["mcnemar", "gaffke"] = "mcnemar" if whole else "gaffke"
+        return GapTest(
+            a, b, len(first), len(numbers), sign * gap, ahead, behind, min(1.0, above), min(1.0, below), test
+        )
+
+    def envelope(self, a: str, b: str, configurations: Sequence[str]) -> EnvelopePair:
+        """The pair, configuration by configuration."""
+        scores: dict[str, dict[str, Fraction | None]] = {a: {}, b: {}}
+        whole, fewest = True, len(self.units)
+        rows: list[tuple[Floats, Floats]] = []
+        for name in configurations:
+            sides = self.good(a, name), self.good(b, name)
+            both = ~np.isnan(sides[0]) & ~np.isnan(sides[1])
+            fewest = min(fewest, int(both.sum()))
+            for model, side in zip((a, b), sides, strict=True):
+                scores[model][name] = _mean(side[both])
+            firsts = self.good(a, name, first=True), self.good(b, name, first=True)
+            whole = whole and all(np.isin(side[both], (0.0, 1.0)).all() for side in firsts)
+            rows.append(
+                (np.where(both, sides[0] - sides[1], 0.0), np.where(both, firsts[0] - firsts[1], 0.0))
+            )
+        alone = len(np.unique(self.units)) == len(self.units)
+        if whole and alone:
+            tests = exact_tests.mcnemar(np.array([first for _, first in rows]).round().astype(np.int64))
+        else:
+            tests = self._bets(np.array([mean for mean, _ in rows]))
+        sides_p = [exact_tests.somewhere(p, tests.kind, len(rows)) for p in (tests.plus, tests.minus)]
+        return EnvelopePair(
+            count(a, b, scores[a], scores[b]),
+            fewest,
+            tests.kind,
+            exact_tests.everywhere(tests.plus),
+            exact_tests.everywhere(tests.minus),
+            max(sides_p),
+        )
+
+    def _bets(self, differences: Floats) -> exact_tests.PairTests:
+        """Of differences (configurations, items) by unit."""
+        _, of_unit = np.unique(self.units, return_inverse=True)
+        sizes = np.bincount(of_unit)
+        parts: Whole = np.round(differences * PARTS).astype(np.int64)
+        summed = np.zeros((len(parts), len(sizes)), np.int64)
+        for row, values in enumerate(parts):
+            np.add.at(summed[row], of_unit, values)
+        return exact_tests.bets(summed, PARTS * int(sizes.max()), float(sizes.mean()))
+
+
+def _mean(values: Floats) -> Fraction | None:
+    """Exact to the parts of a point."""
+    return (
+        Fraction(int(np.round(values * PARTS * 1000).sum()), PARTS * 1000 * len(values))
+        if len(values)
+        else None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Models in the order of their scores over `configurations`, the neighbours' and all pairs' tests, and
+    which pairs are apart (a better than b) when all pairs are corrected together."""
+
+    configurations: tuple[str, ...]
+    order: tuple[str, ...]
+    scores: Mapping[str, float]
+    neighbours: tuple[tuple[GapTest, float], ...]
+    apart: frozenset[tuple[str, str]]
+
+    def places(self, model: str) -> tuple[int, int]:
+        """The best and the worst place that the tests leave a model."""
+        better = sum(b == model for _, b in self.apart)
+        worse = sum(a == model for a, _ in self.apart)
+        return better + 1, len(self.order) - worse
+
+    @property
+    def tie_groups(self) -> tuple[tuple[str, ...], ...]:
+        """The longest runs of the order of which no two are apart; models that stand alone are no group."""
+        groups: list[tuple[int, int]] = []
+        for start in range(len(self.order)):
+            end = start
+            while end + 1 < len(self.order) and not any(
+                self._are_apart(self.order[inside], self.order[end + 1]) for inside in range(start, end + 1)
+            ):
+                end += 1
+            if end > start and (not groups or end > groups[-1][1]):
+                groups.append((start, end))
+        return tuple(self.order[start : end + 1] for start, end in groups)
+
+    def _are_apart(self, one: str, other: str) -> bool:
+        return (one, other) in self.apart or (other, one) in self.apart
+
+
+def shared(benchmark: RecordedBenchmark, models: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The configurations that most models have, and the models that have all of these."""
+    held = {model: set(benchmark.held(model)) for model in models}
+    counts = {name: sum(name in some for some in held.values()) for name in benchmark.configurations}
+    most = max(counts.values(), default=0)
+    if not most:
+        return (), ()
+    lead = next(name for name, number in counts.items() if number == most)
+    inside = tuple(model for model in models if lead in held[model])
+    names = tuple(name for name in counts if all(name in held[model] for model in inside))
+    return names, inside
+
+
+def ranked(
+    paired: PairedScores, models: Sequence[str], configurations: tuple[str, ...], alpha: float
+) -> Ranked:
+    """The models in order, with every pair tested."""
+    scores = {}
+    for model in models:
+        means = np.mean([paired.good(model, name) for name in configurations], axis=0)
+        scores[model] = float(np.nanmean(means)) if not np.isnan(means).all() else 0.0
+    order = tuple(sorted(models, key=lambda model: (-scores[model], model)))
+    tests = {pair: paired.gap(*pair, configurations) for pair in combinations(order, 2)}
+    adjusted = holm([min(test.above, test.below) for test in tests.values()], 2 * len(tests))
+    apart = frozenset(
+        (test.a, test.b) if test.above <= test.below else (test.b, test.a)
+        for test, p in zip(tests.values(), adjusted, strict=True)
+        if p <= alpha
+    )
+    beside = [tests[pair] for pair in pairwise(order)]
+    neighbours = tuple(zip(beside, holm([test.p for test in beside]), strict=True))
+    return Ranked(configurations, order, scores, neighbours, apart)
+
+
+def envelopes(
+    benchmark: RecordedBenchmark, paired: PairedScores, models: Sequence[str]
+) -> Iterator[tuple[str, str, EnvelopePair | None]]:
+    """Every pair over what both have; None where that is nothing."""
+    for a, b in combinations(models, 2):
+        both = [name for name in benchmark.held(a) if name in benchmark.held(b)]
+        yield a, b, paired.envelope(a, b, both) if both else None

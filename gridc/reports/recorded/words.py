@@ -1,0 +1,146 @@
+"""What logs certify, as text: the same lines in the terminal and in Markdown."""
+
+from collections.abc import Iterator
+
+from gridc.reports.comparison.words import p_value, states
+from gridc.schema.recorded import LogBenchmarkRow, LogCertificate, LogPairRow
+
+SHOWN = 40
+"""Rows of a table that the terminal prints; the JSON has all."""
+
+
+def provenance(document: LogCertificate) -> Iterator[str]:
+    """What the numbers rest on, before any of them."""
+    yield document.provenance
+    yield f"{len(document.files):,} logs; recorded runs: gridc asked nothing and stamped nothing"
+    yield from (f"note: {note}" for note in document.notes)
+    if document.unknown:
+        yield f"not recorded: {'; '.join(document.unknown)}"
+
+
+def head(row: LogBenchmarkRow) -> Iterator[str]:
+    """A benchmark, and what to know before any p."""
+    size = f"{row.items:,} items" if row.units == row.items else f"{row.items:,} items in {row.units:,} units"
+    lower = ", lower is better" if row.direction == "lower_is_better" else ""
+    if not row.itemised:
+        size = "no items: scores are described, and nothing can be tested"
+    yield f"{row.benchmark}: {size}{lower}"
+    yield from (f"warning: {warning}" for warning in row.warnings)
+    if row.between_models:
+        yield f"models also differ in: {', '.join(row.between_models)}"
+    yield from (f"not compared: {reason}" for reason in row.not_compared)
+
+
+SCORES = ("model", "configuration", "reading", "score", "items", "answers")
+
+
+def scores(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
+    """The table of cells."""
+    cells: list[tuple[str, ...]] = []
+    for one in row.scores:
+        value = "none" if one.score is None else f"{one.score:.3f}"
+        items = f"{one.items:,}" if one.asked in (None, one.items) else f"{one.items:,} of {one.asked:,}"
+        times = f" x {one.repetitions}" if one.repetitions > 1 else ""
+        ends = "" if one.asked is None else states(one.states)
+        cells.append((one.model, one.configuration, one.reading, value, f"{items}{times}", ends))
+    return cells
+
+
+NEIGHBOURS = ("place", "model", "score", "can be", "to the next", "units -/+", "p", "p (Holm)", "apart?")
+
+
+def neighbours(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
+    """The order, each model with the test against the next one."""
+    cells: list[tuple[str, ...]] = []
+    for number, one in enumerate(row.order):
+        can = f"{one.best}" if one.best == one.worst else f"{one.best} to {one.worst}"
+        begin = (f"{one.place}", one.model, f"{one.score:.3f}", can)
+        if number == len(row.neighbours):
+            cells.append((*begin, "", "", "", "", ""))
+            continue
+        test = row.neighbours[number]
+        cells.append(
+            (
+                *begin,
+                f"{test.gap:+.3f}",
+                f"{test.b_ahead:,} / {test.a_ahead:,}",
+                p_value(test.p),
+                p_value(test.p_holm),
+                "yes" if test.apart else "no",
+            )
+        )
+    return cells
+
+
+def order(row: LogBenchmarkRow, alpha: float) -> Iterator[str]:
+    """How much of the order stands, in sentences."""
+    if not row.neighbours:
+        return
+    uncorrected = sum(test.p <= alpha for test in row.neighbours)
+    apart = sum(test.apart for test in row.neighbours)
+    count = len(row.neighbours)
+    many = "s" if len(row.ordered_over) > 1 else ""
+    yield (
+        f"of {count:,} neighbours {apart:,} can be told apart (Holm; {uncorrected:,} uncorrected), over the "
+        f"{len(row.ordered_over):,} configuration{many} that all of them have"
+    )
+    if row.tie_groups:
+        groups = ["{" + ", ".join(_short(group)) + "}" for group in row.tie_groups]
+        yield f"tie groups (no two apart, all pairs, Holm): {'; '.join(groups[:SHOWN])}"
+
+
+def _short(group: tuple[str, ...]) -> tuple[str, ...]:
+    return group if len(group) <= 8 else (*group[:3], f"{len(group) - 6} more", *group[-3:])
+
+
+def pairs(row: LogBenchmarkRow) -> Iterator[str]:
+    """Which orders survive the configurations; of many pairs those of which something is certified."""
+    several = [pair for pair in row.pairs if pair.configurations > 1]
+    shown = several if len(several) <= SHOWN else [pair for pair in several if pair.certified]
+    for pair in shown[:SHOWN]:
+        yield pair_sentence(pair)
+    if len(shown) < len(several) or len(shown) > SHOWN:
+        kept = min(len(shown), SHOWN)
+        yield f"{len(several) - kept:,} more pairs: --json has all"
+
+
+def pair_sentence(pair: LogPairRow) -> str:
+    """On these items, and beyond them."""
+    signs = (
+        f"{pair.a} is better in {pair.a_better:,}, {pair.b} in {pair.b_better:,}, equal in {pair.equal:,} of "
+        f"{pair.configurations:,} configurations: {pair.verdict}"
+    )
+    if pair.certified == "order":
+        p = p_value(pair.order_p)
+        return f"{signs}; certified beyond these items: {pair.first} is better in all (p = {p})"
+    if pair.certified == "reversal":
+        return (
+            f"{signs}; certified beyond these items: each is better somewhere "
+            f"(p = {p_value(pair.reversal_p)}; {pair.witness_a}, and {pair.witness_b})"
+        )
+    ps = f"order p = {p_value(pair.order_p)}, reversal p = {p_value(pair.reversal_p)}; Holm"
+    return f"{signs}; beyond these items nothing is certified ({ps})"
+
+
+def markdown(document: LogCertificate) -> str:
+    """The same as a text for a repository or a pull request."""
+    lines = ["# What these logs certify", "", *(f"- {_plain(line)}" for line in provenance(document))]
+    for row in document.benchmarks:
+        first, *more = head(row)
+        lines += ["", f"## {_plain(first)}", "", *(f"- {_plain(line)}" for line in more), ""]
+        lines += _table(SCORES, scores(row))
+        if row.order:
+            lines += ["", *_table(NEIGHBOURS, neighbours(row)), ""]
+        lines += [f"- {_plain(line)}" for line in (*order(row, document.alpha), *pairs(row))]
+    return "\n".join(lines) + "\n"
+
+
+def _table(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
+    return lines + [f"| {' | '.join(_plain(cell) for cell in row)} |" for row in rows]
+
+
+def _plain(text: str) -> str:
+    """A stranger's text in Markdown: no markup of its own."""
+    text = " ".join(text.replace("&", "&amp;").replace("<", "&lt;").split())
+    return "".join(f"\\{letter}" if letter in "\\`*_[]|#!~" else letter for letter in text)

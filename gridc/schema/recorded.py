@@ -1,0 +1,130 @@
+"""What logs that other packages wrote certify, as a document: `gridc certify --from`."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gridc.schema.comparison import StateCounts
+from gridc.schema.rows import Count, Digest, Part, Rounded, Share
+
+FORMAT: Literal["gridc-logs/1"] = "gridc-logs/1"
+OfPair = Annotated[str, Field(description="A model.")]
+
+
+class LogFileRow(Part):
+    """A log that was read."""
+
+    path: str
+    sha256: Digest
+    made_by: str
+
+
+class LogScoreRow(Part):
+    """One model in one configuration. A score is the mean over items of the mean over their repetitions,
+    of what has a score; null where the reading gives none."""
+
+    model: str
+    configuration: str
+    reading: str
+    score: Annotated[Rounded | None, Field(description="In the reading's own unit.")]
+    items: Annotated[Count, Field(description="That the score is of.")]
+    asked: Annotated[Count | None, Field(description="That the log has; null where it has no items.")]
+    repetitions: Annotated[Count, Field(description="Of an item, at most.")]
+    printed: Annotated[Rounded | None, Field(description="What the package prints, of a single run.")]
+    states: StateCounts
+
+
+class LogReadingRow(Part):
+    """Another reading of the same answers: described, not tested."""
+
+    model: str
+    configuration: str
+    reading: str
+    score: Rounded | None
+    items: Count
+
+
+class LogNeighbourRow(Part):
+    """Two models that follow each other in the order of scores, by the items that both have."""
+
+    a: OfPair
+    b: OfPair
+    items: Count
+    units: Count
+    gap: Annotated[Rounded, Field(description="Score of a less that of b.")]
+    a_ahead: Annotated[Count, Field(description="Units on which a scores better.")]
+    b_ahead: Count
+    p: Annotated[Share, Field(description="Two-sided.")]
+    p_holm: Annotated[Share, Field(description="Holm's over the neighbours of the benchmark.")]
+    apart: bool
+    test: Literal["mcnemar", "gaffke"]
+
+
+class LogRankRow(Part):
+    """Where a model can stand in the order: all pairs together, Holm."""
+
+    model: str
+    place: Annotated[int, Field(ge=1, description="In the order of scores.")]
+    best: Annotated[int, Field(ge=1)]
+    worst: Annotated[int, Field(ge=1)]
+    score: Rounded
+
+
+class LogPairRow(Part):
+    """Two models over the configurations that both have: which orders occur on these items, and which are
+    certified beyond them."""
+
+    a: OfPair
+    b: OfPair
+    configurations: Count
+    a_better: Count
+    b_better: Count
+    equal: Count
+    verdict: str
+    items: Annotated[Count, Field(description="The fewest of a configuration that both have a score of.")]
+    test: Literal["mcnemar", "betting"]
+    order_p: Annotated[Share, Field(description="Holm's: one of them is better in every configuration.")]
+    reversal_p: Annotated[Share, Field(description="Holm's: each is better in some configuration.")]
+    certified: Literal["order", "reversal"] | None
+    first: Annotated[str | None, Field(description="Of a certified order: the better one.")]
+    witness_a: Annotated[str | None, Field(description="The configuration that shows a ahead by most.")]
+    witness_b: str | None
+
+
+class LogBenchmarkRow(Part):
+    """One benchmark in all logs. `order` ranks the models over the configurations that these all have."""
+
+    benchmark: str
+    items: Count
+    units: Count
+    direction: Literal["higher_is_better", "lower_is_better"]
+    itemised: bool
+    configurations: tuple[str, ...]
+    scores: tuple[LogScoreRow, ...]
+    readings: tuple[LogReadingRow, ...]
+    ordered_over: Annotated[tuple[str, ...], Field(description="Configurations that the order averages.")]
+    order: tuple[LogRankRow, ...]
+    neighbours: tuple[LogNeighbourRow, ...]
+    tie_groups: Annotated[
+        tuple[tuple[str, ...], ...],
+        Field(description="Neighbours in order of which no two can be told apart (all pairs, Holm)."),
+    ]
+    pairs: tuple[LogPairRow, ...]
+    not_compared: Annotated[tuple[str, ...], Field(description="Models or pairs, each with the reason.")]
+    between_models: Annotated[
+        tuple[str, ...], Field(description="In what models differ beside their names, as the logs have it.")
+    ]
+    warnings: tuple[str, ...]
+
+
+class LogCertificate(Part):
+    """What logs certify."""
+
+    format: Literal["gridc-logs/1"]
+    gridc: str
+    provenance: str
+    alpha: Share
+    files: tuple[LogFileRow, ...]
+    notes: tuple[str, ...]
+    unknown: Annotated[tuple[str, ...], Field(description="What some log does not record.")]
+    benchmarks: tuple[LogBenchmarkRow, ...]

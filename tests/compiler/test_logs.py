@@ -1,0 +1,248 @@
+"""Logs of other packages: real ones, counted by hand and as the package printed them, and damaged ones."""
+
+import json
+import shutil
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gridc.compiler.inputs.logs import ReadLogs, read_logs
+from gridc.compiler.inputs.logs.records import LOG_STATES
+from gridc.diagnostics.errors import FileError
+
+LOGS = Path(__file__).resolve().parents[1] / "logs"
+
+
+def scores(logs: ReadLogs) -> dict[tuple[str, str, str], float]:
+    return {
+        (gathered.run.model, gathered.run.benchmark, reading): float(np.nanmean(column.score))
+        for gathered in logs.runs
+        for reading, column in gathered.columns.items()
+    }
+
+
+def states(logs: ReadLogs, reading: str) -> Counter[str]:
+    return Counter(
+        LOG_STATES[state] for gathered in logs.runs for state in gathered.columns[reading].state.tolist()
+    )
+
+
+def one(path: Path) -> ReadLogs:
+    logs = read_logs([path])
+    assert len(logs.runs) == 1
+    return logs
+
+
+def test_lm_eval_is_read_as_it_prints() -> None:
+    logs = read_logs([LOGS / "lm_eval"])
+    # As lm-eval printed them, task by task (out/llama-zero.txt, out/qwen2-zero.txt); the group is left out.
+    assert {key: round(value, 4) for key, value in scores(logs).items()} == {
+        ("models/pocket-llama", "arith_mc", "acc,none"): 0.3333,
+        ("models/pocket-llama", "arith_mc", "acc_norm,none"): 0.3333,
+        ("models/pocket-llama", "arith_mc_b", "acc,none"): 0.4167,
+        ("models/pocket-llama", "arith_gen", "exact_match,strict"): 0.0,
+        ("models/pocket-llama", "arith_gen", "exact_match,loose"): 0.0,
+        ("models/pocket-qwen2", "arith_mc", "acc,none"): 0.1667,
+        ("models/pocket-qwen2", "arith_mc", "acc_norm,none"): 0.1667,
+        ("models/pocket-qwen2", "arith_mc_b", "acc,none"): 0.25,
+    }
+    for gathered in logs.runs:
+        for reading, printed in gathered.run.printed.items():
+            assert printed.items == len(gathered.columns[reading].item) == 12
+            assert printed.value == pytest.approx(np.nanmean(gathered.columns[reading].score))
+    generated = next(run for run in logs.runs if run.run.benchmark == "arith_gen")
+    assert set(generated.columns["exact_match,strict"].state.tolist()) == {LOG_STATES.index("unreadable")}
+    assert generated.run.seeds["random_seed"] == 0
+    # One document in two tasks is one item.
+    assert len(read_logs([LOGS / "lm_eval"], {"arith_mc_b": "arith_mc"}).items["arith_mc"].ids) == 12
+
+
+def test_inspect_is_read_as_it_prints() -> None:
+    plain = one(LOGS / "inspect" / "plain.eval")
+    # By hand: sample 4 would rather not say, and 6 was cut at the token limit.
+    assert states(plain, "pattern") == {"read": 8, "unreadable": 1, "cut": 1}
+    assert (
+        scores(plain)["mockllm/model", "sums", "pattern"] == plain.runs[0].run.printed["pattern"].value == 0.5
+    )
+    errors = one(LOGS / "inspect" / "errors.json")
+    assert states(errors, "pattern") == {"read": 8, "failed": 2}
+    assert scores(errors)["mockllm/model", "sums", "pattern"] == 0.125
+    two = one(LOGS / "inspect" / "two.json")
+    assert states(two, "partly") == {"read": 9, "unscored": 1}
+    assert states(two, "pattern") == {"read": 9, "unreadable": 1}
+    assert scores(two)["mockllm/model", "sums", "partly"] == pytest.approx(0.9166666666666666)
+    epochs = one(LOGS / "inspect" / "epochs.json")
+    assert Counter(epochs.runs[0].columns["pattern"].epoch.tolist()) == {0: 10, 1: 10, 2: 10}
+    assert scores(epochs)["mockllm/model", "sums", "pattern"] == pytest.approx(0.06666666666666667)
+    assert epochs.runs[0].run.printed["pattern, at_least_1"].value == 0.2
+    warm = one(LOGS / "inspect" / "warm1.json").runs[0].run
+    assert (warm.shared_seed, warm.seeds) == ("5", {"seed": 5})
+    failed = one(LOGS / "inspect" / "failed.json").runs[0].run
+    assert not failed.finished and failed.expected == 10
+
+
+def test_promptfoo_is_read_as_it_prints() -> None:
+    logs = read_logs([LOGS / "promptfoo" / "sums.json"])
+    counts = Counter[str]()
+    for gathered in logs.runs:
+        column = gathered.columns["success"]
+        passed = int(np.nansum(column.score))
+        counts["passed"] += passed
+        counts["errors"] += int((column.state == LOG_STATES.index("failed")).sum())
+        assert passed / 10 == gathered.run.printed["success"].value
+    assert counts == {"passed": 26, "errors": 2}, "26 passed, 12 failed, 2 errors, as it printed"
+    table = read_logs([LOGS / "promptfoo" / "sums.csv"])
+    assert scores(table) == {key: scores(logs)[key] for key in scores(table)}
+    repeat = read_logs([LOGS / "promptfoo" / "repeat.jsonl"])
+    assert [Counter(run.columns["success"].epoch.tolist()) for run in repeat.runs] == [
+        {0: 10, 1: 10, 2: 10}
+    ] * 2
+    assert repeat.runs[0].columns["success"].state.tolist().count(LOG_STATES.index("cut")) in (0, 3)
+
+
+def test_tables_and_lists(tmp_path: Path) -> None:
+    table = tmp_path / "scores.csv"
+    table.write_text(
+        "model,benchmark,item,shots,score,state\na,b,1,0,1,\na,b,2,0,,failed\na,b,1,5,0.5,\nb,b,1,0,true,cut\n"
+    )
+    logs = read_logs([table])
+    assert [(run.run.model, run.run.axes["shots"].value) for run in logs.runs] == [
+        ("a", "0"), ("a", "5"), ("b", "0"),
+    ]  # fmt: skip
+    assert states(logs, "score") == {"read": 2, "failed": 1, "cut": 1}
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv(table), tmp_path / "scores.parquet")
+    assert scores(read_logs([tmp_path / "scores.parquet"])) == scores(logs)
+    means = tmp_path / "means.csv"
+    means.write_text("model,benchmark,score,n\na,b,0.7,100\nb,b,0.6,100\n")
+    assert [run.columns for run in read_logs([means]).runs] == [{}, {}]
+    report = tmp_path / "verified" / "agent" / "results" / "results.json"
+    report.parent.mkdir(parents=True)
+    report.write_text(json.dumps({"no_generation": ["x-3"], "resolved": ["x-1", "x-2"]}))
+    run = read_logs([tmp_path / "verified"]).runs[0]
+    assert (run.run.model, run.run.benchmark, run.run.unlisted) == ("agent", "verified", 0.0)
+    assert run.columns["resolved"].score.tolist() == [1, 1, 0]
+
+
+def test_every_eval_ever_rows(tmp_path: Path) -> None:
+    rows = [
+        {"schema_version": "0.3.0", "evaluation_id": "e", "model_id": "m", "evaluation_name": "b",
+         "sample_id": str(n), "input": {"raw": f"q{n}", "reference": ["x"]}, "output": {"raw": "x"},
+         "evaluation": {"score": n / 4, "is_correct": n == 4}}
+        for n in range(5)
+    ]  # fmt: skip
+    (tmp_path / "u_samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    aggregate = {
+        "schema_version": "0.3.0", "evaluation_id": "e", "model_info": {"id": "m", "name": "m"},
+        "evaluation_results": [
+            {"evaluation_name": "b", "metric_config": {"lower_is_better": True},
+             "score_details": {"score": 0.5}}
+        ],
+    }  # fmt: skip
+    (tmp_path / "u.json").write_text(json.dumps(aggregate))
+    logs = read_logs([tmp_path])
+    assert scores(logs) == {("m", "b", "score"): 0.5}
+    assert logs.runs[0].run.lower == {"score"}
+    (tmp_path / "u_samples.jsonl").unlink()
+    assert read_logs([tmp_path]).runs[0].run.samples is None
+
+
+def test_items_are_matched_by_content_and_copies_count_once(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("model,item,question,score\na,1,x,1\na,2,y,0\nb,1,y,1\nb,2,x,0\nb,3,x,1\n")
+    items = read_logs([table]).items["t"]
+    assert set(items.other) == {"1", "2"}, "the ids changed places"
+    assert len(items.ids) == 3 and len(set(items.units)) == 2, "x is asked twice by b: two items, one unit"
+    for name in ("a.eval", "b.eval"):
+        shutil.copy(LOGS / "inspect" / "plain.eval", tmp_path / name)
+    table.unlink()
+    logs = read_logs([tmp_path])
+    assert len(logs.runs) == 1 and "counts once" in logs.notes[0]
+
+
+def fails(path: Path, code: str, says: str) -> None:
+    with pytest.raises(FileError) as caught:
+        read_logs([path])
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == code, diagnostic
+    assert says in diagnostic.message
+    assert diagnostic.file is not None
+
+
+def test_what_is_no_log_or_a_damaged_one(tmp_path: Path) -> None:
+    fails(tmp_path, "GC671", "no log in this folder")
+    other = tmp_path / "other.json"
+    other.write_text("{}")
+    fails(other, "GC671", "not a log")
+    for text in ("[" * 100_000, '{"a": ' * 5_000 + "1" + "}" * 5_000, '{"results"'):
+        other.write_text(text)
+        fails(other, "GC672", "not JSON")
+    cut = tmp_path / "cut.eval"
+    cut.write_bytes((LOGS / "inspect" / "plain.eval").read_bytes()[:-200])
+    fails(cut, "GC672", "zip")
+    damaged = bytearray((LOGS / "inspect" / "plain.eval").read_bytes())
+    damaged[5_000] ^= 0xFF
+    cut.write_bytes(damaged)
+    with pytest.raises(FileError):
+        read_logs([cut])
+
+
+def inspect_zip(path: Path, samples: dict[str, str], total: int | None = None) -> Path:
+    header = {
+        "version": 2, "status": "success", "plan": {}, "eval": {"model": "m", "task": "t", "task_version": 0},
+        "results": {"total_samples": len(samples) if total is None else total,
+                    "scores": [{"name": "s", "scorer": "s", "metrics": {}}]},
+    }  # fmt: skip
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps(header))
+        for name, text in samples.items():
+            archive.writestr(name, text)
+    return path
+
+
+SAMPLE = '{"id": %d, "epoch": 1, "input": "q%d", "target": "x", "scores": {"s": {"value": %s}}}'
+
+
+def test_hostile_zip_files(tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    good = {
+        f"samples/{n}_epoch_1.json": SAMPLE % (n, n, value) for n, value in enumerate(("1", "NaN", '"C"'))
+    }
+    logs = one(inspect_zip(path, good))
+    assert states(logs, "s") == {"read": 2, "unscored": 1}, "the literal NaN is a score that was not given"
+    fails(inspect_zip(path, good, total=4), "GC674", "counts 4 samples")
+    twice = {**good, "samples/9_epoch_1.json": SAMPLE % (1, 1, "1")}
+    fails(inspect_zip(path, twice), "GC675", "stands twice")
+    bomb = {"samples/0_epoch_1.json": json.dumps({"id": 0, "input": " " * 300_000_000})}
+    fails(inspect_zip(path, bomb), "GC673", "unpacks to more than")
+    inspect_zip(path, {**good, "../../etc/passwd": "x", "samples/../../a.json": "x"}, total=3)
+    assert states(one(path), "s") == {"read": 2, "unscored": 1}, "no entry is a path to anything"
+    assert not (tmp_path.parent / "a.json").exists()
+
+
+def test_counts_duplicates_links_and_long_lines(tmp_path: Path) -> None:
+    shutil.copytree(LOGS / "lm_eval" / "llama-zero", tmp_path / "run")
+    samples = next((tmp_path / "run").glob("samples_arith_mc_2*"))
+    lines = samples.read_text().splitlines()
+    samples.write_text("\n".join(lines[:-1]) + "\n")
+    fails(tmp_path / "run", "GC674", "11 samples where the log counts 12")
+    samples.write_text("\n".join([*lines[:-1], lines[0]]) + "\n")
+    fails(tmp_path / "run", "GC675", "sample 0 (repetition 1) stands twice")
+    samples.write_text("\n".join(lines) + "\n" + "x" * (2**26 + 2))
+    fails(tmp_path / "run", "GC673", "a line of more than")
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "a.eval").symlink_to(LOGS / "inspect" / "plain.eval")
+    fails(linked, "GC671", "no log in this folder")
+    table = tmp_path / "t.csv"
+    table.write_text("model,item,score,note\n" + "".join(f"a,{n},1,n{n}\n" for n in range(200)))
+    fails(table, "GC676", "`note` has more than")
+    table.write_text("model,item,score\na,1,0.5\na,1,0.6\n")
+    fails(table, "GC675", "stands twice")
+    table.write_text("model,item,score\na,1\n")
+    fails(table, "GC672", "2 fields where the header has 3")

@@ -1,0 +1,174 @@
+"""`gridc certify --from` and `gridc compare` of logs: planted differences, recounted by other libraries."""
+
+import json
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+from scipy.stats import binomtest
+from statsmodels.stats.multitest import multipletests
+
+import gridc
+from gridc.schema import jsonschema
+from tests.e2e.conftest import command
+
+LOGS = Path(__file__).resolve().parents[1] / "logs"
+
+
+def table(path: Path, rates: dict[tuple[str, str], float], items: int = 400, seed: int = 3) -> Path:
+    """Models in settings with scores of 0 and 1 drawn by item: a hard item is hard for all."""
+    rng = np.random.default_rng(seed)
+    hard = rng.random(items)
+    lines = ["model,benchmark,item,framing,score"]
+    for (model, framing), rate in rates.items():
+        right = 0.5 * hard + 0.5 * rng.random(items) < rate
+        lines += [f"{model},b,{number},{framing},{int(one)}" for number, one in enumerate(right)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_neighbours_are_those_of_scipy_and_statsmodels(tmp_path: Path) -> None:
+    rates = {(f"m{number}", "x"): 0.4 + 0.05 * number for number in range(6)}
+    path = table(tmp_path / "t.csv", rates)
+    (row,) = gridc.certify(path).certificate.benchmarks
+    matrix = {model: np.zeros(400, int) for model, _ in rates}
+    for line in path.read_text().splitlines()[1:]:
+        model, _, item, _, score = line.split(",")
+        matrix[model][int(item)] = int(score)
+    order = sorted(matrix, key=lambda model: (-matrix[model].mean(), model))
+    assert [place.model for place in row.order] == order
+
+    def p(a: str, b: str) -> float:
+        ahead, behind = int((matrix[a] > matrix[b]).sum()), int((matrix[a] < matrix[b]).sum())
+        return float(binomtest(ahead, ahead + behind).pvalue)
+
+    raw = [p(a, b) for a, b in pairwise(order)]
+    assert [test.p for test in row.neighbours] == pytest.approx(raw)
+    adjusted = multipletests(raw, method="holm")[1]
+    assert [test.p_holm for test in row.neighbours] == pytest.approx(adjusted)
+    pairs = list(combinations(order, 2))
+    one_sided = [p(a, b) / 2 for a, b in pairs] + [1.0] * len(pairs)
+    apart = {
+        pair
+        for pair, reject in zip(pairs, multipletests(one_sided, method="holm")[0], strict=False)
+        if reject
+    }
+    for place in row.order:
+        assert place.best == 1 + sum(b == place.model for _, b in apart)
+        assert place.worst == len(order) - sum(a == place.model for a, _ in apart)
+    assert apart and row.tie_groups
+    for group in row.tie_groups:
+        assert not any(pair in apart for pair in combinations(group, 2))
+
+
+def test_a_planted_reversal_is_certified_and_an_order_too(tmp_path: Path) -> None:
+    rates = {
+        ("up", "x"): 0.7, ("up", "y"): 0.4, ("down", "x"): 0.45, ("down", "y"): 0.65,
+        ("low", "x"): 0.2, ("low", "y"): 0.2,
+    }  # fmt: skip
+    (row,) = gridc.certify(table(tmp_path / "t.csv", rates)).certificate.benchmarks
+    pairs = {(pair.a, pair.b): pair for pair in row.pairs}
+    assert pairs["down", "up"].certified == "reversal"
+    assert {pairs["down", "up"].witness_a, pairs["down", "up"].witness_b} == {"framing=y", "framing=x"}
+    assert (pairs["low", "up"].certified, pairs["low", "up"].first) == ("order", "up")
+    assert pairs["down", "up"].configurations == 2
+    equal = table(tmp_path / "e.csv", dict.fromkeys(rates, 0.5))
+    assert {pair.certified for pair in gridc.certify(equal).certificate.benchmarks[0].pairs} == {None}
+
+
+def test_one_failed_answer_leaves_out_one_item_of_its_pairs(tmp_path: Path) -> None:
+    path = table(tmp_path / "t.csv", {("a", "x"): 0.6, ("b", "x"): 0.5, ("c", "x"): 0.4}, items=50)
+    lines = path.read_text().splitlines()
+    lines[1] = lines[1].rpartition(",")[0] + ","
+    path.write_text("\n".join(lines) + "\n")
+    (row,) = gridc.certify(path).certificate.benchmarks
+    assert {(score.model, score.items, score.asked) for score in row.scores} == {
+        ("a", 49, 50), ("b", 50, 50), ("c", 50, 50),
+    }  # fmt: skip
+    assert {frozenset((pair.a, pair.b)): pair.items for pair in row.pairs} == {
+        frozenset("ab"): 49, frozenset("ac"): 49, frozenset("bc"): 50,
+    }  # fmt: skip
+
+
+def test_framings_that_differ_by_model_are_refused_unless_asked_for(tmp_path: Path) -> None:
+    path = table(tmp_path / "t.csv", {("a", "x"): 0.6, ("b", "y"): 0.3})
+    (row,) = gridc.certify(path).certificate.benchmarks
+    assert not row.pairs and not row.neighbours
+    assert "non-equivalent" in row.not_compared[0]
+    (row,) = gridc.certify(path, may_differ=["framing"]).certificate.benchmarks
+    assert row.between_models == ("framing",) and len(row.pairs) == 1
+    with pytest.raises(gridc.GridcError, match="no log has the axis"):
+        gridc.certify(path, may_differ=["shots"])
+
+
+def test_logs_without_items_are_described(tmp_path: Path) -> None:
+    path = tmp_path / "means.csv"
+    path.write_text("model,benchmark,score,n\na,b,0.71,100\nb,b,0.62,100\n")
+    done = command("certify", "--from", str(path), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "no items: scores are described, and nothing can be tested" in done.stdout
+    assert "not compared: a: no items" in done.stdout
+    (row,) = gridc.certify(path).certificate.benchmarks
+    assert [score.score for score in row.scores] == [0.71, 0.62]
+
+
+def test_the_command_says_where_numbers_come_from(tmp_path: Path) -> None:
+    merged = ["--benchmark", "sums=arith_mc,arith_mc_b"]
+    done = command("certify", "--from", str(LOGS / "lm_eval"), str(LOGS / "inspect"), *merged, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    begin = "imported from lm-eval 0.4.13, inspect_ai 0.3.285 logs, not pre-registered; prompts as the log"
+    assert begin in " ".join(done.stdout.split())
+    assert "seed 5 went out with every request" in done.stdout
+    assert "was not finished; it has 3 of 10 samples" in done.stdout
+    assert done.stdout.index("warning:") < done.stdout.index("p (Holm)")
+    assert "task=arith_mc_b" in done.stdout
+    for words in ("stamped is what", "What was run"):
+        assert words not in done.stdout
+    out = tmp_path / "out"
+    done = command("certify", "--from", str(LOGS / "lm_eval"), "--out", str(out), "--json", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    Draft202012Validator(jsonschema.load("logs")).validate(document)
+    assert json.loads((out / "logs.json").read_text()) == document
+    assert (out / "logs.md").read_text().startswith("# What these logs certify")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--from", "nowhere"], 6, "GC671"),
+        (["--from", str(LOGS / "lm_eval"), "--reading", "f1"], 2, "no log has the reading `f1`"),
+        (["--from", str(LOGS / "lm_eval"), "--benchmark", "x"], 2, "NAME=TASK"),
+    ],
+)
+def test_what_cannot_be_certified(tmp_path: Path, arguments: list[str], code: int, says: str) -> None:
+    done = command("certify", *arguments, cwd=tmp_path)
+    assert done.returncode == code
+    assert says in done.stderr
+
+
+def test_two_logs_are_compared_like_two_stores(tmp_path: Path) -> None:
+    a = table(tmp_path / "a.csv", {("m", "x"): 0.6}, items=600)
+    worse = tmp_path / "worse.csv"
+    lines = a.read_text().splitlines()
+    worse.write_text(
+        "\n".join([lines[0], *(f"{line[:-1]}0" if n % 3 else line for n, line in enumerate(lines[1:]))])
+    )
+    lost = sum(line.endswith("1") for n, line in enumerate(lines[1:]) if n % 3)
+    report = gridc.compare(a, worse, margin=5)
+    assert (report.verdict, report.exit_code) == ("NO-GO", 1)
+    (row,) = report.comparison.benchmarks
+    assert (row.matched, row.lost, row.won) == (600, lost, 0)
+    assert gridc.compare(a, a, margin=5).verdict == "GO"
+    assert any("by id alone" in warning for warning in report.comparison.warnings)
+    real = gridc.compare(LOGS / "lm_eval" / "llama-zero", LOGS / "lm_eval" / "qwen2-zero", margin=5)
+    assert real.comparison.instrument.prompts == real.comparison.instrument.prompts_equal == 24
+    assert real.comparison.instrument.same
+    flip = real.comparison.benchmarks[0].flips[0]
+    assert flip.prompt and flip.prompt.startswith("Q: What is") and flip.answer_a != flip.answer_b
+
+
+def test_a_store_and_a_log_share_no_item(finished: Path) -> None:
+    report = gridc.compare(finished / "results" / "small", LOGS / "lm_eval" / "llama-zero", margin=5)
+    assert report.verdict == "NOT COMPARABLE"

@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-plan bench-stats bench-report clean
+.PHONY: bench-view bench-api judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-plan bench-stats bench-report bench-logs clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -102,6 +102,11 @@ bench-plan: .venv/installed
 # ITEMS=2950 makes it ten times as large.
 bench-report: .venv/installed
 	$(BIN)/python -m benchmarks.report results/bench-report $(ITEMS)
+
+# What certifying logs of 10,000, 100,000 and 1,000,000 samples takes.
+bench-logs: .venv/installed
+	mkdir -p results/bench-logs
+	$(BIN)/python -m benchmarks.logs results/bench-logs
 
 # Pages of `gridc view` on a store of 519,084 samples, beside plain SQL.
 bench-view: .venv/installed

@@ -31,10 +31,11 @@ PairTest = Literal["mcnemar", "betting"]
 @lru_cache(maxsize=4096)
 def upper_tails(n: int) -> tuple[float, ...]:
     """P(Bin(n, 1/2) >= b) for b = 0 .. n + 1, from whole numbers, each rounded once."""
-    tails, held, whole = [0.0], 0, 1 << n
+    tails, held, whole, ways = [0.0], 0, 1 << n, 1
     for b in range(n, -1, -1):
-        held += comb(n, b)
+        held += ways
         tails.append(held / whole)
+        ways = ways * b // (n - b + 1)
     return tuple(reversed(tails))
 
 

@@ -107,6 +107,8 @@ class Session:
             text = spec.read_text("utf-8").replace('evidence = "descriptive"', 'evidence = "supported"')
             spec.write_text(text + FEW_ITEMS, "utf-8")
             (self.folder / "README.md").write_text("# A model\n", "utf-8")
+        elif kind == "logs":
+            shutil.copytree(ROOT / "tests" / "logs", self.folder / "logs")
 
     def new_folder(self) -> Path:
         folder = self.root / str(len(list(self.root.iterdir())))

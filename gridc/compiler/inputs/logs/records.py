@@ -87,10 +87,12 @@ class LogRun:
         return f"{self.package} {self.version}"
 
 
+_SORTED = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
 def content_digest(value: Any) -> bytes:
     """Of a JSON value, whatever the order of its keys."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
-    return text_digest(text)
+    return text_digest(_SORTED.encode(value))
 
 
 def text_digest(text: str) -> bytes:

@@ -31,12 +31,19 @@ PairTest = Literal["mcnemar", "betting"]
 @lru_cache(maxsize=4096)
 def upper_tails(n: int) -> tuple[float, ...]:
     """P(Bin(n, 1/2) >= b) for b = 0 .. n + 1, from whole numbers, each rounded once."""
-    tails, held, whole, ways = [0.0], 0, 1 << n, 1
-    for b in range(n, -1, -1):
+    tails, held, whole = [0.0], 0, 1 << n
+    for ways in _ways(n):
         held += ways
         tails.append(held / whole)
-        ways = ways * b // (n - b + 1)
     return tuple(reversed(tails))
+
+
+def _ways(n: int) -> list[int]:
+    """The binomial coefficients of n, which read the same from both ends."""
+    half = [1]
+    for k in range(1, n // 2 + 1):
+        half.append(half[-1] * (n - k + 1) // k)
+    return half + half[: (n + 1) // 2][::-1]
 
 
 def mcnemar_two_sided(b: int, c: int) -> float:

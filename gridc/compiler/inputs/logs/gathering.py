@@ -67,8 +67,8 @@ class LogColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GatheredRun:
-    """A run and its answers by reading; no column where the log has no items. `texts` is a digest of every
-    answer's text with its item, whatever their order; None where the log has no texts."""
+    """A run and its answers by reading; no column where the log has no items. `texts` is a hash of every
+    answer's text with its item, whatever their order and within this process; None where the log has none."""
 
     run: LogRun
     columns: Mapping[str, LogColumn]
@@ -82,7 +82,7 @@ class _Growing:
     state: "array[int]" = field(default_factory=lambda: array("b"))
     score: "array[float]" = field(default_factory=lambda: array("d"))
     prompts: bytearray = field(default_factory=bytearray)
-    seen: set[tuple[int, int]] = field(default_factory=set)
+    seen: set[int] = field(default_factory=set)
 
     def whole(self) -> LogColumn:
         return LogColumn(
@@ -109,20 +109,20 @@ def gather(run: LogRun, items: LogItems) -> GatheredRun:
             _append(column, run, answer, number, score, prompt)
         if answer.answer is not None:
             has_texts = True
-            texts += int.from_bytes(text_digest(f"{number} {answer.epoch} {answer.answer}"))
+            texts += hash((number, answer.epoch, answer.answer))
     for reading, column in columns.items():
         if run.finished and run.expected is not None and len(column.item) != run.expected:
             message = f"{run.model}, {run.benchmark}, {reading}: {len(column.item):,} samples"
             help = "a log is read whole or not at all: copy it again, or leave it out"
             raise log_error("GC674", f"{message} where the log counts {run.expected:,}", run.path, help=help)
     whole = {reading: column.whole() for reading, column in columns.items()}
-    return GatheredRun(run, whole, texts % 2**128 if has_texts else None)
+    return GatheredRun(run, whole, texts if has_texts else None)
 
 
 def _append(
     column: _Growing, run: LogRun, answer: LogAnswer, number: int, score: float | None, prompt: bytes
 ) -> None:
-    place = number, answer.epoch
+    place = number << 32 | answer.epoch
     if place in column.seen:
         message = (
             f"{run.model}, {run.benchmark}: sample {answer.id} (repetition {answer.epoch + 1}) stands twice"

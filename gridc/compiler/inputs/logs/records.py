@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
@@ -35,8 +35,7 @@ class PrintedScore:
     items: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class LogAnswer:
+class LogAnswer(NamedTuple):
     """One answer to an item: its id in the log, the digest of what is asked (None where the log does not have
     it), the repetition, the score under each reading that the row has (None: it has no score), how the answer
     ended, and the texts where the log has them. `unit` is what the item was made from, where the log says."""

@@ -2,8 +2,8 @@
 
     python -m benchmarks.logs FOLDER [SAMPLES ...]     # or: make bench-logs
 
-FOLDER is filled with logs as lm-evaluation-harness writes them: models of 10,000 items each in two framings, a
-sample of about 1 kB. One line `name: value` a figure; MB are 1,000,000 bytes.
+FOLDER is filled with logs as lm-evaluation-harness writes them: models of 10,000 items each in two framings,
+a sample of about 1 kB. One line `name: value` a figure; MB are 1,000,000 bytes.
 """
 
 import json

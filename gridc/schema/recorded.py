@@ -97,7 +97,7 @@ class LogBenchmarkRow(Part):
     benchmark: str
     items: Count
     units: Count
-    direction: Literal["higher_is_better", "lower_is_better"]
+    lower_is_better: bool
     itemised: bool
     configurations: tuple[str, ...]
     scores: tuple[LogScoreRow, ...]

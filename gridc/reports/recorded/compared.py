@@ -8,7 +8,7 @@ import numpy as np
 
 from gridc.compiler.inputs.logs import read_logs
 from gridc.compiler.inputs.logs.gathering import GatheredRun, LogColumn, LogItems
-from gridc.compiler.inputs.logs.records import LOG_STATES, LogRun
+from gridc.compiler.inputs.logs.records import LOG_STATES, WITHOUT_SCORE, LogRun
 from gridc.reports.comparison.run import AnswerTexts, ComparedRun, RunAnswer, RunBenchmark, RunItem
 from gridc.reports.recorded.cells import chosen_reading, recorded
 from gridc.schema.comparison import AnswerState
@@ -89,7 +89,7 @@ def _answers(column: LogColumn, run: LogRun, count: int) -> Iterator[tuple[int, 
     ):
         scored = 0 <= score <= 1
         name = LOG_STATES[state]
-        ended: AnswerState = name if scored or name == "failed" else "unscored"
+        ended: AnswerState = name if scored or name in WITHOUT_SCORE else "unscored"
         yield number, RunAnswer(score if scored else None, ended, column.prompt(row))
     if run.unlisted is not None:
         for number in np.setdiff1d(np.arange(count), column.item).tolist():

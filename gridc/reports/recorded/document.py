@@ -7,7 +7,14 @@ import numpy as np
 from gridc import __version__
 from gridc.compiler.inputs.logs import ReadLogs
 from gridc.reports.recorded.cells import RecordedBenchmark, RecordedCell, recorded
-from gridc.reports.recorded.evidence import EnvelopePair, PairedScores, Ranked, envelopes, ranked, shared
+from gridc.reports.recorded.evidence import (
+    EnvelopePair,
+    PairedScores,
+    RankedModels,
+    envelopes,
+    ranked,
+    shared,
+)
 from gridc.schema.base import ALPHA
 from gridc.schema.recorded import (
     FORMAT,
@@ -22,7 +29,7 @@ from gridc.schema.recorded import (
 )
 from gridc.statistics.exact_tests import holm
 
-Weighed = tuple[str, str, EnvelopePair]
+WeighedPair = tuple[str, str, EnvelopePair]
 
 
 def certificate(
@@ -66,10 +73,10 @@ class _Part:
         self._reasons: list[str] = []
         able = [model for model in benchmark.models if self._can_be_tested(model)]
         names, inside = shared(benchmark, able)
-        self._ranked: Ranked | None = None
+        self._ranked: RankedModels | None = None
         if len(inside) > 1:
             self._ranked = ranked(self._paired, inside, names, alpha)
-        self.pairs: list[Weighed] = []
+        self.pairs: list[WeighedPair] = []
         for a, b, pair in envelopes(benchmark, self._paired, able):
             if pair is not None:
                 self.pairs.append((a, b, pair))
@@ -97,7 +104,7 @@ class _Part:
             benchmark=benchmark.name,
             items=len(benchmark.items.ids),
             units=len(set(benchmark.items.units)),
-            direction="lower_is_better" if benchmark.lower else "higher_is_better",
+            lower_is_better=benchmark.lower,
             itemised=any(cell.itemised for cell in cells),
             configurations=benchmark.configurations,
             scores=tuple(_score(cell) for cell in cells),

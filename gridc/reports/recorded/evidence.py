@@ -158,7 +158,7 @@ def _mean(values: Floats) -> Fraction | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedModels:
     """Models in the order of their scores over `configurations`, the neighbours' and all pairs' tests, and
     which pairs are apart (a better than b) when all pairs are corrected together."""
 
@@ -207,7 +207,7 @@ def shared(benchmark: RecordedBenchmark, models: Sequence[str]) -> tuple[tuple[s
 
 def ranked(
     paired: PairedScores, models: Sequence[str], configurations: tuple[str, ...], alpha: float
-) -> Ranked:
+) -> RankedModels:
     """The models in order, with every pair tested."""
     scores = {}
     for model in models:
@@ -223,7 +223,7 @@ def ranked(
     )
     beside = [tests[pair] for pair in pairwise(order)]
     neighbours = tuple(zip(beside, holm([test.p for test in beside]), strict=True))
-    return Ranked(configurations, order, scores, neighbours, apart)
+    return RankedModels(configurations, order, scores, neighbours, apart)
 
 
 def envelopes(

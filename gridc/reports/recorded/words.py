@@ -21,7 +21,7 @@ def provenance(document: LogCertificate) -> Iterator[str]:
 def head(row: LogBenchmarkRow) -> Iterator[str]:
     """A benchmark, and what to know before any p."""
     size = f"{row.items:,} items" if row.units == row.items else f"{row.items:,} items in {row.units:,} units"
-    lower = ", lower is better" if row.direction == "lower_is_better" else ""
+    lower = ", lower is better" if row.lower_is_better else ""
     if not row.itemised:
         size = "no items: scores are described, and nothing can be tested"
     yield f"{row.benchmark}: {size}{lower}"

@@ -4,7 +4,7 @@ A mark is a comment above a block, which a reader of the page does not see. It i
 
     <!-- test: extends = "tiers.toml" -->
 
-    start = "new"             goes on in a folder with a new study, a "finished" one, "logs", or nothing ("empty")
+    start = "new"             goes on in a folder with a new study, a "finished" one, "logs", or "empty"
     file = "a.csv"            is written as this file, or into it, above a line: `above = "[study]"`
     replace = { ITEM = "1" }  what stands in the place of a reader's own words
     not_run = "takes minutes" why it is not run, or why lines that begin so are not: { "gridc view" = "..." }

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gridc.compiler.inputs.logs.bounded import log_error
-from gridc.compiler.inputs.logs.records import DIGEST_BYTES, LOG_STATES, LogAnswer, LogRun, text_digest
+from gridc.compiler.inputs.logs.records import (
+    DIGEST_BYTES,
+    LOG_STATES,
+    WITHOUT_SCORE,
+    LogAnswer,
+    LogRun,
+    text_digest,
+)
 from gridc.statistics.arrays import Floats, Whole
 
 STATE_CODES = {state: code for code, state in enumerate(LOG_STATES)}
@@ -129,7 +136,7 @@ def _append(
         )
         raise log_error("GC675", message, run.path)
     column.seen.add(place)
-    state = "unscored" if score is None and answer.state != "failed" else answer.state
+    state = answer.state if score is not None or answer.state in WITHOUT_SCORE else "unscored"
     column.item.append(number)
     column.epoch.append(answer.epoch)
     column.state.append(STATE_CODES[state])

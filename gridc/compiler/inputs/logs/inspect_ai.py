@@ -17,6 +17,8 @@ from gridc.compiler.inputs.logs.records import (
 from gridc.schema.comparison import AnswerState
 
 PACKAGE = "inspect_ai"
+BY_MODEL = "generate"
+"""The source of a message that the model wrote."""
 HEADER, JOURNAL = "header.json", "_journal/start.json"
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 NOT_DECODING = frozenset(
@@ -235,7 +237,7 @@ def _prompt(messages: Any, held: Mapping[str, Any]) -> str | None:
     """What the model was shown before its first own word."""
     parts = []
     for message in messages or []:
-        if message.get("role") == "assistant" and message.get("source") == "generate":
+        if message.get("role") == "assistant" and message.get("source") == BY_MODEL:
             break
         parts.append(f"[{message.get('role')}]\n{_resolved(message.get('content'), held)}")
     return "\n\n".join(parts) or None

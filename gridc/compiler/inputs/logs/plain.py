@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from gridc.compiler.inputs.logs.bounded import LogFile, log_error
 from gridc.compiler.inputs.logs.records import (
     LOG_STATES,
+    WITHOUT_SCORE,
     LogAnswer,
     LogRun,
     PrintedScore,
@@ -28,6 +29,7 @@ ITEM, CONTENT = ("item", "id", "item_id"), ("question", "input")
 OTHERS = frozenset(
     ["model", "benchmark", "score", "unit", "replicate", "seed", "state", "prompt", "answer", "reading", "n"]
 )
+NEEDED = frozenset(("model", "score"))
 MOST_LEVELS = 100
 """Of an axis: a column with more values says something else."""
 UNKNOWN = ("what no column says", "versions")
@@ -36,7 +38,7 @@ UNKNOWN = ("what no column says", "versions")
 def claims(file: LogFile) -> bool:
     if file.suffix == ".parquet":
         return True
-    return file.suffix == ".csv" and {"model", "score"} <= file.keys
+    return file.suffix == ".csv" and file.keys >= NEEDED
 
 
 def belongs(file: LogFile) -> bool:
@@ -132,7 +134,7 @@ def _row(file: LogFile, row: Mapping[str, Any], line: int) -> _Row:
         intern(id),
         None if content is None else content_digest(content),
         _whole(file, row.get("replicate"), line) or 0,
-        None if state in ("failed", "unscored") else score,
+        None if state in WITHOUT_SCORE else score,
         next(known for known in LOG_STATES if known == state),
         None if row.get("unit") in (None, "") else intern(str(row["unit"])),
         row.get("prompt") or content,
@@ -180,7 +182,7 @@ def _table(file: LogFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         with file.open() as opened:
             table = pyarrow.parquet.ParquetFile(opened)
-            if not {"model", "score"} <= set(table.schema_arrow.names):
+            if not set(table.schema_arrow.names) >= NEEDED:
                 raise log_error("GC671", "no columns `model` and `score`", file.path)
             line = 1
             for batch in table.iter_batches(10_000):

@@ -11,6 +11,7 @@ from gridc.schema.comparison import AnswerState
 from gridc.schema.policy import Aspect
 
 LOG_STATES: tuple[AnswerState, ...] = get_args(AnswerState)
+WITHOUT_SCORE: frozenset[AnswerState] = frozenset({"failed", "unscored"})
 DIGEST_BYTES = 16
 """Of SHA-256, by which contents and prompts are matched."""
 

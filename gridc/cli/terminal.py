@@ -102,8 +102,6 @@ def plan_table(manifest: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from gridc.compiler.lowering.call_counts import shared_words
-
     console = Console(highlight=False, soft_wrap=True)
     envelopes = manifest["envelopes"]
     table = Table(title=escape(f"{manifest['study']}: configurations"), title_justify="left", box=SIMPLE)
@@ -143,7 +141,7 @@ def plan_table(manifest: dict[str, Any]) -> None:
         console.print(f"unique calls {counts['unique']:,} ({kinds})")
         each_prompt = f"each is computed once for {counts['unique'] / counts['prompts']:.1f} calls"
         console.print(f"prompts {counts['prompts']:,}: {each_prompt}")
-        for words in shared_words(counts["shared_draws"]):
+        for words in manifest["shared"]:
             console.print(escape(f"{words} ([sampling] independent)"))
         console.print(_costs(manifest))
         for line in _later(manifest["estimates"]):

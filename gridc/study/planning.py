@@ -11,6 +11,7 @@ from gridc.compiler.inputs.prices import paid_prices
 from gridc.compiler.lock.lock import read_lock
 from gridc.compiler.lock.plan_diff import Against
 from gridc.compiler.lock.plan_diff import against as compare
+from gridc.compiler.lowering.call_counts import shared_words
 from gridc.compiler.lowering.manifest import Manifest
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight import falsifiability
@@ -40,7 +41,8 @@ from gridc.study.place import Place, require_lock
 @dataclass(frozen=True, slots=True)
 class PlanReport:
     """A plan in numbers (`manifest`), what the hypotheses can come to (`prospects`), what it gains and
-    loses `against` an earlier stamp, where one was given, and what `leaves` the machine, a sentence each."""
+    loses `against` an earlier stamp, where one was given, and what `leaves` the machine, a sentence each. Its
+    JSON also says which drawn answers serve several configurations (`shared`)."""
 
     manifest: Manifest
     prospects: Mapping[str, Any]
@@ -50,7 +52,10 @@ class PlanReport:
     def as_json(self) -> dict[str, Any]:
         """As `gridc plan --json` prints it."""
         earlier = {} if self.against is None else {"against": asdict(self.against)}
-        return {**self.manifest.as_json(), **self.prospects, "leaves": list(self.leaves), **earlier}
+        counts = self.manifest.counts
+        shared = [] if counts is None else shared_words(counts.shared_draws)
+        said = {"leaves": list(self.leaves), "shared": shared}
+        return {**self.manifest.as_json(), **self.prospects, **said, **earlier}
 
     def _repr_html_(self) -> str:
         from gridc.reports.notebook import plan_html

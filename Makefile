@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: bench-view bench-api judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-plan bench-stats bench-report bench-logs clean
+.PHONY: bench-view bench-api docs judged serve run scaffolds test quick slow mutants drawn-mutants bench-engine bench-plan bench-stats bench-report bench-logs clean
 
 run: .venv/installed
 	$(BIN)/gridc validate
@@ -42,8 +42,13 @@ slow: .venv/installed .venv-lm-eval/installed
 .venv/installed: constraints.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[local,api,view,langgraph,openai-agents,dev]'
+	$(PIP) --editable '.[local,api,view,langgraph,openai-agents,docs,dev]'
 	touch $@
+
+# The pages of docs/ as a site, results/site/index.html; a warning is an error.
+docs: .venv/installed
+	$(BIN)/sphinx-build -q -W --keep-going -c tools/site docs results/site
+	cp results/site/tutorial.html results/site/index.html
 
 # Which changes of gridc/statistics no test in tests/statistics notices. MODULE=pairs takes one module.
 mutants: .venv/installed

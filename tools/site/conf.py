@@ -1,0 +1,51 @@
+"""How Sphinx builds the pages of docs/ as a site: `make docs`. The site asks for nothing outside itself."""
+
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parents[2]
+FOR_TESTS = re.compile(r"^<!-- test:.*?-->\n", re.MULTILINE | re.DOTALL)
+OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./([^)#]+)(?:#[^)]*)?\)")
+"""A link to a file of the repository that is no page."""
+CONTENTS = {
+    "Tutorials": "tutorial refusals language terms",
+    "How to": "recipes api judging scaffolds plugins distributed compare curves viewer audit tables studies",
+    "Reference": "commands reference benchmarks measurands python store engine estimates versions",
+    "Explanation": "certificates report scorecard stamps verification threat-model blinding statistics "
+    "sizes museum architecture",
+}
+"""Every page, in the order of a reader. Sphinx warns of one that is missing, and a warning is an error."""
+
+project = "gridc"
+root_doc = "tutorial"
+extensions = ["myst_parser"]
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = "gridc"
+html_show_sphinx = False
+html_copy_source = False
+html_show_sourcelink = False
+suppress_warnings = ["misc.highlighting_failure"]  # a `console` block shows what a command prints
+
+
+def _site_only(_: Sphinx, name: str, source: list[str]) -> None:
+    """A page as readers of the site see it: without marks for tests; other files are named, not linked."""
+    source[0] = OUTSIDE.sub(_named, FOR_TESTS.sub("", source[0]))
+    if name == "tutorial":
+        for caption, pages in CONTENTS.items():
+            names = "\n".join(pages.split()).replace(name, "self")
+            source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{names}\n```\n"
+
+
+def _named(link: re.Match[str]) -> str:
+    """Raises `FileNotFoundError` where the repository has no such file."""
+    words, path = link.groups()
+    if not (ROOT / path).exists():
+        raise FileNotFoundError(f"a page links to {path}")
+    return words if path in words else f"{words} (`{path}`)"
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", _site_only)

@@ -20,7 +20,6 @@ from gridc.diagnostics.sarif import sarif
 from gridc.reports.comparison import decision, words, written
 from gridc.reports.comparison.document import compare
 from gridc.reports.comparison.run import (
-    AnswerState,
     AnswerTexts,
     ComparedRun,
     RunAnswer,
@@ -28,6 +27,7 @@ from gridc.reports.comparison.run import (
     RunItem,
 )
 from gridc.schema import jsonschema
+from gridc.schema.comparison import AnswerState
 from gridc.schema.comparison import RunComparison
 from gridc.schema.policy import Policy
 from gridc.statistics.direction import Direction

@@ -27,8 +27,7 @@ from gridc.reports.comparison.run import (
     RunItem,
 )
 from gridc.schema import jsonschema
-from gridc.schema.comparison import AnswerState
-from gridc.schema.comparison import RunComparison
+from gridc.schema.comparison import AnswerState, RunComparison
 from gridc.schema.policy import Policy
 from gridc.statistics.direction import Direction
 

@@ -11,7 +11,8 @@ OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./([^)#]+)(?:#[^)]*)?\)")
 """A link to a file of the repository that is no page."""
 CONTENTS = {
     "Tutorials": "tutorial refusals language terms",
-    "How to": "logs recipes api judging scaffolds plugins distributed compare curves viewer audit tables studies",
+    "How to": "recipes logs api judging scaffolds plugins distributed compare curves viewer audit tables "
+    "studies",
     "Reference": "commands reference benchmarks measurands python store engine estimates versions",
     "Explanation": "certificates report scorecard stamps verification threat-model blinding statistics "
     "sizes museum architecture",

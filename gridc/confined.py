@@ -77,8 +77,10 @@ class Confined:
                 _send(self._channel, [method, arguments, seconds])
                 reply = _receive(self._channel)
             except (OSError, EOFError):
+                # Ended before the channel is: a child that sees it closed ends by itself, and says nothing.
+                ended_by = self._nursery.end(self._child)
                 self._channel.close()
-                raise EndedError(_told(self._nursery.end(self._child), self._limits)) from None
+                raise EndedError(_told(ended_by, self._limits)) from None
         if "failed" in reply:
             raise ValueError(reply["failed"])
         if "gave" not in reply:

@@ -19,9 +19,10 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines import open_engine
 from gridc.runtime.engines.protocol import Call, Engine, PendingBatch, answered
-from gridc.runtime.paying import Say, connecting
+from gridc.runtime.paying import connecting
 from gridc.runtime.run import note_deviations, stop_at_cap
 from gridc.runtime.scaffolds import call_of, waves
+from gridc.runtime.stages import Say
 from gridc.runtime.store.events import Body, ModelLoaded
 from gridc.runtime.store.write import Writer
 

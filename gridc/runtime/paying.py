@@ -1,7 +1,7 @@
 """What engines that pay for requests are given: where to write them down, what they may spend, and the
 price."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from gridc.compiler.grid.configurations import has_judged
@@ -14,13 +14,10 @@ from gridc.diagnostics.errors import Diagnostic, UnavailableError
 from gridc.runtime.budget import Meter
 from gridc.runtime.engines.api.records import Paying, Terms
 from gridc.runtime.engines.protocol import Engine
-from gridc.runtime.stages import Open
+from gridc.runtime.stages import Open, Say
 from gridc.runtime.store.write import Writer
 from gridc.schema.engines import engine_kind
 from gridc.schema.spec import Spec
-
-Say = Callable[[str, str], None]
-"""Told a model and what it waits for."""
 
 
 def connecting(

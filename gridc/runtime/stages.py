@@ -26,7 +26,7 @@ STRETCH = 2**15
 """Calls that are laid out at a time."""
 
 Say = Callable[[str, str], None]
-"""Is told a sentence about a model."""
+"""Is told a model, and what it waits for or what is to be known of it."""
 
 Open = Callable[[str, ModelIdentity, str, Spec], Engine]
 """Opens the engine of a model (its name in the study, its identity) at a precision."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gridc.reports.comparison.words import p_value, states
+from gridc.reports.words import counted
 from gridc.schema.recorded import LogBenchmarkRow, LogCertificate, LogPairRow
 
 SHOWN = 40
@@ -16,6 +17,11 @@ def provenance(document: LogCertificate) -> Iterator[str]:
     yield from (f"note: {note}" for note in document.notes)
     if document.unknown:
         yield f"not recorded: {'; '.join(document.unknown)}"
+    if any(row.order for row in document.benchmarks):
+        yield (
+            "every p, and what is certified, assumes that units are independent draws and that no run was "
+            "left out by its result"
+        )
 
 
 def head(row: LogBenchmarkRow) -> Iterator[str]:
@@ -81,8 +87,8 @@ def order(row: LogBenchmarkRow, alpha: float) -> Iterator[str]:
     count = len(row.neighbours)
     many = "s" if len(row.ordered_over) > 1 else ""
     yield (
-        f"of {count:,} neighbours {apart:,} can be told apart (Holm; {uncorrected:,} uncorrected), over the "
-        f"{len(row.ordered_over):,} configuration{many} that all of them have"
+        f"{apart:,} of {counted(count, 'pair')} of neighbours can be told apart (Holm; {uncorrected:,} "
+        f"uncorrected), over the {len(row.ordered_over):,} configuration{many} that all of them have"
     )
     if row.tie_groups:
         groups = ["{" + ", ".join(_short(group)) + "}" for group in row.tie_groups]
@@ -111,15 +117,21 @@ def pair_sentence(pair: LogPairRow) -> str:
         f"{pair.configurations:,} configurations: {pair.verdict}"
     )
     if pair.certified == "order":
-        p = p_value(pair.order_p)
-        return f"{signs}; certified beyond these items: {pair.first} is better in all (p = {p})"
+        p = _with_sign(pair.order_p)
+        return f"{signs}; certified beyond these items: {pair.first} is better in all ({p})"
     if pair.certified == "reversal":
         return (
             f"{signs}; certified beyond these items: each is better somewhere "
-            f"(p = {p_value(pair.reversal_p)}; {pair.witness_a}, and {pair.witness_b})"
+            f"({_with_sign(pair.reversal_p)}; {pair.witness_a}, and {pair.witness_b})"
         )
-    ps = f"order p = {p_value(pair.order_p)}, reversal p = {p_value(pair.reversal_p)}; Holm"
+    ps = f"order {_with_sign(pair.order_p)}, reversal {_with_sign(pair.reversal_p)}; Holm"
     return f"{signs}; beyond these items nothing is certified ({ps})"
+
+
+def _with_sign(p: float) -> str:
+    """`p = .012`, `p < .001`."""
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def markdown(document: LogCertificate) -> str:

@@ -6,6 +6,7 @@ each call alone, and compared with what the run stored. The answers of the run a
 """
 
 from collections.abc import Generator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -35,7 +36,7 @@ def measure(plan: Plan, store: Writer, stage: Stage) -> Generator[None, None, di
     moved: list[float] = []
     rankings = 0
     answerable = [name for name in chosen if "error" not in store.answered_with(name)[1]]
-    alone = [(name, stage.engine.batches([store.call(name)])) for name in answerable]
+    alone = [(name, stage.engine.batches([replace(store.call(name), may_fail=True)])) for name in answerable]
     tasks = [PendingBatch(batch, frozenset([name])) for name, batches in alone for batch in batches]
     again: dict[str, dict[str, Any]] = {}
     for done in stage.engine.answers(tasks, lambda task: True):

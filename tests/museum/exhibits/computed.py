@@ -9,6 +9,7 @@ import pytest
 from _pytest.monkeypatch import MonkeyPatch
 
 from gridc.compiler.frontend.locate import BUILTIN_MODELS
+from gridc.compiler.grid.cell import Cell
 from gridc.compiler.instrument import item
 from gridc.compiler.lowering import requests as asking
 from gridc.compiler.lowering.plan import Plan
@@ -33,8 +34,13 @@ def replicates_collapse(room: Any, patch: MonkeyPatch) -> set[str]:
     return {"calls differ by replicate (`Request.id`)"} if len(set(calls)) == len(calls) == 5 * 48 else set()
 
 
-def collapsed(self: asking.Asker, setting: Any) -> Callable[[item.Item, int], dict[str, Any]]:
-    same = {"max_tokens": setting.max_tokens, "temperature": setting.temperature, "top_p": setting.top_p}
+def collapsed(self: asking.Asker, cell: Cell) -> Callable[[item.Item, int], dict[str, Any]]:
+    setting = cell.setting
+    same: dict[str, Any] = {
+        "max_tokens": setting.max_tokens,
+        "temperature": setting.temperature,
+        "top_p": setting.top_p,
+    }
     return lambda asked, replicate: same
 
 

@@ -183,7 +183,7 @@ class HfEngine:
         for call, content in answered:
             contents[call.id] = content
             calls.append(call)
-        for unit in self.prompts.units(calls):
+        for unit in self.prompts.units(calls, asked=True):
             found = paths.setdefault(unit.prompt, set())
             for member in unit.members:
                 content = contents[member.call]

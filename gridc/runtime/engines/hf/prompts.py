@@ -65,23 +65,29 @@ class Prompts:
         if "strftime_now" in (self.template or ""):
             self._render([{"role": "user", "content": "x"}])
 
-    def units(self, calls: Iterable[Call]) -> Iterator[Unit]:
+    def units(self, calls: Iterable[Call], asked: bool = False) -> Iterator[Unit]:
         """The calls by the tokens that they stand on: texts that differ only in what is left to the
-        candidates of a ranking are one prompt."""
+        candidates of a ranking are one prompt. Of calls that were `asked` before, no hazard is left to choose
+        about."""
         by_text: dict[Prompt, list[Call]] = {}
         for call in calls:
             by_text.setdefault(call.prompt, []).append(call)
         by_tokens: dict[Tokens, list[Member]] = {}
         for prompt, same in by_text.items():
-            forms = [self.form(form, dropped) for dropped, form in enumerate(prompt.forms())]
+            known = not asked and not all(call.may_fail for call in same)
+            forms = [self.form(form, dropped, known) for dropped, form in enumerate(prompt.forms())]
             for call in same:
                 members = self.fitting(call, forms)
                 by_tokens.setdefault(members[0].prompt, []).extend(members)
         yield from map(Unit.of, by_tokens.values())
 
-    def form(self, prompt: Prompt, dropped: int) -> Form:
+    def form(self, prompt: Prompt, dropped: int, known: bool = True) -> Form:
+        """A form of a prompt. One that is not `known` before the run follows from answers, in any words: no
+        choice about the tokenizer could be asked of the author any more."""
         text = self.as_text(prompt)
-        (ids,) = self.encode([text], prompt)
+        if known:
+            self._require_alike([text], prompt)
+        (ids,) = self._checked(self._ids([text], prompt), prompt)
         return Form(prompt, text, ids or self._prefix(), dropped)
 
     @property
@@ -104,7 +110,10 @@ class Prompts:
     def no_room(self, call: Call) -> str | None:
         """Why the model has no room for a call; None where it has."""
         try:
-            self.fitting(call, [self.form(form, dropped) for dropped, form in enumerate(call.prompt.forms())])
+            forms = call.prompt.forms()
+            self.fitting(
+                call, [self.form(form, dropped, not call.may_fail) for dropped, form in enumerate(forms)]
+            )
         except NoRoomError as error:
             return error.diagnostics[0].message
         return None

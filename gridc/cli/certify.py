@@ -89,8 +89,7 @@ def _tasks(stated: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _of_logs(report: LogReport, as_json: bool, out: Path | None) -> None:
-    if out is not None:
-        report.write(out)
+    paths = [] if out is None else report.write(out)
     if as_json:
         print_json(report.as_json())
         return
@@ -105,6 +104,8 @@ def _of_logs(report: LogReport, as_json: bool, out: Path | None) -> None:
         if row.order:
             _table(words.NEIGHBOURS, words.neighbours(row))
         _sentences(row, document.alpha)
+    for path in paths:
+        click.echo(f"wrote {path}")
 
 
 def _sentences(row: LogBenchmarkRow, alpha: float) -> None:

@@ -8,6 +8,7 @@ Percentile intervals of few units are too narrow. They are expanded to the width
 Phi(-sqrt(n / (n - 1)) t(1 - alpha / 2, n - 1)).
 """
 
+from collections.abc import Iterator
 from functools import cache
 from math import sqrt
 from typing import Any
@@ -23,18 +24,27 @@ CHUNK = 250
 """Resamples that are multiplied at a time."""
 
 
-def draw_weights(units: int, resamples: int, seed: int) -> Counts:
-    """How often each unit is drawn in each resample, shape (resamples, units); every row sums to `units`."""
-    random, weights = np.random.default_rng(seed), np.zeros((resamples, units), np.min_scalar_type(units))
+def chunks_of_weights(units: int, resamples: int, seed: int) -> Iterator[Counts]:
+    """How often each unit is drawn in each resample, at most `CHUNK` resamples at a time, (chunk, units);
+    every row sums to `units`."""
+    random, kind = np.random.default_rng(seed), np.min_scalar_type(units)
     for at in range(0, resamples, CHUNK):
         size = min(CHUNK, resamples - at)
         places = random.integers(0, units, size=(size, units))
         places += np.arange(size, dtype=np.int64)[:, None] * units
-        weights[at : at + size] = np.bincount(places.ravel(), minlength=size * units).reshape(size, units)
+        counts = np.bincount(places.ravel(), minlength=size * units).reshape(size, units)
+        yield counts.astype(kind)
+
+
+def draw_weights(units: int, resamples: int, seed: int) -> Counts:
+    """The same in one table, (resamples, units)."""
+    weights = np.zeros((resamples, units), np.min_scalar_type(units))
+    for number, chunk in enumerate(chunks_of_weights(units, resamples, seed)):
+        weights[number * CHUNK : number * CHUNK + len(chunk)] = chunk
     return weights
 
 
-def resampled_sums(rows: Whole, weights: Counts) -> Floats:
+def resampled_sums(rows: Whole | Floats, weights: Counts) -> Floats:
     """The sum of each row in every resample, (rows, units) and (resamples, units) -> (resamples, rows). Of
     whole numbers, so it is exact."""
     columns = rows.T.astype(np.float64)
@@ -42,7 +52,7 @@ def resampled_sums(rows: Whole, weights: Counts) -> Floats:
     return np.concatenate(sums) if sums else np.zeros((0, len(rows)))
 
 
-def resampled_means(sums: Whole, sizes: Whole, weights: Counts) -> Floats:
+def resampled_means(sums: Whole | Floats, sizes: Whole | Floats, weights: Counts) -> Floats:
     """The mean in every resample, shape (resamples, rows), of rows that have `sums` and `sizes` (trials) by
     unit, (rows, units). Not a number where a resample holds no trial of a row."""
     totals, trials = resampled_sums(sums, weights), resampled_sums(sizes, weights)
@@ -78,7 +88,7 @@ def intervals(values: Floats, units: int, level: float) -> list[tuple[float, flo
     return ends_by_column
 
 
-def at_bound(earned: Whole, most: Whole, level: float) -> tuple[float, float] | None:
+def at_bound(earned: Whole | Floats, most: Whole | Floats, level: float) -> tuple[float, float] | None:
     """The exact one-sided interval of a rate of 0 or 1, of what units `earned` and what they could at most,
     (units,); None of any other rate.
 

@@ -29,14 +29,20 @@ class LogReport:
     def markdown(self) -> str:
         return words.markdown(self.certificate)
 
+    def html(self) -> str:
+        """One page, which loads nothing and runs no script."""
+        from gridc.reports.recorded.page import page
+
+        return page(self.certificate)
+
     def write(self, folder: Path) -> list[Path]:
-        """Write `logs.json` and `logs.md` into a folder; their paths."""
+        """Write `logs.json`, `logs.md` and the page `logs.html` into a folder; their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.as_json(), indent=2, ensure_ascii=False) + "\n"
-        paths = [folder / "logs.json", folder / "logs.md"]
-        for path, content in zip(paths, (text, self.markdown()), strict=True):
-            write_atomic(path, content)
-        return paths
+        contents = {"logs.json": text, "logs.md": self.markdown(), "logs.html": self.html()}
+        for name, content in contents.items():
+            write_atomic(folder / name, content)
+        return [folder / name for name in contents]
 
 
 def certify(

@@ -1,6 +1,8 @@
 """`gridc certify --from` and `gridc compare` of logs: planted differences, recounted by other libraries."""
 
+import html
 import json
+import re
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -188,3 +190,63 @@ def test_two_logs_are_compared_like_two_stores(tmp_path: Path) -> None:
 def test_a_store_and_a_log_share_no_item(finished: Path) -> None:
     report = gridc.compare(finished / "results" / "small", LOGS / "lm_eval" / "llama-zero", margin=5)
     assert report.verdict == "NOT COMPARABLE"
+
+
+def test_intervals_are_those_of_another_bootstrap(tmp_path: Path) -> None:
+    """Units of two items each; numpy draws them again, and Student's t gives the width of a normal mean."""
+    rng = np.random.default_rng(8)
+    lines, sums = ["model,benchmark,item,unit,score"], []
+    for unit in range(60):
+        scores = (rng.random(2) < rng.beta(2, 2)).astype(int)
+        sums.append(scores.sum())
+        lines += [f"a,b,{unit}-{number},u{unit},{score}" for number, score in enumerate(scores)]
+        lines += [f"none,b,{unit}-{number},u{unit},0" for number in range(2)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines) + "\n")
+    (row,) = gridc.certify(path).certificate.benchmarks
+    ends = {score.model: score.interval for score in row.scores}
+    drawn = np.array(sums)[rng.integers(0, 60, (20_000, 60))].mean(axis=1) / 2
+    half = (np.quantile(drawn, 0.975) - np.quantile(drawn, 0.025)) / 2 * np.sqrt(60 / 59) * 2.001 / 1.96
+    middle = np.mean(sums) / 2
+    assert ends["a"] == pytest.approx((middle - half, middle + half), abs=0.012)
+    assert ends["none"] == pytest.approx((0.0, 1 - 0.05 ** (1 / 60)))
+    assert {place.model: place.interval for place in row.order} == ends
+
+
+def test_the_page_says_what_the_document_says_and_runs_nothing(tmp_path: Path) -> None:
+    rates = {(f"m{number}", framing): 0.3 + 0.06 * number for number in range(7) for framing in "xy"}
+    path = table(tmp_path / "t.csv", rates | {("<script>alert(1)</script>", "x"): 0.5})
+    report = gridc.certify(path)
+    page = report.html()
+    assert "<script" not in page and "&lt;script&gt;" in page
+    assert "http" not in re.sub(r'http-equiv|xmlns\S*="[^"]*"', "", page)
+    (row,) = report.certificate.benchmarks
+    text = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+    for place in row.order:
+        assert place.interval is not None
+        low, high = place.interval
+        assert f"{place.place} {place.model} {place.score:.3f} [{low:.3f}, {high:.3f}]" in text
+    several = [pair for pair in row.pairs if pair.configurations > 1]
+    assert f"{len(several) - 12} more pairs" in text
+    certified = sum(pair.certified is not None for pair in several)
+    assert page.count('<span class="tier certified">') == certified
+    assert page.count("<polygon") == len(row.order)
+
+
+def test_neighbours_apart_that_all_pairs_tie_are_said(tmp_path: Path) -> None:
+    rng, lines = np.random.default_rng(3), ["model,benchmark,item,score"]
+    hard = rng.random(300)
+    for model in range(9):
+        right = 0.5 * hard + 0.5 * rng.random(300) < 0.35 + 0.04 * model
+        lines += [f"m{model},b,{number},{int(one)}" for number, one in enumerate(right)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines) + "\n")
+    report = gridc.certify(path)
+    (row,) = report.certificate.benchmarks
+    tied = [
+        test
+        for test in row.neighbours
+        if test.apart and any(test.a in group and test.b in group for group in row.tie_groups)
+    ]
+    assert bool(tied) == ("apart as neighbours and yet in one tie group" in report.markdown())
+    assert tied, "the world has such a pair"

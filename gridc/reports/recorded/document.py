@@ -1,6 +1,6 @@
 """Logs -> what they certify, as a document."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from gridc.reports.recorded.evidence import (
     ranked,
     shared,
 )
+from gridc.reports.recorded.intervals import Ends, score_intervals
 from gridc.schema.base import ALPHA
 from gridc.schema.recorded import (
     FORMAT,
@@ -100,6 +101,7 @@ class _Part:
     def row(self, reversals: Iterator[float], orders: Iterator[float], alpha: float) -> LogBenchmarkRow:
         benchmark = self._benchmark
         cells = benchmark.cells.values()
+        of_cells, of_models = self._intervals()
         return LogBenchmarkRow(
             benchmark=benchmark.name,
             items=len(benchmark.items.ids),
@@ -107,10 +109,10 @@ class _Part:
             lower_is_better=benchmark.lower,
             itemised=any(cell.itemised for cell in cells),
             configurations=benchmark.configurations,
-            scores=tuple(_score(cell) for cell in cells),
+            scores=tuple(_score(cell, ends) for cell, ends in zip(cells, of_cells, strict=True)),
             readings=tuple(reading for cell in cells for reading in _others(cell)),
             ordered_over=() if self._ranked is None else self._ranked.configurations,
-            order=tuple(self._places()),
+            order=tuple(self._places(of_models)),
             neighbours=tuple(self._neighbours(alpha)),
             tie_groups=() if self._ranked is None else self._ranked.tie_groups,
             pairs=tuple(_pair(a, b, pair, next(reversals), next(orders), alpha) for a, b, pair in self.pairs),
@@ -119,14 +121,28 @@ class _Part:
             warnings=benchmark.warnings,
         )
 
-    def _places(self) -> Iterator[LogRankRow]:
+    def _intervals(self) -> tuple[list[Ends | None], list[Ends | None]]:
+        """Of every cell's score, and of every ranked model's."""
+        cells = self._benchmark.cells
+        rows = [cell.scores for cell in cells.values()]
+        if self._ranked is not None:
+            rows += [
+                np.mean([cells[model, name].scores for name in self._ranked.configurations], axis=0)
+                for model in self._ranked.order
+            ]
+        ends = score_intervals(np.array(rows), self._paired.units)
+        return ends[: len(cells)], ends[len(cells) :]
+
+    def _places(self, intervals: Sequence[Ends | None]) -> Iterator[LogRankRow]:
         if self._ranked is None:
             return
-        for place, model in enumerate(self._ranked.order, start=1):
+        for number, (model, interval) in enumerate(zip(self._ranked.order, intervals, strict=True)):
             best, worst = self._ranked.places(model)
             score = self._ranked.scores[model]
             score = 1 - score if self._benchmark.lower else score
-            yield LogRankRow(model=model, place=place, best=best, worst=worst, score=score)
+            yield LogRankRow(
+                model=model, place=number + 1, best=best, worst=worst, score=score, interval=interval
+            )
 
     def _neighbours(self, alpha: float) -> Iterator[LogNeighbourRow]:
         for test, adjusted in () if self._ranked is None else self._ranked.neighbours:
@@ -145,7 +161,7 @@ class _Part:
             )
 
 
-def _score(cell: RecordedCell) -> LogScoreRow:
+def _score(cell: RecordedCell, interval: Ends | None) -> LogScoreRow:
     run = cell.runs[0]
     scores = cell.scores[~np.isnan(cell.scores)]
     printed = run.gathered.run.printed.get(run.reading) if len(cell.runs) == 1 else None
@@ -158,6 +174,7 @@ def _score(cell: RecordedCell) -> LogScoreRow:
         configuration=cell.configuration,
         reading=run.reading,
         score=value,
+        interval=interval,
         items=len(scores) if cell.itemised else counted or 0,
         asked=cell.asked,
         repetitions=cell.repetitions,

@@ -12,15 +12,12 @@ from typing import Literal
 import numpy as np
 
 from gridc.reports.recorded.cells import RecordedBenchmark
+from gridc.reports.recorded.intervals import PARTS
 from gridc.statistics import exact_tests, margins
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.case_totals import CaseTable
 from gridc.statistics.exact_tests import holm
 from gridc.statistics.pairs import PairCounts, count
-
-PARTS = 10**6
-"""A score is taken to so many parts of a point, where it is not 0 or 1."""
-ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,14 +37,14 @@ def head(row: LogBenchmarkRow) -> Iterator[str]:
     yield from (f"not compared: {reason}" for reason in row.not_compared)
 
 
-SCORES = ("model", "configuration", "reading", "score", "items", "answers")
+SCORES = ("model", "configuration", "reading", "score [95 %]", "items", "answers")
 
 
 def scores(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
     """The table of cells."""
     cells: list[tuple[str, ...]] = []
     for one in row.scores:
-        value = "none" if one.score is None else f"{one.score:.3f}"
+        value = _scored(one.score, one.interval)
         items = f"{one.items:,}" if one.asked in (None, one.items) else f"{one.items:,} of {one.asked:,}"
         times = f" x {one.repetitions}" if one.repetitions > 1 else ""
         ends = "" if one.asked is None else states(one.states)
@@ -52,7 +52,34 @@ def scores(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
     return cells
 
 
-NEIGHBOURS = ("place", "model", "score", "can be", "to the next", "units -/+", "p", "p (Holm)", "apart?")
+READINGS = ("model", "configuration", "reading", "score", "items")
+
+
+def readings(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
+    """The table of what else the log has of the same answers."""
+    return [
+        (one.model, one.configuration, one.reading, _scored(one.score, None), f"{one.items:,}")
+        for one in row.readings
+    ]
+
+
+def _scored(score: float | None, interval: tuple[float, float] | None) -> str:
+    """`0.417 [0.167, 0.667]`."""
+    value = "none" if score is None else f"{score:.3f}"
+    return value if interval is None else f"{value} [{interval[0]:.3f}, {interval[1]:.3f}]"
+
+
+NEIGHBOURS = (
+    "place",
+    "model",
+    "score [95 %]",
+    "can be",
+    "to the next",
+    "units -/+",
+    "p",
+    "p (Holm)",
+    "apart?",
+)
 
 
 def neighbours(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
@@ -60,7 +87,7 @@ def neighbours(row: LogBenchmarkRow) -> list[tuple[str, ...]]:
     cells: list[tuple[str, ...]] = []
     for number, one in enumerate(row.order):
         can = f"{one.best}" if one.best == one.worst else f"{one.best} to {one.worst}"
-        begin = (f"{one.place}", one.model, f"{one.score:.3f}", can)
+        begin = (f"{one.place}", one.model, _scored(one.score, one.interval), can)
         if number == len(row.neighbours):
             cells.append((*begin, "", "", "", "", ""))
             continue
@@ -93,6 +120,18 @@ def order(row: LogBenchmarkRow, alpha: float) -> Iterator[str]:
     if row.tie_groups:
         groups = ["{" + ", ".join(_short(group)) + "}" for group in row.tie_groups]
         yield f"tie groups (no two apart, all pairs, Holm): {'; '.join(groups[:SHOWN])}"
+    tied = [(test.a, test.b) for test in row.neighbours if test.apart and _are_tied(row, test.a, test.b)]
+    if tied:
+        named = "; ".join(f"{a} and {b}" for a, b in tied[:SHOWN])
+        tests = len(row.order) * (len(row.order) - 1) // 2
+        yield (
+            f"apart as neighbours and yet in one tie group: {named} (all {tests:,} pairs together ask more "
+            f"than {count:,} neighbours do)"
+        )
+
+
+def _are_tied(row: LogBenchmarkRow, a: str, b: str) -> bool:
+    return any(a in group and b in group for group in row.tie_groups)
 
 
 def _short(group: tuple[str, ...]) -> tuple[str, ...]:
@@ -116,16 +155,21 @@ def pair_sentence(pair: LogPairRow) -> str:
         f"{pair.a} is better in {pair.a_better:,}, {pair.b} in {pair.b_better:,}, equal in {pair.equal:,} of "
         f"{pair.configurations:,} configurations: {pair.verdict}"
     )
+    certified = "certified beyond these items: " if pair.certified else "beyond these items "
+    return f"{signs}; {certified}{beyond(pair)}"
+
+
+def beyond(pair: LogPairRow) -> str:
+    """What holds of a pair beyond these items."""
     if pair.certified == "order":
-        p = _with_sign(pair.order_p)
-        return f"{signs}; certified beyond these items: {pair.first} is better in all ({p})"
+        return f"{pair.first} is better in all ({_with_sign(pair.order_p)})"
     if pair.certified == "reversal":
         return (
-            f"{signs}; certified beyond these items: each is better somewhere "
-            f"({_with_sign(pair.reversal_p)}; {pair.witness_a}, and {pair.witness_b})"
+            f"each is better somewhere ({_with_sign(pair.reversal_p)}; {pair.witness_a}, and "
+            f"{pair.witness_b})"
         )
     ps = f"order {_with_sign(pair.order_p)}, reversal {_with_sign(pair.reversal_p)}; Holm"
-    return f"{signs}; beyond these items nothing is certified ({ps})"
+    return f"nothing is certified ({ps})"
 
 
 def _with_sign(p: float) -> str:

@@ -27,7 +27,7 @@ from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.hf import loading
 from gridc.runtime.engines.hf.engine import HfEngine
 from gridc.runtime.store.store import Store
-from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import EngineSettings
 
 HARNESS = Path(__file__).parent.parent / ".venv-lm-eval" / "bin"
 BATCH_SIZES = (8, 32, 64)
@@ -124,7 +124,7 @@ def report_run(about: str, done: dict[str, Any]) -> None:
 def prepare(spec: Path, folder: Path) -> tuple[list[Task], dict[str, dict[str, Any]]]:
     """The study as lm-eval tasks, and gridc's first answers by task and item number."""
     plan = Plan(compile_spec(spec, None).study)
-    engine = HfEngine("bench", spec.parent / "model", "fp32", Settings(device="cpu"))
+    engine = HfEngine("bench", spec.parent / "model", "fp32", EngineSettings(device="cpu"))
     shutil.rmtree(folder, ignore_errors=True)
     tasks = lm_eval_tasks.write(plan, engine, folder)
     answers: dict[str, dict[str, Any]] = {}
@@ -151,7 +151,7 @@ def rotation(tasks: list[Task]) -> list[Task]:
 def best_batch_sizes(folder: Path, size: study.Size, model: Path) -> dict[str, int]:
     """lm-eval's fastest batch size for rankings and for generation, on 3-shot prompts."""
     plan = Plan(compile_spec(study.write(folder / "trial", size, model), None).study)
-    engine = HfEngine("bench", model, "fp32", Settings(device="cpu"))
+    engine = HfEngine("bench", model, "fp32", EngineSettings(device="cpu"))
     tasks = lm_eval_tasks.write(plan, engine, folder / "tasks")
     trial = [next(t for t in tasks if (t.shots, t.kind) == (3, kind)) for kind in ("logprob", "T=0.0")]
     times = {

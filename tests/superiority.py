@@ -5,7 +5,7 @@ COMPILED = '''"""The outcome moves the predicted way, by more than the margin.""
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gridc.compiler.hypotheses.contrast import Contrast, at_margin_words, without_margin
+from gridc.compiler.hypotheses.contrast import ContrastKind, at_margin_words, without_margin
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Misfit, Problem
 from gridc.schema.inference import ContrastHypothesis
 from gridc.schema.spec import Spec
@@ -15,7 +15,7 @@ from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
 
 
-class Superiority(Contrast):
+class Superiority(ContrastKind):
     claim: ClaimKind = "above"
     first: Decided = "supported"
     needs_good_side = True

@@ -27,11 +27,11 @@ from gridc.schema.card import (
     CardRate,
     DeviationRow,
     LevelRow,
+    ModelPairRow,
     Neighbourhood,
     PartCounts,
     PointScore,
     PropagationRow,
-    RankingRow,
     RankingStability,
     Receipt,
     VerdictStability,
@@ -290,7 +290,7 @@ def _ranking(findings: Findings, benchmark: BenchmarkFinding, finding: ModelFind
         if finding.model in (pair.a, pair.b):
             first = finding.model == pair.a
             rows.append(
-                RankingRow(
+                ModelPairRow(
                     other=pair.b if first else pair.a,
                     size=pair.size,
                     measured=pair.measured,

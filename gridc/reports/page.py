@@ -23,7 +23,7 @@ from gridc.reports.scoreboard import of_findings
 from gridc.reports.statements import choose, sentences, urgent
 from gridc.reports.statements.pairs import strength_of
 from gridc.reports.statements.readings import unreadable_words
-from gridc.reports.statements.statement import Part, Statement
+from gridc.reports.statements.statement import DocumentPart, Statement
 from gridc.reports.templates import render
 from gridc.reports.words import (
     ASSUMED,
@@ -157,7 +157,7 @@ def as_html(findings: Findings, certificate: Certificate, deck: CardDeck) -> str
     )
 
 
-def _statements(findings: Findings, *parts: Part) -> list[Statement]:
+def _statements(findings: Findings, *parts: DocumentPart) -> list[Statement]:
     return [statement for _, statement in choose(findings, *parts)]
 
 

@@ -100,7 +100,7 @@ class VerdictStability(Part):
     ceiling: float | None
 
 
-class RankingRow(Part):
+class ModelPairRow(Part):
     """The model against one other: in how many configurations it scores higher, lower, the same."""
 
     other: str
@@ -147,7 +147,7 @@ class RankingStability(Part):
         tuple[float, float] | None, Field(description="95 % of resamples of the configurations.")
     ]
     tau_r_dropped: Annotated[int, Field(ge=0, description="Configurations where all models tie.")]
-    pairs: tuple[RankingRow, ...]
+    pairs: tuple[ModelPairRow, ...]
 
 
 class HeldFixed(Part):

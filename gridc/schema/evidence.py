@@ -16,7 +16,7 @@ ClaimFamily = Literal["full envelope", "other scopes", "chosen after the data"]
 Test = Literal["mcnemar", "betting", "joint_flips"]
 
 
-class ClaimRow(Part):
+class ClaimTestRow(Part):
     """A claim's p-value, alone and after Holm over the study."""
 
     p: Annotated[Share, Field(description="Of this claim alone; the search for witnesses is paid for.")]
@@ -53,8 +53,8 @@ class StrengthRow(Part):
             "joint_flips: max-T over configurations and levels, whole units flipped."
         ),
     ]
-    reversal: ClaimRow
-    order: ClaimRow
+    reversal: ClaimTestRow
+    order: ClaimTestRow
     plus: Annotated[CarrierRow | None, Field(description="The strongest sign of a > b.")]
     minus: Annotated[CarrierRow | None, Field(description="The strongest sign of b > a.")]
     named_plus: Annotated[

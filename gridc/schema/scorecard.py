@@ -22,7 +22,7 @@ Kept = Literal["same", "reversed", "only_left", "only_right", "neither"]
 neither: both do."""
 
 
-class ChangeRow(Part):
+class ScoreChangeRow(Part):
     """The difference from the reference, in points of the better direction, with its 95 % interval."""
 
     difference: Annotated[Rounded, Field(description="Negative: worse than the reference.")]
@@ -54,7 +54,7 @@ class MatrixRow(Part):
     ]
     per_protocol: Share | None
     change: Annotated[
-        ChangeRow | None,
+        ScoreChangeRow | None,
         Field(description="Null for the reference, where a cell is incomplete, and under a target."),
     ]
     rows: Digest

@@ -148,7 +148,7 @@ class Sampling(Table):
     ] = None
 
 
-class Engine(Table):
+class EngineSettings(Table):
     """How to run. Never part of the stamp, because it may not move a result."""
 
     kv_mib: Annotated[
@@ -222,7 +222,7 @@ class Spec(Table):
     sampling: Sampling = Field(default_factory=lambda: Sampling(seed=0))
     analysis: Analysis = Field(default_factory=Analysis)
     budget: Budget = Field(default_factory=Budget)
-    engine: Engine = Field(default_factory=Engine)
+    engine: EngineSettings = Field(default_factory=EngineSettings)
 
     @property
     def tiers(self) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class TestedCombination:
     """One combination of coefficients: the estimate in log odds, its error, their ratio, the degrees of
     freedom, the two-sided p-value, the one against values at or below zero, and the interval."""
 
@@ -117,7 +117,7 @@ class Jackknife:
         self._moves = np.einsum("fkl,fl->fk", self._left[self._of], scores)
         self._weights = table.cases.astype(np.float64)
 
-    def combination(self, weights: ArrayLike, level: float = 0.95) -> Tested:
+    def combination(self, weights: ArrayLike, level: float = 0.95) -> TestedCombination:
         """The combination `weights`, shape (K,). NotEstimable where the cases do not tell."""
         from scipy.special import stdtr, stdtrit
 
@@ -128,7 +128,7 @@ class Jackknife:
         error = float(np.sqrt(variance))
         ratio = estimate / error
         half = float(stdtrit(df, (1 + level) / 2)) * error
-        return Tested(
+        return TestedCombination(
             estimate,
             error,
             ratio,

@@ -20,7 +20,7 @@ from gridc.runtime.run import run
 from gridc.runtime.store.store import Store
 from gridc.schema.base import PLUGIN
 from gridc.schema.canonical import digest, digest_bytes
-from gridc.schema.spec import Engine
+from gridc.schema.spec import EngineSettings
 from tests.compiler.edits import assert_finding, findings
 from tests.plugins import CODE, install
 
@@ -241,4 +241,4 @@ def test_a_loader_that_fails_is_told_as_its(
 
 def test_an_engine_that_is_gone_is_told() -> None:
     with pytest.raises(UnavailableError, match="GC341"):
-        opener(f"{PLUGIN}gone")("m", None, "fp32", Engine(), frozenset())  # type: ignore[arg-type]
+        opener(f"{PLUGIN}gone")("m", None, "fp32", EngineSettings(), frozenset())  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from gridc.compiler.frontend.locate import BUILTIN_MODELS
 from gridc.compiler.instrument.score import score
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.engines.protocol import Call
-from gridc.schema.spec import Engine
+from gridc.schema.spec import EngineSettings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HARNESS = REPOSITORY / ".venv-lm-eval"
@@ -152,7 +152,7 @@ def _gridc(task: Task, model: str, chat: bool, folder: Path) -> Iterator[tuple[l
         for sample in samples
         for request in sample.requests
     }
-    engine = HfEngine(model, BUILTIN_MODELS / model, "fp32", Engine())
+    engine = HfEngine(model, BUILTIN_MODELS / model, "fp32", EngineSettings())
     answers = {
         answer.call: answer.content
         for batch in engine.batches(list(calls.values()))

@@ -425,7 +425,7 @@ TRIED = (
             "batch_output": Beside(0.1, {"model.0.batch": True})}),
     Tried("Price", "served", "model.0.price", "asked", {"as_of": "2026-01-02"}),
     Tried("Price", "served", "model.0.price", "sent", {"cached": 0.1}),
-    Tried("Engine", "served", "engine", "sent", {
+    Tried("EngineSettings", "served", "engine", "sent", {
         "kv_mib": Beside(1, {"harness.max_tokens": 300, "harness.stop": ["a"]}), "batch_prompts": 1,
             "noise_sample": 2, "threads": 2, "device": "cuda", "concurrency": 1, "attempts": 2,
             "timeout_s": 0.2,

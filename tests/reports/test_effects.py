@@ -14,7 +14,7 @@ from gridc.reports.certificate import certify
 from gridc.reports.estimates import estimate_document
 from gridc.reports.findings.hypotheses import companions, sentence, verdict_lines
 from gridc.reports.findings.hypotheses.contrasts import _needed
-from gridc.reports.findings.hypotheses.effects import Change
+from gridc.reports.findings.hypotheses.effects import RateChange
 from gridc.reports.findings.hypotheses.sentences import CORRECTED
 from gridc.reports.page import as_html
 from gridc.reports.scorecard.tables import hypothesis_table
@@ -340,7 +340,7 @@ def test_a_tie_is_told_of_a_ranking() -> None:
 def test_what_is_a_gain_follows_the_benchmark_where_it_is_a_score(
     outcome: str, direction: str | float, good: int
 ) -> None:
-    change = Change(None, "b", "a", 10, 10, 0.7, 0.5, 0.2, (0.1, 0.3))
+    change = RateChange(None, "b", "a", 10, 10, 0.7, 0.5, 0.2, (0.1, 0.3))
     spec = spec_of({"ant": None}, direction=direction, analysis={"nnh": {"rounding": "ceil"}})
     found = _needed(spec, outcome, ["facts"], change)
     assert (None if found is None else found.kind) == {1: "benefit", -1: "harm", 0: None}[good]

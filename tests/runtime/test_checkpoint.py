@@ -11,7 +11,7 @@ import pytest
 import gridc
 from gridc.compiler.inputs.models import hash_files
 from gridc.diagnostics.errors import UnavailableError
-from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import EngineSettings
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 def load(folder: Path, files: dict[str, str] | None = None) -> dict[str, Any]:
     known = dict(hash_files(folder)) if files is None else files
-    return HfEngine("m", folder, "fp32", Settings(device="cpu", threads=1), files=known).effective()
+    return HfEngine("m", folder, "fp32", EngineSettings(device="cpu", threads=1), files=known).effective()
 
 
 def edit(folder: Path, **values: Any) -> None:
@@ -102,7 +102,9 @@ def test_a_file_that_changed_since_it_was_hashed_is_not_loaded(folder: Path, nam
 
 
 def test_weights_swapped_after_the_engine_was_opened_are_not_loaded(folder: Path) -> None:
-    engine = HfEngine("m", folder, "fp32", Settings(device="cpu", threads=1), files=dict(hash_files(folder)))
+    engine = HfEngine(
+        "m", folder, "fp32", EngineSettings(device="cpu", threads=1), files=dict(hash_files(folder))
+    )
     weights = load_file(folder / "model.safetensors")
     save_file({key: value + 1 for key, value in weights.items()}, folder / "model.safetensors")
     with pytest.raises(UnavailableError, match="GC642"):

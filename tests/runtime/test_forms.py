@@ -8,7 +8,7 @@ from gridc.compiler.frontend.locate import BUILTIN_MODELS
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import HazardError
 from gridc.runtime.engines.protocol import Call
-from gridc.schema.spec import Engine
+from gridc.schema.spec import EngineSettings
 
 pytest.importorskip("torch")
 
@@ -18,7 +18,7 @@ from gridc.runtime.engines.hf.sequences import Member
 
 @pytest.fixture(scope="module", params=["pocket-llama", "pocket-qwen2"])
 def engine(request: pytest.FixtureRequest) -> HfEngine:
-    return HfEngine("pocket", BUILTIN_MODELS / request.param, "fp32", Engine())
+    return HfEngine("pocket", BUILTIN_MODELS / request.param, "fp32", EngineSettings())
 
 
 def members(engine: HfEngine, prompt: Prompt, **parameters: Any) -> list[Member]:

@@ -24,7 +24,7 @@ from gridc.runtime.engines.hf import (  # noqa: E402
 )
 from gridc.runtime.engines.hf.engine import HfEngine  # noqa: E402
 from gridc.runtime.engines.hf.kv_cache import Shape, Tips  # noqa: E402
-from gridc.schema.spec import Engine as Settings  # noqa: E402
+from gridc.schema.spec import EngineSettings  # noqa: E402
 from tests.runtime import zoo  # noqa: E402
 
 GUESS = Shape((), torch.float32, torch.device("cpu"))
@@ -182,4 +182,4 @@ def test_logits_that_are_not_numbers_are_a_coded_failure(tmp_path: Path) -> None
         model.model.layers[1].mlp.up_proj.weight[0, 0] = float("nan")
     model.save_pretrained(folder)
     with pytest.raises(UnavailableError, match="GC641"):
-        HfEngine("m", folder, "fp32", Settings(device="cpu", threads=1)).effective()
+        HfEngine("m", folder, "fp32", EngineSettings(device="cpu", threads=1)).effective()

@@ -13,7 +13,7 @@ import gridc
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.engines.protocol import Call
-from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import EngineSettings
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -51,7 +51,7 @@ def answers(engine: HfEngine) -> dict[str, Any]:
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_log_likelihoods_are_those_of_the_models_own_attention(precision: str) -> None:
     """The same weights at the same precision, once in the forest and once as transformers runs them."""
-    engine = HfEngine("m", LLAMA, precision, Settings(device="cpu"))
+    engine = HfEngine("m", LLAMA, precision, EngineSettings(device="cpu"))
     found = answers(engine)
     model = engine._load()
     model.set_attn_implementation("eager")
@@ -69,7 +69,7 @@ def test_log_likelihoods_are_those_of_the_models_own_attention(precision: str) -
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_what_is_loaded_is_what_was_asked_for(precision: str) -> None:
-    engine = HfEngine("m", LLAMA, precision, Settings(device="cpu"))
+    engine = HfEngine("m", LLAMA, precision, EngineSettings(device="cpu"))
     found = engine.effective()
     kinds = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "float32", "nf4": "float32"}
     assert found["dtype"] == kinds[precision]
@@ -91,7 +91,7 @@ def test_an_architecture_that_does_not_run_quantised_is_told_what_to_try(
 
     monkeypatch.setattr(loading, "load", refuse)
     with pytest.raises(UnavailableError, match="GC606") as caught:
-        HfEngine("m", LLAMA, precision, Settings(device="cpu")).effective()
+        HfEngine("m", LLAMA, precision, EngineSettings(device="cpu")).effective()
     told = caught.value.diagnostics[0].help or ""
     assert ("bf16" in told) is (precision in ("int8", "nf4"))
 
@@ -101,7 +101,7 @@ def test_nf4_is_the_same_on_every_cpu() -> None:
     with rounded scales that only CPUs with AVX512-BF16 have."""
     import bitsandbytes.functional as bnb
 
-    engine = HfEngine("m", LLAMA, "nf4", Settings(device="cpu"))
+    engine = HfEngine("m", LLAMA, "nf4", EngineSettings(device="cpu"))
     model = engine._load()
     layer = model.model.layers[0].mlp.up_proj
     given = torch.randn(3, layer.in_features)
@@ -112,14 +112,14 @@ def test_nf4_is_the_same_on_every_cpu() -> None:
 
 
 def test_quantised_answers_differ_from_those_of_the_whole_weights() -> None:
-    whole = answers(HfEngine("m", LLAMA, "fp32", Settings(device="cpu")))
-    four_bit = answers(HfEngine("m", LLAMA, "nf4", Settings(device="cpu")))
+    whole = answers(HfEngine("m", LLAMA, "fp32", EngineSettings(device="cpu")))
+    four_bit = answers(HfEngine("m", LLAMA, "nf4", EngineSettings(device="cpu")))
     name = calls()[0].id
     assert whole[name]["loglikelihoods"] != pytest.approx(four_bit[name]["loglikelihoods"], abs=1e-2)
 
 
 def test_a_closed_engine_holds_no_model() -> None:
-    engine = HfEngine("m", LLAMA, "fp32", Settings(device="cpu"))
+    engine = HfEngine("m", LLAMA, "fp32", EngineSettings(device="cpu"))
     kept = weakref.ref(engine._load())
     engine.close()
     gc.collect()

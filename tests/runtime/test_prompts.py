@@ -12,7 +12,7 @@ import gridc
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import HazardError, UnavailableError
 from gridc.runtime.engines.protocol import Call
-from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import EngineSettings
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def engine(folder: Path, **arguments: Any) -> HfEngine:
-    return HfEngine("m", folder, "fp32", Settings(device="cpu", threads=1), template_args=arguments)
+    return HfEngine("m", folder, "fp32", EngineSettings(device="cpu", threads=1), template_args=arguments)
 
 
 def add(folder: Path, text: str) -> None:

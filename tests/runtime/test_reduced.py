@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gridc.diagnostics.errors import UnavailableError
-from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import EngineSettings
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -56,7 +56,7 @@ def trained(kind: str, folder: Path, steps: int) -> float:
 
 
 def loaded(folder: Path, precision: str) -> dict[str, Any]:
-    engine = HfEngine("m", folder, precision, Settings(device="cpu", threads=1))
+    engine = HfEngine("m", folder, precision, EngineSettings(device="cpu", threads=1))
     return engine.effective()
 
 

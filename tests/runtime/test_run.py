@@ -10,7 +10,7 @@ from gridc.compiler.inputs.models import ModelIdentity
 from gridc.diagnostics.errors import IncompleteError, UnavailableError
 from gridc.runtime.engines import opener
 from gridc.runtime.store.events import ModelLoaded
-from gridc.schema.spec import Engine
+from gridc.schema.spec import EngineSettings
 from gridc.study import OpenStudy
 from tests.durability.life import environment, write_engine, write_study
 
@@ -20,7 +20,7 @@ def test_a_local_model_without_torch_is_told(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(IncompleteError, match="GC604"):
-        opener("hf")("any", ModelIdentity("builtin:any"), "fp32", Engine(), frozenset())
+        opener("hf")("any", ModelIdentity("builtin:any"), "fp32", EngineSettings(), frozenset())
 
 
 def test_a_hub_model_without_a_commit_is_told() -> None:

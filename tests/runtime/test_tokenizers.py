@@ -12,7 +12,7 @@ import gridc
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import HazardError
 from gridc.runtime.engines.protocol import Call
-from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import EngineSettings
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -115,7 +115,7 @@ def model(folder: Path, shape: str) -> Path:
 
 
 def engine(folder: Path, waived: frozenset[str] = frozenset()) -> HfEngine:
-    return HfEngine("m", folder, "fp32", Settings(device="cpu", threads=1), waived)
+    return HfEngine("m", folder, "fp32", EngineSettings(device="cpu", threads=1), waived)
 
 
 def prompt(text: str) -> Prompt:

@@ -25,7 +25,7 @@ from gridc.diagnostics.errors import GridcError
 from gridc.runtime.engines.hf.engine import HfEngine
 from gridc.runtime.engines.hf.loading import read_tokenizer
 from gridc.runtime.engines.protocol import Answer, Call
-from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import EngineSettings
 from tools.servers.http import Asked, Reply, Server
 
 MODELS = Path(gridc.__file__).parent / "builtin" / "models"
@@ -56,7 +56,7 @@ class ModelServer:
         self._folder = folder
         self._plain: Any = None
         self._loading = threading.Lock()
-        self._engine = HfEngine(self.name, folder, "fp32", Settings())
+        self._engine = HfEngine(self.name, folder, "fp32", EngineSettings())
         self._waiting: list[tuple[Call, asyncio.Future[Answer]]] = []
         self._turn: asyncio.Task[None] | None = None
         self.requests = 0

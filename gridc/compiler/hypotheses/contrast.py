@@ -21,7 +21,7 @@ MARGINS = (1, 2, 3, 5, 10, 15, 20, 25, 30, 40, 50)
 """Margins, in percentage points, of which the first that the items can show is proposed."""
 
 
-class Contrast(Tested[ContrastHypothesis]):
+class ContrastKind(Tested[ContrastHypothesis]):
     """How each of the four is tested, planned and claimed, it says itself."""
 
     @staticmethod

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gridc.compiler.hypotheses.contrast import Contrast, joint_words
+from gridc.compiler.hypotheses.contrast import ContrastKind, joint_words
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Pair
 from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.tested import by_estimator
@@ -15,7 +15,7 @@ from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
 
 
-class Difference(Contrast):
+class Difference(ContrastKind):
     claim: ClaimKind = "effect"
     first: Decided = "supported"
     takes_side = True

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gridc.compiler.hypotheses.contrast import (
-    Contrast,
+    ContrastKind,
     at_margin_words,
     no_effect_to_find,
     within,
@@ -18,7 +18,7 @@ from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
 
 
-class Noninferiority(Contrast):
+class Noninferiority(ContrastKind):
     claim: ClaimKind = "above"
     first: Decided = "supported"
     needs_good_side = True

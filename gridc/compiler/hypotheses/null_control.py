@@ -1,6 +1,6 @@
 """No effect is expected."""
 
-from gridc.compiler.hypotheses.contrast import Contrast, joint_words, within
+from gridc.compiler.hypotheses.contrast import ContrastKind, joint_words, within
 from gridc.compiler.hypotheses.kind import BOTH, Claims, Problem
 from gridc.compiler.hypotheses.power import PlannedTest
 from gridc.compiler.hypotheses.tested import by_estimator
@@ -12,7 +12,7 @@ from gridc.statistics.power import Alternative
 from gridc.statistics.verdicts import Decided, Evidence
 
 
-class NullControl(Contrast):
+class NullControl(ContrastKind):
     claim: ClaimKind = "no_effect"
     first: Decided = "refuted"
     takes_side = False

@@ -33,7 +33,7 @@ ASSUMED = assumed_words(*CHANGING)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BenchmarkUnits:
     """What a hypothesis is tested on in one benchmark: how many items each unit has, each counted once, and
     in how many cells each combination of compared levels is. `names` are those of the units where benchmarks
     share some (`inputs.units.one_group`): the same name is the same unit."""
@@ -51,7 +51,7 @@ class Part:
         return len(self.sizes)
 
 
-def numbers_of(parts: Collection[Part]) -> tuple[tuple[int, ...], ...]:
+def numbers_of(parts: Collection[BenchmarkUnits]) -> tuple[tuple[int, ...], ...]:
     """The number of each unit of each part; without them where no two parts share a unit."""
     names = list(chain.from_iterable(part.names for part in parts))
     number = {name: place for place, name in enumerate(dict.fromkeys(names))}
@@ -60,7 +60,7 @@ def numbers_of(parts: Collection[Part]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(number[name] for name in part.names) for part in parts)
 
 
-def units_of(parts: Collection[Part]) -> int:
+def units_of(parts: Collection[BenchmarkUnits]) -> int:
     """How many units several parts have."""
     unnamed = sum(part.units for part in parts if not part.names)
     return len({*chain.from_iterable(part.names for part in parts)}) + unnamed
@@ -75,11 +75,11 @@ class PlannedTest:
     spec: Spec
     level: float
     graded: bool
-    parts: Mapping[str, Part] | None
-    many: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, BenchmarkUnits] | None
+    many: Mapping[str, BenchmarkUnits] = field(default_factory=dict)
 
     @property
-    def known(self) -> Mapping[str, Part]:
+    def known(self) -> Mapping[str, BenchmarkUnits]:
         return self.many if self.parts is None else self.parts
 
     @property

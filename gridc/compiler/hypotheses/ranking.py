@@ -34,7 +34,7 @@ ORDER_TESTS: Mapping[OrderTest, str] = {
 }
 
 
-class Ranking(HypothesisKind[RankingHypothesis]):
+class RankingKind(HypothesisKind[RankingHypothesis]):
     needs_good_side = False
     pooled = False
     shares_level = True
@@ -170,7 +170,7 @@ class Ranking(HypothesisKind[RankingHypothesis]):
         return f"{hypothesis.kind} of {effect:g} pp"
 
 
-KIND = Ranking()
+KIND = RankingKind()
 
 
 def _untested(hypothesis: RankingHypothesis, spec: Spec) -> tuple[str, ...]:

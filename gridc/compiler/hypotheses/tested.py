@@ -15,8 +15,8 @@ from gridc.compiler.hypotheses.kind import HypothesisKind, Levels, Pair, Problem
 from gridc.compiler.hypotheses.power import (
     CHANGING,
     TOGETHER,
+    BenchmarkUnits,
     DesignPower,
-    Part,
     PlannedTest,
     numbers_of,
     points,
@@ -254,7 +254,9 @@ class Tested(HypothesisKind[T]):
         )
         return _witnesses(self.rule(hypothesis, level), planned, self.test(hypothesis, level), layout)
 
-    def _words(self, hypothesis: T, outcome: RiseFall, sided: bool, parts: Mapping[str, Part] | None) -> str:
+    def _words(
+        self, hypothesis: T, outcome: RiseFall, sided: bool, parts: Mapping[str, BenchmarkUnits] | None
+    ) -> str:
         """An outcome in words."""
         if parts is None:
             return "there are enough of them and the outcome is clear"

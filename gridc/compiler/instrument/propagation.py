@@ -85,7 +85,7 @@ class StepShares:
 
 def trace(original: Original, call: SubCall) -> Traced:
     """The state of each part of a task in a sub-call."""
-    sent = _Sent(call.messages)
+    sent = _SentTexts(call.messages)
     states: dict[str, State] = {
         "system_prompt": _whole(map(sent.sentence, sentences(original.system or ""))),
         "mc_option": _options(original, sent),
@@ -212,7 +212,7 @@ def _safety(original: Original) -> Sequence[str]:
     return [sentence for sentence in sentences(original.system or "") if is_safety(sentence)]
 
 
-def _options(original: Original, sent: "_Sent") -> State:
+def _options(original: Original, sent: "_SentTexts") -> State:
     shown = shown_options(original.question)
     options = original.options if original.options is not None else shown
     lettered = bool(shown) if original.lettered is None else original.lettered
@@ -232,7 +232,7 @@ def _whole(states: Iterable[State]) -> State:
     return "partial" if "lost" in distinct else "paraphrased"
 
 
-class _Sent:
+class _SentTexts:
     """All that a sub-call is sent, ready to be searched."""
 
     def __init__(self, messages: Sequence[str]) -> None:

@@ -59,7 +59,7 @@ class CallCounts:
 
 
 @dataclass(slots=True)
-class _Sent:
+class _SentSums:
     """What is sent to one model, over all calls: sums, to be scaled to the distinct ones."""
 
     calls: int = 0
@@ -94,7 +94,7 @@ def count(
     out otherwise; `answered` has the digests of the calls that a store has answers to."""
     names = {digest: name for name, digest in reversed(list(models.items()))}
     order = list(names)
-    sent = {digest: _Sent() for digest in names}
+    sent = {digest: _SentSums() for digest in names}
     totals = {"cells": 0, "runs": 0, "samples": 0, "calls": 0}
     extents: dict[tuple[str, bytes], Extent] = {}  # of cells that differ in their model alone
     drawing: list[Cell] = []
@@ -153,7 +153,7 @@ def count(
     )
 
 
-def _note(sent: _Sent, characters: int, parameters: Mapping[str, object]) -> None:
+def _note(sent: _SentSums, characters: int, parameters: Mapping[str, object]) -> None:
     sent.calls += 1
     continuations = parameters.get("continuations")
     if isinstance(continuations, list):
@@ -163,7 +163,7 @@ def _note(sent: _Sent, characters: int, parameters: Mapping[str, object]) -> Non
     sent.most += longest if isinstance(longest, int) else 0
 
 
-def _model_counts(sent: _Sent, calls: int, prompts: int, stored: int | None) -> ModelCounts:
+def _model_counts(sent: _SentSums, calls: int, prompts: int, stored: int | None) -> ModelCounts:
     share = calls / sent.calls if sent.calls else 0.0
     characters, generated = round(sent.characters * share), round(sent.most * share)
     later = None if sent.later is None else sent.later.rounded()

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from gridc.compiler.grid.grid_counts import Spoken, survey
 from gridc.compiler.hypotheses import kind_of, strictest_level
-from gridc.compiler.hypotheses.power import TOGETHER, Part, PlannedTest, assumed_words
+from gridc.compiler.hypotheses.power import TOGETHER, BenchmarkUnits, PlannedTest, assumed_words
 from gridc.compiler.inputs.draw import draw_at_most
 from gridc.compiler.inputs.items import Items
 from gridc.compiler.inputs.prices import TokenPrice
@@ -359,7 +359,9 @@ class _Search:
             named |= {*kind_of(hypothesis).levels(hypothesis, axis, self.full.levels[axis])}
         return named or None
 
-    def _parts(self, variant: _Variant, name: str, drawn: Drawn | None = None) -> dict[str, Part] | None:
+    def _parts(
+        self, variant: _Variant, name: str, drawn: Drawn | None = None
+    ) -> dict[str, BenchmarkUnits] | None:
         study = variant.study if drawn is None else variant.on(drawn)
         return parts_of(study, self.hypotheses[name], variant.spoken[name])
 

@@ -14,7 +14,14 @@ from gridc.compiler.frontend.unsupported import uncomputed
 from gridc.compiler.grid.configurations import drawn_words
 from gridc.compiler.grid.grid_counts import Spoken
 from gridc.compiler.hypotheses import kind_of, strictest_level
-from gridc.compiler.hypotheses.power import ASSUMED, CHANGING, DesignPower, Part, PlannedTest, units_of
+from gridc.compiler.hypotheses.power import (
+    ASSUMED,
+    CHANGING,
+    BenchmarkUnits,
+    DesignPower,
+    PlannedTest,
+    units_of,
+)
 from gridc.compiler.inputs.rates import COUNTED
 from gridc.compiler.inputs.resolve import Study
 from gridc.compiler.inputs.units import Group, one_group
@@ -174,23 +181,23 @@ def _design(plan: Plan, hypothesis: AnyHypothesis, spoken: Spoken) -> PlannedTes
     return PlannedTest(spec, strictest_level(spec, hypothesis), spec.graded, parts, many)
 
 
-def _assumed_parts(spec: Spec, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, Part]:
+def _assumed_parts(spec: Spec, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, BenchmarkUnits]:
     """Many single items, to see what is possible at all."""
     comparable = kind_of(hypothesis).comparable
     return {
-        benchmark: Part((1,) * MANY, cells)
+        benchmark: BenchmarkUnits((1,) * MANY, cells)
         for (benchmark, _), cells in spoken.items()
         if comparable(hypothesis, spec, cells)
     }
 
 
-def parts_of(study: Study, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, Part] | None:
+def parts_of(study: Study, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[str, BenchmarkUnits] | None:
     """The items that have its rate, in each benchmark in which all levels of the hypothesis are run; None
     where their number is not known. Where configurations ask different subsets, the smallest counts. Units
     are those of the report: of an effect one where two benchmarks hold the same item, of an order each
     benchmark's own. Empty where the benchmarks are fewer than it takes."""
     kind = kind_of(hypothesis)
-    parts: dict[str, Part] = {}
+    parts: dict[str, BenchmarkUnits] = {}
     one = _one_unit(study) if kind.pooled else {}
     for (benchmark, subset), cells in spoken.items():
         if kind.comparable(hypothesis, study.spec, cells):
@@ -198,12 +205,12 @@ def parts_of(study: Study, hypothesis: AnyHypothesis, spoken: Spoken) -> dict[st
             if sized is None:
                 return None
             sizes, names = sized
-            part = Part(sizes, cells, names)
+            part = BenchmarkUnits(sizes, cells, names)
             parts[benchmark] = min(part, parts.get(benchmark, part), key=lambda part: part.units)
     return parts if len(parts) >= kind.benchmarks(hypothesis) else {}
 
 
-def _size(pooled: bool, parts: Mapping[str, Part]) -> tuple[int, int]:
+def _size(pooled: bool, parts: Mapping[str, BenchmarkUnits]) -> tuple[int, int]:
     """Items and units of all benchmarks; a ranking holds in every benchmark, so that its smallest one
     counts."""
     if not parts:

@@ -12,7 +12,7 @@ from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.calls import PlannedSample
 from gridc.compiler.lowering.plan import Plan
 from gridc.compiler.preflight.hazard import Hazard
-from gridc.compiler.preflight.oracles import Failure, Trial, indifferent, try_oracles
+from gridc.compiler.preflight.oracles import FailedSample, Trial, indifferent, try_oracles
 from gridc.schema.scores import Scores
 from gridc.statistics.poisson_binomial import tails
 
@@ -73,7 +73,7 @@ def with_best_right(sample: PlannedSample, scores: Scores | None) -> PlannedSamp
     return replace(sample, item=replace(item, gold=min(tops)))
 
 
-def _told(trial: Trial, first: Failure) -> str:
+def _told(trial: Trial, first: FailedSample) -> str:
     share = f"{trial.failures} of {trial.samples} items"
     where = f"first item {first.sample.item.id}"
     if first.said is None or first.outcome is None:
@@ -85,7 +85,7 @@ def _told(trial: Trial, first: Failure) -> str:
     return f"{said_by} on {share} ({where}: {text!r} is read as {read})"
 
 
-def _shown(plan: Plan, cell: Cell, first: Failure) -> str:
+def _shown(plan: Plan, cell: Cell, first: FailedSample) -> str:
     """The prompt as a model would read it, beside the answer that it should allow."""
     item = first.sample.item
     prompt = first.sample.requests[0].prompt.messages[-1][1]

@@ -206,7 +206,7 @@ ORACLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedSample:
     """A sample that an oracle's answer did not come to what it had to; `said` is None where it could not
     say anything, because the prompt does not show what it would need."""
 
@@ -223,7 +223,7 @@ class Trial:
     oracle: Oracle
     samples: int
     failures: int
-    first: Failure | None
+    first: FailedSample | None
 
 
 def try_oracles(setting: Setting, samples: Sequence[PlannedSample]) -> Iterator[Trial]:
@@ -277,9 +277,11 @@ def replies(setting: Setting, sample: PlannedSample) -> Iterator[Reply]:
             yield _reply(oracle, expected, setting, sample)
 
 
-def _fails(oracle: Oracle, expected: Expected, setting: Setting, sample: PlannedSample) -> Failure | None:
+def _fails(
+    oracle: Oracle, expected: Expected, setting: Setting, sample: PlannedSample
+) -> FailedSample | None:
     reply = _reply(oracle, expected, setting, sample)
-    return None if reply.passes else Failure(oracle.name, sample, reply.said, reply.outcome)
+    return None if reply.passes else FailedSample(oracle.name, sample, reply.said, reply.outcome)
 
 
 def _reply(oracle: Oracle, expected: Expected, setting: Setting, sample: PlannedSample) -> Reply:

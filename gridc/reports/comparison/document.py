@@ -39,7 +39,7 @@ def compare(
     gates = decision.gates(policy, _benchmarks([*firsts, second]))
     weighed, parts = [], []
     for pair in pairs:
-        part = _Part(pair, gates[pair.benchmark], policy)
+        part = _GatedBenchmark(pair, gates[pair.benchmark], policy)
         parts.append(part)
         weighed.append(part.weighed)
     adjusted = decision.corrected(weighed)
@@ -73,7 +73,7 @@ def compare(
     )
 
 
-class _Part:
+class _GatedBenchmark:
     """One benchmark between pairing and verdict."""
 
     def __init__(self, pair: PairedBenchmark, gate: Gate, policy: Policy) -> None:

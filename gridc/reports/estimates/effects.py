@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.hypotheses.effects import Change, Contrast, Effect, Recovery
+from gridc.reports.findings.hypotheses.effects import Contrast, Effect, RateChange, Recovery
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.hypotheses.sentences import pairs_words
 from gridc.reports.quantities import estimate
@@ -25,13 +25,13 @@ def effect_estimates(findings: Findings) -> Iterator[EstimateRow]:
     """Every number of every hypothesis about an effect: by contrast, then of its test and its trend."""
     for finding in findings.hypotheses:
         if finding.effect is not None:
-            rows = _Rows(finding, finding.effect)
+            rows = _HypothesisRows(finding, finding.effect)
             for contrast in finding.effect.contrasts:
                 yield from rows.contrast(contrast)
             yield from rows.whole()
 
 
-class _Rows:
+class _HypothesisRows:
     """Rows of one hypothesis, which share their origin."""
 
     def __init__(self, finding: HypothesisFinding, effect: Effect) -> None:
@@ -178,7 +178,7 @@ class _Rows:
                 n=effect.samples,
             )
 
-    def _change(self, name: str, change: Change, reading: str) -> Iterator[EstimateRow]:
+    def _change(self, name: str, change: RateChange, reading: str) -> Iterator[EstimateRow]:
         where = "" if change.part is None else f" in {change.part}"
         about = f"{change.level} against {change.reference}{where}, {reading}"
         if change.pairs is not None:
@@ -231,12 +231,14 @@ class _Rows:
             )
 
     def _needed(
-        self, name: str, about: str, needed: NumberNeededEstimate | None, change: Change
+        self, name: str, about: str, needed: NumberNeededEstimate | None, change: RateChange
     ) -> Iterator[EstimateRow]:
         if needed is not None:
             yield needed_row(name, about, needed, self._effect.rows, change.samples)
 
-    def _recovery(self, name: str, about: str, recovery: Recovery, change: Change) -> Iterator[EstimateRow]:
+    def _recovery(
+        self, name: str, about: str, recovery: Recovery, change: RateChange
+    ) -> Iterator[EstimateRow]:
         yield self._row(
             f"{name}/recovery",
             "recovery",

@@ -60,7 +60,7 @@ class Mark(Enum):
     BREAK = "no name goes on across this"
 
 
-Part = str | Mark
+CharacterOrMark = str | Mark
 
 
 @lru_cache(maxsize=4096)
@@ -77,7 +77,7 @@ def letters(character: str) -> str:
     )
 
 
-def says(parts: Sequence[Part], name: str) -> str | None:
+def says(parts: Sequence[CharacterOrMark], name: str) -> str | None:
     """The words around the first place at which a text says a name, or None. A plural `s` may follow it, no
     other letter unless the name ends with `OPEN`. `parts` are characters and marks."""
     wanted = "".join(map(letters, name))
@@ -96,7 +96,7 @@ def says(parts: Sequence[Part], name: str) -> str | None:
     return " ".join(around.split())[-50:]
 
 
-def characters(texts: Iterable[str]) -> Iterator[Part]:
+def characters(texts: Iterable[str]) -> Iterator[CharacterOrMark]:
     """Texts that have nothing to do with each other."""
     for text in texts:
         yield from text
@@ -107,7 +107,7 @@ def _unseen(character: str) -> bool:
     return character in INVISIBLE_LETTERS or unicodedata.category(character) in ("Mn", "Me", "Cf")
 
 
-def _place(parts: Sequence[Part], wanted: str, goes_on: bool) -> int | None:
+def _place(parts: Sequence[CharacterOrMark], wanted: str, goes_on: bool) -> int | None:
     """Where the first match ends: Shift-And (Baeza-Yates & Gonnet 1992), bit k for k letters met."""
     follows: dict[str, int] = {}
     for index, letter in enumerate(wanted):

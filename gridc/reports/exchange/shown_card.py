@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gridc.diagnostics.errors import Diagnostic, UnavailableError
-from gridc.reports.exchange.lookalikes import Mark, Part, characters, says
+from gridc.reports.exchange.lookalikes import CharacterOrMark, Mark, characters, says
 
 MOST_BODY = 1 << 20
 """The most characters of a model card, without its front matter, that are rendered."""
@@ -249,9 +249,9 @@ def _all(lists: Iterable[Sequence[Any]]) -> list[Any]:
     return [node for some in lists for node in some]
 
 
-def _texts(tops: Iterable[Any]) -> list[Part]:
+def _texts(tops: Iterable[Any]) -> list[CharacterOrMark]:
     """The text of nodes, and what attributes may show, with marks around what may not be shown."""
-    parts: list[Part] = []
+    parts: list[CharacterOrMark] = []
     attributes: list[str] = []
     for begins, node in _walk(tops):
         if node.name == "#text" and begins:
@@ -268,7 +268,7 @@ def _maybe_absent(node: Any) -> bool:
     return node.name in MAYBE_ABSENT or not MAYBE_HIDES.isdisjoint(node.attrs)
 
 
-def _said(parts: Sequence[Part], names: Iterable[str]) -> Iterator[str]:
+def _said(parts: Sequence[CharacterOrMark], names: Iterable[str]) -> Iterator[str]:
     for name in names:
         words = says(parts, name)
         if words is not None:

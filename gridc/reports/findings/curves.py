@@ -325,13 +325,13 @@ def _specification(rows: CurveRows, made: _Made, contrast: CurveContrast) -> Spe
     return Specification(kept, design.matrix, weights[None, :], made.slice.name)
 
 
-Failure = tuple[str, str]
+NoEstimate = tuple[str, str]
 """A kind of reason why there is no estimate, and its words."""
 
 
 def _estimate(
     rows: CurveRows, made: _Made, kept: Flags, design: DesignMatrix, weights: Floats
-) -> Combination | Failure:
+) -> Combination | NoEstimate:
     """The contrast of one specification by its estimator; nothing stands in for a fit that fails."""
     specification = Specification(kept, design.matrix, weights[None, :], made.slice.name)
     (answer,) = estimates([specification], rows.totals, LEVEL)
@@ -390,7 +390,7 @@ def _fit(
     return specifications
 
 
-def _unanswered(made: _Made, failure: Failure) -> SpecificationFinding:
+def _unanswered(made: _Made, failure: NoEstimate) -> SpecificationFinding:
     rows = digest([made.slice.name])
     return SpecificationFinding(
         made.levels, made.slice.outcomes, made.slice.reading, (), 0, 0, rows, None, failure, made.estimator

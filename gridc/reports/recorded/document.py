@@ -38,7 +38,7 @@ def certificate(
 ) -> LogCertificate:
     """All benchmarks of the logs. The claims of all pairs of all benchmarks share `alpha`: one family of
     reversals and one of orders, as in the certificate of a study."""
-    parts = [_Part(benchmark, alpha) for benchmark in recorded(logs, reading, may_differ)]
+    parts = [_UncorrectedBenchmark(benchmark, alpha) for benchmark in recorded(logs, reading, may_differ)]
     weighed = [pair for part in parts for _, _, pair in part.pairs]
     reversals = iter(holm([pair.reversal for pair in weighed]))
     orders = iter(holm([pair.order for pair in weighed], 2 * len(weighed)))
@@ -65,7 +65,7 @@ def certificate(
     )
 
 
-class _Part:
+class _UncorrectedBenchmark:
     """One benchmark before the families are corrected."""
 
     def __init__(self, benchmark: RecordedBenchmark, alpha: float) -> None:

@@ -16,12 +16,12 @@ from gridc.schema.hypotheses import HypothesisRow, NumberNeededRow
 from gridc.schema.models import Model
 from gridc.schema.scorecard import (
     FORMAT,
-    ChangeRow,
     CurveRow,
     DeviationLine,
     MatrixRow,
     ModelScore,
     Scorecard,
+    ScoreChangeRow,
     SensitivityRow,
     WithoutRow,
 )
@@ -151,8 +151,8 @@ def _cell(
     )
 
 
-def _change(spec: Spec, change: ScoreChange) -> ChangeRow:
-    return ChangeRow(
+def _change(spec: Spec, change: ScoreChange) -> ScoreChangeRow:
+    return ScoreChangeRow(
         difference=float(change.itt.difference),
         interval=change.itt.interval,
         number_needed=NumberNeededRow.of(

@@ -7,7 +7,7 @@ from gridc.reports.printed import Printed
 from gridc.reports.quantities import number_needed
 from gridc.reports.words import number, p_value, percent
 from gridc.schema.hypotheses import ContrastRow, HypothesisRow
-from gridc.schema.scorecard import ChangeRow, CurveRow, Held, MatrixRow, ModelScore, Scorecard
+from gridc.schema.scorecard import CurveRow, Held, MatrixRow, ModelScore, Scorecard, ScoreChangeRow
 
 HELD: Mapping[Held, str] = {
     "yes": "yes",
@@ -290,7 +290,7 @@ def points(value: float) -> str:
     return words.points(value).replace("-", "\N{MINUS SIGN}")
 
 
-def points_ends(row: ChangeRow) -> str:
+def points_ends(row: ScoreChangeRow) -> str:
     return _points_ends(row.interval)
 
 

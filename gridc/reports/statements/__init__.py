@@ -22,7 +22,7 @@ from gridc.reports.statements import (
     readings,
     units,
 )
-from gridc.reports.statements.statement import OfBenchmark, OfStudy, Part, Statement
+from gridc.reports.statements.statement import DocumentPart, OfBenchmark, OfStudy, Statement
 
 ShelfRow = OfStudy | OfBenchmark
 
@@ -62,7 +62,7 @@ SHELF: tuple[ShelfRow, ...] = (
 )
 
 
-def choose(findings: Findings, *wanted: Part) -> Iterator[tuple[ShelfRow, Statement]]:
+def choose(findings: Findings, *wanted: DocumentPart) -> Iterator[tuple[ShelfRow, Statement]]:
     """The statements of some parts (none named: of all), each with its row, in the order of the shelf."""
     rows = (row for row in SHELF if not wanted or row.part in wanted)
     for _, neighbours in groupby(rows, key=type):
@@ -76,12 +76,12 @@ def choose(findings: Findings, *wanted: Part) -> Iterator[tuple[ShelfRow, Statem
             yield from ((row, statement) for statement in row.say(findings, benchmark))
 
 
-def sentences(findings: Findings, *wanted: Part) -> list[str]:
+def sentences(findings: Findings, *wanted: DocumentPart) -> list[str]:
     """Their texts."""
     return [statement.text for _, statement in choose(findings, *wanted)]
 
 
-def brief(findings: Findings, *wanted: Part) -> list[str]:
+def brief(findings: Findings, *wanted: DocumentPart) -> list[str]:
     """The same in short, in the same order."""
     return [statement.brief for _, statement in choose(findings, *wanted)]
 

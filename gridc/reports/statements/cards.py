@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gridc.reports.words import counted, percent
-from gridc.schema.card import Card, CardDeck, RankingRow
+from gridc.schema.card import Card, CardDeck, ModelPairRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,7 @@ class CardPair:
     """Two models on a benchmark, as the card of the first has it."""
 
     card: Card
-    row: RankingRow
+    row: ModelPairRow
 
     @property
     def reverses(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Literal
 from gridc.reports.findings.findings import BenchmarkFinding, Findings
 from gridc.schema.evidence import Tier
 
-Part = Literal["leading", "rates", "falsification", "variance", "curves", "labels", "limits"]
+DocumentPart = Literal["leading", "rates", "falsification", "variance", "curves", "labels", "limits"]
 """Where in a document a statement stands; each document takes the parts that it shows."""
 Backing = Tier | Literal["limit"]
 """How strong the evidence behind a statement is; a `limit` says what the others do not show."""
@@ -36,7 +36,7 @@ class OfStudy:
     every number that it is about."""
 
     name: str
-    part: Part
+    part: DocumentPart
     say: Callable[[Findings], Iterator[Statement]]
     urgent: bool = False
 
@@ -46,6 +46,6 @@ class OfBenchmark:
     """The same of each benchmark. Neighbours on the shelf say all of one benchmark before the next."""
 
     name: str
-    part: Part
+    part: DocumentPart
     say: Callable[[Findings, BenchmarkFinding], Iterator[Statement]]
     urgent: bool = False

@@ -19,16 +19,15 @@ from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.runtime.engines.protocol import Admit, Batch, Call, Done, Engine, PendingBatch
 from gridc.schema.base import PLUGIN
 from gridc.schema.engines import ENGINES
-from gridc.schema.spec import Engine as Settings
-from gridc.schema.spec import Spec
+from gridc.schema.spec import EngineSettings, Spec
 
-Opener = Callable[[str, ModelIdentity, str, Settings, frozenset[str]], Engine]
+Opener = Callable[[str, ModelIdentity, str, EngineSettings, frozenset[str]], Engine]
 """Opens a model: its name in the study, its identity, the precision, `[engine]`, and the codes of the hazards
 that are waived for it. Nothing is loaded yet."""
 
 
 def open_hf(
-    name: str, identity: ModelIdentity, precision: str, settings: Settings, waived: frozenset[str]
+    name: str, identity: ModelIdentity, precision: str, settings: EngineSettings, waived: frozenset[str]
 ) -> Engine:
     """A local model with torch and transformers. Raises `UnavailableError` (GC604) where they are missing."""
     # Threads that spin while they wait make a run many times slower as soon as anything else wants a
@@ -66,7 +65,7 @@ def _many_objects() -> Iterator[None]:
 
 
 def open_api(
-    name: str, identity: ModelIdentity, precision: str, settings: Settings, waived: frozenset[str]
+    name: str, identity: ModelIdentity, precision: str, settings: EngineSettings, waived: frozenset[str]
 ) -> Engine:
     """A model behind an address. Raises `UnavailableError` (GC604) where httpx is missing."""
     try:
@@ -100,7 +99,7 @@ def opener(engine: str) -> Opener:
         raise _unavailable(error) from None
 
     def guarded(
-        name: str, identity: ModelIdentity, precision: str, settings: Settings, waived: frozenset[str]
+        name: str, identity: ModelIdentity, precision: str, settings: EngineSettings, waived: frozenset[str]
     ) -> Engine:
         with _coded(plugin):
             opened = opens(name, identity, precision, settings, waived)

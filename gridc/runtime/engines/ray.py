@@ -32,8 +32,7 @@ from gridc.runtime.engines.protocol import (
     Spending,
     answered,
 )
-from gridc.schema.spec import Engine as Settings
-from gridc.schema.spec import Spec
+from gridc.schema.spec import EngineSettings, Spec
 
 DEATHS = 3
 """So often may an actor die on one task before the run is given up."""
@@ -90,7 +89,7 @@ class Cluster:
             raise UnavailableError([Diagnostic("GC650", message, help=help_line)])
         return self._actors
 
-    def _needs(self, settings: Settings) -> dict[str, float]:
+    def _needs(self, settings: EngineSettings) -> dict[str, float]:
         """What a worker takes of the cluster. Ray tells OpenMP to use as many threads as it has CPUs."""
         share = max(1, int(self._cpus) // self.workers)
         gpu = self._gpus > 0 and settings.device != "cpu"

@@ -22,7 +22,7 @@ from gridc.compiler.lock.anchor import anchors
 from gridc.compiler.lock.lock import lock_path, make_lock, write_lock
 from gridc.compiler.lowering.calls import Prompt
 from gridc.diagnostics.errors import GridcError, HazardError
-from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import EngineSettings
 from gridc.study.place import place_of
 from tests.adversary.attack import attack, instead, nothing
 from tests.adversary.studies import write_study
@@ -269,7 +269,7 @@ def chat_that_grows(folder: Path, patch: MonkeyPatch) -> set[str]:
 
     shutil.copytree(POCKET, folder, dirs_exist_ok=True)
     (folder / "chat_template.jinja").write_text(GROWING)
-    engine = HfEngine("m", folder, "fp32", Settings(device="cpu", threads=1))
+    engine = HfEngine("m", folder, "fp32", EngineSettings(device="cpu", threads=1))
     try:
         engine.prompts.as_text(Prompt((("user", "Who sang?"),), chat_template=True))
     except HazardError as error:
@@ -306,7 +306,7 @@ def tokenizer_elsewhere(folder: Path, patch: MonkeyPatch) -> set[str]:
     (model / "tokenizer_config.json").write_text(json.dumps({**config, "fast_tokenizer_files": [str(other)]}))
     try:
         engine = HfEngine(
-            "m", model, "fp32", Settings(device="cpu", threads=1), files=dict(hash_files(model))
+            "m", model, "fp32", EngineSettings(device="cpu", threads=1), files=dict(hash_files(model))
         )
     except GridcError as error:
         return {each.code for each in error.diagnostics}

@@ -15,7 +15,7 @@ from gridc.compiler.lowering import requests as asking
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings import scores
 from gridc.runtime.engines.protocol import Call
-from gridc.schema.spec import Engine
+from gridc.schema.spec import EngineSettings
 from gridc.statistics import variance
 from tests.museum.exhibit import FINDINGS, REPRO, exhibit, without
 
@@ -70,7 +70,7 @@ def batch_decides(room: Any, patch: MonkeyPatch) -> set[str]:
 def answers(calls: Sequence[Call]) -> dict[str, str]:
     from gridc.runtime.engines.hf.engine import HfEngine
 
-    engine = HfEngine("pocket", BUILTIN_MODELS / "pocket-llama", "fp32", Engine())
+    engine = HfEngine("pocket", BUILTIN_MODELS / "pocket-llama", "fp32", EngineSettings())
     done = (engine.answer(batch, frozenset(batch.calls))[0] for batch in engine.batches(calls))
     return {each.call: each.content["text"] for some in done for each in some}
 

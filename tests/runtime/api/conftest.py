@@ -18,7 +18,7 @@ from gridc.runtime.engines.api.records import Attempt, Submission, Terms
 from gridc.runtime.engines.protocol import Answer, Call, PendingBatch
 from gridc.schema.budget import Budget
 from gridc.schema.canonical import digest
-from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import EngineSettings
 from tools.servers.faults import FaultServer
 from tools.servers.http import Handler, Server
 
@@ -103,7 +103,7 @@ def engine_at(
     waived = stated.pop("waived", frozenset())
     stated.setdefault("source", "some-model")
     identity = ModelIdentity(unpinned="a provider's", base_url=url, **stated)
-    engine = ApiEngine("model", identity, Settings(**settings), waived)
+    engine = ApiEngine("model", identity, EngineSettings(**settings), waived)
     journal, meter = Noted(), Meter(Budget(**(budget or {})))
     engine.connect(journal, meter, price, Terms("in a test"))
     try:

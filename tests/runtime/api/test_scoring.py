@@ -11,7 +11,7 @@ from gridc.diagnostics.errors import UnavailableError
 from gridc.runtime.engines.hf.engine import HfEngine
 from gridc.runtime.engines.protocol import Call
 from gridc.schema.canonical import digest
-from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import EngineSettings
 from tests.runtime.api.conftest import engine_at, serving
 from tools.servers.http import Asked, Reply
 from tools.servers.model import MODELS, ModelServer
@@ -41,7 +41,7 @@ def server() -> ModelServer:
 @pytest.mark.parametrize("seam", ["shared_prefix", "context_length"])
 def test_a_server_ranks_as_the_engine_of_this_machine(server: ModelServer, seam: str) -> None:
     calls = ranking_calls(seam)
-    engine = HfEngine(MODEL, MODELS / MODEL, "fp32", Settings())
+    engine = HfEngine(MODEL, MODELS / MODEL, "fp32", EngineSettings())
     expected: dict[str, Any] = {}
     for batch in engine.batches(calls):
         expected |= {each.call: each.content for each in engine.answer(batch, frozenset(batch.calls))[0]}

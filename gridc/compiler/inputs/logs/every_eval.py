@@ -31,7 +31,7 @@ def belongs(file: LogFile) -> bool:
     return False
 
 
-class _Rows(NamedTuple):
+class _Evaluation(NamedTuple):
     evaluation: str
     model: str
     name: str
@@ -84,7 +84,7 @@ def _axes(document: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, A
 
 
 def _of_samples(file: LogFile) -> Iterator[LogRun]:
-    counts: Counter[_Rows] = Counter(_rows_of(row) for _, row in file.lines())
+    counts: Counter[_Evaluation] = Counter(_rows_of(row) for _, row in file.lines())
     aggregate = LogFile(file.path.with_name(file.name.replace("_samples.jsonl", ".json")))
     document = aggregate.document if aggregate.path.is_file() else {}
     for key, count in counts.items():
@@ -110,11 +110,11 @@ def _of_samples(file: LogFile) -> Iterator[LogRun]:
         )
 
 
-def _rows_of(row: Mapping[str, Any]) -> _Rows:
-    return _Rows(str(row["evaluation_id"]), str(row.get("model_id")), str(row.get("evaluation_name")))
+def _rows_of(row: Mapping[str, Any]) -> _Evaluation:
+    return _Evaluation(str(row["evaluation_id"]), str(row.get("model_id")), str(row.get("evaluation_name")))
 
 
-def _answers(file: LogFile, wanted: _Rows) -> Iterator[LogAnswer]:
+def _answers(file: LogFile, wanted: _Evaluation) -> Iterator[LogAnswer]:
     for line, row in file.lines():
         if _rows_of(row) != wanted:
             continue

@@ -8,7 +8,7 @@ from math import isnan
 import numpy as np
 
 from gridc.compiler.hypotheses.tested import AboutAnEffect as AboutAnEffect
-from gridc.reports.findings.hypotheses.effects import AtMargin, Change, Failure, Flips, Pairs
+from gridc.reports.findings.hypotheses.effects import AtMargin, Failure, Flips, Pairs, RateChange
 from gridc.reports.findings.hypotheses.finding import Measured
 from gridc.reports.findings.intervals import Ends, resampling_of
 from gridc.reports.findings.observations import Observations, Reading
@@ -129,7 +129,7 @@ class Comparison:
 
     def change(
         self, level: str, reference: str, margin: Margin | None, alpha: float, part: str | None = None
-    ) -> Change:
+    ) -> RateChange:
         """Two levels, with the tests at the stated margin and at those of sensitivity."""
         sizes = () if margin is None else tuple(dict.fromkeys((margin.pp, *margin.sensitivity_pp)))
         differences = self.differences(level, reference)
@@ -138,7 +138,7 @@ class Comparison:
             p = self.within(level, reference, pp / 100)
             at_margins.append(AtMargin(pp, p, p <= alpha))
         rate, against = self.rate(level), self.rate(reference)
-        return Change(
+        return RateChange(
             part,
             level,
             reference,

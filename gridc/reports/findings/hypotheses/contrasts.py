@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gridc.compiler.hypotheses.contrast import Contrast as ContrastKind
+from gridc.compiler.hypotheses.contrast import ContrastKind
 from gridc.reports.findings.hypotheses.comparison import AboutAnEffect, Comparison, compare
 from gridc.reports.findings.hypotheses.decision import EffectDecision
 from gridc.reports.findings.hypotheses.effects import (
-    Change,
     Contrast,
     Effect,
     EffectTest,
     Failure,
     Odds,
+    RateChange,
     Recovery,
     TrendLine,
 )
@@ -210,7 +210,7 @@ def _recovery(
     spec: Spec,
     hypothesis: ContrastHypothesis,
     control: str,
-    gain: Change,
+    gain: RateChange,
     benchmarks: Sequence[str],
 ) -> Recovery:
     """What a level takes back of a loss. No share where the loss may be none: every value would fit."""
@@ -241,8 +241,8 @@ def _recovery(
 
 
 def other_reading(
-    comparison: Comparison, level: str, reference: str, alpha: float, change: Change
-) -> tuple[Change | None, float | None]:
+    comparison: Comparison, level: str, reference: str, alpha: float, change: RateChange
+) -> tuple[RateChange | None, float | None]:
     """The change by the other reading of unreadable answers, and the divergence of both: ITT less PP. None
     where no answer is readable under one of the levels."""
     reading: Reading = "pp" if comparison.reading == "itt" else "itt"
@@ -267,7 +267,7 @@ def _risk_ratio(comparison: Comparison, level: str, reference: str) -> tuple[flo
 
 
 def _needed(
-    spec: Spec, outcome: str, benchmarks: Sequence[str], change: Change
+    spec: Spec, outcome: str, benchmarks: Sequence[str], change: RateChange
 ) -> NumberNeededEstimate | None:
     """The number needed to harm or to benefit, where the spec asks for it and the outcome has a good side."""
     signs = {

@@ -6,6 +6,7 @@ from typing import Literal
 
 from gridc.reports.findings.intervals import Ends
 from gridc.reports.findings.observations import Reading
+from gridc.statistics.jackknife import Spread
 from gridc.statistics.risk import NumberNeededEstimate
 
 FailureCode = Literal[
@@ -58,7 +59,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RateChange:
     """Two rates on the same items: of a level and of the reference, in a part of the rows (None: in all).
 
     `samples` count under the level, in `units` groups that are independent of each other. The interval of the
@@ -82,16 +83,6 @@ class Change:
     limits: Ends | None = None
     no_interval: str = ""
     pairs: Pairs | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How evenly units carry an estimate: the effective number of them (Carter, Schnepel & Steigerwald 2017),
-    the share of the largest, and whether they are `enough` to decide by."""
-
-    effective: float
-    largest: float
-    enough: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +128,8 @@ class Recovery:
     """
 
     control: str
-    loss: Change
-    left: Change
+    loss: RateChange
+    left: RateChange
     share: float | None
     interval: Ends | None
     fieller: Ends | None
@@ -151,15 +142,15 @@ class Contrast:
     """A level against the reference: as the spec reads unreadable answers, and as it does not (`other`).
     `divergence` is the difference by intention to treat less that per protocol."""
 
-    change: Change
-    other: Change | None
+    change: RateChange
+    other: RateChange | None
     divergence: float | None
     odds: Odds | None
     risk_ratio: float | None
     risk_ratio_interval: Ends | None
     number_needed: NumberNeededEstimate | None
     flips: Flips | None
-    parts: tuple[Change, ...] = ()
+    parts: tuple[RateChange, ...] = ()
     recovery: Recovery | None = None
 
 

@@ -12,11 +12,10 @@ from typing import Protocol
 import numpy as np
 
 from gridc.reports.findings.hypotheses.comparison import Comparison
-from gridc.reports.findings.hypotheses.effects import EffectTest, Failure, Odds, Spread
+from gridc.reports.findings.hypotheses.effects import EffectTest, Failure, Odds
 from gridc.reports.findings.hypotheses.mixed import Graded, NoLibrary, random_intercept
 from gridc.reports.findings.hypotheses.sentences import AT_MARGIN
 from gridc.reports.words import KINDS, percent
-from gridc.statistics import jackknife
 from gridc.statistics.clustered_logit import NotEstimable, maximum, unit
 from gridc.statistics.designs import DesignMatrix, Factor, factor, scored, treatment
 from gridc.statistics.jackknife import FLOOR, Jackknife
@@ -57,7 +56,7 @@ class ClusteredLogit:
             ratio,
             (low, high),
             combined.df,
-            _spread(combined.spread),
+            combined.spread,
         )
 
     def joint(self, columns: list[int]) -> EffectTest:
@@ -68,12 +67,8 @@ class ClusteredLogit:
             tested_jointly.q,
             tested_jointly.p,
             tested_jointly.df,
-            _spread(tested_jointly.spread),
+            tested_jointly.spread,
         )
-
-
-def _spread(spread: jackknife.Spread) -> Spread:
-    return Spread(spread.effective, spread.largest, spread.enough)
 
 
 def clustered_logit(comparison: Comparison, design: DesignMatrix) -> Fit:

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 
 from gridc.reports.findings.hypotheses.effects import (
-    Change,
     Contrast,
     Effect,
+    RateChange,
     Recovery,
-    Spread,
 )
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
 from gridc.reports.findings.intervals import Ends
 from gridc.reports.quantities import number_needed
 from gridc.reports.words import counted, percent, points
 from gridc.schema.hypotheses import RateChangeRow
+from gridc.statistics.jackknife import Spread
 
 AT_MARGIN = "Gaffke's test on units, which assumes that they are independent"
 """What p-values at a margin rest on."""
@@ -72,7 +72,7 @@ def change_words(contrast: Contrast, effect: Effect, complete: bool) -> str:
     return f"{moved} ({'; '.join(more)})"
 
 
-def pairs_words(change: Change | RateChangeRow) -> str:
+def pairs_words(change: RateChange | RateChangeRow) -> str:
     """`of 412 of 450 pairs (readable: 91.2 % under cot, 99.0 % under direct)`."""
     pairs = change.pairs
     if pairs is None or pairs.compared == pairs.asked:
@@ -113,7 +113,7 @@ def _recovery_words(recovery: Recovery, reference: str) -> Iterator[str]:
     yield f"left against {recovery.control} {points_words(recovery.left)}{needed}"
 
 
-def points_words(change: Change) -> str:
+def points_words(change: RateChange) -> str:
     """`-7.3 pp [-8.6, -6.0]`."""
     difference = f"{points(change.difference or 0)} pp"
     if change.interval is not None:

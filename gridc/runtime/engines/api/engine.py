@@ -31,7 +31,7 @@ from gridc.runtime.engines.api.routes import Direct, Prepared, Provider
 from gridc.runtime.engines.api.session import EndedRequest, Got, Pursuit, Session
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
 from gridc.schema.models import SERVED
-from gridc.schema.spec import Engine as Settings
+from gridc.schema.spec import EngineSettings
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class ApiEngine:
     replicable = False
 
     def __init__(
-        self, name: str, identity: ModelIdentity, settings: Settings, waived: frozenset[str]
+        self, name: str, identity: ModelIdentity, settings: EngineSettings, waived: frozenset[str]
     ) -> None:
         self._name, self._identity, self._settings, self._waived = name, identity, settings, waived
         self._connected = False

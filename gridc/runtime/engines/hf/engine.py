@@ -31,7 +31,7 @@ from gridc.runtime.engines.hf.sequences import Member, answer
 from gridc.runtime.engines.hf.tokenizer import Tokenizer
 from gridc.runtime.engines.hf.trie import Tokens, least_tokens
 from gridc.runtime.engines.protocol import Admit, Answer, Batch, Call, Done, PendingBatch, Spending
-from gridc.schema.spec import Engine as EngineSettings
+from gridc.schema.spec import EngineSettings
 
 _MIB = 2**20
 

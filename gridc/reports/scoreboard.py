@@ -8,7 +8,7 @@ from gridc.compiler.grid.cell import anchored
 from gridc.compiler.instrument.score import chance
 from gridc.compiler.lowering.plan import Plan
 from gridc.reports.findings.findings import Findings
-from gridc.reports.findings.intervals import Ends, unit_intervals
+from gridc.reports.findings.intervals import unit_intervals
 from gridc.reports.findings.outcomes import gather
 from gridc.reports.findings.rates import RateFinding, RateValue, find_rates
 from gridc.reports.findings.run_record import RunRecord
@@ -17,6 +17,7 @@ from gridc.schema.inference import rate_kind
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
 from gridc.statistics.direction import Direction
+from gridc.statistics.unit_bootstrap import Ends
 
 
 @dataclass(frozen=True, slots=True)

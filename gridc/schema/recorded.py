@@ -8,7 +8,7 @@ from gridc.schema.comparison import StateCounts
 from gridc.schema.rows import Count, Digest, Part, Rounded, Share
 
 FORMAT: Literal["gridc-logs/1"] = "gridc-logs/1"
-Interval = Annotated[
+ScoreInterval = Annotated[
     tuple[Rounded, Rounded] | None,
     Field(description="95 %, over units, which are drawn with replacement; null where there is no spread."),
 ]
@@ -31,7 +31,7 @@ class LogScoreRow(Part):
     configuration: str
     reading: str
     score: Annotated[Rounded | None, Field(description="In the reading's own unit.")]
-    interval: Interval
+    interval: ScoreInterval
     items: Annotated[Count, Field(description="That the score is of.")]
     asked: Annotated[Count | None, Field(description="That the log has; null where it has no items.")]
     repetitions: Annotated[Count, Field(description="Of an item, at most.")]
@@ -73,7 +73,7 @@ class LogRankRow(Part):
     best: Annotated[int, Field(ge=1)]
     worst: Annotated[int, Field(ge=1)]
     score: Rounded
-    interval: Interval
+    interval: ScoreInterval
 
 
 class LogPairRow(Part):

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from gridc.statistics.arrays import Floats, Whole
 
+Ends = tuple[float, float]
+"""Of an interval."""
 Counts = NDArray[np.unsignedinteger[Any]]
 
 CHUNK = 250
@@ -68,7 +70,7 @@ def tail_of(units: int, level: float) -> float:
     return float(norm.cdf(-sqrt(units / (units - 1)) * t.ppf((1 + level) / 2, units - 1)))
 
 
-def intervals(values: Floats, units: int, level: float) -> list[tuple[float, float] | None]:
+def intervals(values: Floats, units: int, level: float) -> list[Ends | None]:
     """The interval of every column of `values`, (resamples, columns). None where there are fewer than two
     units, or where no resample differs from another: no spread in the sample is no evidence of none.
     Of a rate of 0 or 1 see `at_bound`."""
@@ -77,7 +79,7 @@ def intervals(values: Floats, units: int, level: float) -> list[tuple[float, flo
     tail = tail_of(units, level)
     ordered = np.sort(values, axis=0)  # what is not a number stands last
     defined = (~np.isnan(values)).sum(axis=0)
-    ends_by_column: list[tuple[float, float] | None] = []
+    ends_by_column: list[Ends | None] = []
     for column, count in enumerate(defined.tolist()):
         if not count or ordered[0, column] == ordered[count - 1, column]:
             ends_by_column.append(None)
@@ -88,7 +90,7 @@ def intervals(values: Floats, units: int, level: float) -> list[tuple[float, flo
     return ends_by_column
 
 
-def at_bound(earned: Whole | Floats, most: Whole | Floats, level: float) -> tuple[float, float] | None:
+def at_bound(earned: Whole | Floats, most: Whole | Floats, level: float) -> Ends | None:
     """The exact one-sided interval of a rate of 0 or 1, of what units `earned` and what they could at most,
     (units,); None of any other rate.
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from gridc.compiler.grid.cell import anchored
 from gridc.compiler.inputs.items import Items
-from gridc.reports.findings.intervals import Ends, resampling_of
+from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.scores import CellScore, units_of
 from gridc.runtime.store.rows import CellOutcomes
 from gridc.schema.canonical import digest
@@ -29,7 +29,7 @@ from gridc.statistics.direction import Direction
 from gridc.statistics.paired_rows import paired
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, NumberNeededEstimate, Rounding, number_needed
-from gridc.statistics.unit_bootstrap import Counts, draw_weights, intervals, resampled_sums
+from gridc.statistics.unit_bootstrap import Counts, Ends, draw_weights, intervals, resampled_sums
 
 
 @dataclass(frozen=True, slots=True)

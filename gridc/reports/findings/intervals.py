@@ -14,9 +14,7 @@ from gridc.reports.findings.scores import units_of
 from gridc.schema.items import UnitLevel
 from gridc.schema.spec import Spec
 from gridc.statistics.resample import LEVEL, RESAMPLES
-from gridc.statistics.unit_bootstrap import at_bound, draw_weights, intervals, resampled_means
-
-Ends = tuple[float, float]
+from gridc.statistics.unit_bootstrap import Ends, at_bound, draw_weights, intervals, resampled_means
 
 
 @dataclass(frozen=True, slots=True)

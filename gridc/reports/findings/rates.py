@@ -19,14 +19,14 @@ from gridc.compiler.instrument.methods import METHODS, Reads
 from gridc.compiler.instrument.points import Unscored, points
 from gridc.compiler.instrument.refusal import RESPONSES
 from gridc.compiler.lowering.plan import Plan
-from gridc.reports.findings.intervals import Ends, resampling_of
+from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.scores import CellScore, units_of
 from gridc.runtime.store.store import Store
 from gridc.schema.inference import rate_kind
 from gridc.schema.scores import NamedOutcome
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.resample import LEVEL
-from gridc.statistics.unit_bootstrap import Counts, at_bound, draw_weights, intervals, resampled_sums
+from gridc.statistics.unit_bootstrap import Counts, Ends, at_bound, draw_weights, intervals, resampled_sums
 
 COMPLY, REFUSE = (RESPONSES.index(name) for name in ("comply", "refuse"))
 BEHAVIOUR: frozenset[Reads | None] = frozenset(("behaviour",))

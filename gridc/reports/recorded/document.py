@@ -15,7 +15,7 @@ from gridc.reports.recorded.evidence import (
     ranked,
     shared,
 )
-from gridc.reports.recorded.intervals import Ends, score_intervals
+from gridc.reports.recorded.intervals import score_intervals
 from gridc.schema.base import ALPHA
 from gridc.schema.recorded import (
     FORMAT,
@@ -29,6 +29,7 @@ from gridc.schema.recorded import (
     LogScoreRow,
 )
 from gridc.statistics.exact_tests import holm
+from gridc.statistics.unit_bootstrap import Ends
 
 WeighedPair = tuple[str, str, EnvelopePair]
 

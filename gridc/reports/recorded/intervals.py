@@ -4,13 +4,11 @@ import numpy as np
 
 from gridc.statistics.arrays import Floats, Whole
 from gridc.statistics.resample import LEVEL, RESAMPLES
-from gridc.statistics.unit_bootstrap import at_bound, chunks_of_weights, intervals, resampled_means
+from gridc.statistics.unit_bootstrap import Ends, at_bound, chunks_of_weights, intervals, resampled_means
 
 PARTS = 10**6
 """A score is taken to so many parts of a point, so that sums are exact whatever their order."""
 SEED = 0
-
-Ends = tuple[float, float]
 
 
 def score_intervals(scores: Floats, units: Whole) -> list[Ends | None]:

@@ -10,7 +10,7 @@ import numpy as np
 from gridc.compiler.hypotheses.tested import AboutAnEffect as AboutAnEffect
 from gridc.reports.findings.hypotheses.effects import AtMargin, Failure, Flips, Pairs, RateChange
 from gridc.reports.findings.hypotheses.finding import Measured
-from gridc.reports.findings.intervals import Ends, resampling_of
+from gridc.reports.findings.intervals import resampling_of
 from gridc.reports.findings.observations import Observations, Reading
 from gridc.schema.inference import Margin
 from gridc.schema.selector import EVERYWHERE
@@ -21,6 +21,7 @@ from gridc.statistics.exact_tests import mcnemar_two_sided
 from gridc.statistics.paired_rows import paired
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import ArmSums, arm_sums, percentile_interval, resampled_rates
+from gridc.statistics.unit_bootstrap import Ends
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ from gridc.reports.findings.hypotheses.regression import (
     failure_of,
     too_few,
 )
-from gridc.reports.findings.intervals import Ends
 from gridc.reports.findings.observations import NotMean, Reading
 from gridc.schema.base import ALPHA
 from gridc.schema.canonical import digest
@@ -40,6 +39,7 @@ from gridc.statistics.direction import Direction
 from gridc.statistics.jackknife import FLOOR, effective_number, enough
 from gridc.statistics.resample import LEVEL
 from gridc.statistics.risk import Interval, NumberNeededEstimate, number_needed, recovery
+from gridc.statistics.unit_bootstrap import Ends
 from gridc.statistics.verdicts import Evidence
 
 

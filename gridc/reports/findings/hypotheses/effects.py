@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from gridc.reports.findings.intervals import Ends
 from gridc.reports.findings.observations import Reading
 from gridc.statistics.jackknife import Spread
 from gridc.statistics.risk import NumberNeededEstimate
+from gridc.statistics.unit_bootstrap import Ends
 
 FailureCode = Literal[
     "rows", "constant", "collinear", "separated", "saturated", "clusters", "estimator", "not_a_mean",

@@ -9,11 +9,11 @@ from gridc.reports.findings.hypotheses.effects import (
     Recovery,
 )
 from gridc.reports.findings.hypotheses.finding import HypothesisFinding
-from gridc.reports.findings.intervals import Ends
 from gridc.reports.quantities import number_needed
 from gridc.reports.words import counted, percent, points
 from gridc.schema.hypotheses import RateChangeRow
 from gridc.statistics.jackknife import Spread
+from gridc.statistics.unit_bootstrap import Ends
 
 AT_MARGIN = "Gaffke's test on units, which assumes that they are independent"
 """What p-values at a margin rest on."""

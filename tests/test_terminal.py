@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from gridc.cli.terminal import diagnostic, diagnostics, progress, visible
+from gridc.cli.terminal import diagnostics, progress, visible
 from gridc.compiler.frontend.source import parse
 from gridc.diagnostics.codes import CODES
-from gridc.diagnostics.errors import Diagnostic, Span
+from gridc.diagnostics.errors import Diagnostic, GridcError, Span
+from gridc.diagnostics.printed import diagnostic
 from gridc.runtime.run import RunStep
 
 
@@ -34,6 +35,16 @@ def test_the_caret_stands_under_the_place() -> None:
 def test_a_place_that_is_gone_is_still_named(tmp_path: Path) -> None:
     printed = diagnostic(Diagnostic("GC002", "cannot be read", str(tmp_path / "none.toml"), Span(3, 1)))
     assert "none.toml:3:1" in printed
+
+
+def test_a_notebook_shows_the_diagnostics_and_no_traceback() -> None:
+    """IPython asks an exception for `_render_traceback_`."""
+    error = GridcError([Diagnostic("GC002", "cannot be read", "none.toml", Span(3, 1), "write it")])
+    assert error._render_traceback_()[:3] == [
+        "error[GC002]: cannot be read",
+        "  --> none.toml:3:1",
+        "   = help: write it",
+    ]
 
 
 def test_progress_names_a_number_of_tokens_only_where_one_is_known() -> None:

@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import groupby
+from functools import partial
 from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
-from gridc.diagnostics.errors import Diagnostic
+from gridc.diagnostics import printed
 from gridc.diagnostics.visible import visible as visible
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table as RichTable
 
+    from gridc.diagnostics.errors import Diagnostic
     from gridc.study.consenting import Leaving
     from gridc.study.measurands import Measurand
     from gridc.study.planning import Alone, Cost, Design, DesignAnswer
@@ -44,36 +45,9 @@ def paint(text: str, *, err: bool = False, **style: Any) -> str:
     return click.style(text, **style)
 
 
-def diagnostic(found: Diagnostic) -> str:
-    """A diagnostic as compilers print it: what, where, the line with a caret, and the way out. It is coloured
-    where standard error is a terminal."""
-    code = paint(f"error[{found.code}]", err=True, fg="red", bold=True)
-    lines = [f"{code}: {paint(visible(found.message), err=True, bold=True)}"]
-    if found.file is not None:
-        lines.append(f"  {paint('-->', err=True, fg='blue')} {visible(found.place)}")
-    if found.line is not None and found.span is not None:
-        number, gap = str(found.span.line), " " * len(str(found.span.line))
-        caret = " " * (found.span.column - 1) + "^" * min(
-            found.span.length, max(1, len(found.line) - found.span.column + 1)
-        )
-        lines += [
-            f"{gap} |",
-            f"{number} | {visible(found.line)}",
-            f"{gap} | {paint(caret, err=True, fg='red')}",
-        ]
-    if found.help:
-        lines.append(f"   = {paint('help', err=True, fg='green')}: {visible(found.help)}")
-    return "\n".join(lines)
-
-
-def diagnostics(found: tuple[Diagnostic, ...], limit: int = 50) -> str:
-    """All diagnostics, or the first ones and how many there are of each further code."""
-    text = "\n\n".join(diagnostic(each) for each in found[:limit])
-    rest = sorted(diagnostic.code for diagnostic in found[limit:])
-    more = ", ".join(f"{len(list(same))} more {code}" for code, same in groupby(rest))
-    codes = ", ".join(dict.fromkeys(diagnostic.code for diagnostic in found))
-    closing = f"{more} (--json lists all)" if more else ""
-    return "\n\n".join(filter(None, [text, closing, f"`gridc explain CODE` says more about {codes}"]))
+def diagnostics(findings: "Sequence[Diagnostic]") -> str:
+    """Diagnostics as compilers print them, coloured where standard error is a terminal."""
+    return printed.diagnostics(findings, paint=partial(paint, err=True))
 
 
 def bullet(sentence: str) -> str:

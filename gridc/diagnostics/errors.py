@@ -68,6 +68,12 @@ class GridcError(Exception):
             "; ".join(f"{diagnostic.code} {diagnostic.message}" for diagnostic in self.diagnostics)
         )
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the diagnostics, as the command line prints them. (IPython asks for it.)"""
+        from gridc.diagnostics.printed import diagnostics
+
+        return diagnostics(self.diagnostics).split("\n")
+
     def __reduce__(self) -> tuple[type["GridcError"], tuple[tuple[Diagnostic, ...]]]:
         """A failure may come from another process."""
         return type(self), (self.diagnostics,)

@@ -38,7 +38,7 @@ from gridc.runtime.store.store import Store
 from gridc.study.place import Place, require_lock
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PlanReport:
     """A plan in numbers (`manifest`), what the hypotheses can come to (`prospects`), what it gains and
     loses `against` an earlier stamp, where one was given, and what `leaves` the machine, a sentence each. Its
@@ -56,6 +56,11 @@ class PlanReport:
         shared = [] if counts is None else shared_words(counts.shared_draws)
         said = {"leaves": list(self.leaves), "shared": shared}
         return {**self.manifest.as_json(), **self.prospects, **said, **earlier}
+
+    def __repr__(self) -> str:
+        plan, counts = self.manifest, self.manifest.counts
+        calls = "" if counts is None else f", {counts.unique:,} distinct calls"
+        return f"plan of {plan.study}: {plan.cells:,} cells, {plan.observations:,} observations{calls}"
 
     def _repr_html_(self) -> str:
         from gridc.reports.notebook import plan_html

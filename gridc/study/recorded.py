@@ -17,7 +17,7 @@ from gridc.schema.recorded import LogBenchmarkRow, LogCertificate
 __all__ = ["LogBenchmarkRow", "LogCertificate", "LogReport", "certify", "words"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LogReport:
     """What logs certify, and how that is written down."""
 
@@ -34,6 +34,12 @@ class LogReport:
         from gridc.reports.recorded.page import page
 
         return page(self.certificate)
+
+    def __repr__(self) -> str:
+        return self.markdown()
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown()
 
     def write(self, folder: Path) -> list[Path]:
         """Write `logs.json`, `logs.md` and the page `logs.html` into a folder; their paths."""

@@ -1,6 +1,6 @@
 """From a store to what a study says: findings, certificate, GRID cards, files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -43,6 +43,11 @@ from gridc.study.place import Place
 ShownBy = Literal["store", "bundle"] | None
 
 
+def listed(title: str, sentences: Iterable[str]) -> str:
+    """What a Python prompt shows of an answer that is mostly sentences."""
+    return "\n".join([title, *(f"• {sentence}" for sentence in sentences)])
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreboardReport:
     """What each model scores on each benchmark under the anchor. `complete` says whether the run is."""
@@ -77,7 +82,7 @@ def _score_rows(board: Scoreboard) -> dict[str, Any]:
     return numbers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FindingsReport:
     """What a study's store shows, complete or not. `findings` is all of it; `certificate` and `cards` are the
     documents that are made of it."""
@@ -163,13 +168,16 @@ class FindingsReport:
             for row, statement in choose(self.findings)
         ]
 
+    def __repr__(self) -> str:
+        return listed(f"findings of {self.certificate.study}", (*self.leading, *self.caveats))
+
     def _repr_html_(self) -> str:
         from gridc.reports.notebook import findings_html
 
         return findings_html(self.certificate, self.leading, self.caveats)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WrittenReport:
     """A study's report as files, each with its name for people, the page first, and the store that they come
     from. `figures` are those that were asked for. `attribution` is None where it was not asked for."""
@@ -194,11 +202,14 @@ class WrittenReport:
             document |= {"attribution_is": LABEL, "attribution": list(self.attribution)}
         return document
 
+    def __repr__(self) -> str:
+        return repr(self.report)
+
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CertificateReport:
     """A study's certificate: which orders and reversals its items certify."""
 
@@ -207,6 +218,10 @@ class CertificateReport:
     def as_json(self) -> dict[str, Any]:
         document: dict[str, Any] = self.certificate.model_dump(mode="json")
         return document
+
+    def __repr__(self) -> str:
+        state = "" if self.certificate.complete else ", of a run that is not complete"
+        return listed(f"certificate of {self.certificate.study}{state}", self.certificate.statements)
 
     def _repr_html_(self) -> str:
         from gridc.reports.notebook import certificate_html

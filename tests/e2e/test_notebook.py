@@ -1,4 +1,4 @@
-"""The notebook of the documentation runs from an empty folder and shows what it showed when it was written."""
+"""The notebook of the documentation runs from an empty folder, and shows what it has shown before."""
 
 import json
 import sys

@@ -23,6 +23,13 @@ def cache_folder() -> Path | None:
     )
 
 
+def config_folder() -> Path:
+    """The user's configuration folder of gridc: in XDG_CONFIG_HOME, which counts where it is absolute (XDG
+    Base Directory Specification), or ~/.config."""
+    stated = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(stated) if Path(stated).is_absolute() else Path.home() / ".config") / "gridc"
+
+
 def is_there(path: Path, kind: Callable[[Path], bool]) -> bool:
     """Whether there is such a thing; a name that no file system takes is a thing that is not there."""
     try:
@@ -68,10 +75,10 @@ def write_atomic(path: Path, content: str | bytes, mode: int | None = None) -> N
     _sync_folder(path.parent)
 
 
-def write_new(path: Path, content: str | bytes) -> None:
-    """Write `path` in one step where there is nothing yet. Of several writers one succeeds, and the others
-    get `FileExistsError`; what is there then is whole. Raises `OSError`."""
-    draft = _draft(path, content, None)
+def write_new(path: Path, content: str | bytes, mode: int | None = None) -> None:
+    """Write `path` in one step where there is nothing yet, with these permissions. Of several writers one
+    succeeds, and the others get `FileExistsError`; what is there then is whole. Raises `OSError`."""
+    draft = _draft(path, content, mode)
     try:
         os.link(draft, path)
     except FileExistsError:
@@ -92,7 +99,8 @@ def _draft(path: Path, content: str | bytes, mode: int | None) -> Path:
     data = content.encode() if isinstance(content, str) else content
     _clean(path)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(draft, flags, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

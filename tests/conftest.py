@@ -15,6 +15,9 @@ settings.load_profile("gridc")
 # Threads that spin while they wait are many times slower beside other work. Set before torch is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+# What a person's cache holds decides no test, and none keeps proofs of code that it changed in memory.
+os.environ["GRIDC_CACHE"] = ""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files; then read the diff")

@@ -19,7 +19,7 @@ from gridc.compiler.instrument.item import Item
 from gridc.compiler.instrument.score import score
 from gridc.compiler.instrument.setting import Setting
 from gridc.compiler.lowering.plan import Plan
-from gridc.runtime.engines import open_engine
+from gridc.runtime.engines import open_engine, proving
 from gridc.runtime.engines.protocol import NEAR_TIE, Answer, Call, Engine, PendingBatch, answered
 from gridc.runtime.judgements import judged
 from gridc.runtime.scaffolds import call_of
@@ -126,9 +126,11 @@ class Repeated:
 
 
 def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
-    """Repeat the drawn calls of every local model and precision, at least one call of each. Raises
-    `UnavailableError` where an engine or a model cannot be used."""
+    """Repeat the drawn calls of every local model and precision, at least one call of each; who doubts
+    answers takes no earlier proof of how they are computed. Raises `UnavailableError` where an engine or a
+    model cannot be used."""
     plan = Plan(compiled.study)
+    spec = proving(plan.study.spec)
     store.require(plan.study_digest)
     left_out = set(of_providers(compiled))
     compared = [(cell.model, cell.setting.precision) for cell in plan.cells()]
@@ -143,7 +145,7 @@ def rerun(compiled: Compiled, store: Store, draw: Draw) -> Iterator[Repeated]:
         chosen = frozenset(first(ceil(draw.share * total), store.answered_calls(*held), seed, purpose, str))
         if not chosen:
             continue
-        with closing(open_engine(name, identity, precision, plan.study.spec)) as engine:
+        with closing(open_engine(name, identity, precision, spec)) as engine:
             uses = list(_rankings(plan, name, precision, chosen))
             beside = {call for use in uses for call in use.calls}
             calls = list(_calls(plan, store, name, precision, chosen | beside))

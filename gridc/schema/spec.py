@@ -169,6 +169,13 @@ class EngineSettings(Table):
     device: Annotated[
         Literal["auto", "cpu", "cuda"], Field(description="auto: cuda where there is one, else cpu.")
     ] = "auto"
+    reuse_proofs: Annotated[
+        bool,
+        Field(
+            description="Whether an earlier proof of how a local model is computed is taken, where nothing "
+            "changed that it depends on; false: it is proved anew."
+        ),
+    ] = True
     concurrency: Annotated[
         int, Field(ge=1, le=1024, description="Most requests to one api model that are open at once.")
     ] = 64

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from gridc.compiler.compile import compile_spec
-from gridc.diagnostics.errors import VerificationError
+from gridc.diagnostics.errors import Diagnostic, UnavailableError, VerificationError
+from gridc.runtime.engines import OPENERS
+from gridc.runtime.engines.protocol import Engine
 from gridc.runtime.store.store import Store
+from gridc.schema.spec import EngineSettings as Settings
 from gridc.study import verifying
 from tests.e2e.conftest import Done, command
 
@@ -156,6 +159,20 @@ def test_a_share_of_the_calls_can_be_made_again(finished: Path) -> None:
 
 def test_a_seed_alone_draws_nothing(finished: Path) -> None:
     assert verify(finished, "--rerun-seed", "ab").returncode == 2
+
+
+def test_a_rerun_takes_no_kept_proof(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who doubts answers does not ask the cache of whom they doubt."""
+    opened: list[bool] = []
+
+    def opens(name: str, identity: object, precision: str, settings: Settings, waived: object) -> Engine:
+        opened.append(settings.reuse_proofs)
+        raise UnavailableError([Diagnostic("GC604", "it is not opened here")])
+
+    monkeypatch.setitem(OPENERS, "hf", opens)
+    done = verify(finished, "--rerun", "5%")
+    assert opened == [False]
+    assert "GC604" in done.stderr
 
 
 def test_answers_of_another_model_are_found_by_asking(study: Path) -> None:

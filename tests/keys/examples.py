@@ -427,8 +427,8 @@ TRIED = (
     Tried("Price", "served", "model.0.price", "sent", {"cached": 0.1}),
     Tried("EngineSettings", "served", "engine", "sent", {
         "kv_mib": Beside(1, {"harness.max_tokens": 300, "harness.stop": ["a"]}), "batch_prompts": 1,
-            "noise_sample": 2, "threads": 2, "device": "cuda", "concurrency": 1, "attempts": 2,
-            "timeout_s": 0.2,
+            "noise_sample": 2, "threads": 2, "device": "cuda", "reuse_proofs": False,
+            "concurrency": 1, "attempts": 2, "timeout_s": 0.2,
         "batch_wait_s": Beside(0, {"model.0.batch": True})}),
     Tried("Budget", "served", "budget", "sent", {"usd": 1e-6, "calls": 1, "tokens": 1, "wall_s": 1e-6}),
     Tried("Spec", "served", "", "sent", {"budget": {"calls": 1}, "engine": {"attempts": 2,

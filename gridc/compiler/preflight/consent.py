@@ -23,7 +23,7 @@ from gridc.compiler.inputs.reach import PROVIDERS, Reach, proxy_of, reach_of, wi
 from gridc.diagnostics.errors import Diagnostic, SpecError, UnavailableError, UsageError
 from gridc.diagnostics.places import KeyPath
 from gridc.diagnostics.visible import visible
-from gridc.files import read_regular, write_atomic
+from gridc.files import config_folder, read_regular, write_atomic
 from gridc.schema.base import PLUGIN
 from gridc.schema.engines import engine_kind
 from gridc.schema.models import Model
@@ -223,11 +223,8 @@ def _pair(text: str) -> str:
 
 
 def consent_file() -> Path:
-    """Where a person's consents are kept: XDG_CONFIG_HOME, which counts where it is absolute (XDG Base
-    Directory Specification), or ~/.config."""
-    stated = os.environ.get("XDG_CONFIG_HOME", "")
-    root = Path(stated) if Path(stated).is_absolute() else Path.home() / ".config"
-    return root / "gridc" / "consent.json"
+    """Where a person's consents are kept."""
+    return config_folder() / "consent.json"
 
 
 def _kept(study: Path) -> dict[str, str]:

@@ -87,6 +87,11 @@ def open_engine(name: str, identity: ModelIdentity, precision: str, spec: Spec) 
     return opener(engine)(name, identity, precision, spec.engine, waived_for(spec, name))
 
 
+def proving(spec: Spec) -> Spec:
+    """The spec, by which how its local models are computed is proved anew."""
+    return spec.model_copy(update={"engine": spec.engine.model_copy(update={"reuse_proofs": False})})
+
+
 def opener(engine: str) -> Opener:
     """What opens the models of an engine. Raises `UnavailableError` (GC341, GC342) where it is a plug-in that
     is missing or broken."""

@@ -59,7 +59,8 @@ class Deviated(Body):
 
 
 class ModelLoaded(Body):
-    """A model was loaded. `identity` is its digest in the lock; what an engine says of itself beyond these
+    """A model was loaded. `identity` is its digest in the lock; `proved` says when it was proved how a local
+    model is computed, and whether that proof was an earlier run's. What an engine says of itself beyond these
     keys is the engine's own."""
 
     model_config = ConfigDict(extra="allow")
@@ -69,6 +70,7 @@ class ModelLoaded(Body):
     model: str
     precision: str
     versions: dict[str, str] = Field(default_factory=dict)
+    proved: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def computed(self) -> tuple[str, ...]:
@@ -81,8 +83,9 @@ class ModelLoaded(Body):
 
     @property
     def ran(self) -> dict[str, Any]:
-        """What was really run."""
-        return {key: value for key, value in self.as_json().items() if key not in ("stamp", "identity")}
+        """What was really run. When its path was proved is no part of it."""
+        about = ("stamp", "identity", "proved")
+        return {key: value for key, value in self.as_json().items() if key not in about}
 
 
 def _path(name: str, route: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -18,10 +19,12 @@ import torch
 
 from gridc.diagnostics.errors import Diagnostic, GridcError, UnavailableError
 from gridc.runtime.engines.hf import loading
+from gridc.runtime.engines.hf.attention import Unsupported
 from gridc.runtime.engines.hf.checkpoint import ChangedError, Checkpoint
 from gridc.runtime.engines.hf.choosing import NotNumbersError
 from gridc.runtime.engines.hf.forest import Forest
-from gridc.runtime.engines.hf.gate import ProvedPath, routes
+from gridc.runtime.engines.hf.gate import ProvedPath, remade, routes
+from gridc.runtime.engines.hf.kept_proofs import KeptProof, ProofKeeper, code_digest
 from gridc.runtime.engines.hf.kv_cache import Bank, Shape
 from gridc.runtime.engines.hf.paths import ComputePath, ForwardWork
 from gridc.runtime.engines.hf.prompts import Prompts
@@ -83,6 +86,7 @@ class HfEngine:
         self._longest = 1
         self._model: Any = None
         self._routes: list[ProvedPath] = []
+        self._proved: dict[str, Any] = {}
         self._stops = frozenset[int]()
         self._bank = Bank(settings.kv_mib * _MIB)
         torch.set_num_threads(settings.threads or _threads())
@@ -104,6 +108,7 @@ class HfEngine:
             "quantisation": loading.quantisation(model, self._precision),
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
             "paths": {route.path.name: route.manifest() for route in self._routes},
+            "proved": self._proved,
             "kv_mib": self._settings.kv_mib,
             "chat_template": hashlib.sha256(template.encode()).hexdigest() if template else None,
             "bos": self.prompts.tokenizer.bos_token_id,
@@ -216,16 +221,47 @@ class HfEngine:
                 weights, device = self._checkpoint.weights(), self._shape.device
                 self.prompts.tokenizer.layout.require(sum(weight.numel() for weight in weights.values()))
                 self._model = loading.load(self._stated, weights, self._generation, self._precision, device)
-            exact = self._precision == "fp32"
-            room = self._settings.kv_mib * _MIB
-            proved_paths = routes(self._model, self._config, self._shape, exact, room, self._longest)
             self._stops = self._declared_ends()
-            self._routes = list(proved_paths)
+            self._prove()
         except NotNumbersError as error:
             raise UnavailableError([Diagnostic("GC641", f"`{self._name}`: {error}")]) from None
         except Exception as error:  # whatever a strange model makes transformers raise
             raise self._unusable(error) from None
         return self._model
+
+    def _prove(self) -> None:
+        """The routes of the model: as they were proved before, where that still holds, else proved now."""
+        model, device, room = self._model, self._shape.device, self._settings.kv_mib * _MIB
+        keeper = ProofKeeper(
+            {
+                "files": self._checkpoint.files,
+                "precision": self._precision,
+                "room": room,
+                "code": code_digest(model),
+                "machine": loading.machine(device),
+            }
+        )
+        kept = keeper.recall() if self._settings.reuse_proofs else None
+        reused = None if kept is None else self._remade(kept)
+        if kept is not None and reused is not None:
+            self._routes, self._proved = reused, {"made": kept.made, "reused": True}
+            return
+        exact = self._precision == "fp32"
+        self._routes = list(routes(model, self._config, self._shape, exact, room, self._longest))
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+        self._proved = {"made": made, "reused": False}
+        keeper.keep(KeptProof(made, [route.as_json() for route in self._routes]))
+
+    def _remade(self, kept: KeptProof) -> list[ProvedPath] | None:
+        """The routes of an earlier proof that calls of now take; None where it does not reach so far."""
+        made: list[ProvedPath] = []
+        for route in kept.routes:
+            if not made or not _takes(made[-1], self._longest):
+                try:
+                    made.append(remade(self._model, self._config, self._shape, route))
+                except Unsupported:
+                    return None
+        return made if made and _takes(made[-1], self._longest) else None
 
     def _by_path(self, calls: Iterable[list[Member]]) -> Iterator[tuple[ComputePath, list[Member]]]:
         """The members of some calls by the path that takes them, a call never parted."""

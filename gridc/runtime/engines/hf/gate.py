@@ -12,11 +12,10 @@ itself its noise is measured and refuses nothing.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass, field, replace
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field, replace
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -82,12 +81,33 @@ class PathTrial:
 
 
 @dataclass(frozen=True, slots=True)
+class PathForm:
+    """A path without a model: the forest of a model whose layers see `window` tokens back; a cached one whose
+    batches take `room` bytes, with or without shared `prefixes`; or a plain one."""
+
+    name: Literal["forest", "cached", "plain"]
+    window: int | None = None
+    room: int = 0
+    prefixes: bool = True
+
+    def of(self, subject: "_Subject", watch: WatchTokens | None) -> ComputePath:
+        """The path of a model. Raises `Unsupported`."""
+        model = subject.model
+        if self.name == "forest":
+            return Forest(model, shape_of(model, subject.shape, self.window), watch)
+        if self.name == "cached":
+            return Cached(model, subject.own, self.room, self.prefixes, watch)
+        return Plain(model, subject.own, watch)
+
+
+@dataclass(frozen=True, slots=True)
 class ProvedPath:
     """A path that was proved, for calls of at most `limit` positions (None: any). `why` says why no better
     path takes them. `trial` is that on the model itself, which proves the path in fp32 and otherwise measures
     its noise; then `proof` is that on a twin, None where the model itself runs and no twin could be made."""
 
     path: ComputePath
+    form: PathForm
     limit: int | None
     why: str | None
     trial: PathTrial
@@ -101,6 +121,12 @@ class ProvedPath:
             return kept
         proof = self.proof and {"twin_layers": self.proof.layers, **self.proof.manifest()}
         return {**kept, "proof": proof}
+
+    def as_json(self) -> dict[str, Any]:
+        """All but the model: what `remade` takes."""
+        proof = self.proof and asdict(self.proof)
+        outcome = {"trial": asdict(self.trial), "exact": self.exact, "proof": proof}
+        return {"form": asdict(self.form), "limit": self.limit, "why": self.why, **outcome}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +168,14 @@ def routes(
         reached = route.limit
 
 
+def remade(model: Any, config: Any, shape: Shape, kept: Mapping[str, Any]) -> ProvedPath:
+    """A route of this model as it was proved before (`ProvedPath.as_json`). Raises `Unsupported`."""
+    form, trial = PathForm(**kept["form"]), PathTrial(**kept["trial"])
+    proof = kept["proof"] and PathTrial(**kept["proof"])
+    path = form.of(_Subject(model, config, shape), None)
+    return ProvedPath(path, form, kept["limit"], kept["why"], trial, kept["exact"], proof)
+
+
 @dataclass(frozen=True, slots=True)
 class _Subject:
     """A model on which paths are tried."""
@@ -175,9 +209,6 @@ class _Twins:
             yield self._made[-1]
 
 
-MakePath = Callable[[_Subject, WatchTokens | None], ComputePath]
-
-
 def _next(subject: _Subject, twins: _Twins | None, room: int, lengths: Lengths, reached: int) -> ProvedPath:
     """The best path for calls that are longer than what the routes before reach."""
     window, static = (each if each is None or each > reached else 0 for each in astuple(lengths))
@@ -197,42 +228,30 @@ def _next(subject: _Subject, twins: _Twins | None, room: int, lengths: Lengths, 
         reasons.append(twins.why)
     elif not decisive:
         reasons.append(f"what stands before a token moves its logits by no more than {judges[0].worth:.2g}")
-    makers: list[tuple[int | None, MakePath]] = []
+    forms: list[tuple[int | None, PathForm]] = []
     if not reasons:
-        makers.append((limit, partial(_forest, window)))
+        forms.append((limit, PathForm("forest", window)))
     if static != 0 and decisive:
-        makers += [(static, partial(_cached, room, prefixes)) for prefixes in (True, False)]
-    makers.append((None, _plain))
-    for reach, make in makers:
-        proof = _proof(judges, make)
+        forms += [(static, PathForm("cached", room=room, prefixes=prefixes)) for prefixes in (True, False)]
+    forms.append((None, PathForm("plain")))
+    for reach, form in forms:
+        proof = _proof(judges, form)
         outcome = proof
         if twins is not None and not isinstance(proof, str):
-            outcome = _attempt(itself, make, measured=True)
+            outcome = _attempt(itself, form, measured=True)
         if isinstance(outcome, str):
             reasons.append(outcome)
         if isinstance(outcome, PathTrial):
-            path = make(subject, None)
-            if isinstance(path, Cached) and not path.prefixes:
+            if not form.prefixes:
                 reasons[-1] += ", so each prompt is computed in one piece"
             why = "; ".join(dict.fromkeys(reasons)) or None
-            return ProvedPath(path, reach, why, outcome, twins is None, _trial(proof))
+            path = form.of(subject, None)
+            return ProvedPath(path, form, reach, why, outcome, twins is None, _trial(proof))
     raise Refused("; ".join(dict.fromkeys(reasons)))
 
 
 def _trial(outcome: "PathTrial | str | None") -> PathTrial | None:
     return outcome if isinstance(outcome, PathTrial) else None
-
-
-def _forest(window: int | None, subject: _Subject, watch: WatchTokens | None) -> Forest:
-    return Forest(subject.model, shape_of(subject.model, subject.shape, window), watch)
-
-
-def _cached(room: int, prefixes: bool, subject: _Subject, watch: WatchTokens | None) -> Cached:
-    return Cached(subject.model, subject.own, room, prefixes, watch)
-
-
-def _plain(subject: _Subject, watch: WatchTokens | None) -> Plain:
-    return Plain(subject.model, subject.own, watch)
 
 
 def _judges(twins: _Twins, tokens: int) -> "list[_References]":
@@ -248,22 +267,22 @@ def _judges(twins: _Twins, tokens: int) -> "list[_References]":
     return judges
 
 
-def _proof(judges: "Sequence[_References]", make: MakePath) -> PathTrial | str | None:
+def _proof(judges: "Sequence[_References]", form: PathForm) -> PathTrial | str | None:
     """The first trial that proves a path, else why the first of them does not; None without any trial."""
     first: str | None = None
     for judge in judges:
-        outcome = _attempt(judge, make)
+        outcome = _attempt(judge, form)
         if isinstance(outcome, PathTrial):
             return outcome
         first = first or outcome
     return first
 
 
-def _attempt(references: "_References", make: MakePath, measured: bool = False) -> PathTrial | str:
+def _attempt(references: "_References", form: PathForm, measured: bool = False) -> PathTrial | str:
     """A path's trial, or the reason why it is not taken. Where noise is `measured`, none refuses it."""
     comparison = _Comparison(references)
     try:
-        path = make(references.subject, comparison.watch)
+        path = form.of(references.subject, comparison.watch)
         trunk, cuts, members = references.work()
         path.decode(trunk, cuts, members, frozenset())
     except (Unsupported, NotNumbersError) as error:

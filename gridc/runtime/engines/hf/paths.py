@@ -68,6 +68,7 @@ def own_attention(model: Any) -> str:
 
 def use_attention(model: Any, name: str) -> None:
     """Let the layers of a model attend by this implementation."""
+    own_attention(model)  # kept before it is changed for the first time
     if getattr(model, "_gridc_attention", None) != name:
         model.set_attn_implementation(name)
         rewire(model, name == FOREST)

@@ -3,7 +3,7 @@
 A proof depends on the bytes of a model, on the code that runs it, and on the libraries and the machine that
 multiply. Where all of these are what they were, it would come to the same numbers again, so it is read and
 not made. Each proof is a file of its own, sealed with a secret of the user (HMAC-SHA-256, RFC 2104) that lies
-elsewhere: what anybody else wrote or changed, on a shared disk too, is no proof, and is made anew.
+elsewhere: what anybody else wrote or changed, on a shared disk too, is no proof, and is made again.
 """
 
 import hmac

@@ -5,8 +5,6 @@ import lzma
 import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from gridc.compiler.compile import compile_spec
 from gridc.compiler.lowering.plan import Plan
 from gridc.runtime.store.events import KINDS
 from gridc.runtime.store.store import Store
+from tests.e2e.conftest import command
 
 FIRST = Path(__file__).with_name("stores") / "gridc-0.1"
 RESULTS = "a523013b75948a6f8bebcaa1948a8408dee773352920bf625cde7fac3c32b21a"
@@ -40,11 +39,6 @@ def store_of(folder: Path) -> Path:
     return folder / "results" / "small" / "store.sqlite"
 
 
-def command(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    arguments = (sys.executable, "-m", "gridc", *arguments)
-    return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False)
-
-
 def test_a_store_of_the_first_version_has_every_kind_of_event_it_could_have(old: Path) -> None:
     stamp = Plan(compile_spec(old / "gridcard.toml").study).study_digest
     with Store.open(store_of(old)) as store:
@@ -56,11 +50,11 @@ def test_a_store_of_the_first_version_has_every_kind_of_event_it_could_have(old:
 
 
 def test_a_store_of_the_first_version_reports_and_verifies(old: Path) -> None:
-    for arguments in (("status",), ("report",), ("verify",)):
-        done = command(old, *arguments)
-        assert done.returncode == 0, (arguments, done.stderr)
+    for name in ("status", "report", "verify"):
+        done = command(name, cwd=old)
+        assert done.returncode == 0, (name, done.stderr)
     assert "verified: " in done.stdout
-    done = command(old, "run", "--json")
+    done = command("run", "--json", cwd=old)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["results"] == RESULTS
     assert json.loads(done.stdout)["executed"] == 0
@@ -78,27 +72,27 @@ def test_a_store_whose_digests_named_their_columns_verifies_and_what_they_left_o
     with tarfile.open(BY_HAND / f"{name}.tar.xz") as packed:
         packed.extractall(tmp_path, filter="data")
     if name == "study":  # its reports are in the words of then
-        assert command(tmp_path, "report").returncode == 0
-        done = command(tmp_path, "verify")
+        assert command("report", cwd=tmp_path).returncode == 0
+        done = command("verify", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert f"but what the run recorded none of: {LEFT_OUT}\n" in done.stdout
     else:
-        assert set(re.findall(r"GC\d{3}", command(tmp_path, "verify").stderr)) == {"GC707"}
+        assert set(re.findall(r"GC\d{3}", command("verify", cwd=tmp_path).stderr)) == {"GC707"}
     db = sqlite3.connect(next(tmp_path.rglob("store.sqlite")))
     db.execute("UPDATE attempt SET usd = 7 WHERE call IS NOT NULL")
     db.commit()
     db.close()
     if name == "study":
-        assert "GC706" in command(tmp_path, "verify").stderr
+        assert "GC706" in command("verify", cwd=tmp_path).stderr
 
 
 def test_a_run_over_an_older_store_covers_it_whole(tmp_path: Path) -> None:
     with tarfile.open(BY_HAND / "study.tar.xz") as packed:
         packed.extractall(tmp_path, filter="data")
-    done = command(tmp_path, "run", "--json")
+    done = command("run", "--json", cwd=tmp_path)
     assert json.loads(done.stdout)["executed"] == 0, done.stderr
-    assert command(tmp_path, "report").returncode == 0
-    done = command(tmp_path, "verify")
+    assert command("report", cwd=tmp_path).returncode == 0
+    done = command("verify", cwd=tmp_path)
     assert "the recorded one, and so are those of every table and column\n" in done.stdout, done.stderr
 
 
@@ -125,7 +119,7 @@ def before_batches(folder: Path) -> Path:
 def test_a_store_from_before_batches_is_read_without_being_changed(old: Path) -> None:
     path = before_batches(old)
     before = path.read_bytes()
-    done = command(old, "status", "--json")
+    done = command("status", "--json", cwd=old)
     assert done.returncode == 0, done.stderr
     stamp = Plan(compile_spec(old / "gridcard.toml").study).study_digest
     with Store.open(path) as store:
@@ -137,9 +131,9 @@ def test_a_store_from_before_batches_is_read_without_being_changed(old: Path) ->
 
 def test_a_store_from_before_batches_is_brought_up_to_date_by_what_writes_to_it(old: Path) -> None:
     path = before_batches(old)
-    for arguments in (("report",), ("verify",)):
-        done = command(old, *arguments)
-        assert done.returncode == 0, (arguments, done.stderr)
+    for name in ("report", "verify"):
+        done = command(name, cwd=old)
+        assert done.returncode == 0, (name, done.stderr)
     assert "batch" in table_names(path)
 
 
@@ -151,7 +145,7 @@ def test_a_store_of_the_future_is_neither_read_nor_written(old: Path, name: str)
     db.commit()
     db.close()
     before = store_of(old).read_bytes()
-    done = command(old, name)
+    done = command(name, cwd=old)
     assert done.returncode == 6, done.stdout
     assert "GC612" in done.stderr
     assert "m999_telepathy" in done.stderr
